@@ -18,23 +18,23 @@ import { visible, visibleLines } from "../base/visible.ts";
 import { check } from "./check/check.ts";
 import { readConfig } from "./config/config.ts";
 import { configDigest } from "./config/digest.ts";
-import { findConfigFile } from "./config/place.ts";
+import { findConfigFile } from "./config/location.ts";
 import type { AgentSettings, ConfigSource, CourierSettings, SignerSettings } from "./config/settings.ts";
+import { exitReasonFolder, removeExitReason, writeExitReason } from "./exit-reason.ts";
 import { emptyCoreDumps } from "./files/core-dumps.ts";
 import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./files/state-folder.ts";
-import { lastWordsFolder, removeLastWords, writeLastWords } from "./last-words.ts";
 import { programPath, startChild } from "./launcher/child.ts";
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
+import { foreignFolderWarning, terminalIsGone } from "./launcher/environment.ts";
+import { exitCodes, type Verdict, verdictOn } from "./launcher/exit-status.ts";
 import { handOver } from "./launcher/frames.ts";
 import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts";
 import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
-import { News } from "./launcher/news.ts";
+import { createSpeech } from "./launcher/output.ts";
 import { assertPaired } from "./launcher/paired.ts";
 import { Reload } from "./launcher/reload.ts";
-import { createSpeech } from "./launcher/speech.ts";
 import { supervise } from "./launcher/supervisor.ts";
-import { foreignFolderWarning, terminalIsGone } from "./launcher/surroundings.ts";
-import { exitCodes, type Verdict, verdictOn } from "./launcher/verdict.ts";
+import { News } from "./launcher/terminal-messages.ts";
 import { readRules } from "./signer/policy/rules.ts";
 
 interface Options {
@@ -185,7 +185,7 @@ function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, c
   const descriptors = [lock.fd, ...(inherited === null ? [] : [inherited.courier, inherited.operator])];
   const program = fileURLToPath(programPath(import.meta.url, "./signer/main"));
   return () => {
-    const child = startChild({ program, descriptors, isHeard: true, env: process.env });
+    const child = startChild({ program, descriptors, isReceived: true, env: process.env });
     handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current()))), encKey.bytes);
     return child;
   };
@@ -205,14 +205,14 @@ function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings[
   });
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {
-    const child = startChild({ program, isHeard: true, env: process.env });
+    const child = startChild({ program, isReceived: true, env: process.env });
     handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current()))));
     return child;
   };
 }
 
 function readyWords(role: Options["role"], locked: string): string {
-  if (locked !== "") return `but LOCKED (${locked}): nothing is signed until a person has looked`;
+  if (locked !== "") return `but LOCKED (${locked}): nothing is signed until an operator has looked`;
   return role === "both" ? "signer and courier run" : `the ${role} runs`;
 }
 
@@ -257,7 +257,7 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
     verdict: tell,
     failing: (verdict) => leaveWords(options, verdict),
     up: () => {
-      removeLastWords(lastWordsFolder(state, process.env), role);
+      removeExitReason(exitReasonFolder(state, process.env), role);
       manager.ready(role === "both" ? "signer and courier run" : `the ${role} runs`);
     },
     ready: (locked) => {
@@ -286,7 +286,7 @@ function namingSource({ config, configSource }: Options, message: string): strin
  * Reports why the process ends, and leaves the reason for `status`. A second crypto, refused
  * because one runs already, leaves no reason.
  */
-function lastWords(options: Options, told: Verdict): void {
+function exitReason(options: Options, told: Verdict): void {
   const verdict = { ...told, message: namingSource(options, told.message) };
   speech.verdict(verdict);
   leaveWords(options, verdict);
@@ -295,12 +295,12 @@ function lastWords(options: Options, told: Verdict): void {
 /** Leaves the reason for `status`, which reads it while no process answers. */
 function leaveWords(options: Options, verdict: Verdict): void {
   const state = stateFolder(options.state);
-  const folder = lastWordsFolder(state, process.env);
+  const folder = exitReasonFolder(state, process.env);
   const { role } = options;
   const { code, message, hint } = verdict;
   const isPaired = existsSync(state.signer) || existsSync(state.courier);
   if (folder === state.run && (code === "STATE_IN_USE" || !isPaired)) return;
-  writeLastWords(folder, { role, code, message, hint, at: Date.now() });
+  writeExitReason(folder, { role, code, message, hint, at: Date.now() });
 }
 
 /**
@@ -323,9 +323,9 @@ export async function main(argv: readonly string[]): Promise<number> {
         (text) => process.stdout.write(visibleLines(text)),
         isJournalStream(process.env.JOURNAL_STREAM, fstatSync(1)),
       );
-    return await run(options, (verdict) => lastWords(options, verdict)).catch((error: unknown) => {
+    return await run(options, (verdict) => exitReason(options, verdict)).catch((error: unknown) => {
       const verdict = verdictOn(error);
-      lastWords(options, verdict);
+      exitReason(options, verdict);
       return verdict.exitCode;
     });
   } catch (error) {

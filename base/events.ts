@@ -1,7 +1,7 @@
 /**
  * Every event that a log line may name, in one frozen table for each side. The `event` of a line is
  * one of these names, and its level is the table's. docs/events.md has the same rows. Events for
- * `notify` and `alerts` stand in alerts/notices/table.ts. Pure.
+ * `notify` and `alerts` stand in alerts/queue/table.ts. Pure.
  */
 
 export type Level = "debug" | "info" | "warn" | "error";
@@ -60,16 +60,21 @@ export const agentEvents = table({
     "courier",
     "warn",
     "the signer does not answer; it is tried again and again",
-    "see why: journalctl -u crypto-signer",
+    "see why: journalctl -u autowithdraw-signer",
   ],
   "signer-answers": ["courier", "info", "the signer answers; a run begins", nothing],
-  "agent-paused": ["courier", "info", "a person paused the signer or resumed it, see `paused`", "resume, when signing may go on"],
+  "agent-paused": [
+    "courier",
+    "info",
+    "an operator paused the signer or resumed it, see `paused`",
+    "resume, when signing may go on",
+  ],
   "agent-locked": ["courier", "error", "the signer says that it is locked", "docs/recovering.md, by `code`"],
-  "agent-recovered": ["courier", "info", "the ledger was recovered; all begins anew with its new epoch", nothing],
+  "agent-recovered": ["courier", "info", "the ledger was recovered; all begins again with its new epoch", nothing],
   "account-code": [
     "courier",
     "error",
-    "the paying account has code (EIP-7702): it may pay by itself",
+    "the hot wallet has code (EIP-7702): it may pay by itself",
     "find out who delegated it; move the funds",
   ],
   "withdrawal-alarm": [
@@ -100,7 +105,7 @@ export const agentEvents = table({
   "recovery-refused": [
     "courier",
     "warn",
-    "the signer did not take the gateway's recovery order",
+    "the signer did not take the gateway's recovery offer",
     "look `code` up in docs/errors.md",
   ],
   "frame-refused": ["courier", "warn", "the signer did not take a frame of the gateway", "look `code` up in docs/errors.md"],
@@ -110,13 +115,13 @@ export const agentEvents = table({
   "withdrawal-replaced": [
     "courier",
     "info",
-    "a withdrawal was signed again: with a higher fee, or since all versions before are dead",
+    "a withdrawal was signed again: with a higher fee, or since all attempts before are void",
     nothing,
   ],
   "withdrawal-final": ["courier", "info", "a withdrawal has ended", nothing],
-  "signer-refused": ["courier", "debug", "the signer said no to a request; the desk asks again or waits", nothing],
+  "signer-refused": ["courier", "debug", "the signer said no to a request; the scheduler asks again or waits", nothing],
   "slot-adopted": ["courier", "info", "the account's first slot was taken from the chain", nothing],
-  "counter-refused": [
+  "slot-count-refused": [
     "courier",
     "warn",
     "the signer did not take the account's count of transactions",
@@ -131,14 +136,14 @@ export const agentEvents = table({
     "see `detail`; nothing, unless it goes on",
   ],
   counters: ["courier", "info", "what was counted since the start, every five minutes", nothing],
-  "notice-told": ["courier", "info", "somebody was told of an event by `notify`", nothing],
-  "notice-failed": [
+  "alert-sent": ["courier", "info", "somebody was told of an event by `notify`", nothing],
+  "alert-failed": [
     "courier",
     "warn",
     "the command or address of `notify` failed; it is tried again",
     "run the command by hand, see docs/events.md",
   ],
-  "notice-dropped": [
+  "alert-dropped": [
     "courier",
     "error",
     "an event was given up: too many failures, or too many waiting",
@@ -208,7 +213,7 @@ export const gatewayEvents = table({
   "token-refused": ["gateway", "info", "a signatureToken was refused, see `reason`", "nothing, unless the shop complains"],
   "agent-paired": ["gateway", "info", "an agent paired", "compare the short code with the one that pair printed"],
   "withdrawal-made": ["gateway", "info", "a withdrawal was taken from a shop", nothing],
-  "version-dead": ["gateway", "info", "no block can take this version of a withdrawal any more, as enough nodes say", nothing],
+  "attempt-void": ["gateway", "info", "no block can take this attempt of a withdrawal any more, as enough nodes say", nothing],
   "withdrawal-ended": ["gateway", "info", "a withdrawal ended, by what the chain shows", nothing],
   "deposit-baseline": [
     "gateway",
@@ -252,19 +257,19 @@ export const gatewayEvents = table({
   "statements-unstored": ["gateway", "error", "statements could not be stored; the agent sends them again", "look at the disk"],
   "note-unstored": ["gateway", "warn", "a note of the hub could not be stored; it comes again", "look at the disk"],
   "store-failed": ["gateway", "error", "the database failed while committing; the process ends", "look at the disk"],
-  "reserved-mended": [
+  "reserved-corrected": [
     "gateway",
     "error",
     "reserved sums were counted again at start: they were wrong",
     "tell the developers, with the log before it",
   ],
-  "holdings-mended": [
+  "unswept-balances-corrected": [
     "gateway",
     "error",
-    "what addresses for deposits hold was counted again at start: it was wrong",
+    "what deposit addresses hold was counted again at start: it was wrong",
     "tell the developers, with the log before it",
   ],
-  "database-put-back": [
+  "database-restored": [
     "gateway",
     "warn",
     "the database is older than what is known outside it: deposits wait until it has caught up",
@@ -283,8 +288,8 @@ export const gatewayEvents = table({
     "skipped addresses could not be watched, see `code`; it is tried again, and no deposit is taken meanwhile",
     "make room on the disk, or do what the hint of the code says",
   ],
-  "database-caught-up": ["gateway", "info", "a database that was put back has caught up; deposits are taken again", nothing],
-  "sweep-ordered": ["gateway", "info", "what an address for deposits holds goes to the hot account", nothing],
+  "database-caught-up": ["gateway", "info", "a database that was restored has caught up; deposits are taken again", nothing],
+  "sweep-ordered": ["gateway", "info", "what a deposit address holds goes to the hot wallet", nothing],
   "books-closed": ["gateway", "info", "the books of a chain were closed: every balance was compared", nothing],
   "books-differ": [
     "gateway",
@@ -351,14 +356,14 @@ export const gatewayEvents = table({
   ],
   "metrics-listen": ["gateway", "info", "metrics are served", nothing],
   "metrics-failed": ["gateway", "warn", "metrics cannot be served there; it is tried again", "free the port, or name another"],
-  "notice-told": ["gateway", "info", "somebody was told of an event by `alerts`", nothing],
-  "notice-failed": [
+  "alert-sent": ["gateway", "info", "somebody was told of an event by `alerts`", nothing],
+  "alert-failed": [
     "gateway",
     "warn",
     "the command or address of `alerts` failed; it is tried again",
     "run the command by hand, see docs/events.md",
   ],
-  "notice-dropped": ["gateway", "error", "an event was given up: too many failures, or too many waiting", "mend `alerts`"],
+  "alert-dropped": ["gateway", "error", "an event was given up: too many failures, or too many waiting", "mend `alerts`"],
 });
 
 export type AgentEvent = keyof typeof agentEvents;

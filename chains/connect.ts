@@ -5,12 +5,12 @@
 import { feeModelOf } from "./evm/fee-model.ts";
 import { createEvmNodes } from "./evm/node.ts";
 import { blockHashAt as evmBlockHashAt, lookAtNode as lookAtEvmNode } from "./evm/node-check.ts";
-import { createPayer } from "./evm/node-payer.ts";
+import { createSender } from "./evm/node-sender.ts";
 import { createWatcher } from "./evm/node-watcher.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
-import type { NodeLog, NodeQuestion, NodeView, PaidToken, PayerNodes, WatcherNodes } from "./nodes.ts";
+import type { NodeLog, NodeQuestion, NodeView, PaidToken, SenderNodes, WatcherNodes } from "./nodes.ts";
 import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./tron/node-check.ts";
-import { createPayer as createTronPayer } from "./tron/node-payer.ts";
+import { createSender as createTronSender } from "./tron/node-sender.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
 
 export interface NodesOptions {
@@ -24,7 +24,7 @@ export interface NodesOptions {
 type BlockQuestion = Pick<NodeQuestion, "url" | "timeoutMs"> & { readonly chain: ConfiguredChain };
 
 interface Doors {
-  payer(options: NodesOptions): PayerNodes;
+  sender(options: NodesOptions): SenderNodes;
   watcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes;
   lookAtNode(question: NodeQuestion): Promise<NodeView>;
   blockHashAt(question: BlockQuestion, number: number): Promise<string>;
@@ -32,10 +32,10 @@ interface Doors {
 
 const doors: Readonly<Record<FamilyName, Doors>> = {
   evm: {
-    payer: ({ chain, tokens, clock, log }) => {
+    sender: ({ chain, tokens, clock, log }) => {
       const { nodes: urls, confirmations } = chain;
       const chainId = Number(chain.chainId);
-      return createPayer(createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log }), tokens, clock);
+      return createSender(createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log }), tokens, clock);
     },
     watcher: ({ chain, log }) => createWatcher({ ...chain, chainId: Number(chain.chainId) }, log),
     lookAtNode: ({ chain, ...question }) => {
@@ -46,8 +46,8 @@ const doors: Readonly<Record<FamilyName, Doors>> = {
       evmBlockHashAt({ ...question, chainId: Number(chainId) }, number),
   },
   tron: {
-    payer: ({ chain: { chainId, nodes: urls }, tokens, clock, log }) =>
-      createTronPayer({ urls, chainId: String(chainId), tokens, clock, log }),
+    sender: ({ chain: { chainId, nodes: urls }, tokens, clock, log }) =>
+      createTronSender({ urls, chainId: String(chainId), tokens, clock, log }),
     watcher: ({ chain: { chainId, nodes: urls }, log }) => createTronWatcher({ urls, chainId: String(chainId), log }),
     lookAtNode: ({ chain: { chainId }, ...question }) => lookAtTronNode({ ...question, chainId: String(chainId) }),
     blockHashAt: ({ chain: { chainId }, ...question }, number) =>
@@ -56,8 +56,8 @@ const doors: Readonly<Record<FamilyName, Doors>> = {
 };
 
 /** For the courier. @throws NODE_URL */
-export function openPayer(options: NodesOptions): PayerNodes {
-  return doors[options.chain.family].payer(options);
+export function openSender(options: NodesOptions): SenderNodes {
+  return doors[options.chain.family].sender(options);
 }
 
 /** For the gateway's watcher. @throws NODE_URL */

@@ -4,7 +4,7 @@
  */
 import { invariant, type Refusal, refuse } from "../base/fault.ts";
 import { evm } from "./evm/family.ts";
-import { type ConfiguredChain, type Family, type FamilyName, familyNames, type Waiting } from "./family.ts";
+import { type ConfiguredChain, type ExpiryExclusion, type Family, type FamilyName, familyNames } from "./family.ts";
 import { tron } from "./tron/family.ts";
 
 export const families: Readonly<Record<FamilyName, Family>> = { evm, tron };
@@ -27,9 +27,9 @@ export function familyOf(network: string): Family {
 }
 
 /** The exclusion by expiry of a network's family; null if a slot excludes a second payment. */
-export function waitingOf(network: string): Waiting | null {
+export function expiryExclusionOf(network: string): ExpiryExclusion | null {
   const { exclusion } = familyOf(network);
-  return exclusion.kind === "waiting" ? exclusion : null;
+  return exclusion.kind === "expiry" ? exclusion : null;
 }
 
 /**
@@ -38,7 +38,7 @@ export function waitingOf(network: string): Waiting | null {
  * statements of both gateway and nodes, which then have one source.
  */
 export function isNodesOfGateway({ family, nodesFrom }: Pick<ConfiguredChain, "family" | "nodesFrom">): boolean {
-  return nodesFrom === undefined ? families[family].exclusion.kind === "waiting" : nodesFrom === "gateway";
+  return nodesFrom === undefined ? families[family].exclusion.kind === "expiry" : nodesFrom === "gateway";
 }
 
 /**

@@ -1,8 +1,8 @@
 /**
  * The offline interface to the chains: all that the rest of the program knows of a family of
- * chains. Facts and slots are the family's own texts; other modules only compare, store and return
- * them. Only types, and the one list of names: for a new name the compiler shows every table that
- * lacks it.
+ * chains. Transaction parameters and slots are the family's own texts; other modules only compare,
+ * store and return them. Only types, and the one list of names: for a new name the compiler shows
+ * every table that lacks it.
  */
 import type { Refusal } from "../base/fault.ts";
 
@@ -26,10 +26,10 @@ export interface ConfiguredChain {
 export type NodesFrom = "gateway" | "own";
 
 /** The fees of one attempt, in the family's own fields: decimal strings. */
-export type Facts = Readonly<Record<string, string>>;
+export type TxParams = Readonly<Record<string, string>>;
 
 /** The fee market at one moment, on which a chain's nodes agree, in the family's own fields. */
-export type Price = Readonly<Record<string, bigint>>;
+export type FeeMarket = Readonly<Record<string, bigint>>;
 
 /** A payment on its slot. Addresses canonical, amounts in base units. */
 export interface Payment {
@@ -45,25 +45,25 @@ export interface Payment {
  * The content of unsigned bytes. `account` is "" if the bytes name no sender. `feeMaxUnits` is the
  * most that the transaction can cost, in units of the fee coin.
  */
-export type Description = Payment & { readonly facts: Facts; readonly feeMaxUnits: bigint };
+export type Description = Payment & { readonly txParams: TxParams; readonly feeMaxUnits: bigint };
 
 /** The recorded values of unsigned bytes. `describe` takes only those that stand in no byte. */
 export interface Told {
   readonly network: string; // CAIP-2
-  readonly account: string; // paying address
+  readonly account: string; // the sender
   readonly slot: string;
-  readonly facts: Facts;
+  readonly txParams: TxParams;
 }
 
 export type Described = { readonly ok: true; readonly description: Description } | Refusal;
 
 /**
- * An earlier attempt, and the most that it may cost. The facts are not known for an attempt that
- * only the gateway described.
+ * An earlier attempt, and the most that it may cost. The parameters are not known for an attempt
+ * that only the gateway described.
  */
-export interface PricedVersion {
+export interface PricedAttempt {
   readonly txHash: string; // "" until signed
-  readonly facts: Facts | null;
+  readonly txParams: TxParams | null;
   readonly feeMax: string;
 }
 
@@ -97,38 +97,38 @@ export interface Slots {
  * chain's own time is past its end and no block has it. Times are milliseconds since 1970, all by
  * the chain.
  */
-export interface Waiting {
-  readonly kind: "waiting";
+export interface ExpiryExclusion {
+  readonly kind: "expiry";
   /** Margin past the end, in final chain time, before an attempt counts as void. */
   readonly marginMs: number;
   /** The longest lifetime that an attempt may have, from its timestamp on. */
-  readonly lifeMsMax: number;
+  readonly lifetimeMsMax: number;
   /** The chain time after which no block takes the attempt. */
-  untilMs(facts: Facts): number;
+  validUntilMs(txParams: TxParams): number;
   /**
    * The timestamp of an attempt. It rises strictly from one attempt of an account to the next, so
-   * no two payments are the same transaction. Never after `untilMs`.
+   * no two payments are the same transaction. Never after `validUntilMs`.
    */
-  stamp(facts: Facts): bigint;
+  timestamp(txParams: TxParams): bigint;
   /** The same offer with a timestamp above `last`; its end moves by the same time. */
-  stamped(facts: Facts, last: bigint): Facts;
+  timestamped(txParams: TxParams, last: bigint): TxParams;
 }
 
 /**
  * The exclusion of a second payment: by a slot, which the chain gives to only one transaction, or
  * by expiry, which waits until the first attempt is void.
  */
-export type Exclusion = { readonly kind: "slot" } | Waiting;
+export type Exclusion = { readonly kind: "slot" } | ExpiryExclusion;
 
 /**
- * The fees that an operator types, each in the chain's own unit: the most per unit of work, the
- * tip, and the work. Undefined leaves a figure to the program.
+ * The fees that an operator types, each in the chain's own unit: the most per unit of computation,
+ * the tip, and the compute limit. Undefined leaves a figure to the program.
  */
 export interface TypedFees {
   readonly maxFee?: string | undefined;
   readonly tip?: string | undefined;
-  readonly work?: string | undefined;
-  readonly dataFee?: string | undefined; // billed in addition to the work, if the chain does so
+  readonly computeLimit?: string | undefined;
+  readonly dataFee?: string | undefined; // billed in addition to the computation, if the chain does so
 }
 
 export interface Fees {
@@ -138,33 +138,36 @@ export interface Fees {
   readonly tipMax: string; // highest tip if config.json names none, in that unit
   /** Fee caps for a chain without preset and price, in units of the coin: a cautious start. */
   readonly ceilings: { readonly maxFee: string; readonly maxFeePerDay: string };
-  /** Work of the cheapest payment, and of a payment whose work is not known. */
-  readonly workMin: bigint;
-  readonly workUnknown: bigint;
+  /** Compute limit of the cheapest payment, and of a payment whose need is not known. */
+  readonly computeLimitMin: bigint;
+  readonly computeLimitUnknown: bigint;
   /**
-   * The facts themselves. @throws AgentError JSON_SHAPE if a field is missing, unknown or no number
+   * The parameters themselves. @throws AgentError JSON_SHAPE if a field is missing, unknown or no
+   * number
    */
-  read(facts: Facts): Facts;
+  read(txParams: TxParams): TxParams;
   /** As `read`, but "" leaves a figure to the program. */
-  readWish(facts: Facts): Facts;
+  readWish(txParams: TxParams): TxParams;
   /** Reads the fees that an operator types. A problem is described in words. */
-  typed(options: TypedFees): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string };
+  typed(
+    options: TypedFees,
+  ): { readonly ok: true; readonly txParams: TxParams } | { readonly ok: false; readonly problem: string };
   /** The most that an attempt may cost. */
-  most(facts: Facts): bigint;
-  /** The part of the offer that has a cap of its own, per unit of work. */
-  tipOf(facts: Facts): bigint;
-  workOf(facts: Facts): bigint;
-  /** The offer of a first version. */
-  first(price: Price, work: bigint): Facts;
+  most(txParams: TxParams): bigint;
+  /** The part of the offer that has a cap of its own, per unit of computation. */
+  tipOf(txParams: TxParams): bigint;
+  computeLimitOf(txParams: TxParams): bigint;
+  /** The offer of a first attempt. */
+  first(feeMarket: FeeMarket, computeLimit: bigint): TxParams;
   /** Null if the chain has no fee market: then no attempt is more expensive than another. */
   readonly bidding: Bidding | null;
   /** The reason why the bytes cannot do their payment for so low a limit, or null. */
   tooLittle(description: Description): string | null;
-  /** The reason why facts leave the cost of an attempt open on such a chain, or null. */
-  unbounded(chain: ConfiguredChain, facts: Facts): string | null;
+  /** The reason why parameters leave the cost of an attempt open on such a chain, or null. */
+  unbounded(chain: ConfiguredChain, txParams: TxParams): string | null;
   /** The offer for the operator: as one line, and as rows next to those of an earlier attempt. */
-  say(facts: Facts): string;
-  rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[];
+  say(txParams: TxParams): string;
+  rows(txParams: TxParams, before: TxParams | null, beforeName: string): readonly (readonly [name: string, text: string])[];
 }
 
 /** Replaces earlier attempts of a slot by offering more. */
@@ -174,22 +177,29 @@ export interface Bidding {
    * smallest step above the newest, and more if `asked` is higher. The rule gives the same result
    * for its own result.
    */
-  dearer(versions: readonly PricedVersion[], asked: Facts, isCancel: boolean): Facts;
+  replacement(attempts: readonly PricedAttempt[], asked: TxParams, isCancel: boolean): TxParams;
   /**
-   * As `dearer`, at the fee market. The newest attempt has the number `version`. `isTipLow` uses
-   * only the lower of the nodes' tips.
+   * As `replacement`, at the fee market. The newest attempt has the number `version`. `isTipLow`
+   * uses only the lower of the nodes' tips.
    */
-  dearerAt(price: Price, versions: readonly PricedVersion[], work: bigint, version: number, isTipLow: boolean): Facts;
+  replacementAt(
+    feeMarket: FeeMarket,
+    attempts: readonly PricedAttempt[],
+    computeLimit: bigint,
+    attempt: number,
+    isTipLow: boolean,
+  ): TxParams;
   /** The least tip above every attempt so far; 0 if no attempt offered a tip. */
-  leastTip(versions: readonly PricedVersion[]): bigint;
+  leastTip(attempts: readonly PricedAttempt[]): bigint;
   /**
-   * Offers to try for an operator's `replace` or `cancel`, best first. Refuses with UNSTICK_FEES.
+   * Offers to try for an operator's `replace` or `cancel`, best first. Refuses with
+   * REPLACEMENT_FEES.
    */
-  unstick(
-    versions: readonly PricedVersion[],
+  manualReplacement(
+    attempts: readonly PricedAttempt[],
     isCancel: boolean,
-    wish: Facts,
-  ): { readonly ok: true; readonly facts: readonly Facts[] } | Refusal;
+    wish: TxParams,
+  ): { readonly ok: true; readonly txParams: readonly TxParams[] } | Refusal;
 }
 
 /** The payment that a link asks a wallet for. Addresses canonical, the amount above zero. */
@@ -222,7 +232,7 @@ export interface Family {
   parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal;
   /** A link that wallets of the family open; "" if the family has no form of link. */
   paymentUri(link: PaymentLink): string;
-  /** A deposit address under the id of an account for deposits. @throws ADDRESS_* */
+  /** A deposit address under the id of a deposit account. @throws ADDRESS_* */
   depositAddress(accountId: string, index: number): string;
   /** The derivation paths of its keys. */
   readonly paths: KeyPaths;
@@ -241,8 +251,8 @@ export interface Family {
 export interface KeyPaths {
   readonly coinType: number;
   readonly accounts: readonly KeyAccount[]; // accounts of a wallet, in the order of a pairing transcript
-  readonly hotKey: readonly number[]; // below a hot account's node
-  readonly deposits: readonly number[]; // below the node of an account for deposits, in front of the index
+  readonly hotWalletKey: readonly number[]; // below a hot wallet's node
+  readonly deposits: readonly number[]; // below the node of a deposit account, in front of the index
 }
 
 /** `number` is N of the node's path. */
@@ -265,7 +275,7 @@ export interface PublicNode {
  */
 export interface Transactions {
   /** Unsigned bytes. @throws TRANSACTION_FIELD, or ADDRESS_*, when a field is out of range */
-  build(payment: Payment, facts: Facts): Uint8Array;
+  build(payment: Payment, txParams: TxParams): Uint8Array;
   /**
    * Reads a transaction back from the bytes; refuses all bytes that `build` does not make. From
    * `told` it takes only values that stand in no byte, such as a fee that the chain bills in
@@ -290,7 +300,7 @@ export interface Transactions {
 /** Transactions that use a slot up and pay nothing. */
 export interface Cancels {
   /** @throws as `build` */
-  build(slot: Pick<Payment, "network" | "account" | "slot">, facts: Facts): Uint8Array;
+  build(slot: Pick<Payment, "network" | "account" | "slot">, txParams: TxParams): Uint8Array;
   describe(unsigned: Uint8Array, told: Told): Described;
 }
 
@@ -305,7 +315,7 @@ export interface NamedAccount {
 
 export interface Accounts {
   addressOf(publicKey: Uint8Array): string;
-  /** The id of an account for deposits, by its node. */
+  /** The id of a deposit account, by its node. */
   depositsIdOf(node: PublicNode): string;
   /** True if the account's own key made `proof` over `digest` (32 bytes). */
   proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;

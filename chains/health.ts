@@ -1,7 +1,7 @@
 /**
  * Judges if the nodes of a chain are reliable, and gives the problem in plain words: a node is out,
- * refuses, has no quota left, stands still, lags or went back. One judgement serves the gateway's
- * /ready, the agent's status, metrics and alerts. Pure: times are passed in.
+ * refuses, has no quota left, stands still, lags or was rolled back. One judgement serves the
+ * gateway's /ready, the agent's status, metrics and alerts. Pure: times are passed in.
  */
 import type { Code } from "../base/codes.ts";
 import type { ConfiguredChain } from "./family.ts";
@@ -100,26 +100,26 @@ function judge(node: NodeStatus, measures: Measures): NodeHealth {
   const { url, ok, outForMs, head, detail } = node;
   const { best, limitMs, nowMs, blockMs } = measures;
   const lagBlocks = best === null || head === null ? null : Math.max(0, best.head.number - head.number);
-  const facts = { url, lagBlocks, headAgeMs: head === null ? null : ageOf(head, nowMs) };
+  const shown = { url, lagBlocks, headAgeMs: head === null ? null : ageOf(head, nowMs) };
   if (!ok && outForMs !== null) {
     const since = Math.max(1, Math.round(nowMs - outForMs));
     const { code, words, plain } = refusalOf(detail, since, nowMs);
-    return { ...facts, code, words, plain, since, isUsable: outForMs < outMsMin };
+    return { ...shown, code, words, plain, since, isUsable: outForMs < outMsMin };
   }
-  if (head === null || best === null) return { ...facts, code: "", words: "", plain: "", since: 0, isUsable: true };
+  if (head === null || best === null) return { ...shown, code: "", words: "", plain: "", since: 0, isUsable: true };
   const isOld = ageOf(head, nowMs) > limitMs;
   const isBehind = best.head.atMs - head.atMs > limitMs || (lagBlocks ?? 0) * blockMs > limitMs;
-  const wentBack = (head.highest - head.number) * blockMs > limitMs;
-  if (!isOld && !isBehind && !wentBack) return { ...facts, code: "", words: "", plain: "", since: 0, isUsable: true };
-  const place = `its newest block is ${head.number}${head.atMs === 0 ? "" : `, of ${clockTime(head.atMs, nowMs)}`}`;
-  const back = wentBack ? `went back from block ${head.highest} to block ${head.number}` : "";
+  const rolledBack = (head.highest - head.number) * blockMs > limitMs;
+  if (!isOld && !isBehind && !rolledBack) return { ...shown, code: "", words: "", plain: "", since: 0, isUsable: true };
+  const location = `its newest block is ${head.number}${head.atMs === 0 ? "" : `, of ${clockTime(head.atMs, nowMs)}`}`;
+  const back = rolledBack ? `rolled back from block ${head.highest} to block ${head.number}` : "";
   const lag = isBehind && lagBlocks !== null && lagBlocks > 0 ? `is ${lagBlocks} blocks behind` : "";
   const still = `shows no new block for ${spanWords(ageOf(head, nowMs))}`;
   const said = [back, lag, lag === "" && isOld ? still : ""].filter((part) => part !== "").join(" and ");
-  const code = wentBack ? "NODE_WENT_BACK" : lag === "" ? "NODE_STALE" : "NODE_LAG";
-  const words = `${said}: ${place}`;
+  const code = rolledBack ? "NODE_ROLLED_BACK" : lag === "" ? "NODE_STALE" : "NODE_LAG";
+  const words = `${said}: ${location}`;
   const since = head.atMs === 0 ? Math.max(1, Math.round(nowMs - head.stoodForMs)) : head.atMs;
-  return { ...facts, code, words, plain: words, since, isUsable: !isOld && !isBehind };
+  return { ...shown, code, words, plain: words, since, isUsable: !isOld && !isBehind };
 }
 
 function chainHealth(chain: string, nodes: readonly NodeHealth[]): Pick<ChainHealth, "code" | "words" | "plain"> {
@@ -131,11 +131,11 @@ function chainHealth(chain: string, nodes: readonly NodeHealth[]): Pick<ChainHea
     usable === 0
       ? `no node of chain ${chain} can be used`
       : `only ${usable} of ${nodes.length} nodes of chain ${chain} can be used, and 2 must say the same`;
-  const places = nodes.flatMap((node, at) => (node.isUsable ? [] : [`node ${at} ${node.plain}`]));
+  const locations = nodes.flatMap((node, at) => (node.isUsable ? [] : [`node ${at} ${node.plain}`]));
   return {
     code: first.code,
     words: `${head}: ${out.map(({ url, words }) => `${url} ${words}`).join("; ")}`,
-    plain: `${head}: ${places.join("; ")}`,
+    plain: `${head}: ${locations.join("; ")}`,
   };
 }
 

@@ -24,7 +24,7 @@ export interface HeadView {
   readonly atMs: number; // the block's own time, Unix milliseconds; 0 if the node gave none
   readonly seenAgoMs: number; // since the node last showed it
   readonly stoodForMs: number; // time between the first and the last answer with this number
-  readonly highest: number; // highest number that it ever showed; above `number` if the node went back
+  readonly highest: number; // highest number that it ever showed; above `number` if the node was rolled back
   readonly blockMs: number | null; // time between two blocks by its heads; null before the head rose
 }
 

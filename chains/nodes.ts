@@ -6,7 +6,7 @@
  */
 import type { Code } from "../base/codes.ts";
 import type { Refusal } from "../base/fault.ts";
-import type { Facts, Payment, Price } from "./family.ts";
+import type { FeeMarket, Payment, TxParams } from "./family.ts";
 import type { NodeStatus } from "./node-view.ts";
 
 export type { HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
@@ -17,7 +17,7 @@ export interface BlockId {
 }
 
 /** A chain at one block, for every withdrawal there. */
-export interface BlockFacts {
+export interface ChainState {
   readonly number: number;
   readonly finalNumber: number;
   /**
@@ -25,7 +25,7 @@ export interface BlockFacts {
    * expiry.
    */
   readonly chainMs?: number;
-  readonly price: Price;
+  readonly feeMarket: FeeMarket;
   /** The hot wallet's funds at the final block, by token contract; "" is the native coin. */
   readonly balances: ReadonlyMap<string, bigint>;
   /**
@@ -43,7 +43,7 @@ export interface PaidToken {
 }
 
 /** A transaction's place in the chain. */
-export interface Place {
+export interface Location {
   readonly txHash: string;
   readonly block: number;
   readonly blockHash: string;
@@ -51,7 +51,7 @@ export interface Place {
 
 /** Doubtful: some nodes show the transaction, but too few of them. */
 export interface Found {
-  readonly place: Place | null;
+  readonly location: Location | null;
   readonly isDoubtful: boolean;
 }
 
@@ -59,7 +59,7 @@ export interface Found {
  * The end of one of the attempts asked for. `cancelled`: a zero payment to the account itself
  * succeeded. `moved`: the attempt succeeded but is not the one payment that was asked for.
  */
-export interface Verdict {
+export interface ChainOutcome {
   readonly outcome: "paid" | "reverted" | "moved" | "cancelled";
   readonly txHash: string;
   readonly block: number;
@@ -69,11 +69,11 @@ export interface Verdict {
  * The closed slots of an account on chain: the counts at the head, with the mempool, and at the
  * final block.
  */
-export interface Counters {
+export interface SlotCounts {
   readonly latest: bigint;
   readonly pending: bigint;
   readonly final: bigint;
-  readonly witnesses: number; // number of nodes that agree on the final block's count
+  readonly quorum: number; // number of nodes that agree on the final block's count
   /**
    * True if so many nodes gave all three counts alike. Otherwise `latest` and `pending` are the
    * highest that so many have reached.
@@ -115,7 +115,7 @@ export interface BroadcastAnswer {
 }
 
 /** A signed attempt whose inclusion is asked for. */
-export interface SignedVersion {
+export interface SignedAttempt {
   readonly txHash: string;
   readonly isCancel: boolean;
 }
@@ -126,50 +126,50 @@ export interface Watched {
 }
 
 /** The questions of payments. */
-export interface PayerNodes extends Watched {
+export interface SenderNodes extends Watched {
   /** The newest block, from one node. */
   tip(): Promise<BlockId>;
-  facts(account: string): Promise<BlockFacts>;
+  chainState(account: string): Promise<ChainState>;
   /**
-   * The work that a payment needs, with room. Refuses with NODE_WOULD_REVERT if the chain would not
-   * execute the payment.
+   * The compute limit that a payment needs, with room. Refuses with NODE_WOULD_REVERT if the chain
+   * would not execute the payment.
    */
-  work(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly work: bigint } | Refusal>;
+  computeLimit(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly computeLimit: bigint } | Refusal>;
   /**
    * Locations of these attempts of an account, in the same order; null if the nodes could not
    * answer.
    */
-  places(account: string, wanted: readonly PlaceQuestion[]): Promise<readonly (Found | null)[]>;
+  locations(account: string, wanted: readonly LocationQuestion[]): Promise<readonly (Found | null)[]>;
   /** Null until one of the attempts is final. */
-  verdict(payment: PaidFrom, versions: readonly SignedVersion[]): Promise<Verdict | null>;
+  chainOutcome(payment: PaidFrom, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null>;
   /** True if the chain has this block. */
   holds(block: number, blockHash: string): Promise<boolean>;
-  closed(account: string): Promise<Counters>;
+  closed(account: string): Promise<SlotCounts>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
-  dead?(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
+  findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
   /** Sends signed bytes to every node; never rejects. Only the same bytes are ever sent again. */
   broadcast(raw: string): Promise<BroadcastAnswer>;
 }
 
-/** An attempt that may be void: no block takes it after the chain time `untilMs`. */
-export interface DeadQuestion {
+/** An attempt that may be void: no block takes it after the chain time `validUntilMs`. */
+export interface VoidQuestion {
   readonly txHash: string;
-  readonly untilMs: number; // chain time, milliseconds since 1970
+  readonly validUntilMs: number; // chain time, milliseconds since 1970
 }
 
 /**
- * Void: no block has any of these attempts and none can take one any more, as `witnesses` nodes
+ * Void: no block has any of these attempts and none can take one any more, as `quorum` nodes
  * agree. Only the chain's own time counts.
  */
-export interface Death {
-  readonly isDead: boolean;
+export interface VoidAnswer {
+  readonly isVoid: boolean;
   readonly chainMs: number; // time of the newest final block that enough nodes have
   readonly block: number; // that block's number
-  readonly witnesses: number;
+  readonly quorum: number;
 }
 
 /** All attempts that were released on one slot. */
-export interface PlaceQuestion {
+export interface LocationQuestion {
   readonly slot: string;
   readonly txHashes: readonly string[];
 }
@@ -181,7 +181,7 @@ export type PaidFrom = WantedPayment & Pick<Payment, "account">;
 /** The expected content of an attempt, to compare its bytes with. */
 export interface Said {
   readonly payment: Payment;
-  readonly facts: Facts | null;
+  readonly txParams: TxParams | null;
   readonly txHash: string;
   readonly isCancel: boolean;
 }
@@ -221,7 +221,7 @@ export interface WatchedBlock extends BlockId {
  * A payment in a block. `index` is its index among the payments of one transaction, -1 for the
  * native coin.
  */
-export interface SeenPayment {
+export interface DetectedPayment {
   readonly txHash: string;
   readonly index: number;
   readonly address: string;
@@ -232,7 +232,7 @@ export interface SeenPayment {
 }
 
 /** A transaction of an account on its slot, and the receiver that it names. */
-export interface Spend {
+export interface OutgoingTransaction {
   readonly account: string;
   readonly slot: string; // "" if the chain has none
   readonly txHash: string;
@@ -282,9 +282,9 @@ export interface WatcherNodes extends Watched {
     contracts: readonly string[],
     addresses: AddressBook,
     isAgreed: boolean,
-  ): Promise<readonly SeenPayment[]>;
+  ): Promise<readonly DetectedPayment[]>;
   /** Transactions of these accounts in agreed blocks. */
-  spends(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): readonly Spend[];
+  outgoing(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): readonly OutgoingTransaction[];
   hasFailed(txHash: string): Promise<boolean>;
   /**
    * The most that a payment costs at the present fee market, with room for a replacement, in units
@@ -292,11 +292,11 @@ export interface WatcherNodes extends Watched {
    */
   cost(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly feeUnits: bigint } | Refusal>;
   /** Judges a withdrawal by a final transaction on its slot that is none of its attempts. */
-  judgeSpend(payment: Payment, spend: Spend): Promise<Judgement>;
-  /** As in `PayerNodes`; present if the chain counts slots. */
-  closed?(account: string): Promise<Counters>;
+  judgeOutgoing(payment: Payment, outgoingTx: OutgoingTransaction): Promise<Judgement>;
+  /** As in `SenderNodes`; present if the chain counts slots. */
+  closed?(account: string): Promise<SlotCounts>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
-  dead?(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
+  findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
   /** For the withdrawals of one pass: a question that several of them share is asked only once. */
   pass(final: BlockId): WatcherPass;
 }

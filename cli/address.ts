@@ -5,13 +5,13 @@
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { askOperator } from "./operator.ts";
-import { accountsFor } from "./pair/facts.ts";
 import { type Progress, readProgress } from "./pair/progress.ts";
+import { accountsFor } from "./pair/transcript-fields.ts";
 import { type Terminal, table } from "./terminal.ts";
 
 interface Funded {
@@ -61,9 +61,9 @@ function readable(state: StateFolder): Progress | null | "closed" {
 
 function fromPairing(state: StateFolder, progress: Progress | null, currency: string | undefined): readonly Funded[] {
   if (progress === null) throw unpaired(state);
-  const hot = accountsFor(progress.wallet.accounts, "hot", progress.networks);
+  const hotWallet = accountsFor(progress.wallet.accounts, "hot", progress.networks);
   const known = progress.currencies.map(({ id, network, contract }) => {
-    const address = hot.find(({ networks }) => networks.includes(network))?.id ?? "";
+    const address = hotWallet.find(({ networks }) => networks.includes(network))?.id ?? "";
     return { currency: id, network, contract, address };
   });
   const wanted = currency === undefined ? known : known.filter((one) => one.currency === currency);

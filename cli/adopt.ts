@@ -5,14 +5,14 @@
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { FirstSlotView } from "../agent/socket/first-slot.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { saySlot, slotWord } from "../chains/families.ts";
+import { typed } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal } from "./terminal.ts";
-import { typed } from "./typed.ts";
 
 export interface AdoptOptions {
   readonly yes?: string | undefined; // the slot that was shown
@@ -51,9 +51,9 @@ async function confirmed({ chain, network, counted }: FirstSlotView, terminal: T
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function describe({ chain, network, account, adopted, isBegun, counted, witnesses }: FirstSlotView): string {
+function describe({ chain, network, account, adopted, isBegun, counted, quorum }: FirstSlotView): string {
   const begins = adopted === "" ? "not known yet" : isBegun ? `${adopted}, and payments were made` : `${adopted}, not used yet`;
-  const says = counted === "" ? "nothing yet" : `${counted} transactions (${witnesses} nodes, as the courier says)`;
+  const says = counted === "" ? "nothing yet" : `${counted} transactions (${quorum} nodes, as the courier says)`;
   const word = slotWord([network]);
   const rows = [
     ["chain", `${chain} (${network})`],
@@ -64,7 +64,7 @@ function describe({ chain, network, account, adopted, isBegun, counted, witnesse
   const warning = [
     `compare the count with a block explorer: a first ${word} above the true count`,
     "holds up every payment of this account. Where an earlier ledger of this wallet",
-    "exists, or this one was put back from a copy, do not adopt: docs/recovering.md",
+    "exists, or this one was restored from a copy, do not adopt: docs/recovering.md",
   ];
   return `${fields(rows)}\n${isBegun ? "" : `\n${warning.join("\n")}\n`}`;
 }

@@ -2,11 +2,11 @@
  * The amount of a withdrawal and its highest fee, in words. A top-up moves the coin that pays the
  * fees, but has the currency of the sweep after it.
  */
-import type { OperatorView, VersionView } from "../agent/socket/verbs.ts";
+import type { AttemptView, OperatorView } from "../agent/socket/verbs.ts";
 import { familyOf } from "../chains/families.ts";
 import { formatAmount } from "../protocol/amount.ts";
 
-export const ownCoin = "the chain's own coin";
+export const ownCoin = "the native coin";
 
 type Amount = Pick<OperatorView, "mode" | "amount" | "currency">;
 
@@ -31,6 +31,6 @@ export function feeWords(units: bigint, network: string): string {
 }
 
 /** The most that an attempt can cost. */
-export function feeMaxWords({ feeMax }: VersionView, network: string): string {
+export function feeMaxWords({ feeMax }: AttemptView, network: string): string {
   return feeWords(BigInt(feeMax), network);
 }

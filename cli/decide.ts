@@ -5,17 +5,17 @@
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { approverMax, type OperatorAnswers, type OperatorView, type WaitView } from "../agent/socket/verbs.ts";
 import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { parseAddress, saySlot } from "../chains/families.ts";
 import { sumWords } from "./amounts.ts";
+import { typed } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
-import { isHolding, spendsOf } from "./spends.ts";
+import { isHolding, outgoingWordsOf } from "./outgoing-transactions.ts";
 import type { Terminal } from "./terminal.ts";
-import { typed } from "./typed.ts";
 import { describe, statusIfAny } from "./withdrawals.ts";
 
 export interface DecideOptions {
@@ -35,14 +35,18 @@ export async function approve(
   const given = addressFrom(options.address);
   // Shows the withdrawal as it would be paid, because the operator must see what the given address
   // resembles before the yes.
-  const { withdrawal, wait, spends } = await askOperator(state, "show", { transactionId, address: given });
+  const { withdrawal, wait, outgoing } = await askOperator(state, "show", { transactionId, address: given });
   if (withdrawal.state !== "held" && withdrawal.state !== "quarantined") {
-    throw new AgentError("WITHDRAWAL_NOT_HELD", "none", `the withdrawal does not wait for a person: it is ${withdrawal.state}`);
+    throw new AgentError(
+      "WITHDRAWAL_NOT_HELD",
+      "none",
+      `the withdrawal does not wait for an operator: it is ${withdrawal.state}`,
+    );
   }
   const own = withdrawal.address || (wait?.confirmed?.address ?? "");
   const address = addressToSend(own, given, transactionId);
   if (options.json !== true) {
-    const seen = { withdrawal: { ...withdrawal, address: own || address }, wait, spends };
+    const seen = { withdrawal: { ...withdrawal, address: own || address }, wait, outgoing };
     terminal.out(await decidedUpon(state, seen, terminal));
   }
   await confirmed("approve", withdrawal, options, terminal);
@@ -62,9 +66,9 @@ export async function refuse(
   terminal: Terminal,
 ): Promise<number> {
   const approver = approverOf(options, terminal);
-  const { withdrawal, wait, spends } = await askOperator(state, "show", { transactionId });
+  const { withdrawal, wait, outgoing } = await askOperator(state, "show", { transactionId });
   assertRefusable(withdrawal);
-  if (options.json !== true) terminal.out(await decidedUpon(state, { withdrawal, wait, spends }, terminal));
+  if (options.json !== true) terminal.out(await decidedUpon(state, { withdrawal, wait, outgoing }, terminal));
   await confirmed("refuse", withdrawal, options, terminal);
   const answer = await askOperator(state, "refuse", { transactionId, approver });
   return done(answer.withdrawal, null, options, terminal);
@@ -74,11 +78,11 @@ export async function refuse(
 function assertRefusable({ state, network, slot }: OperatorView): void {
   if (state === "held" || state === "approved" || state === "refused") return;
   const isClosed = closed.includes(state);
-  const code = isClosed ? "WITHDRAWAL_CLOSED" : "WITHDRAWAL_BOUND";
+  const code = isClosed ? "WITHDRAWAL_CLOSED" : "WITHDRAWAL_HAS_SLOT";
   throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : saySlot(network, slot)})`);
 }
 
-const closed: readonly OperatorView["state"][] = ["paid", "reverted", "lost", "expired", "cancelled"];
+const closed: readonly OperatorView["state"][] = ["paid", "reverted", "conflicted", "expired", "cancelled"];
 
 /**
  * The name that stands in the ledger. A user of the socket may give any name: it is only a claim,
@@ -127,12 +131,12 @@ function addressToSend(own: string, given: string, transactionId: string): strin
  */
 async function decidedUpon(
   state: StateFolder,
-  { withdrawal, wait, spends }: Pick<OperatorAnswers["show"], "withdrawal" | "wait" | "spends">,
+  { withdrawal, wait, outgoing }: Pick<OperatorAnswers["show"], "withdrawal" | "wait" | "outgoing">,
   { columns }: Terminal,
 ): Promise<string> {
   // Without a recovery there are no outgoing transactions to compare.
   const isCompared = withdrawal.code === "RECOVERY_HOLD" && isHolding(await statusIfAny(state));
-  return `${describe(withdrawal, wait, { spends, isCompared })}${spendsOf(spends, columns)}\n`;
+  return `${describe(withdrawal, wait, { outgoing, isCompared })}${outgoingWordsOf(outgoing, columns)}\n`;
 }
 
 async function confirmed(

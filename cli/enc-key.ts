@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Config, readConfig } from "../agent/config/config.ts";
-import { findConfigFile } from "../agent/config/place.ts";
+import { findConfigFile } from "../agent/config/location.ts";
 import { fixedBytes } from "../agent/files/fixed-bytes.ts";
 import { syncFolder } from "../agent/files/replace-file.ts";
 import { type EncKey, encKeyInDescriptor, encKeyInFile, encKeyTyped, findEncKey } from "../agent/launcher/enc-key.ts";

@@ -5,17 +5,17 @@
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { EndPlan } from "../agent/socket/stuck.ts";
 import type { OperatorView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
 import { feeWords, sumWords } from "./amounts.ts";
+import { typed } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal, wrapped } from "./terminal.ts";
-import { typed } from "./typed.ts";
 import { describe } from "./withdrawals.ts";
 
 const wordsWidth = 62;
@@ -27,7 +27,7 @@ export interface EndOptions {
 }
 
 /**
- * @throws AgentError COMMAND_*, WITHDRAWAL_*, UNSTICK_*, SIGNER_*
+ * @throws AgentError COMMAND_*, WITHDRAWAL_*, REPLACEMENT_*, SIGNER_*
  */
 export async function end(state: StateFolder, transactionId: string, options: EndOptions, terminal: Terminal): Promise<number> {
   const approver = approverOf(options, terminal);
@@ -36,7 +36,7 @@ export async function end(state: StateFolder, transactionId: string, options: En
   if (options.yes !== true) await confirmed(transactionId, terminal);
   const done = await askOperator(state, "end", { transactionId, slot: plan.slot, approver });
   if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
-  else terminal.out("ended: the gateway gives its place back when it hears of it, and may order another sweep\n");
+  else terminal.out("ended: the gateway gives its place back when it learns of it, and may order another sweep\n");
   return exitCodes.fine;
 }
 
@@ -51,13 +51,13 @@ async function confirmed(id: string, terminal: Terminal): Promise<void> {
 }
 
 function planWords(one: OperatorView, { counted }: EndPlan): string {
-  const { network, slot, account, versions } = one;
-  const dearest = versions.map(({ feeMax }) => BigInt(feeMax)).sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
+  const { network, slot, account, attempts } = one;
+  const dearest = attempts.map(({ feeMax }) => BigInt(feeMax)).sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
   const fee = feeWords(dearest, network);
   const onChain =
     `no block takes ${saySlot(network, slot)} before all below it are used, and nobody fills them. The signed bytes stay ` +
     `good: if the count ever comes there, one of them may pay ${sumWords(one)} to your own ` +
-    `hot account, or fail; either costs at most ${fee}. Nothing can go to anybody else`;
+    `hot wallet, or fail; either costs at most ${fee}. Nothing can go to anybody else`;
   const rows = [
     ["nodes count", `${counted} final transactions of ${account}`],
     ["gateway", "its own nodes say so too"],

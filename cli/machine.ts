@@ -8,10 +8,10 @@ import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { readConfig } from "../agent/config/config.ts";
 import { configDigest } from "../agent/config/digest.ts";
+import { type ExitReason, readExitReason } from "../agent/exit-reason.ts";
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { installedState } from "../agent/installed.ts";
-import { type LastWords, readLastWords } from "../agent/last-words.ts";
-import { verdictOn } from "../agent/launcher/verdict.ts";
+import { verdictOn } from "../agent/launcher/exit-status.ts";
 import { isReadOnly } from "../agent/ledger/disk.ts";
 import { AgentError } from "../base/fault.ts";
 import { systemEnvironment } from "../base/system-path.ts";
@@ -37,7 +37,7 @@ export interface Machine {
   /** The units by name; empty if no service manager answers within three seconds. */
   units(names: readonly string[]): ReadonlyMap<string, UnitView>;
   /** Newest first. */
-  lastWords(state: StateFolder): readonly LastWords[];
+  exitReason(state: StateFolder): readonly ExitReason[];
   configOnDisk(path: string): ConfigOnDisk;
   /** False also if this user may not look. */
   isThere(path: string): boolean;
@@ -66,7 +66,7 @@ export const thisMachine: Machine = {
     });
     return unitsIn(done.status === 0 ? done.stdout : "");
   },
-  lastWords: readLastWords,
+  exitReason: readExitReason,
   configOnDisk,
   isThere: existsSync,
   isReadOnly,

@@ -7,13 +7,13 @@ import { jsonText } from "../base/visible.ts";
 import "../base/no-inspector.ts";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { stateFolder } from "../agent/files/state-folder.ts";
-import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/verdict.ts";
+import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/exit-status.ts";
 import { AgentError } from "../base/fault.ts";
 import { programVersion } from "../base/version.ts";
 import { lifetimeSecondsMax } from "../client/signature-token.ts";
 import { showAddress } from "./address.ts";
 import { type AdoptOptions, adopt } from "./adopt.ts";
-import { type BackupOptions, backup, restore } from "./copies.ts";
+import { type BackupOptions, backup, restore } from "./backup-commands.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
 import { type DoctorOptions, doctor } from "./doctor/doctor.ts";
 import { thisOutside } from "./doctor/outside.ts";
@@ -21,6 +21,7 @@ import { type EndOptions, end } from "./end.ts";
 import { main as runInstall } from "./install/main.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { completionScript, type Shell, shells } from "./manual/completion.ts";
+import { manualReplacement, type ReplacementOptions } from "./manual-replacement.ts";
 import { descriptor, pairCommand } from "./pair/command.ts";
 import { type PauseOptions, pause } from "./pause.ts";
 import { type RecoverOptions, recover } from "./recover.ts";
@@ -28,7 +29,6 @@ import { type RekeyOptions, rekey } from "./rekey.ts";
 import { type StatusOptions, showStatus } from "./status/status.ts";
 import { processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
-import { type UnstickOptions, unstick } from "./unstick.ts";
 import { verify } from "./verify.ts";
 import { limitFrom, listWithdrawals, showWithdrawal, transactionIdFrom } from "./withdrawals.ts";
 
@@ -59,7 +59,7 @@ function lookingCommands(run: Run, machine: Machine): readonly Command[] {
   return [
     onState("status", "Whether everything works: exit code 0 yes, 1 not quite, 3 not running, 4 locked, 5 no right.")
       .option("--watch", "show it again every two seconds")
-      .option("--held", "only the ids that wait for a person; exit code 1 when there are any")
+      .option("--held", "only the ids that wait for an operator; exit code 1 when there are any")
       .action((options: Common & StatusOptions) =>
         run((terminal) => showStatus(stateFolder(options.state), options, terminal, machine), options.json === true),
       ),
@@ -133,28 +133,28 @@ function decidingCommands(run: Run): readonly Command[] {
 function adoptCommand(run: Run): Command {
   return onState("adopt", "Begins an account at the slot that the nodes count, after a yes: one that was used before.")
     .argument("<chain>", "its name, as in config.json")
-    .option("--address <address>", "an address for deposits that is swept; the hot account unless named")
+    .option("--address <address>", "a deposit address that is swept; the hot wallet unless named")
     .option("--yes <slot>", "do not ask: the count that was shown")
     .action((chain: string, options: Common & AdoptOptions) =>
       run((terminal) => adopt(stateFolder(options.state), chain, options, terminal), options.json === true),
     );
 }
 
-function unstickCommand(run: Run, act: "replace" | "cancel", description: string): Command {
+function replacementCommand(run: Run, act: "replace" | "cancel", description: string): Command {
   return onState(act, description)
     .argument("<id>", "its transactionId")
     .option(
       "--max-fee <price>",
-      "most per unit of work (default: twice the version before, or an eighth more where limits ask for it)",
+      "most per unit of computation (default: twice the attempt before, or an eighth more where limits ask for it)",
     )
-    .option("--tip <price>", "the tip per unit of work (default: likewise)")
-    .option("--work <number>", "the most work (default: as before; a cancel has the least)")
-    .option("--data-fee <price>", "what a rollup may bill for data beside the work (default: as before)")
+    .option("--tip <price>", "the tip per unit of computation (default: likewise)")
+    .option("--compute-limit <number>", "the compute limit (default: as before; a cancel has the least)")
+    .option("--data-fee <price>", "what a rollup may bill for data beside the computation (default: as before)")
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
-    .action((id: string, options: Common & UnstickOptions) =>
+    .action((id: string, options: Common & ReplacementOptions) =>
       run(
-        (terminal) => unstick(stateFolder(options.state), act, transactionIdFrom(id), options, terminal),
+        (terminal) => manualReplacement(stateFolder(options.state), act, transactionIdFrom(id), options, terminal),
         options.json === true,
       ),
     );
@@ -181,12 +181,12 @@ function pauseCommand(run: Run, act: "pause" | "resume", description: string): C
 
 function helpingCommands(run: Run): readonly Command[] {
   return [
-    unstickCommand(
+    replacementCommand(
       run,
       "replace",
-      "Has an open withdrawal signed again on its slot, dearer where fees are bid, after showing how.",
+      "Has an open withdrawal signed again on its slot, more expensive where fees are bid, after showing how.",
     ),
-    unstickCommand(run, "cancel", "Ends an open withdrawal unpaid where the chain still can, after showing how."),
+    replacementCommand(run, "cancel", "Ends an open withdrawal unpaid where the chain still can, after showing how."),
     endCommand(run),
     pauseCommand(run, "pause", "Stops new signatures until resume; what is signed goes on."),
     pauseCommand(run, "resume", "Lets the signer sign again after pause."),
@@ -201,7 +201,7 @@ function recoverCommand(run: Run): Command {
     ),
   )
     .option("--yes <digest>", "do not ask: the digest that was shown; with --finish and --new-ledger the agent's id")
-    .option("--both", "the gateway was put back too: every withdrawal without a slot is held for a person")
+    .option("--both-restored", "the gateway was restored too: every withdrawal without a slot is held for an operator")
     .option("--finish", "end that: policy approves by itself again")
     .option("--new-ledger", "begin a new, locked ledger where the old one is gone or unreadable; crypto must not run")
     .action((options: Common & RecoverOptions) =>

@@ -12,8 +12,8 @@ import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/s
 import { type Code, codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { visibleAll } from "../base/visible.ts";
-import { whyAway } from "./away.ts";
 import { type Machine, thisMachine } from "./machine.ts";
+import { whyAway } from "./unreachable.ts";
 
 const timeoutMs = 10_000;
 /** Reading back a complete ledger, or most of it, takes time. */

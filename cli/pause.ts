@@ -4,14 +4,14 @@
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { SignerStatus } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
+import { typed } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
 import type { Terminal } from "./terminal.ts";
-import { typed } from "./typed.ts";
 
 export interface PauseOptions {
   readonly yes?: boolean | undefined;

@@ -1,16 +1,16 @@
 /**
  * `recover`: shows the ledger that the gateway's order would begin here and, after a yes bound to
- * exactly this plan, begins it. With `--both` if the gateway was restored too, until `--finish`.
- * With `--new-ledger` begins a locked ledger if the old one is gone or unreadable.
+ * exactly this plan, begins it. With `--both-restored` if the gateway was restored too, until
+ * `--finish`. With `--new-ledger` begins a locked ledger if the old one is gone or unreadable.
  */
 
 import { join } from "node:path";
 import { keystoreName } from "../agent/files/keystore-name.ts";
 import { becomeOwner } from "../agent/files/owner.ts";
 import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
@@ -18,14 +18,14 @@ import { slotWord } from "../chains/families.ts";
 import type { Head } from "../protocol/messages.ts";
 import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
 import { askOperator } from "./operator.ts";
+import { outgoingOfPlan, unknownOf, unmatchedWords } from "./outgoing-transactions.ts";
 import { beginLedger } from "./pair/children.ts";
 import { readProgress } from "./pair/progress.ts";
-import { spendsOfPlan, unknownOf, unmatchedWords } from "./spends.ts";
 import { fields, moment, type Terminal, table, withProgress } from "./terminal.ts";
 
 export interface RecoverOptions extends EncKeyOptions {
   readonly yes?: string | undefined;
-  readonly both?: boolean | undefined;
+  readonly bothRestored?: boolean | undefined;
   readonly finish?: boolean | undefined;
   readonly newLedger?: boolean | undefined;
   readonly json?: boolean | undefined;
@@ -48,8 +48,8 @@ export async function recover(state: StateFolder, options: RecoverOptions, termi
 }
 
 async function carryOut(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
-  const both = options.both === true;
-  const asking = askOperator(state, "recover", { digest: "", both });
+  const bothRestored = options.bothRestored === true;
+  const asking = askOperator(state, "recover", { digest: "", bothRestored });
   const { plan } = await withProgress(terminal, "holding ledger and order against each other", asking);
   if (options.json !== true) terminal.out(describe(plan, terminal.columns));
   if (options.yes === undefined && !terminal.isInteractive) {
@@ -67,10 +67,12 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
   if (options.yes === undefined && !(await terminal.confirm("open the new ledger exactly so? (yes/no) "))) {
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
-  const done = await withProgress(terminal, "opening the ledger", askOperator(state, "recover", { digest, both }));
+  const done = await withProgress(terminal, "opening the ledger", askOperator(state, "recover", { digest, bothRestored }));
   if (options.json === true) terminal.out(`${jsonText({ ok: true, done: true, plan: done.plan })}\n`);
   else {
-    terminal.out(`\nopened, epoch ${plan.newEpoch}. ${both ? heldWords(slotOf(plan)) : goesOnWords(slotOf(plan))}\n`);
+    terminal.out(
+      `\nopened, epoch ${plan.newLedgerEpoch}. ${bothRestored ? heldWords(slotOf(plan)) : goesOnWords(slotOf(plan))}\n`,
+    );
   }
   return exitCodes.fine;
 }
@@ -83,8 +85,8 @@ async function finish(state: StateFolder, options: RecoverOptions, terminal: Ter
   }
   assertNames(status.agent, options.yes);
   if (options.json !== true && status.recovery !== "") {
-    const { spends, held } = await askOperator(state, "finish", { isLook: true });
-    terminal.out(unmatchedWords(spends, held, terminal.columns));
+    const { outgoing, held } = await askOperator(state, "finish", { isLook: true });
+    terminal.out(unmatchedWords(outgoing, held, terminal.columns));
   }
   if (options.yes === undefined && status.recovery !== "") {
     if (!terminal.isInteractive) {
@@ -95,8 +97,8 @@ async function finish(state: StateFolder, options: RecoverOptions, terminal: Ter
     if (!(await terminal.confirm("let policy approve new withdrawals by itself again? (yes/no) ")))
       throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
-  const { held, quarantined, spends } = await askOperator(state, "finish", {});
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, held, quarantined, spends })}\n`);
+  const { held, quarantined, outgoing } = await askOperator(state, "finish", {});
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, held, quarantined, outgoing })}\n`);
   else {
     const what = status.recovery === "" ? "nothing was held by a recovery" : "policy decides by itself again";
     terminal.out(
@@ -136,7 +138,7 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
   becomeOwner(state.signer);
   const lock = await takeLock(state.signer, lockWaitMs);
   try {
-    const task = { signer: state.signer, pairing: progress, isAnew: true, nowMs: terminal.now() };
+    const task = { signer: state.signer, pairing: progress, isRedone: true, nowMs: terminal.now() };
     const { aside } = await beginLedger(task, encKey.bytes);
     if (options.json === true) terminal.out(`${jsonText({ ok: true, agent, aside })}\n`);
     else {
@@ -165,7 +167,7 @@ const goesOnWords = (slot: string): string => `What had no ${slot} comes again b
 
 const heldWords = (
   slot: string,
-): string => `Every withdrawal without a ${slot} is held now. For each of them: show ID, compare it with the spends
+): string => `Every withdrawal without a ${slot} is held now. For each of them: show ID, compare it with the outgoing transactions
 that stand there, then approve ID or refuse ID; then recover --finish.`;
 
 // The order does not name these withdrawals; they come as jobs.
@@ -178,22 +180,22 @@ function describe(plan: RecoveryPlan, columns: number | undefined): string {
   const slot = slotOf(plan);
   const rows: (readonly [string, string])[] = [
     ["order", `made ${moment(plan.at)}, ${plan.order}`],
-    ["epoch", `${plan.epoch} becomes ${plan.newEpoch}`],
+    ["epoch", `${plan.ledgerEpoch} becomes ${plan.newLedgerEpoch}`],
     ["lock", plan.locked === "" ? "none" : `${plan.locked}: ${plan.lockedDetail}`],
     ["this ledger", headWords(plan.head)],
     ["the gateway's", plan.gatewayHead === null ? "nothing" : headWords(plan.gatewayHead)],
-    ["went back", plan.both ? `both: what has no ${slot} is held for a person` : wentBack(plan)],
+    ["rolled back", plan.bothRestored ? `both: what has no ${slot} is held for an operator` : rolledBack(plan)],
     [`keep their ${slot}`, plan.kept === 0 ? "none" : `${plan.kept}, signed again on it as far as policy says yes`],
     ["come again", `${plan.left} from this ledger, as far as the gateway has them; ${gatewaysWords(slot)}`],
   ];
-  return `${fields(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${unknownSumsOf(plan, columns)}${spendsOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
+  return `${fields(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${unknownSumsOf(plan, columns)}${outgoingOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
 }
 
-function wentBack({ isHere, gatewayHead }: RecoveryPlan): string {
+function rolledBack({ isHere, gatewayHead }: RecoveryPlan): string {
   if (gatewayHead === null) return "not known: the gateway holds nothing of this ledger, and is told what there is";
   return isHere
     ? "not this ledger: the gateway is told what it lacks"
-    : "this ledger; if the gateway was put back too, add --both";
+    : "this ledger; if the gateway was restored too, add --both-restored";
 }
 
 function headWords({ seq, hash }: Head): string {
@@ -226,9 +228,9 @@ function unknownSumsOf({ unknown }: RecoveryPlan, columns: number | undefined): 
   if (unknown.length === 0) return "";
   const or = (text: string): string => text || "none";
   const rows = unknown.map((one) => [
-    ...[one.lane, String(one.count), one.amount, or(one.maxPerHour), or(one.maxPerDay), String(one.above)],
+    ...[one.limitGroup, String(one.count), one.amount, or(one.maxPerHour), or(one.maxPerDay), String(one.above)],
   ]);
-  const heading = ["unknown here", "withdrawals", "amount", "limit an hour", "limit a day", "wait for a person"];
+  const heading = ["unknown here", "withdrawals", "amount", "limit an hour", "limit a day", "wait for an operator"];
   return `\n${table(heading, rows, columns)}\n`;
 }
 
@@ -238,7 +240,7 @@ function rowOf(one: RecoveryWithdrawalView): readonly string[] {
   return [
     one.transactionId,
     one.here || "unknown",
-    one.isContested ? "the chain decides" : one.code === "" ? "signed again" : `waits for a person: ${one.code}`,
+    one.isContested ? "the chain decides" : one.code === "" ? "signed again" : `waits for an operator: ${one.code}`,
     one.slot,
     amount,
     one.address || "-",

@@ -4,15 +4,15 @@
  */
 import { fchownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { findConfigFile } from "../agent/config/place.ts";
+import { findConfigFile } from "../agent/config/location.ts";
 import { keystoreName } from "../agent/files/keystore-name.ts";
 import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
 import { installedCredential, installedState } from "../agent/installed.ts";
 import type { Rekeyed } from "../agent/keystore/rekey.ts";
 import type { EncKey } from "../agent/launcher/enc-key.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { type Lock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../base/fault.ts";
 import { askClosedChild } from "./child.ts";
 import { assertOneNewKey, type EncKeyOptions, encKeyInUse, type NewEncKey, type NewEncKeyOptions, newEncKey } from "./enc-key.ts";
@@ -33,7 +33,7 @@ export async function rekey(state: StateFolder, options: RekeyOptions, terminal:
   if (!isThere(path)) throw unpaired(state);
   const lock = await stoppedSigner(state);
   try {
-    const { done, from, made } = await sealedAnew(state, options, terminal);
+    const { done, from, made } = await sealedAgain(state, options, terminal);
     const { wallet, addresses, isFromBefore } = done;
     const next = nextSteps({
       stateRoot: state.root,
@@ -84,7 +84,7 @@ async function stoppedSigner(state: StateFolder): Promise<Lock> {
   }
 }
 
-async function sealedAnew(
+async function sealedAgain(
   state: StateFolder,
   options: RekeyOptions,
   terminal: Terminal,

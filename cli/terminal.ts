@@ -2,7 +2,7 @@
 import { userInfo } from "node:os";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { exitCodes } from "../agent/launcher/verdict.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { visible, visibleLines } from "../base/visible.ts";
 
 /** The outside as commands see it; tests put their own in its place. */

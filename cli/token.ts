@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { readPrivateFile } from "../agent/files/private-file.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { AgentError } from "../base/fault.ts";
 import { createTokenMaker, type TokenFor } from "../client/signature-token.ts";
 import type { Terminal } from "./terminal.ts";

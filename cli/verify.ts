@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import type { StateFolder } from "../agent/files/state-folder.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { ledgerDisk } from "../agent/ledger/disk.ts";
 import { verifyLedger } from "../agent/ledger/verify.ts";
 import type { OperatorAnswers } from "../agent/socket/verbs.ts";

@@ -3,15 +3,15 @@
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
-import { exitCodes } from "../agent/launcher/verdict.ts";
-import type { LedgerLine, OperatorView, SignerStatus, VersionView, WaitView } from "../agent/socket/verbs.ts";
+import { exitCodes } from "../agent/launcher/exit-status.ts";
+import type { AttemptView, LedgerLine, OperatorView, SignerStatus, WaitView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { slotWord } from "../chains/families.ts";
 import { amountWords, feeMaxWords, modeMark, ownCoin } from "./amounts.ts";
+import { type Diagnosis, diagnosisOf } from "./diagnosis.ts";
 import { askOperator } from "./operator.ts";
-import { type Outlook, outlookOf } from "./outlook.ts";
-import { type Compared, chainWords, isHolding, spendsOf } from "./spends.ts";
+import { type Compared, chainWords, isHolding, outgoingWordsOf } from "./outgoing-transactions.ts";
 import { fields, moment, momentHere, type Terminal, table, wrapped } from "./terminal.ts";
 
 const limitMax = 1000;
@@ -26,15 +26,15 @@ export interface ListOptions {
 /** The meaning of each state for an operator. */
 const stateWords = (slot: string): Readonly<Record<OperatorView["state"], string>> => ({
   held: "held: waits for approve or refuse",
-  approved: "approved: nothing is bound or signed yet",
-  intent: `intent: its ${slot} is bound, not yet signed`,
+  approved: "approved: nothing is assigned or signed yet",
+  intent: `intent: its ${slot} is assigned, not yet signed`,
   signed: "signed: the gateway has not confirmed yet, nothing left this machine",
   released: "released: may be on its way to the chain",
   broadcast: "broadcast: nodes have it",
   included: "included: in a block, not final yet",
   paid: "paid: final on chain",
   reverted: "reverted: final on chain, nothing was paid",
-  lost: `lost: another transaction used its ${slot}`,
+  conflicted: `conflicted: another transaction used its ${slot}`,
   refused: "refused: nothing was ever signed",
   expired: "expired: nothing was ever signed",
   quarantined: `quarantined: it has its ${slot}; only watched until approve or cancel`,
@@ -42,9 +42,10 @@ const stateWords = (slot: string): Readonly<Record<OperatorView["state"], string
 });
 
 /** On a chain with exclusion by expiry, a withdrawal may expire after it was signed. */
-function wordsOf({ state, network, versions, code }: OperatorView): string {
-  if (state === "expired" && code === "SWEEP_UNREACHABLE") return "expired: a person ended it, and the chain could not reach it";
-  if (state === "expired" && versions.length > 0) return "expired: all that was signed is dead, and nothing was paid";
+function wordsOf({ state, network, attempts, code }: OperatorView): string {
+  if (state === "expired" && code === "SWEEP_UNREACHABLE")
+    return "expired: an operator ended it, and the chain could not reach it";
+  if (state === "expired" && attempts.length > 0) return "expired: all that was signed is void, and nothing was paid";
   return stateWords(slotWord([network]))[state];
 }
 
@@ -95,10 +96,10 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
 }
 
 /** A cancel does not end a withdrawal at once, and the state does not show it. */
-function stateCell({ state, isCancelling, versions }: OperatorView): string {
-  const isCancelled = isCancelling === true || versions.some(({ isCancel }) => isCancel === true);
-  const isElsewise = state === "paid" || state === "reverted" || state === "lost" || state === "cancelled";
-  return isCancelled && !isElsewise ? `${state}, cancelled by a person` : state;
+function stateCell({ state, isCancelling, attempts }: OperatorView): string {
+  const isCancelled = isCancelling === true || attempts.some(({ isCancel }) => isCancel === true);
+  const isElsewise = state === "paid" || state === "reverted" || state === "conflicted" || state === "cancelled";
+  return isCancelled && !isElsewise ? `${state}, cancelled by an operator` : state;
 }
 
 export async function showWithdrawal(
@@ -107,15 +108,15 @@ export async function showWithdrawal(
   isJson: boolean,
   terminal: Terminal,
 ): Promise<number> {
-  const { withdrawal, history, wait, spends } = await askOperator(state, "show", { transactionId });
-  if (isJson) terminal.out(`${jsonText({ ok: true, withdrawal, history, wait, spends })}\n`);
+  const { withdrawal, history, wait, outgoing } = await askOperator(state, "show", { transactionId });
+  if (isJson) terminal.out(`${jsonText({ ok: true, withdrawal, history, wait, outgoing })}\n`);
   else {
     const status = await statusIfAny(state);
-    const now = nowWords(outlookOf({ one: withdrawal, history, spends, status, nowMs: terminal.now() }));
-    const compared = { spends, isCompared: isHolding(status) };
+    const now = nowWords(diagnosisOf({ one: withdrawal, history, outgoing, status, nowMs: terminal.now() }));
+    const compared = { outgoing, isCompared: isHolding(status) };
     const { columns } = terminal;
     terminal.out(
-      `${describe(withdrawal, wait, compared)}${now}${spendsOf(spends, columns)}${versionsOf(withdrawal, columns)}${historyOf(history, columns)}`,
+      `${describe(withdrawal, wait, compared)}${now}${outgoingWordsOf(outgoing, columns)}${attemptsOf(withdrawal, columns)}${historyOf(history, columns)}`,
     );
   }
   return exitCodes.fine;
@@ -131,7 +132,7 @@ export async function statusIfAny(state: StateFolder): Promise<SignerStatus | nu
   }
 }
 
-function nowWords({ verdict, why, what }: Outlook): string {
+function nowWords({ verdict, why, what }: Diagnosis): string {
   const lines = [...wrapped(`${verdict}: ${why}`, nowWidth), ...(what === "" ? [] : wrapped(`do: ${what}`, nowWidth))];
   return `${lines.map((line, at) => `  ${(at === 0 ? "now" : "").padEnd(16)}${line}`).join("\n")}\n`;
 }
@@ -143,7 +144,7 @@ function nowWords({ verdict, why, what }: Outlook): string {
 export function describe(
   one: OperatorView,
   wait: WaitView | null,
-  compared: Compared = { spends: [], isCompared: false },
+  compared: Compared = { outgoing: [], isCompared: false },
 ): string {
   const rows: (readonly [string, string])[] = [
     ["transactionId", one.transactionId],
@@ -204,7 +205,7 @@ function waitRows({ expiresAt }: OperatorView, wait: WaitView | null): readonly 
     rows.push([
       "delay ends",
       wait.until > expiresAt
-        ? `${moment(wait.until)}, after it expires: only a person's approve lets it be paid`
+        ? `${moment(wait.until)}, after it expires: only an operator's approve lets it be paid`
         : `${moment(wait.until)}: policy decides then by itself; approve or refuse decides before`,
     ]);
   if (wait.confirmed !== null)
@@ -212,7 +213,7 @@ function waitRows({ expiresAt }: OperatorView, wait: WaitView | null): readonly 
       "approved",
       `1 of 2, by ${wait.confirmed.approver} (claimed: the socket does not prove names) at ${moment(wait.confirmed.at)}`,
     ]);
-  else if (wait.needsTwo) rows.push(["approved", "0 of 2: two people must approve it, each under their own name"]);
+  else if (wait.needsTwo) rows.push(["approved", "0 of 2: two operators must approve it, each under their own name"]);
   return rows;
 }
 
@@ -228,25 +229,25 @@ function expiresWords({ state, code, network, expiresAt }: OperatorView): string
     : momentHere(expiresAt);
 }
 
-function versionsOf({ network, versions }: OperatorView, columns: number | undefined): string {
-  if (versions.length === 0) return "";
-  const waits = versions.some(({ until }) => until !== undefined);
-  const rows = versions.map((one) => [
-    `${one.version}${one.isCancel === true ? " cancel" : ""}`,
+function attemptsOf({ network, attempts }: OperatorView, columns: number | undefined): string {
+  if (attempts.length === 0) return "";
+  const waits = attempts.some(({ validUntilMs }) => validUntilMs !== undefined);
+  const rows = attempts.map((one) => [
+    `${one.attempt}${one.isCancel === true ? " cancel" : ""}`,
     one.txHash,
     feeMaxWords(one, network),
     moment(one.signedAt),
     ...(waits ? [endOf(one)] : []),
   ]);
-  return `\n${table(["version", "txHash", "highest fee", "signed", ...(waits ? ["ends"] : [])], rows, columns)}\n`;
+  return `\n${table(["attempt", "txHash", "highest fee", "signed", ...(waits ? ["ends"] : [])], rows, columns)}\n`;
 }
 
 /**
  * The chain time after which no block takes the attempt, and the parties that have called it void.
  */
-function endOf({ until = 0, dead }: VersionView): string {
-  if (dead === "both") return "dead";
-  return `${moment(until)}${dead === undefined ? "" : `, dead by the ${dead} alone`}`;
+function endOf({ validUntilMs = 0, voidBy }: AttemptView): string {
+  if (voidBy === "both") return "void";
+  return `${moment(validUntilMs)}${voidBy === undefined ? "" : `, void by the ${voidBy} alone`}`;
 }
 
 function historyOf(history: readonly LedgerLine[], columns: number | undefined): string {

@@ -86,7 +86,7 @@ interface Ask {
   readonly body?: object;
 }
 
-interface Heard {
+interface CaughtUp {
   readonly status: number;
   readonly headers: Headers;
   readonly body: unknown;
@@ -125,7 +125,7 @@ function retryOf(status: number, body: Readonly<Record<string, unknown>>): Retry
 
 const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
 
-function failureOf({ status, headers, body }: Heard): Failure {
+function failureOf({ status, headers, body }: CaughtUp): Failure {
   const fields = objectOf(body);
   const seconds = Number(headers.get("retry-after"));
   const { transactionId, requestId } = fields;
@@ -188,20 +188,20 @@ export function createClient(options: ClientOptions): Client {
     });
   }
 
-  async function call<T>(ask: Ask, shape: (heard: Heard) => T | null): Promise<Result<T>> {
+  async function call<T>(ask: Ask, shape: (caughtUp: CaughtUp) => T | null): Promise<Result<T>> {
     // Outside the try block, because a value without a JSON form is a mistake of the caller, not of
     // the network.
     const body = ask.body === undefined ? "" : JSON.stringify(ask.body);
-    let heard: Heard;
+    let caughtUp: CaughtUp;
     try {
       const response = await send(ask, body);
       const text = await readBounded(response);
-      heard = { status: response.status, headers: response.headers, body: parse(text) };
+      caughtUp = { status: response.status, headers: response.headers, body: parse(text) };
     } catch (error) {
       return describe(error);
     }
-    if (heard.status !== 200) return failureOf(heard);
-    const value = shape(heard);
+    if (caughtUp.status !== 200) return failureOf(caughtUp);
+    const value = shape(caughtUp);
     return value === null
       ? failure(200, "answer_invalid", "the answer is not what the interface says", "same-order")
       : { ok: true, value };

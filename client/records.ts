@@ -25,7 +25,7 @@ export interface Transaction {
   readonly amountReceived?: string; // deposits
   readonly paymentTolerance?: string; // deposits: so much may be missing
   readonly paymentUri?: string; // deposits; "" when the currency is no longer served
-  readonly paymentUrl?: string; // deposits: the page for the payer
+  readonly paymentUrl?: string; // deposits: the page for the sender
   readonly quote?: Quote; // deposits asked for in fiat money
   readonly late?: boolean; // deposits: money came after the end
   readonly mode?: "auto" | "manual"; // withdrawals
@@ -89,7 +89,7 @@ export interface Deposit {
   readonly status?: 0 | 1 | 2;
   readonly stage?: string;
   readonly paymentUri?: string; // for wallets: EIP-681
-  readonly paymentUrl?: string; // the page for the payer
+  readonly paymentUrl?: string; // the page for the sender
   readonly quote?: Quote;
   readonly late?: boolean;
 }
@@ -105,7 +105,7 @@ export interface AmountOrder {
   readonly currency: string;
   readonly amount: string;
   readonly orderId: string;
-  // at most 16 short texts, echoed in the record
+  // at most 16 short texts, returned in the record
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -120,7 +120,7 @@ export interface FiatOrder {
   readonly orderId: string;
 }
 
-/** `returnUrl`: the way back from the payer's page, on a site that the service lists. */
+/** `returnUrl`: the way back from the sender's page, on a site that the service lists. */
 export type DepositOrder = (AmountOrder | FiatOrder) & { readonly returnUrl?: string };
 
 export interface WithdrawalOrder extends AmountOrder {

@@ -16,7 +16,7 @@ import { addCallbackCommands } from "./operator/callback-commands.ts";
 import {
   agentsList,
   agentsRecover,
-  agentsRelease,
+  agentsUnpair,
   answer,
   backup,
   type ConfigOption,
@@ -72,9 +72,9 @@ async function start(options: ConfigOption): Promise<void> {
 }
 
 function epochNumber(text: string): number {
-  const epoch = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (epoch < 1) throw new InvalidArgumentError("an epoch counts from 1");
-  return epoch;
+  const ledgerEpoch = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (ledgerEpoch < 1) throw new InvalidArgumentError("an epoch counts from 1");
+  return ledgerEpoch;
 }
 
 /** Every command and its options. The manual page is also made from this tree. */
@@ -92,12 +92,15 @@ export function tree(): Command {
   addMerchantCommands(program);
   addKeyCommands(program);
   const agents = withBoth(program.command("agents").description("the paired servers")).action(agentsList);
-  withBoth(agents.command("release").description("let the merchant pair another server").argument("<agentId>"))
-    .option("--unheard", "although this database may lack what it paid; the next server then holds every order for a person")
+  withBoth(agents.command("unpair").description("let the merchant pair another server").argument("<agentId>"))
+    .option(
+      "--skip-catch-up",
+      "although this database may lack what it paid; the next server then holds every order for an operator",
+    )
     .option("--open", "although withdrawals or sweeps are open with it, which no other server can end")
-    .action((id: string, _own: unknown, command: Command) => agentsRelease(id, command.optsWithGlobals()));
+    .action((id: string, _own: unknown, command: Command) => agentsUnpair(id, command.optsWithGlobals()));
   withBoth(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
-    .option("--above <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
+    .option("--above-epoch <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
     .action((id: string, _own: unknown, command: Command) => agentsRecover(id, command.optsWithGlobals()));
   addDepositCommands(program);
   addWithdrawalCommands(program);

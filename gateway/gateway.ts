@@ -11,31 +11,31 @@ import { recordOf } from "./answer/record.ts";
 import { addPayerPages } from "./api/payer.ts";
 import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
-import { addStation, type Probe } from "./api/station.ts";
+import { addStation, type Probe } from "./api/service-routes.ts";
 import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
 import { type Books, startBooks } from "./books/books.ts";
 import { booksState } from "./books/state.ts";
 import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
-import { createDoor } from "./callbacks/door.ts";
+import { createDoor } from "./callbacks/send.ts";
 import type { GatewayConfig } from "./config/config.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
 import { addDescription } from "./openapi/openapi.ts";
 import { startPrices } from "./prices/prices.ts";
+import { startReporting } from "./reporting/reporting.ts";
 import type { Service } from "./service.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
 import { freeBytesOf, roomBytesMin } from "./store/disk.ts";
-import { keepNativeCoins, mendHoldings } from "./store/holdings.ts";
 import { probe } from "./store/meta.ts";
 import { checkKey, ownStore } from "./store/owner.ts";
-import { putBackOf } from "./store/put-back.ts";
 import { mendReserved } from "./store/reserved.ts";
+import { restoredOf } from "./store/restored-database.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
 import { type TimedStore, timed } from "./store/timed.ts";
+import { correctUnsweptBalances, keepNativeCoins } from "./store/unswept-balances.ts";
 import { createSweeps } from "./sweeps/sweeps.ts";
-import { startTelling } from "./telling/telling.ts";
 import { type ChainStatus, startWatcher, type Watcher } from "./watcher/watcher.ts";
 import { createWaiters } from "./withdrawals/waiters.ts";
 
@@ -134,14 +134,14 @@ function urlOf(config: GatewayConfig, port: number): string {
 function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
   const wrong = store.write(mendReserved);
   const words = "reserved sums were not what the withdrawals make; they were counted again";
-  if (wrong > 0) log.error({ event: "reserved-mended", wrong }, words);
+  if (wrong > 0) log.error({ event: "reserved-corrected", wrong }, words);
   const coins = Object.values(config.currencies).filter(({ contract }) => contract === "");
   const held = store.write((database) => {
     keepNativeCoins(database, new Map(coins.map(({ network, id }) => [network, id])));
-    return mendHoldings(database);
+    return correctUnsweptBalances(database);
   });
-  const heldWords = "what addresses for deposits hold was not what payments and sweeps make; it was counted again";
-  if (held > 0) log.error({ event: "holdings-mended", wrong: held }, heldWords);
+  const heldWords = "what deposit addresses hold was not what payments and sweeps make; it was counted again";
+  if (held > 0) log.error({ event: "unswept-balances-corrected", wrong: held }, heldWords);
 }
 
 /**
@@ -153,18 +153,18 @@ function takeMarks(store: Store, config: GatewayConfig, { log, clock }: GatewayD
   const path = marksPathOf(config.database);
   const known = readMarks(path);
   const { reason, skipped } = store.write((database) => compareMarks(database, known, clock()));
-  const words = `the database was put back: ${reason}; ${skipped} addresses that may have left are skipped and watched`;
-  if (reason !== "") log.warn({ event: "database-put-back", reason, skipped }, words);
+  const words = `the database was restored: ${reason}; ${skipped} addresses that may have left are skipped and watched`;
+  if (reason !== "") log.warn({ event: "database-restored", reason, skipped }, words);
   return openMarks(path, marksOf(store.database, known));
 }
 
 /**
  * Accepts deposits again after every chain was read since the database was restored from a backup.
  */
-function endPutBack(store: Store, log: GatewayLog, isReadSince: (atMs: number) => boolean): void {
-  if (putBackOf(store.database) === null) return;
+function endRestored(store: Store, log: GatewayLog, isReadSince: (atMs: number) => boolean): void {
+  if (restoredOf(store.database) === null) return;
   const ended = store.write((database) => endIfCaughtUp(database, isReadSince));
-  if (ended) log.info({ event: "database-caught-up" }, "the database that was put back has caught up: deposits are taken again");
+  if (ended) log.info({ event: "database-caught-up" }, "the database that was restored has caught up: deposits are taken again");
 }
 
 interface Taken {
@@ -241,10 +241,10 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   const outOfService = (currency: string): string => watcher?.outOfService().get(currency) ?? "";
   const readAt = (network: string): number | null => watcher?.readAt(network) ?? null;
   try {
-    const facts = { confirmations, outOfService, readAt };
+    const txParams = { confirmations, outOfService, readAt };
     const board = startPrices({ config, store, log, clock });
     besides.push(board);
-    const service: Service = { ...common, ...facts, key, random: randomBytes, waiters, prices: board, addressMarks: marks };
+    const service: Service = { ...common, ...txParams, key, random: randomBytes, waiters, prices: board, addressMarks: marks };
     server = createServer(service);
     hub = startHub({ ...common, server: server.server, gatewayKey: key.privateKey, marks });
     addOperations(server, service);
@@ -257,14 +257,14 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       ...currencyProbes(config, outOfService),
       ...booksProbes(config, store, clock),
     ]);
-    besides.push(startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times }));
+    besides.push(startReporting({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times }));
     const port = await listen(server, config);
     const sweeps = createSweeps({ ...common, prices: board });
     const networks = Object.values(config.chains).map(({ network }) => network);
     const closing = startBooks({ store, config, log, clock });
     books = closing;
     const onPass: typeof sweeps.onPass = async (chain, tip) => {
-      endPutBack(store, log, (atMs) => networks.every((network) => (readAt(network) ?? 0) >= atMs));
+      endRestored(store, log, (atMs) => networks.every((network) => (readAt(network) ?? 0) >= atMs));
       await sweeps.onPass(chain, tip);
       closing.onPass(chain);
     };

@@ -9,15 +9,15 @@
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { TronTown } from "./deposits/tron-town.ts";
-import { type Receiver, startReceiver } from "./rig/callback-receiver.ts";
-import { readCommandLine } from "./rig/command-line.ts";
-import { until } from "./rig/processes.ts";
-import { profileNamed } from "./rig/provider/profiles.ts";
-import { type Rig, startRig } from "./rig/rig.ts";
-import { listSweeps, roundTrips, type Trip } from "./rig/round-trip.ts";
-import { balanceWei, rpc, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./rig/rpc.ts";
-import { createShop, type Shop } from "./rig/shop.ts";
+import { TronTestNetwork } from "./deposits/tron-network.ts";
+import { type Receiver, startReceiver } from "./kit/callback-receiver.ts";
+import { readCommandLine } from "./kit/command-line.ts";
+import { type Kit, startKit } from "./kit/kit.ts";
+import { until } from "./kit/processes.ts";
+import { profileNamed } from "./kit/provider/profiles.ts";
+import { listSweeps, roundTrips, type Trip } from "./kit/round-trip.ts";
+import { balanceWei, rpc, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./kit/rpc.ts";
+import { createShop, type Shop } from "./kit/shop.ts";
 
 interface Shown {
   readonly transactionId: string;
@@ -60,21 +60,21 @@ async function ended(shop: Shop, transactionId: string, type: 1 | 2 = 2): Promis
   });
 }
 
-async function setUp(town: TronTown): Promise<{ rig: Rig; shop: Shop }> {
+async function setUp(testNetwork: TronTestNetwork): Promise<{ kit: Kit; shop: Shop }> {
   tell("demo", "starting a local EVM chain and a node in java-tron's place, deploying a test token, initialising a gateway");
-  const rig = await startRig({ keep: values.keep, alsoServes: town.served(["coin", "token"]) });
+  const kit = await startKit({ keep: values.keep, alsoServes: testNetwork.served(["coin", "token"]) });
   try {
-    await rig.startGateway();
-    tell("gateway", `listens on ${rig.gatewayUrl}, merchant ${rig.merchantId}`);
-    const paired = await rig.pair();
+    await kit.startGateway();
+    tell("gateway", `listens on ${kit.gatewayUrl}, merchant ${kit.merchantId}`);
+    const paired = await kit.pair();
     hold(paired.code === 0, `pair.js ends with 0, not ${paired.code}:\n${paired.output}`);
-    tell("pair", `wallet sealed and registered, words gone from config.json; pays from ${rig.hotAddress}`);
-    await rig.fund(10n * ether, 10_000_000_000n);
-    const ofTron = await rig.cli("address", town.coin.id, "--json");
-    await town.fund((JSON.parse(ofTron.output) as { address: string }).address, 10_000_000_000n);
-    await rig.startCrypto();
+    tell("pair", `wallet sealed and registered, words gone from config.json; pays from ${kit.hotWalletAddress}`);
+    await kit.fund(10n * ether, 10_000_000_000n);
+    const ofTron = await kit.cli("address", testNetwork.coin.id, "--json");
+    await testNetwork.fund((JSON.parse(ofTron.output) as { address: string }).address, 10_000_000_000n);
+    await kit.startCrypto();
     tell("crypto", "signer and courier run");
-    const shop = createShop(rig);
+    const shop = createShop(kit);
     await until("balance at the gateway", 60_000, async () =>
       (await shop.balance("usdt")).available === "10000" ? true : undefined,
     );
@@ -82,11 +82,11 @@ async function setUp(town: TronTown): Promise<{ rig: Rig; shop: Shop }> {
       "shop",
       `balance: ${(await shop.balance("eth")).available} ETH and ${(await shop.balance("usdt")).available} USDT can be paid out`,
     );
-    return { rig, shop };
+    return { kit, shop };
   } catch (error) {
-    tell("demo", rig.gateway?.output().slice(-2000) ?? "");
-    tell("demo", rig.crypto?.output().slice(-2000) ?? "");
-    await rig.close();
+    tell("demo", kit.gateway?.output().slice(-2000) ?? "");
+    tell("demo", kit.crypto?.output().slice(-2000) ?? "");
+    await kit.close();
     throw error;
   }
 }
@@ -95,9 +95,9 @@ async function setUp(town: TronTown): Promise<{ rig: Rig; shop: Shop }> {
  * The shop's own server: a receiver on this machine, whose every message the stock package of
  * Standard Webhooks verifies.
  */
-async function listen(rig: Rig): Promise<Receiver> {
+async function listen(kit: Kit): Promise<Receiver> {
   const receiver = await startReceiver();
-  const added = await rig.operate("callbacks", "add", "--merchant", rig.merchantId, "--url", receiver.url, "--json");
+  const added = await kit.operate("callbacks", "add", "--merchant", kit.merchantId, "--url", receiver.url, "--json");
   receiver.secret = (JSON.parse(added.slice(added.indexOf("{"))) as { secret: string }).secret;
   tell("shop", `is told of every step at ${receiver.url}`);
   return receiver;
@@ -111,11 +111,11 @@ async function told(receiver: Receiver, type: string, transactionId: string): Pr
   tell("callback", `${type} arrived, signature good: status ${String(message.data.status)}, sequence ${message.sequence}`);
 }
 
-async function deposit(rig: Rig, shop: Shop, receiver: Receiver): Promise<Shown> {
+async function deposit(kit: Kit, shop: Shop, receiver: Receiver): Promise<Shown> {
   const asked = await shop.deposit("eth", "0.5", "order-1001");
   tell("shop", `asked for a deposit of 0.5 ETH: pay to ${asked.address}`);
-  await sendUnlocked(rig.anvil.url, { to: asked.address, value: `0x${(ether / 2n).toString(16)}` });
-  tell("payer", "paid 0.5 ETH");
+  await sendUnlocked(kit.anvil.url, { to: asked.address, value: `0x${(ether / 2n).toString(16)}` });
+  tell("customer", "paid 0.5 ETH");
   const record = await ended(shop, asked.transactionId, 1);
   hold(record.status === 1, "the deposit is Completed");
   tell("gateway", "deposit Completed: paid to finality");
@@ -123,18 +123,18 @@ async function deposit(rig: Rig, shop: Shop, receiver: Receiver): Promise<Shown>
   return { transactionId: asked.transactionId, currency: "eth", amount: "0.5", ...record };
 }
 
-/** A basket of 1,000 liras: the shop asks in liras, and the payer's wallet follows the link. */
-async function quotedDeposit(rig: Rig, shop: Shop): Promise<Shown> {
+/** A basket of 1,000 liras: the shop asks in liras, and the customer's wallet follows the link. */
+async function quotedDeposit(kit: Kit, shop: Shop): Promise<Shown> {
   const order = { currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000", orderId: "order-1002" } as const;
   const asked = await shop.fiatDeposit(order);
   tell("shop", `asked for a deposit of 1000 TRY: ${asked.amount} ETH at ${asked.quote?.price} TRY`);
-  tell("shop", `link for the payer's wallet: ${asked.paymentUri}`);
+  tell("shop", `link for the customer's wallet: ${asked.paymentUri}`);
   const [, to = "", value = "0"] = /^ethereum:(0x[0-9A-Fa-f]{40})@31337\?value=(\d+)$/.exec(asked.paymentUri ?? "") ?? [];
   const wei = BigInt(value);
   const liras = (wei * BigInt(asked.quote?.price ?? "0")) / 10n ** 16n; // in kuruş
   hold(to === asked.address && liras === 100_000n, "the link asks for 1000 liras' worth, to the request's own address");
-  await sendUnlocked(rig.anvil.url, { to, value: `0x${wei.toString(16)}` });
-  tell("payer", `paid ${asked.amount} ETH by the link`);
+  await sendUnlocked(kit.anvil.url, { to, value: `0x${wei.toString(16)}` });
+  tell("customer", `paid ${asked.amount} ETH by the link`);
   const record = await ended(shop, asked.transactionId, 1);
   hold(record.status === 1, "the quoted deposit is Completed");
   hold((await shop.fiatDeposit(order)).amount === asked.amount, "the same order again has the same quote");
@@ -143,7 +143,7 @@ async function quotedDeposit(rig: Rig, shop: Shop): Promise<Shown> {
 }
 
 async function withdraw(
-  rig: Rig,
+  kit: Kit,
   shop: Shop,
   currency: "eth" | "usdt",
   amount: string,
@@ -160,24 +160,24 @@ async function withdraw(
   const record = await ended(shop, answer.transactionId);
   hold(record.status === 1, `${orderId} is Completed`);
   const held =
-    currency === "eth" ? await balanceWei(rig.anvil.url, receiver) : await tokenUnits(rig.anvil.url, rig.token, receiver);
+    currency === "eth" ? await balanceWei(kit.anvil.url, receiver) : await tokenUnits(kit.anvil.url, kit.token, receiver);
   hold(held === units, `the receiver holds exactly ${units} base units, not ${held}`);
   tell("gateway", `${amount} ${currency} Completed in ${record.txHash}`);
   return { transactionId: answer.transactionId, currency, amount, ...record };
 }
 
-async function refusal(rig: Rig, shop: Shop): Promise<void> {
+async function refusal(kit: Kit, shop: Shop): Promise<void> {
   const receiver = newAddress();
-  const before = await transactionCount(rig.anvil.url, rig.hotAddress);
+  const before = await transactionCount(kit.anvil.url, kit.hotWalletAddress);
   const answer = await shop.autoWithdraw({ currency: "usdt", amount: "6000", receiver, orderId: "order-too-much" });
   hold(answer.status === 422, `above the merchant's own limit the answer is 422, not ${answer.status}`);
-  hold((await tokenUnits(rig.anvil.url, rig.token, receiver)) === 0n, "nothing was paid");
-  hold((await transactionCount(rig.anvil.url, rig.hotAddress)) === before, "no transaction was made");
+  hold((await tokenUnits(kit.anvil.url, kit.token, receiver)) === 0n, "nothing was paid");
+  hold((await transactionCount(kit.anvil.url, kit.hotWalletAddress)) === before, "no transaction was made");
   const { code } = await shop.transaction(answer.transactionId);
   tell("signer", `refused 6000 usdt (${code}): above the merchant's own limit`);
 }
 
-async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[] }> {
+async function killed(kit: Kit, shop: Shop): Promise<{ shown: Shown[] }> {
   const orders = Array.from({ length: 6 }, (_, place) => ({
     currency: "eth" as const,
     amount: `0.01${place}1`,
@@ -191,7 +191,7 @@ async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[] }> {
     }),
   );
   await sleep(60);
-  const pid = rig.signerPid();
+  const pid = kit.signerPid();
   hold(pid !== undefined, "the signer runs");
   process.kill(pid as number, "SIGKILL");
   tell("demo", `kill -9 of the signer (process ${pid}) in the middle of ${orders.length} withdrawals`);
@@ -201,7 +201,7 @@ async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[] }> {
     const record = await ended(shop, answer.transactionId);
     hold(record.status === 1, `${order.orderId} is Completed`);
     const units = BigInt(order.amount.slice(2).padEnd(18, "0"));
-    hold((await balanceWei(rig.anvil.url, order.receiver)) === units, `${order.orderId} was paid exactly once`);
+    hold((await balanceWei(kit.anvil.url, order.receiver)) === units, `${order.orderId} was paid exactly once`);
     shown.push({ transactionId: answer.transactionId, currency: order.currency, amount: order.amount, ...record });
   }
   tell("crypto", `started the signer again; all ${orders.length} paid exactly once`);
@@ -209,7 +209,7 @@ async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[] }> {
 }
 
 /** ETH and the token of the local chain. */
-const tripsOf = ({ anvil: { url }, token }: Rig): readonly Trip[] => [
+const tripsOf = ({ anvil: { url }, token }: Kit): readonly Trip[] => [
   {
     ...{ currency: "eth", network: "eip155:31337", decimal: 18, amount: "0.75", paysFees: true },
     newReceiver: newAddress,
@@ -228,57 +228,64 @@ const tripsOf = ({ anvil: { url }, token }: Rig): readonly Trip[] => [
   },
 ];
 
-/** TRX and USDT of the stand-in for java-tron. */
-function tronTripsOf(town: TronTown): readonly Trip[] {
+/** TRX and USDT of the fake for java-tron. */
+function tronTripsOf(testNetwork: TronTestNetwork): readonly Trip[] {
   const trip = (asset: "coin" | "token", amount: string): Trip => ({
-    ...{ currency: town.currencies[asset], network: `tron:${town.node.chainId}`, decimal: 6, amount, paysFees: asset === "coin" },
-    newReceiver: () => town.newAddress(),
-    pay: (address, units) => town.send({ pays: [{ asset, units, to: address }], byContract: false, fails: false, isVain: false }),
-    held: (address) => town.held(address, asset),
+    ...{
+      currency: testNetwork.currencies[asset],
+      network: `tron:${testNetwork.node.chainId}`,
+      decimal: 6,
+      amount,
+      paysFees: asset === "coin",
+    },
+    newReceiver: () => testNetwork.newAddress(),
+    pay: (address, units) =>
+      testNetwork.send({ pays: [{ asset, units, to: address }], byContract: false, fails: false, isVain: false }),
+    held: (address) => testNetwork.held(address, asset),
   });
   return [trip("coin", "75.5"), trip("token", "321.123456")];
 }
 
 async function main(): Promise<void> {
   const plain = profileNamed("tron", "plain node");
-  const town = await TronTown.open({ slotMs: 200, solidLag: 4, profiles: [plain, plain] });
+  const testNetwork = await TronTestNetwork.open({ slotMs: 200, solidLag: 4, profiles: [plain, plain] });
   try {
-    await play(town);
+    await play(testNetwork);
   } finally {
-    await town.node.stop();
+    await testNetwork.node.stop();
   }
 }
 
-async function play(town: TronTown): Promise<void> {
-  const { rig, shop } = await setUp(town);
+async function play(testNetwork: TronTestNetwork): Promise<void> {
+  const { kit, shop } = await setUp(testNetwork);
   let failed = true;
   let receiver: Receiver | null = null;
   try {
-    receiver = await listen(rig);
-    const deposits = await Promise.all([deposit(rig, shop, receiver), quotedDeposit(rig, shop)]);
+    receiver = await listen(kit);
+    const deposits = await Promise.all([deposit(kit, shop, receiver), quotedDeposit(kit, shop)]);
     const withdrawals = [
-      await withdraw(rig, shop, "eth", "0.25", ether / 4n, "order-2001"),
-      await withdraw(rig, shop, "usdt", "125.5", 125_500_000n, "order-2002"),
+      await withdraw(kit, shop, "eth", "0.25", ether / 4n, "order-2001"),
+      await withdraw(kit, shop, "usdt", "125.5", 125_500_000n, "order-2002"),
     ];
     for (const { transactionId } of withdrawals) await told(receiver, "withdrawal.completed", transactionId);
-    await refusal(rig, shop);
-    const stream = await killed(rig, shop);
+    await refusal(kit, shop);
+    const stream = await killed(kit, shop);
     withdrawals.push(...stream.shown);
-    const trips = tripsOf(rig);
-    const chains = await roundTrips(rig, shop, [...trips, ...tronTripsOf(town)], tell);
+    const trips = tripsOf(kit);
+    const chains = await roundTrips(kit, shop, [...trips, ...tronTripsOf(testNetwork)], tell);
     const isLocal = ({ network }: { readonly network: string }): boolean => network === trips[0]?.network;
-    const topUps = (await listSweeps(rig)).filter((one) => one.kind === "topup" && isLocal(one)).length;
+    const topUps = (await listSweeps(kit)).filter((one) => one.kind === "topup" && isLocal(one)).length;
     const made = withdrawals.length + chains.filter(isLocal).length + topUps;
-    const count = await transactionCount(rig.anvil.url, rig.hotAddress);
+    const count = await transactionCount(kit.anvil.url, kit.hotWalletAddress);
     hold(count === made, `the account made ${made} transactions, not ${count}`);
-    const verified = await rig.cli("verify");
+    const verified = await kit.cli("verify");
     hold(verified.code === 0, `the ledger verifies:\n${verified.output}`);
     tell("verify", verified.output.trim().split("\n").at(-1) ?? "");
     failed = false;
     const elapsedMs = Date.now() - started;
     tell("demo", `all of it held, in ${(elapsedMs / 1000).toFixed(1)} s`);
-    if (values.keep) await keepRunning(rig, shop);
-    else await rig.close();
+    if (values.keep) await keepRunning(kit, shop);
+    else await kit.close();
     if (values.json)
       process.stdout.write(
         `${JSON.stringify({ ok: true, deposits, withdrawals, chains, callbacks: receiver.received.length, killed: ["signer", "courier", "gateway"], elapsedMs })}\n`,
@@ -286,17 +293,17 @@ async function play(town: TronTown): Promise<void> {
   } finally {
     await receiver?.close();
     if (failed) {
-      process.stderr.write(`${rig.gateway?.output().slice(-4000) ?? ""}\n${rig.crypto?.output().slice(-4000) ?? ""}\n`);
-      await rig.close();
+      process.stderr.write(`${kit.gateway?.output().slice(-4000) ?? ""}\n${kit.crypto?.output().slice(-4000) ?? ""}\n`);
+      await kit.close();
     }
   }
 }
 
-/** A request that waits for a person, and the command that pays it as a wallet would. */
-async function payable(rig: Rig, shop: Shop): Promise<readonly string[]> {
-  await rig.operate("merchant", "page", rig.merchantId, "--shown-name", "Corner Shop", "--contact", "help@shop.example");
+/** A request that waits for an operator, and the command that pays it as a wallet would. */
+async function payable(kit: Kit, shop: Shop): Promise<readonly string[]> {
+  await kit.operate("merchant", "page", kit.merchantId, "--shown-name", "Corner Shop", "--contact", "help@shop.example");
   const { address, paymentUrl } = await shop.deposit("eth", "0.25", "order-to-pay");
-  const [from] = (await rpc(rig.anvil.url, "eth_accounts")) as readonly string[];
+  const [from] = (await rpc(kit.anvil.url, "eth_accounts")) as readonly string[];
   const payment = JSON.stringify({
     ...{ jsonrpc: "2.0", id: 1, method: "eth_sendTransaction" },
     params: [{ from, to: address, value: `0x${(ether / 4n).toString(16)}` }],
@@ -304,25 +311,25 @@ async function payable(rig: Rig, shop: Shop): Promise<readonly string[]> {
   return [
     `A page to pay from: open ${paymentUrl}`,
     "and pay it, from another terminal; the page shows the payment by itself:",
-    `  curl -s -H content-type:application/json ${rig.anvil.url} -d '${payment}'`,
+    `  curl -s -H content-type:application/json ${kit.anvil.url} -d '${payment}'`,
   ];
 }
 
-async function keepRunning(rig: Rig, shop: Shop): Promise<void> {
+async function keepRunning(kit: Kit, shop: Shop): Promise<void> {
   const lines = [
-    ...(await payable(rig, shop)),
+    ...(await payable(kit, shop)),
     "Still running. To try next, in another terminal:",
-    `  node autowithdraw.js status --state ${rig.stateDir}`,
-    `  node autowithdraw.js withdrawals --state ${rig.stateDir}`,
-    `  curl -s -H content-type:application/json -H "signatureToken: $(echo ${rig.shopKey} | node autowithdraw.js token)" ${rig.gatewayUrl}/api/v1/transactions`,
-    `The chain node is ${rig.anvil.url}, everything else is in ${rig.dir}. Ctrl-C ends it all.`,
+    `  node autowithdraw.js status --state ${kit.stateDir}`,
+    `  node autowithdraw.js withdrawals --state ${kit.stateDir}`,
+    `  curl -s -H content-type:application/json -H "signatureToken: $(echo ${kit.shopKey} | node autowithdraw.js token)" ${kit.gatewayUrl}/api/v1/transactions`,
+    `The chain node is ${kit.anvil.url}, everything else is in ${kit.dir}. Ctrl-C ends it all.`,
   ];
   process.stdout.write(`${lines.join("\n")}\n`);
   await new Promise<void>((resolve) => {
     process.once("SIGINT", () => resolve());
     process.once("SIGTERM", () => resolve());
   });
-  await rig.close();
+  await kit.close();
 }
 
 try {

@@ -6,11 +6,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { readCommandLine } from "./rig/command-line.ts";
-import { run, until } from "./rig/processes.ts";
-import { projectRoot, startPairedRig } from "./rig/rig.ts";
-import { balanceWei } from "./rig/rpc.ts";
-import { createShop } from "./rig/shop.ts";
+import { readCommandLine } from "./kit/command-line.ts";
+import { projectRoot, startPairedKit } from "./kit/kit.ts";
+import { run, until } from "./kit/processes.ts";
+import { balanceWei } from "./kit/rpc.ts";
+import { createShop } from "./kit/shop.ts";
 
 /** The findings of one proof. */
 export interface RuntimeProof {
@@ -56,9 +56,9 @@ export async function proveOn(major: string, gatewayMajor = major): Promise<Runt
   const versionOf = async (binary: string): Promise<string> =>
     (await run(binary, ["--version"], { logFile: "/dev/null" })).output.trim();
   const [version, gatewayVersion] = [await versionOf(node), await versionOf(gatewayNode)];
-  const rig = await startPairedRig({ node, gatewayNode, confirmations: 1 });
+  const kit = await startPairedKit({ node, gatewayNode, confirmations: 1 });
   try {
-    const shop = createShop(rig);
+    const shop = createShop(kit);
     const receiver = `0x${"18".repeat(20)}`;
     const answer = await until("an answer", 60_000, async () => {
       const given = await shop.autoWithdraw({ currency: "eth", amount: "0.75", receiver, orderId: `runtime-${major}` });
@@ -69,7 +69,7 @@ export async function proveOn(major: string, gatewayMajor = major): Promise<Runt
       return now.status === 0 ? undefined : now;
     });
     if (record.status !== 1) throw new Error(`the withdrawal ended with status ${record.status}`);
-    if ((await balanceWei(rig.anvil.url, receiver)) !== 750_000_000_000_000_000n)
+    if ((await balanceWei(kit.anvil.url, receiver)) !== 750_000_000_000_000_000n)
       throw new Error("the receiver does not hold the exact amount");
     return {
       ...{ version, gatewayVersion },
@@ -78,7 +78,7 @@ export async function proveOn(major: string, gatewayMajor = major): Promise<Runt
       elapsedMs: Date.now() - began,
     };
   } finally {
-    await rig.close();
+    await kit.close();
   }
 }
 

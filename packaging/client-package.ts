@@ -37,7 +37,7 @@ function manifestOf(source: string): object {
 
 /**
  * Packs the client of the tree at `root` into the folder `out`; gives the file's path. Twice is
- * harmless: the file is made anew.
+ * harmless: the file is made again.
  */
 export function packClient(root: string, out: string): string {
   const folder = mkdtempSync(join(tmpdir(), "client-package-"));

@@ -3,8 +3,8 @@
  * takes, and says where it lies.
  */
 import { resolve } from "node:path";
-import { readCommandLine } from "../lab/rig/command-line.ts";
-import { projectRoot } from "../lab/rig/rig.ts";
+import { readCommandLine } from "../lab/kit/command-line.ts";
+import { projectRoot } from "../lab/kit/kit.ts";
 import { packClient } from "./client-package.ts";
 
 const { values } = readCommandLine({

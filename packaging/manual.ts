@@ -10,7 +10,7 @@ import { cryptoCommand } from "../agent/crypto.ts";
 import { version } from "../base/version.ts";
 import { commandTree } from "../cli/main.ts";
 import { completionScript } from "../cli/manual/completion.ts";
-import { type ManualFacts, manualPage } from "../cli/manual/roff.ts";
+import { type ManualFields, manualPage } from "../cli/manual/roff.ts";
 import { tree as gatewayTree } from "../gateway/command.ts";
 
 const usual = [
@@ -20,11 +20,11 @@ const usual = [
 ] as const;
 const bug = ["70", "A bug."] as const;
 
-const pages: readonly (readonly [facts: Omit<ManualFacts, "version">, command: ReturnType<typeof commandTree>])[] = [
+const pages: readonly (readonly [fields: Omit<ManualFields, "version">, command: ReturnType<typeof commandTree>])[] = [
   [
     {
       program: "autowithdraw",
-      exitCodes: [...usual, ["3", "Not reachable."], ["4", "Locked: a person is needed."], ["5", "A right is missing."], bug],
+      exitCodes: [...usual, ["3", "Not reachable."], ["4", "Locked: an operator is needed."], ["5", "A right is missing."], bug],
       seeAlso: ["crypto(1)", "autowithdraw-gateway(1)", "docs/operations.md"],
     },
     commandTree(),
@@ -32,7 +32,7 @@ const pages: readonly (readonly [facts: Omit<ManualFacts, "version">, command: R
   [
     {
       program: "crypto",
-      exitCodes: [["0", "It ended as told."], ...usual.slice(1), ["4", "Locked: a person is needed."], bug],
+      exitCodes: [["0", "It ended as told."], ...usual.slice(1), ["4", "Locked: an operator is needed."], bug],
       seeAlso: ["autowithdraw(1)", "docs/operations.md"],
     },
     cryptoCommand(),
@@ -49,8 +49,8 @@ const pages: readonly (readonly [facts: Omit<ManualFacts, "version">, command: R
 
 const [folder = "dist"] = process.argv.slice(2);
 for (const part of ["man", "completion"]) mkdirSync(join(folder, part), { recursive: true });
-for (const [facts, command] of pages) {
-  writeFileSync(join(folder, "man", `${facts.program}.1`), manualPage(command, { ...facts, version }));
+for (const [fields, command] of pages) {
+  writeFileSync(join(folder, "man", `${fields.program}.1`), manualPage(command, { ...fields, version }));
 }
 // bash-completion looks for a file with the name of what is typed.
 const completion = join(folder, "completion");

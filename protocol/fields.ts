@@ -32,11 +32,11 @@ export const publicKey: Reader<string> = hex(32);
 export const time: Reader<number> = integer();
 export const count: Reader<number> = integer();
 export const ordinal: Reader<number> = integer({ min: 1 });
-export const epoch: Reader<number> = integer({ min: 1, max: 0xffffffff });
+export const ledgerEpoch: Reader<number> = integer({ min: 1, max: 0xffffffff });
 export const network: Reader<string> = string({ max: 41, pattern: networkPattern });
 export const currency: Reader<string> = string({ max: 64, pattern: currencyPattern });
 /** A currency, or the sweeps or top-ups of one. */
-export const lane: Reader<string> = string({ max: 70, pattern: /^[a-z0-9][a-z0-9_-]{0,63}(?::sweep|:topup)?$/ });
+export const limitGroup: Reader<string> = string({ max: 70, pattern: /^[a-z0-9][a-z0-9_-]{0,63}(?::sweep|:topup)?$/ });
 /** Indexes below a deposit account that are not hardened (BIP-32). */
 export const ceiling: Reader<number> = integer({ min: 1, max: 0x7fffffff });
 export const depositIndex: Reader<number> = integer({ max: 0x7fffffff });

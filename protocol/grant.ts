@@ -17,7 +17,7 @@ export interface PairingGrant {
   readonly version: 1;
   readonly agent: string;
   readonly merchant: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly transcript: string; // SHA-256 of the transcript text, hex
   readonly at: number;
 }
@@ -29,7 +29,7 @@ const grantShape: Reader<PairingGrant> = object({
   version: oneOf(1),
   agent: fields.agent,
   merchant: fields.merchant,
-  epoch: fields.epoch,
+  ledgerEpoch: fields.ledgerEpoch,
   transcript: fields.hash,
   at: fields.time,
 });

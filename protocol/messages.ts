@@ -30,7 +30,7 @@ export const envelopeKinds = {
   jobs: 4, // gateway key
   ack: 5, // gateway key
   statement: 6, // agent's signer key
-  beat: 7, // gateway key one way, link key the other
+  heartbeat: 7, // gateway key one way, link key the other
   recovery: 8, // gateway key; its payload is recovery.ts
 } as const;
 export type EnvelopeKind = keyof typeof envelopeKinds;
@@ -44,7 +44,7 @@ export interface Challenge {
 /** The agent's answer, signed by its link key. */
 export interface Hello {
   readonly agent: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly answers: string; // the challenge's nonce
   // 32 random bytes that the SIGNER makes for this run; the welcome must repeat them
   readonly nonce: string;
@@ -71,24 +71,24 @@ export interface OpenSlots {
 export interface Welcome {
   readonly agent: string;
   readonly wallet: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly challenge: string; // Challenge.nonce of this connection, for the signer to repeat
   readonly answers: string; // Hello.nonce
-  readonly echo: Head | null; // newest ledger head in the gateway's database; null before the first
+  readonly gatewayHead: Head | null; // newest ledger head in the gateway's database; null before the first
   // newest job of the chain; 0 and 64 zeros before the first
   readonly jobs: { readonly sequence: number; readonly hash: string };
   readonly at: number;
 }
 
 /**
- * A list of jobs. Each job is the exact text whose hash is in the chain of jobs. Sending a job
- * again keeps the text; `echo` and the time are new.
+ * A list of jobs. Each job is the exact text whose hash is in the next job. Sending a job
+ * again keeps the text; `gatewayHead` and the time are new.
  */
 export interface Jobs {
   readonly agent: string;
   readonly wallet: string;
-  readonly epoch: number;
-  readonly echo: Head | null;
+  readonly ledgerEpoch: number;
+  readonly gatewayHead: Head | null;
   readonly at: number;
   readonly jobs: readonly string[]; // JSON texts of Job, rising sequence
   readonly signatures: readonly string[]; // the gateway's signature of each text
@@ -102,7 +102,7 @@ export interface Job {
   readonly agent: string;
   readonly wallet: string;
   readonly network: string; // CAIP-2, e.g. eip155:1; must equal the agent's own table for the currency
-  readonly epoch: number; // at issue; never above the envelope's
+  readonly ledgerEpoch: number; // at issue; never above the envelope's
   readonly sequence: number; // 1, 2, 3, … per agent without gaps
   readonly previous: string; // hash of job sequence-1; 64 zeros for the first
   readonly issuedAt: number;
@@ -128,7 +128,7 @@ export interface Job {
  * the release gate.
  * `ended`: withdrawals that are final on chain, as the gateway's own nodes agree; the signer
  * deletes their bytes only after this statement.
- * `dead`: signed transactions that are in no block and that no block can take any more, as the
+ * `void`: signed transactions that are in no block and that no block can take any more, as the
  * gateway's own nodes agree. Left out if there is none, and always if a slot excludes a second
  * payment.
  * `unreachable`: open sweeps whose slot the chain's final count cannot reach, all of them in each
@@ -136,10 +136,10 @@ export interface Job {
  */
 export interface Ack {
   readonly agent: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly head: Head;
   readonly ended: readonly string[]; // transaction ids
-  readonly dead?: readonly string[]; // hashes of transactions, as the signed entry has them
+  readonly void?: readonly string[]; // hashes of transactions, as the signed entry has them
   readonly unreachable?: readonly string[]; // transaction ids
   // no deposit address at or above this index has left, or leaves before the signer holds a higher
   // ceiling; left out if the signer's ceiling is high enough
@@ -148,7 +148,7 @@ export interface Ack {
 }
 
 /** Heartbeat, every 15 s both ways; `head` is the sender's newest known ledger head. */
-export interface Beat {
+export interface Heartbeat {
   readonly agent: string;
   readonly head: Head | null;
   readonly at: number;
@@ -160,8 +160,8 @@ export interface Beat {
  */
 export interface Statement {
   readonly agent: string;
-  readonly epoch: number;
-  readonly greeted: string; // Welcome.challenge of the newest welcome that the signer took; "" before the first
+  readonly ledgerEpoch: number;
+  readonly handshake: string; // Welcome.challenge of the newest welcome that the signer took; "" before the first
   readonly after: number; // seq of the last record that the receiver must hold, no more and no fewer
   // hash of that record, which tells this ledger from a copy that went another way; zeros for 0
   readonly previous: string;
@@ -171,7 +171,7 @@ export interface Statement {
   readonly policy?: string;
   // the order that began this recovered ledger; sent until the recovery is acknowledged, left out
   // elsewhere
-  readonly opened?: string;
+  readonly recovered?: string;
   readonly entries: readonly Entry[];
 }
 
@@ -183,7 +183,7 @@ export type Entry =
   | AlarmEntry
   | PausedEntry
   | CeilingEntry
-  | OpenedEntry
+  | RecoveredEntry
   | AskedEntry;
 
 /**
@@ -209,9 +209,9 @@ export interface SignedEntry {
   readonly seq: number;
   readonly at: number;
   readonly transactionId: string;
-  readonly version: number; // 1 first, then replacements of the same slot
+  readonly attempt: number; // 1 first, then replacements of the same slot
   readonly network: string;
-  readonly account: string; // paying address
+  readonly account: string; // the sender
   readonly slot: string; // the slot; EVM: the nonce as a decimal string
   readonly txHash: string;
   readonly feeMax: string; // the most this attempt can cost, base units of the native coin
@@ -219,7 +219,7 @@ export interface SignedEntry {
    * Chain time in milliseconds since 1970 after which no block takes the transaction any more.
    * Present exactly if the chain's family excludes a second payment by expiry.
    */
-  readonly until?: number;
+  readonly validUntilMs?: number;
   /**
    * The transaction is an operator's cancel: a zero payment to the account itself. Left out for a
    * payment.
@@ -236,13 +236,13 @@ export interface ObservedEntry {
   readonly seq: number;
   readonly at: number;
   readonly transactionId: string;
-  /** dead: no block has this transaction, and none can take it any more. */
-  readonly stage: "broadcast" | "included" | "final" | "dead";
+  /** void: no block has this transaction, and none can take it any more. */
+  readonly stage: "broadcast" | "included" | "final" | "void";
   /**
-   * Set when final. lost: another transaction used the slot. cancelled: the agent's own zero
+   * Set when final. conflicted: another transaction used the slot. cancelled: the agent's own zero
    * payment to itself used the slot.
    */
-  readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
+  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
   readonly txHash: string;
 }
 
@@ -288,8 +288,8 @@ export interface CeilingEntry {
  * This order began a recovered ledger, in the statement's epoch. The agent takes jobs from this
  * entry on. Earlier entries of the epoch repeat older records, in case the gateway lost them.
  */
-export interface OpenedEntry {
-  readonly kind: "opened";
+export interface RecoveredEntry {
+  readonly kind: "recovered";
   readonly seq: number;
   readonly at: number;
   readonly order: string; // Recovery.order
@@ -327,7 +327,7 @@ export interface PairingTranscript {
   readonly linkKey: string; // Ed25519 public key, hex
   readonly wallet: string; // fingerprint of all accounts
   readonly networks: readonly string[]; // CAIP-2 of every configured chain, sorted
-  readonly accounts: readonly PairedAccount[]; // for each family the hot account, then the account for deposits
+  readonly accounts: readonly PairedAccount[]; // for each family the hot wallet, then the deposit account
   // sorted by id; the gateway refuses to pair when its own table differs
   readonly currencies: readonly PairedCurrency[];
   readonly nonce: string;

@@ -225,8 +225,9 @@ const transcriptShape: Reader<PairingTranscript> = object({
 
 /**
  * Reads a transcript and checks that it agrees with itself. The two keys are usable and differ.
- * Each family has one hot account and then one for deposits, and the fingerprint is made from them.
- * Networks and currency ids are sorted without repeats, and every currency is on a named network.
+ * Each family has one hot wallet and then one deposit account, and the fingerprint is made from
+ * them. Networks and currency ids are sorted without repeats, and every currency is on a named
+ * network.
  * @throws AgentError JSON_*, ENVELOPE_KEY, PAIRING_TRANSCRIPT.
  */
 export function parseTranscript(text: string | Uint8Array): PairingTranscript {
@@ -238,7 +239,7 @@ export function parseTranscript(text: string | Uint8Array): PairingTranscript {
   publicKeyFromHex(transcript.signerKey);
   publicKeyFromHex(transcript.linkKey);
   agrees(transcript.signerKey !== transcript.linkKey, "signerKey and linkKey are the same key");
-  agrees(isInPairs(transcript.accounts), "accounts are one hot and then one for deposits of each family");
+  agrees(isInPairs(transcript.accounts), "accounts are one hot and then one deposit account of each family");
   agrees(walletFingerprintOf(transcript.accounts) === transcript.wallet, "wallet is not the fingerprint of its accounts");
   agrees(rises(transcript.networks), "networks are not sorted or repeat");
   agrees(rises(transcript.currencies.map((currency) => currency.id)), "currencies are not sorted or repeat");

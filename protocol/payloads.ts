@@ -8,7 +8,7 @@ import { parseJson } from "../base/json.ts";
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
 import { isInternal } from "./job-mode.ts";
-import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, OpenSlots, Statement, Welcome } from "./messages.ts";
+import type { Ack, Challenge, Entry, Heartbeat, Hello, Job, Jobs, OpenSlots, Statement, Welcome } from "./messages.ts";
 import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
 /** Most jobs in one frame; the frame's own limit is usually lower. */
@@ -29,8 +29,8 @@ export const entriesPerStatementMax = 512;
 /** Most withdrawals that one acknowledgement names as ended. */
 export const endedPerAckMax = 256;
 
-/** Most signed transactions that one acknowledgement names as dead (void). */
-export const deadPerAckMax = 256;
+/** Most signed transactions that one acknowledgement names as void (void). */
+export const voidPerAckMax = 256;
 
 /**
  * Most sweeps that one acknowledgement names as unreachable: more than are ever open at the same
@@ -42,7 +42,7 @@ export const unreachablePerAckMax = 64;
  * Most attempts of one withdrawal, the first included. The signer makes no more, and the gateway
  * takes no more.
  */
-export const versionsMax = 20;
+export const attemptsMax = 20;
 
 const jobLimits = { bytesMax: jobTextBytesMax, depthMax: 1 };
 const statementLimits = { bytesMax: gatewayFrameBytesMax };
@@ -58,7 +58,7 @@ const openSlots: Reader<OpenSlots> = object({
 
 const hello: Reader<Hello> = object({
   agent: fields.agent,
-  epoch: fields.epoch,
+  ledgerEpoch: fields.ledgerEpoch,
   answers: fields.nonce,
   nonce: fields.nonce,
   software: fields.software,
@@ -69,10 +69,10 @@ const hello: Reader<Hello> = object({
 const welcome: Reader<Welcome> = object({
   agent: fields.agent,
   wallet: fields.wallet,
-  epoch: fields.epoch,
+  ledgerEpoch: fields.ledgerEpoch,
   challenge: fields.nonce,
   answers: fields.nonce,
-  echo: nullable(fields.head),
+  gatewayHead: nullable(fields.head),
   jobs: object({ sequence: fields.count, hash: fields.hash }),
   at: fields.time,
 });
@@ -80,8 +80,8 @@ const welcome: Reader<Welcome> = object({
 const jobs: Reader<Jobs> = object({
   agent: fields.agent,
   wallet: fields.wallet,
-  epoch: fields.epoch,
-  echo: nullable(fields.head),
+  ledgerEpoch: fields.ledgerEpoch,
+  gatewayHead: nullable(fields.head),
   at: fields.time,
   jobs: list(string({ min: 2, max: jobTextBytesMax }), jobsPerFrameMax),
   signatures: list(fields.signature, jobsPerFrameMax),
@@ -92,7 +92,7 @@ const job: Reader<Job> = object(
     agent: fields.agent,
     wallet: fields.wallet,
     network: fields.network,
-    epoch: fields.epoch,
+    ledgerEpoch: fields.ledgerEpoch,
     sequence: fields.ordinal,
     previous: fields.hash,
     issuedAt: fields.time,
@@ -111,19 +111,19 @@ const job: Reader<Job> = object(
 const ack: Reader<Ack> = object(
   {
     agent: fields.agent,
-    epoch: fields.epoch,
+    ledgerEpoch: fields.ledgerEpoch,
     head: fields.head,
     ended: list(fields.transactionId, endedPerAckMax),
     at: fields.time,
   },
   {
-    dead: list(fields.txHash, deadPerAckMax),
+    void: list(fields.txHash, voidPerAckMax),
     unreachable: list(fields.transactionId, unreachablePerAckMax),
     ceiling: fields.ceiling,
   },
 );
 
-const beat: Reader<Beat> = object({ agent: fields.agent, head: nullable(fields.head), at: fields.time });
+const heartbeat: Reader<Heartbeat> = object({ agent: fields.agent, head: nullable(fields.head), at: fields.time });
 
 const entryReaders = {
   decision: object({
@@ -141,22 +141,22 @@ const entryReaders = {
       seq: fields.ordinal,
       at: fields.time,
       transactionId: fields.transactionId,
-      version: fields.ordinal,
+      attempt: fields.ordinal,
       network: fields.network,
       account: fields.account,
       slot: fields.slot,
       txHash: fields.txHash,
       feeMax: fields.units,
     },
-    { until: fields.ordinal, cancel: oneOf(true) },
+    { validUntilMs: fields.ordinal, cancel: oneOf(true) },
   ),
   observed: object({
     kind: oneOf("observed"),
     seq: fields.ordinal,
     at: fields.time,
     transactionId: fields.transactionId,
-    stage: oneOf("broadcast", "included", "final", "dead"),
-    outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
+    stage: oneOf("broadcast", "included", "final", "void"),
+    outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled"),
     txHash: fields.optionalTxHash,
   }),
   adopted: object({
@@ -176,8 +176,8 @@ const entryReaders = {
   }),
   paused: object({ kind: oneOf("paused"), seq: fields.ordinal, at: fields.time, paused: boolean() }),
   ceiling: object({ kind: oneOf("ceiling"), seq: fields.ordinal, at: fields.time, ceiling: fields.ceiling }),
-  opened: object({
-    kind: oneOf("opened"),
+  recovered: object({
+    kind: oneOf("recovered"),
     seq: fields.ordinal,
     at: fields.time,
     order: fields.hash,
@@ -208,15 +208,15 @@ const entry: Reader<Entry> = (value, path) => {
 const statement: Reader<Statement> = object(
   {
     agent: fields.agent,
-    epoch: fields.epoch,
-    greeted: fields.optionalNonce,
+    ledgerEpoch: fields.ledgerEpoch,
+    handshake: fields.optionalNonce,
     after: fields.count,
     previous: fields.hash,
     head: fields.head,
     at: fields.time,
     entries: list(entry, entriesPerStatementMax),
   },
-  { policy: fields.hash, opened: fields.hash },
+  { policy: fields.hash, recovered: fields.hash },
 );
 
 /**
@@ -286,8 +286,8 @@ export function parseAck(payload: Uint8Array | string): Ack {
   return ack(parseJson(payload), "ack");
 }
 
-export function parseBeat(payload: Uint8Array | string): Beat {
-  return beat(parseJson(payload), "beat");
+export function parseHeartbeat(payload: Uint8Array | string): Heartbeat {
+  return heartbeat(parseJson(payload), "heartbeat");
 }
 
 /** Entries do not fall in seq, lie after `after` and are covered by `head`. */
@@ -305,10 +305,10 @@ export function parseStatement(payload: Uint8Array | string): Statement {
     if (item.kind === "observed" && (item.outcome === "") === (item.stage === "final")) {
       throw shapeFault(`statement.entries[${index}].outcome`, "must be set exactly when the stage is final");
     }
-    if (item.kind === "observed" && item.txHash === "" && item.outcome !== "lost") {
+    if (item.kind === "observed" && item.txHash === "" && item.outcome !== "conflicted") {
       throw shapeFault(`statement.entries[${index}].txHash`, "must not be empty unless the token was lost");
     }
-    if (item.kind === "opened" && (item.sequence === 0) !== /^0+$/.test(item.jobHash)) {
+    if (item.kind === "recovered" && (item.sequence === 0) !== /^0+$/.test(item.jobHash)) {
       throw shapeFault(`statement.entries[${index}].jobHash`, "must be zeros exactly before the first job");
     }
     last = item.seq;

@@ -1,5 +1,5 @@
 /**
- * The recovery order: the state of one agent in the gateway's database, sent to one run of its
+ * The recovery offer: the state of one agent in the gateway's database, sent to one run of its
  * signer in several parts. The order changes nothing by itself: the signer keeps it until the
  * agent's own operator accepts it. docs/protocol.md section 8.
  */
@@ -8,7 +8,7 @@ import { parseJson } from "../base/json.ts";
 import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
 import type { Head } from "./messages.ts";
-import { jobTextBytesMax, versionsMax } from "./payloads.ts";
+import { attemptsMax, jobTextBytesMax } from "./payloads.ts";
 import { integer, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
 /** Most parts of one order. */
@@ -18,7 +18,7 @@ export const recoveryPartsMax = 1024;
 export const recoveryWithdrawalsMax = 10_000;
 
 /** Most outgoing transactions that one order names, the newest ones. */
-export const recoverySpendsMax = 64;
+export const recoveryOutgoingMax = 64;
 
 const accountsMax = 64;
 const spentMax = 128;
@@ -36,7 +36,7 @@ export interface RecoveryAccount {
  * counts against its limits.
  */
 export interface RecoverySpent {
-  readonly currency: string; // the currency, or the limit group of its sweeps or top-ups as `laneOf` names it
+  readonly currency: string; // the currency, or the limit group of its sweeps or top-ups as `limitGroupOf` names it
   readonly units: string;
   readonly feesUnits: string; // the most they can have cost
 }
@@ -48,16 +48,16 @@ export interface RecoveryWithdrawal {
   readonly job: string; // the exact text of a Job
   readonly signature: string; // the gateway's signature of that text
   readonly address: string; // destination in force
-  readonly account: string; // paying address
+  readonly account: string; // the sender
   readonly slot: string;
-  readonly versions: readonly RecoveryVersion[]; // version 1 first
+  readonly attempts: readonly RecoveryAttempt[]; // attempt 1 first
 }
 
-/** A signed attempt. `until` and `cancel` are the same as in its signed entry. */
-export interface RecoveryVersion {
+/** A signed attempt. `validUntilMs` and `cancel` are the same as in its signed entry. */
+export interface RecoveryAttempt {
   readonly txHash: string;
   readonly feeMax: string;
-  readonly until?: number;
+  readonly validUntilMs?: number;
   readonly cancel?: true;
 }
 
@@ -65,7 +65,7 @@ export interface RecoveryVersion {
  * A final transaction of the account that no withdrawal of the database explains, as the gateway's
  * watcher read it. It may be a payment that both sides have forgotten.
  */
-export interface RecoverySpend {
+export interface RecoveryOutgoing {
   readonly network: string;
   readonly account: string;
   readonly slot: string; // its slot; "" if the chain has none
@@ -78,19 +78,19 @@ export interface RecoverySpend {
 
 /**
  * One part of an order. All parts are equal except for `part`, `withdrawals`, `ended` and `at`;
- * accounts, spent and spends stand in part 1.
+ * accounts, spent and outgoing transactions stand in part 1.
  */
 export interface Recovery {
   readonly agent: string;
   readonly wallet: string;
-  readonly epoch: number; // the new one
+  readonly ledgerEpoch: number; // the new one
   readonly answers: string; // Hello.nonce
   // name of the recovery and of the complete contents: the same order sent again has the same name
   readonly order: string;
   readonly part: number; // 1 … parts
   readonly parts: number;
   readonly held: Head | null; // newest head the gateway held in the epoch before
-  // the job after which the chain of jobs goes on
+  // the job after which the jobs go on
   readonly jobs: { readonly sequence: number; readonly hash: string };
   /** No deposit address at or above this index has left; left out before the first. */
   readonly ceiling?: number;
@@ -102,13 +102,13 @@ export interface Recovery {
    * restored from a backup may not know the hash that used the slot.
    */
   readonly ended: readonly RecoveryWithdrawal[];
-  readonly spends: readonly RecoverySpend[]; // newest first
+  readonly outgoing: readonly RecoveryOutgoing[]; // newest first
   readonly at: number;
 }
 
-const version: Reader<RecoveryVersion> = object(
+const attempt: Reader<RecoveryAttempt> = object(
   { txHash: fields.txHash, feeMax: fields.units },
-  { until: fields.ordinal, cancel: oneOf(true) },
+  { validUntilMs: fields.ordinal, cancel: oneOf(true) },
 );
 
 const withdrawal: Reader<RecoveryWithdrawal> = object({
@@ -117,10 +117,10 @@ const withdrawal: Reader<RecoveryWithdrawal> = object({
   address: fields.destination,
   account: fields.account,
   slot: fields.counter,
-  versions: list(version, versionsMax),
+  attempts: list(attempt, attemptsMax),
 });
 
-const spend: Reader<RecoverySpend> = object({
+const outgoingTx: Reader<RecoveryOutgoing> = object({
   network: fields.network,
   account: fields.account,
   slot: fields.optionalCounter,
@@ -135,7 +135,7 @@ const recovery: Reader<Recovery> = object(
   {
     agent: fields.agent,
     wallet: fields.wallet,
-    epoch: fields.epoch,
+    ledgerEpoch: fields.ledgerEpoch,
     answers: fields.nonce,
     order: fields.hash,
     part: integer({ min: 1, max: recoveryPartsMax }),
@@ -143,10 +143,10 @@ const recovery: Reader<Recovery> = object(
     held: nullable(fields.head),
     jobs: object({ sequence: fields.count, hash: fields.hash }),
     accounts: list(object({ network: fields.network, account: fields.account, next: fields.counter }), accountsMax),
-    spent: list(object({ currency: fields.lane, units: fields.units, feesUnits: fields.units }), spentMax),
+    spent: list(object({ currency: fields.limitGroup, units: fields.units, feesUnits: fields.units }), spentMax),
     withdrawals: list(withdrawal, perPartMax),
     ended: list(withdrawal, perPartMax),
-    spends: list(spend, recoverySpendsMax),
+    outgoing: list(outgoingTx, recoveryOutgoingMax),
     at: fields.time,
   },
   { ceiling: fields.ceiling },
@@ -162,12 +162,12 @@ export function parseRecovery(payload: Uint8Array | string): Recovery {
   if ((value.jobs.sequence === 0) !== /^0+$/.test(value.jobs.hash)) {
     throw shapeFault("recovery.jobs.hash", "must be zeros exactly before the first job");
   }
-  if (value.part > 1 && value.accounts.length + value.spent.length + value.spends.length > 0) {
-    throw shapeFault("recovery.accounts", "must stand in part 1 only, like recovery.spent and recovery.spends");
+  if (value.part > 1 && value.accounts.length + value.spent.length + value.outgoing.length > 0) {
+    throw shapeFault("recovery.accounts", "must stand in part 1 only, like recovery.spent and recovery.outgoing");
   }
   for (const [list, items] of [["withdrawals", value.withdrawals] as const, ["ended", value.ended] as const]) {
-    const bare = items.findIndex(({ versions }) => versions.length === 0);
-    if (bare >= 0) throw shapeFault(`recovery.${list}[${bare}].versions`, "must not be empty");
+    const bare = items.findIndex(({ attempts }) => attempts.length === 0);
+    if (bare >= 0) throw shapeFault(`recovery.${list}[${bare}].attempts`, "must not be empty");
   }
   return value;
 }

@@ -40,7 +40,7 @@ try {
     process.stderr.write("build: the compiler found errors, see above; the build that was there is untouched\n");
     process.exitCode = 1;
   } else {
-    for (const contract of ["lab/rig/token.sol", "lab/deposits/contracts.sol"])
+    for (const contract of ["lab/kit/token.sol", "lab/deposits/contracts.sol"])
       copyFileSync(join(root, contract), join(fresh, contract));
     const manual = [join(fresh, "packaging", "manual.js"), fresh];
     if (spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }).status !== 0) {

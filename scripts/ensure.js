@@ -36,8 +36,8 @@ if (process.argv.includes("--chain") && version < 20_009_000) {
 }
 
 /**
- * npm leaves in node_modules what it installed, dev packages or not, whoever called it; what it
- * left out as optional may be missing.
+ * npm leaves in node_modules what it installed, dev packages or not, no matter who called it; what
+ * it left out as optional may be missing.
  */
 function isInstalled() {
   try {

@@ -1,5 +1,5 @@
 /**
- * Imports held against the table of rooms. Each breach names the file that a person has to mend:
+ * Imports held against the table of rooms. Each breach names the file that an operator has to mend:
  * its import leads out of its row, while the imported file keeps to its own row.
  */
 import { builtinModules } from "node:module";

@@ -78,7 +78,7 @@ export function tableProblems(table, files) {
   const find = roomFinder(table);
   const names = [...table.rooms.map(({ room }) => room), ...Object.keys(table.roots)];
   const used = new Set(files.map(find));
-  const isStranger = (room, name) => !names.includes(name) && !room.outside.includes(name);
+  const isOutsider = (room, name) => !names.includes(name) && !room.outside.includes(name);
   const namedBy = (room) => [...room.imports, ...kinds.flatMap((kind) => room[kind].by ?? [])];
   return [
     ...files.filter((file) => find(file) === null).map((file) => `${file} belongs to no room`),
@@ -90,7 +90,7 @@ export function tableProblems(table, files) {
     ...table.rooms.filter((room) => !used.has(room)).map(({ room }) => `no file belongs to the room ${room}`),
     ...table.rooms.flatMap((room) =>
       namedBy(room)
-        .filter((name) => isStranger(room, name))
+        .filter((name) => isOutsider(room, name))
         .map((name) => `the room ${room.room} names ${name}, which is no room`),
     ),
     ...circleOf(table),

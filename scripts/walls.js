@@ -1,7 +1,7 @@
 /**
  * The walls between the rooms, any number of hops included: imports are held against the table of
  * rooms (rooms.config.json) and a few rules of their own (walls.config.cjs), and section 5 of
- * docs/architecture.md against the table; `--write` makes that section anew. A cruise that saw
+ * docs/architecture.md against the table; `--write` makes that section again. A cruise that saw
  * fewer modules than there are source files is no proof, so it fails. An argument names another
  * root, for its test.
  */

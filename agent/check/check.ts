@@ -15,14 +15,14 @@ import { systemPath } from "../../base/system-path.ts";
 import { jsonText, visible } from "../../base/visible.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
+import { findConfigFile } from "../config/location.ts";
 import { chainsOfGateway, nodesOfGatewayWords } from "../config/nodes-of-gateway.ts";
-import { findConfigFile } from "../config/place.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import { stateFolder } from "../files/state-folder.ts";
 import { programPath } from "../launcher/child.ts";
 import { findEncKey } from "../launcher/enc-key.ts";
+import { exitCodes } from "../launcher/exit-status.ts";
 import { assertPaired } from "../launcher/paired.ts";
-import { exitCodes } from "../launcher/verdict.ts";
 import { checkDisk } from "./disk.ts";
 import { checkKeys } from "./keys.ts";
 

@@ -65,7 +65,7 @@ export function readConfig(file: string, options: ConfigOptions): Config {
 function parseText(path: string, bytes: Uint8Array): JsonValue {
   if (bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)) {
     throw new AgentError("CONFIG_JSON", "none", `${path} is empty`, {
-      hint: "copy config.example.json, or write it anew at the gateway",
+      hint: "copy config.example.json, or write it again at the gateway",
     });
   }
   const safe = blanked(bytes, secretNames);

@@ -14,7 +14,7 @@ import { readTrusted } from "../files/trusted.ts";
 /** The identity of the link. The caller wipes `linkSeed`. */
 export interface LinkIdentity {
   readonly agent: string; // 8 bytes hex
-  readonly epoch: number; // as granted at pairing; the ledger's epoch is in force
+  readonly ledgerEpoch: number; // as granted at pairing; the ledger's epoch is in force
   readonly gatewayKey: string; // Ed25519 public key, hex
   readonly linkSeed: Uint8Array; // 32 bytes
   readonly gatewayUrl: string; // origin
@@ -28,7 +28,7 @@ const seedField = Buffer.from('"linkSeed":"');
 
 const readFields = object({
   agent: hex(8),
-  epoch: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  ledgerEpoch: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
   gatewayKey: hex(32),
   linkSeed: string({ max: 0 }),
   gatewayUrl: string({ min: 8, max: 512 }),
@@ -42,7 +42,7 @@ const readFields = object({
 export function writeLinkFile(folder: string, identity: LinkIdentity): void {
   const seed = Buffer.from(identity.linkSeed);
   const seedHex = Buffer.alloc(seedBytes * 2);
-  const head = JSON.stringify({ agent: identity.agent, epoch: identity.epoch, gatewayKey: identity.gatewayKey });
+  const head = JSON.stringify({ agent: identity.agent, ledgerEpoch: identity.ledgerEpoch, gatewayKey: identity.gatewayKey });
   const bytes = Buffer.concat([
     Buffer.from(`${head.slice(0, -1)},`),
     seedField,
@@ -93,8 +93,8 @@ export function readLinkFile(folder: string): LinkIdentity {
   try {
     const { linkSeed, rest } = cutSeed(bytes, path);
     const fields = readFields(parseJson(rest), "link.json");
-    const { agent, epoch, gatewayKey, gatewayUrl } = fields;
-    return { agent, epoch, gatewayKey, linkSeed, gatewayUrl };
+    const { agent, ledgerEpoch, gatewayKey, gatewayUrl } = fields;
+    return { agent, ledgerEpoch, gatewayKey, linkSeed, gatewayUrl };
   } catch (error) {
     throw new AgentError("LINK_FILE_INVALID", "none", `${path} does not hold a link`, { path }, { cause: error });
   } finally {

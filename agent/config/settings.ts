@@ -28,10 +28,10 @@ export interface PolicySettings {
   readonly maxPerDay: string;
   readonly maxFee: string; // for one withdrawal, for its most expensive attempt
   readonly maxFeePerDay: string;
-  readonly maxTip?: string; // most that an attempt offers the block producer for a unit of work, in the family's unit for tips
+  readonly maxTip?: string; // most that an attempt offers the block producer for a unit of computation, in the family's unit for tips
   readonly holdAbove?: string;
   readonly twoApproversAbove?: string;
-  readonly resignAbove?: string; // above it, only an operator can order another attempt after a void one
+  readonly manualReplaceAbove?: string; // above it, only an operator can order another attempt after a void one
   /**
    * For destinations that this agent has never paid. At least one of the two; 1 … 10080 minutes.
    */

@@ -6,7 +6,7 @@
 
 import type { JsonValue } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
-import { families, familyNamed, networkOf, waitingOf } from "../../chains/families.ts";
+import { expiryExclusionOf, families, familyNamed, networkOf } from "../../chains/families.ts";
 import { type ChainId, type Family, familyNames, type NodesFrom } from "../../chains/family.ts";
 import { expandPresets } from "../../chains/presets.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
@@ -24,7 +24,14 @@ const currencyKeys = ["chain", "decimal", "contract"];
 const presetKey = "preset";
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
 const tipKey = "maxTip";
-const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove", "resignAbove"] as const;
+const amountKeys = [
+  "maxPerWithdrawal",
+  "maxPerHour",
+  "maxPerDay",
+  "holdAbove",
+  "twoApproversAbove",
+  "manualReplaceAbove",
+] as const;
 const sweepAmountKeys = ["maxFee", "maxFeePerDay", "maxTopUp", "maxTopUpPerDay"] as const;
 const newDestinationKeys = ["holdAbove", "delayMinutes"];
 const listKeys = ["allow", "deny"] as const;
@@ -159,7 +166,7 @@ function readChainId(family: Family, value: JsonValue, path: string): ChainId {
 function oneOfEachWaiting(chains: Readonly<Record<string, ChainSettings>>): void {
   const known = new Map<string, string>();
   for (const [name, chain] of Object.entries(chains)) {
-    if (waitingOf(networkOf(chain)) === null) continue;
+    if (expiryExclusionOf(networkOf(chain)) === null) continue;
     const other = known.get(chain.family);
     if (other !== undefined)
       throw fault(
@@ -190,7 +197,7 @@ function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<st
     if (decimal !== coinDecimal) {
       throw fault(
         "CONFIG_DECIMAL",
-        `${path} has no contract, so it is the chain's own coin, which has ${coinDecimal} decimals, not ${decimal}`,
+        `${path} has no contract, so it is the native coin, which has ${coinDecimal} decimals, not ${decimal}`,
       );
     }
     return { chain, decimal };
@@ -210,7 +217,7 @@ function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, 
     if (tipUnit === "")
       throw fault(
         "CONFIG_VALUE",
-        `${path}.${tipKey} is for chains where a block's maker is offered a tip, and on this one nobody is: leave it out`,
+        `${path}.${tipKey} is for chains where a block producer is offered a tip, and on this one nobody is: leave it out`,
       );
     result[tipKey] = asAmount(policy[tipKey], `${path}.${tipKey}`, tipDecimal);
   }

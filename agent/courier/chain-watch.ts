@@ -18,7 +18,7 @@ export function watchDeposit({ options, feed }: Shared, chain: string, account: 
     clock: options.monotonic,
     onBug: options.onBug,
     onHead: (number) => feed({ kind: "head", chain, account, number }),
-    onFacts: (facts) => feed({ kind: "block", chain, account, facts }),
+    onChainState: (chainState) => feed({ kind: "block", chain, account, chainState }),
     onAway: (code) => feed({ kind: "away", chain, account, code }),
   });
 }
@@ -46,20 +46,20 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
     clock: options.monotonic,
     onBug,
     onHead: (number) => feed({ kind: "head", chain, number }),
-    onFacts(facts) {
+    onChainState(chainState) {
       metrics.count("blocks");
       const isBack = known.away !== "";
-      if (isBack) log.info({ event: "chain-answers", chain, block: facts.number }, "the chain's nodes answer");
-      if (facts.accountHasCode && !known.hasCode)
-        log.error({ event: "account-code", code: "COURIER_ACCOUNT_CODE", chain, account }, "a person must look");
+      if (isBack) log.info({ event: "chain-answers", chain, block: chainState.number }, "the chain's nodes answer");
+      if (chainState.accountHasCode && !known.hasCode)
+        log.error({ event: "account-code", code: "COURIER_ACCOUNT_CODE", chain, account }, "an operator must look");
       known.away = "";
       known.awayWords = "";
-      known.block = facts.number;
-      known.hasCode = facts.accountHasCode;
-      known.nativeBalance = `${facts.balances.get("") ?? ""}`;
-      known.balances = facts.balances;
-      known.unfit = facts.unfit;
-      feed({ kind: "block", chain, facts });
+      known.block = chainState.number;
+      known.hasCode = chainState.accountHasCode;
+      known.nativeBalance = `${chainState.balances.get("") ?? ""}`;
+      known.balances = chainState.balances;
+      known.unfit = chainState.unfit;
+      feed({ kind: "block", chain, chainState });
       if (isBack) tellStatus();
     },
     onAway(code, words) {

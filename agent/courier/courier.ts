@@ -4,7 +4,7 @@
  * passed in; `main.ts` is the process around it.
  */
 import { AgentError } from "../../base/fault.ts";
-import { type SignerSocket, settled } from "./hands.ts";
+import { type SignerSocket, settled } from "./effects.ts";
 import { beginRun } from "./run.ts";
 import type { RunOptions } from "./run-state.ts";
 

@@ -5,12 +5,12 @@
  */
 import { envelopeHeaderBytes } from "../../protocol/envelope.ts";
 import { parseAck } from "../../protocol/payloads.ts";
-import type { DeskNo } from "./desk/desk.ts";
-import { settled } from "./hands.ts";
+import { settled } from "./effects.ts";
 import { createLink, type Link } from "./link/link.ts";
-import { foresee } from "./nodes/foresight.ts";
+import { foresee } from "./nodes/prefetch.ts";
 import { createReporter, type Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type Shared } from "./run-state.ts";
+import type { SchedulerNo } from "./scheduler/scheduler.ts";
 
 /**
  * Acknowledgements come much sooner. After this time without a new statement the signer is asked.
@@ -24,12 +24,12 @@ const quietMs = 30_000;
 export function openLink(shared: Shared, hello: Hello): { readonly link: Link; readonly reporter: Reporter } {
   const { options, signer, state } = shared;
   const { log, metrics, onBug } = options;
-  const { agent, wallet, epoch, nonce } = hello;
+  const { agent, wallet, ledgerEpoch, nonce } = hello;
   const link = createLink({
     address: options.address,
     gatewayKey: options.gatewayKey,
     linkKey: options.linkKey,
-    self: { agent, wallet, epoch, nonce },
+    self: { agent, wallet, ledgerEpoch, nonce },
     software: options.software,
     clock: options.clock,
     random: options.random,
@@ -39,7 +39,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     onUp(frame) {
       metrics.count("linkUp");
       state.linkUps += 1;
-      greet(shared, link, reporter, frame).catch(onBug);
+      answerHandshake(shared, link, reporter, frame).catch(onBug);
     },
     onRecovery(frame) {
       keepOrder(shared, frame).catch(onBug);
@@ -88,7 +88,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
  * repeats both, and also the statement about the signer's lock, which comes in no other way. No
  * acknowledgement answers the statement about the accepted welcome, so a quiet link repeats it.
  */
-export async function checkHeard(shared: Shared, link: Link, reporter: Reporter): Promise<void> {
+export async function checkReceived(shared: Shared, link: Link, reporter: Reporter): Promise<void> {
   const { state, options } = shared;
   const { stated } = state;
   if (stated === null || state.link !== "up" || options.monotonic() - stated.atMs < quietMs) return;
@@ -104,7 +104,7 @@ export async function checkHeard(shared: Shared, link: Link, reporter: Reporter)
  * Gives the signer the welcome before any other frame of this connection. Then sends the gateway
  * every statement without acknowledgement.
  */
-async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
+async function answerHandshake(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
   const connection = state.linkUps;
   const admitted = await settled(signer.request("admit", { frames: [frame] }));
@@ -123,8 +123,8 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   state.link = "up";
   state.linkDetail = "";
   if (hello.head.seq > state.head.seq) state.head = hello.head;
-  const { agent, epoch, head } = hello;
-  options.log.info({ event: "link-up", agent, epoch, ledger: head.seq }, "the link is up");
+  const { agent, ledgerEpoch, head } = hello;
+  options.log.info({ event: "link-up", agent, ledgerEpoch, ledger: head.seq }, "the link is up");
   state.stated = { seq: hello.acked, atMs: options.monotonic() };
   // Uses the signer's acknowledged head, not the gateway's head, because only the signer knows its
   // own ledger.
@@ -133,14 +133,14 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
 }
 
 /**
- * Gives a recovery order to the signer, where it waits for the operator. The scheduler stops here.
+ * Gives a recovery offer to the signer, where it waits for the operator. The scheduler stops here.
  */
 async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
   const kept = await settled(signer.request("admit", { frames: [frame] }));
   if (state.isEnded) return;
   if (!kept.ok) {
-    options.log.warn({ event: "recovery-refused", code: kept.code }, "the signer did not take a recovery order");
+    options.log.warn({ event: "recovery-refused", code: kept.code }, "the signer did not take a recovery offer");
     return;
   }
   // All parts of an order have the same effect on the signer: it stops.
@@ -214,7 +214,7 @@ function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
  * A frame from another sender than the gateway ends the connection; a frame out of order restarts
  * it.
  */
-function refusedFrame({ log, metrics }: RunOptions, link: Pick<Link, "drop">, { code, effect }: DeskNo): void {
+function refusedFrame({ log, metrics }: RunOptions, link: Pick<Link, "drop">, { code, effect }: SchedulerNo): void {
   metrics.count("refusals");
   log.warn({ event: "frame-refused", code }, "the signer did not take a frame of the gateway");
   if (effect !== "none" || code === "JOB_GAP" || code === "JOB_ORDER" || code === "SOCKET_BUSY") link.drop("LINK_RESUME", code);

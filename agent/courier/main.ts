@@ -7,13 +7,13 @@ import "../../base/no-inspector.ts";
 import { join } from "node:path";
 import pino from "pino";
 import { serveMetrics } from "../../alerts/metrics/server.ts";
-import { createDoor } from "../../alerts/notices/door.ts";
+import { createDoor } from "../../alerts/queue/send.ts";
 import { agentEvents } from "../../base/events.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type AgentLog, lineOptions, logLine } from "../../base/log.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { version } from "../../base/version.ts";
-import { openPayer } from "../../chains/connect.ts";
+import { openSender } from "../../chains/connect.ts";
 import { presetBlockMs } from "../../chains/health.ts";
 import { privateKeyFromSeed, publicKeyFromHex } from "../../protocol/envelope.ts";
 import { readLinkFile } from "../config/link-file.ts";
@@ -21,7 +21,7 @@ import type { CourierSettings, MetricsSettings } from "../config/settings.ts";
 import { createSocketClient } from "../socket/client.ts";
 import type { CourierAnswers, CourierRequests } from "../socket/verbs.ts";
 import { createCourier } from "./courier.ts";
-import { createWatchman, type Watchman } from "./events/watchman.ts";
+import { type AlertMonitor, createAlertMonitor } from "./events/alert-monitor.ts";
 import { linkAddress } from "./link/address.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { createMetricsText } from "./metrics-text.ts";
@@ -108,15 +108,15 @@ async function main(): Promise<void> {
       const tokens = Object.values(settings.currencies).flatMap(({ chain: on, contract, decimal }) =>
         on === name && contract ? [{ contract, decimal }] : [],
       );
-      const nodes = openPayer({ chain, tokens, clock: monotonic, log: nodeLog(log, name) });
+      const nodes = openSender({ chain, tokens, clock: monotonic, log: nodeLog(log, name) });
       return [name, createChainDoor(nodes, monotonic, presetBlockMs(chain))] as const;
     }),
   );
   const isLocal = Object.values(settings.chains).every(({ nodes }) => nodes.every((url) => isLoopback(new URL(url).hostname)));
   const { notify } = settings;
   const deliver = notify === undefined ? null : createDoor(notify.target);
-  const watchman = createWatchman({ settings, deliver, clock, monotonic, log });
-  const served = settings.metrics === undefined ? null : serve(settings, settings.metrics, { log, metrics, watchman });
+  const alertMonitor = createAlertMonitor({ settings, deliver, clock, monotonic, log });
+  const served = settings.metrics === undefined ? null : serve(settings, settings.metrics, { log, metrics, alertMonitor });
   const courier = createCourier({
     agent: identity.agent,
     address: linkAddress(settings.gatewayUrl),
@@ -133,7 +133,7 @@ async function main(): Promise<void> {
     pollMs: { min: isLocal ? pollMsLoopback : pollMsRemote, max: pollMsMax },
     log,
     metrics,
-    watchman,
+    alertMonitor,
     connectSigner: () =>
       createSocketClient<CourierRequests, CourierAnswers>(settings.signerSocket, { timeoutMs: answerMs, outstandingMax }),
     onReady: () => process.stdout.write(`${JSON.stringify({ ready: true })}\n`),
@@ -148,7 +148,7 @@ async function main(): Promise<void> {
   setInterval(alive, aliveMs);
   const stop = (): void => {
     courier.close();
-    watchman.close();
+    alertMonitor.close();
     served?.close();
     process.exit(0);
   };
@@ -159,16 +159,16 @@ async function main(): Promise<void> {
 interface Measured {
   readonly log: AgentLog;
   readonly metrics: Metrics;
-  readonly watchman: Watchman;
+  readonly alertMonitor: AlertMonitor;
 }
 
 function serve(
   { stateDir }: CourierSettings,
   { listen }: MetricsSettings,
-  { log, metrics, watchman }: Measured,
+  { log, metrics, alertMonitor }: Measured,
 ): { close(): void } {
   const residentBytes = (): number => process.memoryUsage.rss();
-  const shown = createMetricsText({ metrics, watchman, clock, version, residentBytes });
+  const shown = createMetricsText({ metrics, alertMonitor, clock, version, residentBytes });
   return serveMetrics({
     place: listen.kind === "unix" ? { path: join(stateDir, "metrics.sock") } : { host: listen.host, port: listen.port },
     ...shown,
@@ -182,11 +182,11 @@ function serve(
  * prints the two lines of every command.
  */
 function refuseToRun({ code, message, context }: AgentError): void {
-  lastWords("courier-fault", message, { ...context, code });
+  exitReason("courier-fault", message, { ...context, code });
   process.exit(exitConfiguration);
 }
 
-function lastWords(event: "courier-fault" | "bug", message: string, context: Readonly<Record<string, unknown>>): void {
+function exitReason(event: "courier-fault" | "bug", message: string, context: Readonly<Record<string, unknown>>): void {
   const level = agentEvents[event][1];
   process.stderr.write(`${logLine({ at: clock(), level, process: "courier", event, message }, context)}\n`);
 }
@@ -194,7 +194,7 @@ function lastWords(event: "courier-fault" | "bug", message: string, context: Rea
 main().catch((error: unknown) => {
   if (error instanceof AgentError) refuseToRun(error);
   else {
-    lastWords("bug", "a bug in the courier", { code: "BUG", stack: error instanceof Error ? (error.stack ?? "") : "unknown" });
+    exitReason("bug", "a bug in the courier", { code: "BUG", stack: error instanceof Error ? (error.stack ?? "") : "unknown" });
     process.exit(exitBug);
   }
 });

@@ -5,15 +5,15 @@
 import { Registry } from "prom-client";
 import { givenCounter, givenGauge, type Rows } from "../../alerts/metrics/given.ts";
 import { givenHistogram } from "../../alerts/metrics/histogram.ts";
-import { outcomesOf } from "../../alerts/notices/teller.ts";
+import { outcomesOf } from "../../alerts/queue/alert-queue.ts";
 import { type SignerSummary, syncBucketsMs } from "../socket/summary.ts";
-import type { Outlook } from "./events/outlook.ts";
-import type { Watchman } from "./events/watchman.ts";
+import type { AlertMonitor } from "./events/alert-monitor.ts";
+import type { Snapshot } from "./events/snapshot.ts";
 import { type Metrics, milestoneBoundsS } from "./metrics.ts";
 
 export interface MetricsTextOptions {
   readonly metrics: Metrics;
-  readonly watchman: Watchman;
+  readonly alertMonitor: AlertMonitor;
   readonly clock: () => number; // Unix milliseconds
   readonly version: string;
   readonly residentBytes: () => number; // resident memory of the courier
@@ -21,11 +21,11 @@ export interface MetricsTextOptions {
 
 export function createMetricsText(options: MetricsTextOptions): { readonly contentType: string; text(): Promise<string> } {
   const registry = new Registry();
-  const { watchman, metrics } = options;
+  const { alertMonitor, metrics } = options;
   const gauge: AddGauge = (name, help, labelNames, read) =>
     givenGauge(registry, { name, help, labelNames }, () => {
-      const outlook = watchman.latest();
-      return outlook === null ? [] : read(outlook);
+      const snapshot = alertMonitor.latest();
+      return snapshot === null ? [] : read(snapshot);
     });
   addSignerGauges(gauge, options.clock);
   addOutsideGauges(gauge);
@@ -39,7 +39,7 @@ export function createMetricsText(options: MetricsTextOptions): { readonly conte
       labelNames: [],
     },
     () => {
-      const syncs = watchman.latest()?.summary?.syncs;
+      const syncs = alertMonitor.latest()?.summary?.syncs;
       return syncs === undefined ? [] : [{ labels: {}, buckets: { counts: syncs.counts, sum: syncs.sumUs / 1e6 } }];
     },
   );
@@ -56,7 +56,7 @@ export function createMetricsText(options: MetricsTextOptions): { readonly conte
   return { contentType: registry.contentType, text: () => registry.metrics() };
 }
 
-type AddGauge = (name: string, help: string, labelNames: readonly string[], read: (outlook: Outlook) => Rows) => void;
+type AddGauge = (name: string, help: string, labelNames: readonly string[], read: (snapshot: Snapshot) => Rows) => void;
 
 function addSignerGauges(gauge: AddGauge, clock: () => number): void {
   const add = (name: string, help: string, labelNames: readonly string[], read: (summary: SignerSummary) => Rows): void =>
@@ -92,7 +92,7 @@ function addSignerGauges(gauge: AddGauge, clock: () => number): void {
 }
 
 function addOutsideGauges(gauge: AddGauge): void {
-  gauge("autowithdraw_locked", "1 when nothing is signed until a person has looked", [], ({ locked }) => [
+  gauge("autowithdraw_locked", "1 when nothing is signed until an operator has looked", [], ({ locked }) => [
     [Number(locked !== "")],
   ]);
   gauge("autowithdraw_link_up", "1 while the link to the gateway is up", [], ({ link }) => [[Number(link === "up")]]);
@@ -108,17 +108,18 @@ function addOutsideGauges(gauge: AddGauge): void {
       return age === null ? [] : [[chain, Math.max(0, age) / 1000] as const];
     }),
   );
-  const nodes = (read: (node: Outlook["chains"][number]["nodes"][number], head: number) => number | null) => (outlook: Outlook) =>
-    outlook.chains.flatMap(({ chain, nodes: all }) => {
-      const head = Math.max(0, ...all.map(({ block }) => block ?? 0));
-      return all.flatMap((node, index) => {
-        const value = read(node, head);
-        return value === null ? [] : [[chain, `${index}`, value] as const];
+  const nodes =
+    (read: (node: Snapshot["chains"][number]["nodes"][number], head: number) => number | null) => (snapshot: Snapshot) =>
+      snapshot.chains.flatMap(({ chain, nodes: all }) => {
+        const head = Math.max(0, ...all.map(({ block }) => block ?? 0));
+        return all.flatMap((node, index) => {
+          const value = read(node, head);
+          return value === null ? [] : [[chain, `${index}`, value] as const];
+        });
       });
-    });
   const labels = ["chain", "node"];
-  gauge("autowithdraw_node_up", "1 while the node does well; nodes are numbered as in config.json", labels, (outlook) =>
-    outlook.chains.flatMap(({ chain, nodes: all, health }) =>
+  gauge("autowithdraw_node_up", "1 while the node does well; nodes are numbered as in config.json", labels, (snapshot) =>
+    snapshot.chains.flatMap(({ chain, nodes: all, health }) =>
       all.map(({ ok }, at) => [chain, `${at}`, Number(ok && (health?.nodes[at]?.code ?? "") === "")] as const),
     ),
   );
@@ -142,20 +143,20 @@ function addOutsideGauges(gauge: AddGauge): void {
   );
 }
 
-function addProcessMetrics(registry: Registry, { watchman, metrics, version, residentBytes }: MetricsTextOptions): void {
+function addProcessMetrics(registry: Registry, { alertMonitor, metrics, version, residentBytes }: MetricsTextOptions): void {
   const build = { name: "autowithdraw_build_info", help: "1, with the version", labelNames: ["version"] };
   givenGauge(registry, build, () => [[version, 1]]);
   const resident = { name: "autowithdraw_resident_bytes", help: "Resident memory of a process", labelNames: ["process"] };
   givenGauge(registry, resident, () => {
-    const signerBytes = watchman.latest()?.summary?.residentBytes;
+    const signerBytes = alertMonitor.latest()?.summary?.residentBytes;
     return [["courier", residentBytes()], ...(signerBytes === undefined ? [] : [["signer", signerBytes] as const])];
   });
   const events = { name: "autowithdraw_events_total", help: "What the courier counted since its start", labelNames: ["event"] };
   givenCounter(registry, events, () => Object.entries(metrics.read()));
-  const notices = {
-    name: "autowithdraw_notices_total",
-    help: "Notices by outcome: told, failed tries, dropped",
+  const alerts = {
+    name: "autowithdraw_alerts_total",
+    help: "Alerts by outcome: told, failed tries, dropped",
     labelNames: ["outcome"],
   };
-  givenCounter(registry, notices, () => outcomesOf(watchman.counts()));
+  givenCounter(registry, alerts, () => outcomesOf(alertMonitor.counts()));
 }

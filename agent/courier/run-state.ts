@@ -8,13 +8,13 @@ import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import type { CourierSettings } from "../config/settings.ts";
 import type { SignerSummary } from "../socket/summary.ts";
 import type { CourierAnswers } from "../socket/verbs.ts";
-import type { DeskEvent, DeskNo } from "./desk/desk.ts";
-import type { Watchman } from "./events/watchman.ts";
-import { type SignerSocket, settled } from "./hands.ts";
+import { type SignerSocket, settled } from "./effects.ts";
+import type { AlertMonitor } from "./events/alert-monitor.ts";
 import type { LinkOptions } from "./link/link.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ChainDoor } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
+import type { SchedulerEvent, SchedulerNo } from "./scheduler/scheduler.ts";
 
 export interface RunOptions {
   readonly address: string; // address of the link, from linkAddress()
@@ -34,7 +34,7 @@ export interface RunOptions {
   readonly log: AgentLog;
   readonly metrics: Metrics;
   // gets a snapshot with each status; without it there are no alerts and no metrics
-  readonly watchman?: Watchman;
+  readonly alertMonitor?: AlertMonitor;
   readonly onBug: (error: unknown) => void;
 }
 
@@ -44,7 +44,7 @@ export type Hello = CourierAnswers["hello"];
 export interface Shared {
   readonly options: RunOptions;
   readonly signer: SignerSocket;
-  readonly feed: (event: DeskEvent) => void;
+  readonly feed: (event: SchedulerEvent) => void;
   readonly state: RunState;
   /** The ranges of slots with open withdrawals at this moment. */
   readonly openSlots: () => readonly OpenSlots[];
@@ -58,7 +58,7 @@ export interface KnownChain {
   block: number;
   nativeBalance: string;
   balances: ReadonlyMap<string, bigint>; // empty when unknown
-  unfit: ReadonlyMap<string, string>; // by contract, as in the facts
+  unfit: ReadonlyMap<string, string>; // by contract, as in the chain's state
   hasCode: boolean;
 }
 
@@ -82,7 +82,7 @@ export interface RunState {
 }
 
 /** Asks for the signer's state, for the scheduler and for the caller. */
-export async function askHello({ signer, feed, state, options }: Shared): Promise<Hello | DeskNo> {
+export async function askHello({ signer, feed, state, options }: Shared): Promise<Hello | SchedulerNo> {
   const askedAtMs = options.monotonic();
   const answer = await settled(signer.request("hello", {}));
   if (!answer.ok) return answer;

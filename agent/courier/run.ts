@@ -5,14 +5,14 @@
  */
 import type { Push } from "../socket/verbs.ts";
 import { watchChain, watchDeposit } from "./chain-watch.ts";
-import { openSlots } from "./desk/accounts.ts";
-import { createDesk, type DeskEvent, step, waiting } from "./desk/desk.ts";
-import { checkHeard, openLink } from "./gateway-link.ts";
-import { createHands, type SignerSocket, settled } from "./hands.ts";
+import { createHands, type SignerSocket, settled } from "./effects.ts";
+import { checkReceived, openLink } from "./gateway-link.ts";
 import type { Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type RunState, type Shared } from "./run-state.ts";
+import { openSlots } from "./scheduler/accounts.ts";
+import { createScheduler, type SchedulerEvent, step, waiting } from "./scheduler/scheduler.ts";
 import { checkSkewed } from "./skew.ts";
-import { outlookOf, statusOf } from "./status.ts";
+import { snapshotOf, statusOf } from "./status.ts";
 
 const tickMs = 1000;
 const statusMsDefault = 2000;
@@ -23,7 +23,7 @@ const statusMsDefault = 2000;
  */
 export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello): { end(): void } {
   const { monotonic, onBug } = options;
-  const desk = createDesk();
+  const scheduler = createScheduler();
   const state: RunState = {
     head: hello.head,
     link: "down",
@@ -37,15 +37,15 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     summary: null,
     chains: new Map(),
   };
-  const feed = (event: DeskEvent): void => {
+  const feed = (event: SchedulerEvent): void => {
     if (state.isEnded) return;
-    for (const effect of step(desk, event, monotonic())) carry(effect);
-    if (deposits.size > 0 || desk.book.accounts.size > hotCount) watchDeposits();
+    for (const effect of step(scheduler, event, monotonic())) carry(effect);
+    if (deposits.size > 0 || scheduler.book.accounts.size > hotWalletCount) watchDeposits();
   };
-  const hotCount = new Set(hello.accounts.flatMap(({ deposit, chain }) => (deposit === true ? [] : [chain]))).size;
+  const hotWalletCount = new Set(hello.accounts.flatMap(({ deposit, chain }) => (deposit === true ? [] : [chain]))).size;
   const deposits = new Map<string, { close(): void } | null>();
   const watchDeposits = (): void => {
-    const { accounts } = desk.book;
+    const { accounts } = scheduler.book;
     for (const [key, watch] of deposits) {
       if (accounts.has(key)) continue;
       watch?.close();
@@ -56,37 +56,37 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     }
   };
   const tellStatus = (): void => {
-    options.watchman?.look(outlookOf(shared, hello.agent, desk));
-    settled(signer.request("tell", { courier: statusOf(shared, waiting(desk)) }))
+    options.alertMonitor?.look(snapshotOf(shared, hello.agent, scheduler));
+    settled(signer.request("tell", { courier: statusOf(shared, waiting(scheduler)) }))
       .then((answer) => {
         if (answer.ok) state.summary = answer.summary;
       })
       .catch(onBug);
   };
-  const shared: Shared = { options, signer, feed, state, tellStatus, openSlots: () => openSlots(desk.book) };
+  const shared: Shared = { options, signer, feed, state, tellStatus, openSlots: () => openSlots(scheduler.book) };
   const refresh = (): void => {
     askHello(shared).catch(onBug);
   };
   const carry = createHands({ ...options, signer, feed, refresh });
 
   feed({ kind: "hello", hello, isFresh: true, askedAtMs: monotonic() });
-  const hot = hello.accounts.filter(({ deposit }) => deposit !== true);
-  const watches = hot.flatMap((account) => watchChain(shared, account.chain, account.address));
+  const hotWallet = hello.accounts.filter(({ deposit }) => deposit !== true);
+  const watches = hotWallet.flatMap((account) => watchChain(shared, account.chain, account.address));
   const { link, reporter } = openLink(shared, hello);
   signer.onPush((push) => takePush(shared, reporter, push));
   const ticking = setInterval(() => {
     checkSkewed(shared, link);
     feed({ kind: "tick" });
-    checkHeard(shared, link, reporter).catch(onBug);
+    checkReceived(shared, link, reporter).catch(onBug);
   }, tickMs);
-  const telling = setInterval(tellStatus, options.statusMs ?? statusMsDefault);
+  const stating = setInterval(tellStatus, options.statusMs ?? statusMsDefault);
   tellStatus();
   return {
     end() {
       if (state.isEnded) return;
       state.isEnded = true;
       clearInterval(ticking);
-      clearInterval(telling);
+      clearInterval(stating);
       reporter.pause();
       link.close();
       for (const watch of [...watches, ...deposits.values()]) watch?.close();
@@ -105,10 +105,10 @@ function takePush(shared: Shared, reporter: Reporter, push: Push): void {
       feed({ kind: "views", withdrawals: [push.withdrawal] });
       break;
     case "locked":
-      options.log.error({ event: "agent-locked", code: push.code }, "the signer is locked: a person must look");
+      options.log.error({ event: "agent-locked", code: push.code }, "the signer is locked: an operator must look");
       feed({ kind: "locked", code: push.code });
       break;
-    case "greeted":
+    case "handshake":
       askHello(shared).catch(options.onBug);
       reporter.ask();
       break;
@@ -120,7 +120,7 @@ function takePush(shared: Shared, reporter: Reporter, push: Push): void {
       feed({ kind: "paused", paused: push.paused });
       break;
     case "recovered":
-      options.log.info({ event: "agent-recovered" }, "the ledger was recovered: everything begins anew with its new epoch");
+      options.log.info({ event: "agent-recovered" }, "the ledger was recovered: everything begins again with its new epoch");
       signer.close();
   }
 }

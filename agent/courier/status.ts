@@ -3,10 +3,10 @@ import type { ChainHealth } from "../../chains/health.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
 import type { CourierNode } from "../socket/courier-status.ts";
 import { type CourierStatus, statusTextMax } from "../socket/verbs.ts";
-import { type DeskState, waiting } from "./desk/desk.ts";
-import type { Outlook } from "./events/outlook.ts";
+import type { Snapshot } from "./events/snapshot.ts";
 import type { ChainDoor } from "./nodes/chain.ts";
 import type { KnownChain, Shared } from "./run-state.ts";
+import { type SchedulerState, waiting } from "./scheduler/scheduler.ts";
 
 /** Stands instead of a fault of the nodes until the first of them has answered or failed. */
 export const asking = "asking";
@@ -29,9 +29,9 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
     waiting: waits,
     durableMedianUs: options.metrics.durableMedianUs(),
     configDigest: options.configDigest,
-    notify: options.watchman?.notify() ?? null,
+    notify: options.alertMonitor?.notify() ?? null,
     outOfService: outOfService({ options, state }),
-    lowFunds: options.watchman?.lowFunds() ?? [],
+    lowFunds: options.alertMonitor?.lowFunds() ?? [],
   };
 }
 
@@ -49,11 +49,15 @@ function outOfService({ options, state }: Pick<Shared, "options" | "state">): Co
 }
 
 /** The complete snapshot at this moment, for alerts and metrics. */
-export function outlookOf({ options, state }: Pick<Shared, "options" | "state">, agent: string, desk: DeskState): Outlook {
-  const told = new Map(waiting(desk).map(({ transactionId, why }) => [transactionId, why]));
+export function snapshotOf(
+  { options, state }: Pick<Shared, "options" | "state">,
+  agent: string,
+  scheduler: SchedulerState,
+): Snapshot {
+  const told = new Map(waiting(scheduler).map(({ transactionId, why }) => [transactionId, why]));
   return {
     agent,
-    locked: desk.book.locked,
+    locked: scheduler.book.locked,
     link: state.link,
     linkDetail: clip(state.linkDetail),
     chains: [...state.chains].map(([chain, known]) => {
@@ -64,7 +68,7 @@ export function outlookOf({ options, state }: Pick<Shared, "options" | "state">,
       const nodes = door?.nodes.status() ?? [];
       return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes, health };
     }),
-    items: [...desk.book.items.values()].map(({ view, waiting: why }) => {
+    items: [...scheduler.book.items.values()].map(({ view, waiting: why }) => {
       const { transactionId, state: standing, code, currency, chain, amount } = view;
       return { transactionId, state: standing, code, currency, chain, amount, why: told.get(transactionId) ?? why };
     }),
@@ -86,7 +90,7 @@ function troubleOf({ hasCode, away, awayWords }: KnownChain, health: ChainHealth
   return isOfTwoMinds ? `${fault}; ${health.words}` : `${health.code}: ${health.words}`;
 }
 
-const lags: ReadonlySet<string> = new Set(["NODE_LAG", "NODE_STALE", "NODE_WENT_BACK"]);
+const lags: ReadonlySet<string> = new Set(["NODE_LAG", "NODE_STALE", "NODE_ROLLED_BACK"]);
 
 /** The nodes with a problem, each with its reason and time. */
 export function nodesDetail(door: ChainDoor, chain: string, nowMs: number): string {
@@ -97,7 +101,7 @@ export function nodesDetail(door: ChainDoor, chain: string, nowMs: number): stri
     .join("; ");
 }
 
-/** A node that answers but lags, stands still or went back has a problem too. */
+/** A node that answers but lags, stands still or was rolled back has a problem too. */
 function nodeViews(door: ChainDoor | undefined, health: ChainHealth | null): readonly CourierNode[] {
   const statuses = door?.nodes.status() ?? [];
   return statuses.map(({ url, ok, detail }, at) => {

@@ -147,7 +147,7 @@ function isOwner(path: string, stat: Stats, { owner, userOf }: Trust): boolean {
 }
 
 function linked(path: string): AgentError {
-  return new AgentError("FILE_LINK", "none", `${path} is a symbolic link, and whoever made it decides what is read`);
+  return new AgentError("FILE_LINK", "none", `${path} is a symbolic link, and anybody who made it decides what is read`);
 }
 
 function notA(kind: "file" | "folder", path: string): AgentError {

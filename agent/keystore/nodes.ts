@@ -61,8 +61,8 @@ function accountsUnder(purpose: ExtendedKey, family: FamilyName): readonly Walle
 }
 
 /** Returns the address of a hot wallet. */
-export function hotAddress(account: WalletAccount): string {
-  const key = hotKey(account);
+export function hotWalletAddress(account: WalletAccount): string {
+  const key = hotWalletKey(account);
   try {
     return addressOfKey(account.family, key);
   } finally {
@@ -71,9 +71,9 @@ export function hotAddress(account: WalletAccount): string {
 }
 
 /** Returns the private key of a hot wallet, 32 bytes; the caller wipes it. For the vault. */
-export function hotKey({ family, purpose, node }: WalletAccount): Secret {
-  invariant(purpose === "hot", "a hot account pays");
-  return keyBelow(node, families[family].paths.hotKey);
+export function hotWalletKey({ family, purpose, node }: WalletAccount): Secret {
+  invariant(purpose === "hot", "a hot wallet pays");
+  return keyBelow(node, families[family].paths.hotWalletKey);
 }
 
 /**
@@ -83,7 +83,7 @@ export function hotKey({ family, purpose, node }: WalletAccount): Secret {
  * @throws AgentError KEYSTORE_DERIVATION if there is no key at that index
  */
 export function depositKey({ family, purpose, node }: WalletAccount, index: number): Secret {
-  invariant(purpose === "deposits", "addresses for deposits lie below an account for deposits");
+  invariant(purpose === "deposits", "deposit addresses lie below a deposit account");
   invariant(Number.isSafeInteger(index) && index >= 0 && index < hardened, "an address index is unhardened");
   return keyBelow(node, [...families[family].paths.deposits, index]);
 }
@@ -96,7 +96,7 @@ export function addressOfKey(family: FamilyName, key: Secret): string {
 /** Returns an account's public name. A hot wallet's only public part is its address. */
 export function namedAccount(account: WalletAccount): PairedAccount {
   const { family, purpose } = account;
-  return { family, purpose, id: purpose === "hot" ? hotAddress(account) : depositsId(account) };
+  return { family, purpose, id: purpose === "hot" ? hotWalletAddress(account) : depositsId(account) };
 }
 
 /** Returns the accounts' public names, in their order. */
@@ -111,7 +111,7 @@ export function namedAccounts(accounts: readonly WalletAccount[]): readonly Pair
 export function proveAccounts(accounts: readonly WalletAccount[], digest: Uint8Array): readonly string[] {
   invariant(digest.length === 32, "a digest has 32 bytes");
   return accounts.map((account) => {
-    const key = account.purpose === "hot" ? hotKey(account) : new Secret(fixedCopy(extendedKeyIn(account.node).key));
+    const key = account.purpose === "hot" ? hotWalletKey(account) : new Secret(fixedCopy(extendedKeyIn(account.node).key));
     try {
       const proof = families[account.family].accounts.proofOf(namedAccount(account), digest, signatureOf(digest, key.bytes));
       invariant(proof !== null, "a key's own signature names the key");

@@ -37,8 +37,8 @@ const installedState = "/var/lib/autowithdraw";
 /** STATE_NOT_PAIRED with the line to type; `words` describe the folder's present content. */
 export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): AgentError {
   const what = words === undefined ? `${root} holds no paired agent` : `${words} in ${root}`;
-  const anew = "only on a server that was never paired: autowithdraw pair; else bring back what was in the folder";
-  return new AgentError("STATE_NOT_PAIRED", "none", what, root === installedState ? { hint: anew } : {});
+  const redone = "only on a server that was never paired: autowithdraw pair; else bring back what was in the folder";
+  return new AgentError("STATE_NOT_PAIRED", "none", what, root === installedState ? { hint: redone } : {});
 }
 
 /**
@@ -67,7 +67,7 @@ function incomplete({ path, agent, isLedger }: Missing, code: "STATE_INCOMPLETE"
 }
 
 function released(agent: string): string {
-  return `restore it from a backup, or have the service release this agent (agents release ${agent}) and pair anew: docs/operations.md, section 1`;
+  return `restore it from a backup, or have the service release this agent (agents unpair ${agent}) and pair again: docs/operations.md, section 1`;
 }
 
 /**

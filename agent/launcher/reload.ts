@@ -4,8 +4,8 @@
  * Changes no file.
  */
 import { AgentError } from "../../base/fault.ts";
+import { type Verdict, verdictOn } from "./exit-status.ts";
 import type { Renewal } from "./supervisor.ts";
-import { type Verdict, verdictOn } from "./verdict.ts";
 
 /** `T` is the settings that the children are started with; equal digests mean equal settings. */
 export interface ReloadOptions<T extends { readonly digest: string }> {

@@ -1,6 +1,6 @@
 /**
- * Asks for a secret on the terminal: no echo, bytes in, bytes out. Needs the terminal's input as a
- * raw stream.
+ * Asks for a secret on the terminal: nothing shown, bytes in, bytes out. Needs the terminal's input
+ * as a raw stream.
  */
 import type { ReadStream } from "node:tty";
 import { AgentError } from "../../base/fault.ts";

@@ -4,7 +4,7 @@
  * locked or misconfigured is not started again, unless older settings are there to go back to.
  */
 import type { ChildProcess } from "node:child_process";
-import { exitCodes, type Verdict, verdictFor } from "./verdict.ts";
+import { exitCodes, type Verdict, verdictFor } from "./exit-status.ts";
 import { alwaysUp, type Exit, type Watched, type WatchOptions, watch, within } from "./watched.ts";
 
 /** New settings for the children while the launcher goes on. */

@@ -34,7 +34,7 @@ export class Watchdog {
   }
 
   /** The child gave a sign of life. */
-  heard(): void {
+  received(): void {
     this.#hasSpoken = true;
     this.#silentMs = 0;
   }

@@ -6,8 +6,8 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { visible } from "../../base/visible.ts";
-import type { LauncherEvent } from "./speech.ts";
-import { exitCodes } from "./verdict.ts";
+import { exitCodes } from "./exit-status.ts";
+import type { LauncherEvent } from "./output.ts";
 import { lookMs, type Patience, Watchdog } from "./watchdog.ts";
 
 export interface WatchOptions {
@@ -93,7 +93,7 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
     eachLine(child.stdout, (line) => {
       const told = parsed(line);
       if (told?.ready === true || told?.alive === true) {
-        watchdog.heard();
+        watchdog.received();
         begin();
         if (told.ready === true) resolve({ locked: typeof told.locked === "string" ? told.locked : "" });
       } else options.relay(`${line}\n`);

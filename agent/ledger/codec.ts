@@ -8,7 +8,7 @@ import { AgentError, invariant } from "../../base/fault.ts";
 import { type JsonValue, parseJson } from "../../base/json.ts";
 import { isHash, isKnownKind, isOrdinal, isTime, listMax, problemOf, textMax } from "./fields.ts";
 import type { LedgerRecord, RecordBody } from "./records.ts";
-import { type LedgerSeal, recordPlace } from "./seal.ts";
+import { type LedgerSeal, recordLocation } from "./seal.ts";
 
 /** The longest line with its newline: room for a RELEASED record with a full list. */
 export const lineBytesMax = 524_288;
@@ -68,7 +68,7 @@ function kindFirst({ kind, ...fields }: RecordBody): object {
  */
 function boxed(raw: string, seq: number, seal: LedgerSeal): string {
   const { prefix, digits } = partsOf(raw);
-  return prefix + Buffer.from(seal.box(recordPlace(seq), Buffer.from(digits, "hex"))).toString("hex");
+  return prefix + Buffer.from(seal.box(recordLocation(seq), Buffer.from(digits, "hex"))).toString("hex");
 }
 
 function partsOf(raw: string): { readonly prefix: string; readonly digits: string } {
@@ -115,7 +115,7 @@ function digitsAt(line: Uint8Array, offset: number): string {
  * for an unknown kind or shape with a right hash, because a newer program wrote it; LEDGER_DAMAGED
  * for a line of no version.
  */
-export function decodeRecord(line: Uint8Array, where: Place, seal: LedgerSeal | null): LedgerRecord {
+export function decodeRecord(line: Uint8Array, where: Location, seal: LedgerSeal | null): LedgerRecord {
   if (seal !== null && !isClosedBy(seal, line)) throw forged("this wallet's signer did not write the line", where);
   let value: JsonValue;
   try {
@@ -142,10 +142,10 @@ export function decodeRecord(line: Uint8Array, where: Place, seal: LedgerSeal | 
 }
 
 /** Returns a record with its signed bytes out of their box. @throws AgentError LEDGER_FORGED */
-export function unboxed(record: LedgerRecord, seal: LedgerSeal, where: Place): LedgerRecord {
+export function unboxed(record: LedgerRecord, seal: LedgerSeal, where: Location): LedgerRecord {
   if (record.kind !== "SIGNED") return record;
   const { prefix, digits } = partsOf(record.raw);
-  const bytes = seal.open(recordPlace(record.seq), Buffer.from(digits, "hex"));
+  const bytes = seal.open(recordLocation(record.seq), Buffer.from(digits, "hex"));
   if (bytes === null) throw forged("the signed bytes do not open", where);
   return { ...record, raw: prefix + Buffer.from(bytes).toString("hex") };
 }
@@ -154,18 +154,18 @@ export function unboxed(record: LedgerRecord, seal: LedgerSeal, where: Place): L
 const chainFields = 5;
 
 /** A line of a file, counted from 1. */
-export type Place = { readonly file: string; readonly line: number };
+export type Location = { readonly file: string; readonly line: number };
 
 /** Returns the fault for a ledger with content that its own signer did not write. */
 export function forged(problem: string, where: { readonly file: string; readonly line?: number }): AgentError {
-  return new AgentError("LEDGER_FORGED", "none", `${placeOf(where)}: ${problem}`, { ...where });
+  return new AgentError("LEDGER_FORGED", "none", `${locationOf(where)}: ${problem}`, { ...where });
 }
 
 /** Returns the fault for a ledger that is not as it was written. */
 export function damaged(problem: string, where: { readonly file: string; readonly line?: number }, cause?: unknown): AgentError {
-  return new AgentError("LEDGER_DAMAGED", "none", `${placeOf(where)}: ${problem}`, { ...where }, { cause });
+  return new AgentError("LEDGER_DAMAGED", "none", `${locationOf(where)}: ${problem}`, { ...where }, { cause });
 }
 
-function placeOf({ file, line }: { readonly file: string; readonly line?: number }): string {
+function locationOf({ file, line }: { readonly file: string; readonly line?: number }): string {
   return line === undefined ? file : `${file} line ${line}`;
 }

@@ -7,11 +7,11 @@
 import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
+import { shelves } from "./archive.ts";
 import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
-import { shelves } from "./past.ts";
 import { isBeginning, type NamedFile, type NamedFiles } from "./records.ts";
-import { type ChainPlace, chainStart, checkpointName, newestSegment, readSegment, segmentName } from "./segment.ts";
+import { checkpointName, type LedgerPoint, ledgerStart, newestSegment, readSegment, segmentName } from "./segment.ts";
 import { checkSortedFile } from "./sorted-file.ts";
 
 /** One file of the ledger's folder. */
@@ -42,7 +42,7 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
   const checkpoints = new Map(
     names.filter((name) => name.startsWith("checkpoint-")).map((name) => [name, disk.read(name, 0, disk.size(name))]),
   );
-  let place: ChainPlace = chainStart;
+  let place: LedgerPoint = ledgerStart;
   let past: NamedFiles | null = null;
   let last = 0;
   for (let segment = 1; segment <= newest && (upTo === null || place.seq < upTo.seq); segment++) {
@@ -77,7 +77,7 @@ function notThese(file: string, { seq }: Head): AgentError {
 
 /** Checks the files that `copyLedger` yields, one after the other. */
 export class CopyCheck {
-  #place: ChainPlace = chainStart;
+  #place: LedgerPoint = ledgerStart;
   #segments = 0;
   #agent = "";
   #wallet = "";

@@ -16,14 +16,14 @@ type Checks<K extends RecordKind> = { readonly [F in Exclude<keyof Body<K>, "kin
  * escaped.
  */
 export const textMax = 32_768;
-/** The most versions in one RELEASED record. */
+/** The most attempts in one RELEASED record. */
 export const listMax = 4096;
 
 const decimalMax = 78;
-const factsMax = 8;
+const txParamsMax = 8;
 /**
- * The most files of each kind in one CHECKPOINT or OPENED record: far above the number from a year
- * of signing.
+ * The most files of each kind in one CHECKPOINT or RECOVERED record: far above the number from a
+ * year of signing.
  */
 const namedFilesMax = 2_048;
 /** The most limit groups in one POLICY record: currencies with their sweeps and top-ups. */
@@ -37,10 +37,10 @@ const isVisible: Check = text(1, 128, /^[\x21-\x7e]+$/);
 const isOptionalVisible: Check = text(0, 128, /^[\x21-\x7e]*$/);
 const isCode: Check = text(0, 64, /^[A-Z0-9_]*$/);
 const isDecimal: Check = text(1, decimalMax, /^(?:0|[1-9][0-9]*)$/);
-const isFacts: Check = (value) => {
+const isTxParams: Check = (value) => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const own = Object.entries(value);
-  return own.length <= factsMax && own.every(([name, figure]) => /^[A-Za-z]{1,32}$/.test(name) && isDecimal(figure));
+  return own.length <= txParamsMax && own.every(([name, figure]) => /^[A-Za-z]{1,32}$/.test(name) && isDecimal(figure));
 };
 /** In the family's own spelling. */
 const isSlot: Check = text(1, 160, /^[\x21-\x7e]+$/);
@@ -52,14 +52,14 @@ const isName: Check = text(1, approverMax, /^[\x21-\x7e]+$/);
 const isOptionalName: Check = text(0, approverMax, /^[\x21-\x7e]*$/);
 const isDetail: Check = anyText(0, 4096, "");
 const isHead: Check = fields({ seq: isTime, hash: isHash });
-const isVersion: Check = fields({ transactionId: isId, version: isOrdinal });
+const isVersion: Check = fields({ transactionId: isId, attempt: isOrdinal });
 const isNamedFiles: Check = listOf({ file: isVisible, root: isHash }, namedFilesMax);
 const isLimit: Check = text(1, 1024, /^[\x20-\x7e]+$/);
 const isLimits: Check = (value) => Array.isArray(value) && value.length <= limitsMax && value.every(isLimit);
 const isReleased: Check = (value) => Array.isArray(value) && value.length <= listMax && value.every(isVersion);
 
 const checks: { readonly [K in RecordKind]: Checks<K> } = {
-  PAIRED: { agent: hex(8), merchant: isVisible, wallet: isId, epoch: isOrdinal, gatewayKey: isHash },
+  PAIRED: { agent: hex(8), merchant: isVisible, wallet: isId, ledgerEpoch: isOrdinal, gatewayKey: isHash },
   ADOPTED: { network: isVisible, account: isVisible, slot: isSlot },
   REQUESTED: { transactionId: isId, sequence: isOrdinal, jobHash: isHash, job: anyText(2, textMax, "{"), signature: hex(64) },
   REPEATED: { transactionId: isId, sequence: isOrdinal, jobHash: isHash, code: isCode },
@@ -79,46 +79,46 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   EXPIRED: { transactionId: isId },
   INTENT: {
     transactionId: isId,
-    version: isOrdinal,
+    attempt: isOrdinal,
     network: isVisible,
     account: isVisible,
     slot: isSlot,
     contract: isOptionalVisible,
     address: isVisible,
     amountUnits: isDecimal,
-    facts: isFacts,
+    txParams: isTxParams,
     feeMax: isDecimal,
     digest: isHash,
     unsigned: isPayload,
   },
-  SIGNED: { transactionId: isId, version: isOrdinal, digest: isHash, txHash: isTxHash, raw: isPayload },
+  SIGNED: { transactionId: isId, attempt: isOrdinal, digest: isHash, txHash: isTxHash, raw: isPayload },
   RELEASED: { acked: isHead, released: isReleased },
   OBSERVED: {
     transactionId: isId,
-    stage: oneOf("broadcast", "included", "final", "dead"),
-    outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
+    stage: oneOf("broadcast", "included", "final", "void"),
+    outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled"),
     txHash: isTxHash,
     block: isTime,
   },
   ENDED: { ended: (value) => Array.isArray(value) && value.length <= listMax && value.every(isId) },
-  DEAD: { txHashes: (value) => Array.isArray(value) && value.length <= listMax && value.every(isHashText) },
-  UNSTUCK: { transactionId: isId, act: oneOf("replace", "cancel", "end"), approver: isName },
+  VOID: { txHashes: (value) => Array.isArray(value) && value.length <= listMax && value.every(isHashText) },
+  MANUAL_REPLACEMENT: { transactionId: isId, act: oneOf("replace", "cancel", "end"), approver: isName },
   PAUSED: { paused: isBoolean, approver: isName },
   CEILING: { ceiling: isOrdinal },
   REPORTED: { acked: isHead },
   ALARM: { code: isCode, detail: isDetail },
   LOCKED: { code: isCode, detail: isDetail },
-  RESUMED: { issuedBefore: isTime },
+  RECOVERY_FINISHED: { issuedBefore: isTime },
   POLICY: { digest: isHash, path: isDetail, limits: isLimits },
   CHECKPOINT: { file: isVisible, sha256: isHash, closed: isNamedFiles, paid: isNamedFiles },
-  OPENED: {
+  RECOVERED: {
     file: isVisible,
     sha256: isHash,
     closed: isNamedFiles,
     paid: isNamedFiles,
     order: isHash,
-    epoch: isOrdinal,
-    both: isBoolean,
+    ledgerEpoch: isOrdinal,
+    bothRestored: isBoolean,
     held: isHead,
     sequence: isTime,
     jobHash: isHash,

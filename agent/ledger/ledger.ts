@@ -7,20 +7,20 @@
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
+import { type Leaving, nothingLeaves, PastFiles } from "./archive.ts";
 import { damaged, encodeRecord } from "./codec.ts";
 import { type LedgerDisk, type LedgerFile, noFile, poisoned, refusalToWrite, writing } from "./folder.ts";
 import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./options.ts";
-import { type Leaving, nothingLeaves, PastFiles } from "./past.ts";
 import { LedgerReader } from "./reader.ts";
 import { makeReceipt, type Receipt } from "./receipt.ts";
-import { isBeginning, isCancel, type LedgerRecord, type OpenedBody, type RecordBody } from "./records.ts";
+import { isBeginning, isCancel, type LedgerRecord, type RecordBody, type RecoveredBody } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
 import {
-  type ChainPlace,
   type Chunk,
-  chainStart,
   checkpointName,
+  type LedgerPoint,
   lastRecord,
+  ledgerStart,
   newestSegment,
   openCheckpoint,
   readSegment,
@@ -30,7 +30,7 @@ import {
 } from "./segment.ts";
 import { type VerifiedLedger, verifySegments } from "./verify.ts";
 
-export type { OpenedBody } from "./records.ts";
+export type { RecoveredBody } from "./records.ts";
 
 export interface OpenedLedger {
   readonly ledger: Ledger;
@@ -70,7 +70,7 @@ export function createLockedLedger(
   first: RecordBody & { readonly kind: "PAIRED" },
   seal: LedgerSeal,
 ): LedgerRecord {
-  const locked = { kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY", detail: "an operator began this ledger anew" } as const;
+  const locked = { kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY", detail: "an operator began this ledger again" } as const;
   return begin(disk, [first, locked], () => 0, seal);
 }
 
@@ -78,7 +78,7 @@ function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => num
   if (newestSegment(disk.list()) !== 0) throw new AgentError("LEDGER_EXISTS", "none", "there is a ledger here already");
   const at = Math.max(0, clock());
   let lines = "";
-  let last: ChainPlace = chainStart;
+  let last: LedgerPoint = ledgerStart;
   const records = bodies.map((body) => {
     const { record, line } = encodeRecord(body, { seq: last.seq + 1, prev: last.hash, at }, seal);
     lines += line;
@@ -106,7 +106,7 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   const bytes = segment === 0 ? new Uint8Array(0) : disk.read(file, 0, disk.size(file));
   if (segment <= 1 && bytes.length === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
   if (bytes.length === 0) throw damaged("the segment is empty", { file });
-  const read = readSegment(bytes, segment, segment === 1 ? chainStart : lastRecord(disk, segment - 1, seal), seal);
+  const read = readSegment(bytes, segment, segment === 1 ? ledgerStart : lastRecord(disk, segment - 1, seal), seal);
   const [first] = read.records;
   const checkpoint = isBeginning(first) ? openCheckpoint(disk, names, segment, first, seal) : null;
   const past = new PastFiles(disk, isBeginning(first) ? first : { closed: [], paid: [] });
@@ -138,8 +138,8 @@ export class Ledger {
   readonly #readOnly: AgentError | null;
   #file: LedgerFile;
   #map: SegmentMap;
-  #last: ChainPlace;
-  #durable: ChainPlace;
+  #last: LedgerPoint;
+  #durable: LedgerPoint;
   #chunks: Chunk[] = [];
   #writing: Chunk | null = null;
   #delivering = false;
@@ -147,7 +147,7 @@ export class Ledger {
   #poison: AgentError | null = null;
 
   /** Made only by `openLedger`. */
-  constructor(options: LedgerOptions, map: SegmentMap, last: ChainPlace, past: PastFiles, readOnly: AgentError | null) {
+  constructor(options: LedgerOptions, map: SegmentMap, last: LedgerPoint, past: PastFiles, readOnly: AgentError | null) {
     this.#disk = options.disk;
     this.#seal = options.seal;
     this.past = past;
@@ -219,7 +219,7 @@ export class Ledger {
    * the next `flush`. With `opened` a recovered ledger begins, at `notBeforeMs` or later.
    * @throws AgentError LEDGER_POISONED, LEDGER_READ_ONLY
    */
-  rotate(stateJson: string, leaving: Leaving = nothingLeaves, opened?: OpenedBody, notBeforeMs = 0): LedgerRecord {
+  rotate(stateJson: string, leaving: Leaving = nothingLeaves, recovered?: RecoveredBody, notBeforeMs = 0): LedgerRecord {
     if (this.#poison !== null || this.#readOnly !== null) throw this.#poison ?? this.#readOnly;
     const segment = this.#map.segment + 1;
     const file = checkpointName(segment);
@@ -234,8 +234,8 @@ export class Ledger {
     this.#reader.follow(this.#map);
     this.#chunks.push({ segment, begins: true, lines: "", last: this.#last, waiting: [] });
     const named = { file, sha256: createHash("sha256").update(bytes).digest("hex"), ...this.past.named };
-    if (opened === undefined) return this.#add({ kind: "CHECKPOINT", ...named });
-    return this.#add({ kind: "OPENED", ...named, ...opened }, notBeforeMs);
+    if (recovered === undefined) return this.#add({ kind: "CHECKPOINT", ...named });
+    return this.#add({ kind: "RECOVERED", ...named, ...recovered }, notBeforeMs);
   }
 
   /**
@@ -247,8 +247,8 @@ export class Ledger {
     const intent = this.#intents.get(seq) ?? this.#reader.read(seq, seq)[0];
     invariant(intent?.kind === "INTENT", "a receipt is for an INTENT record");
     this.#intents.delete(seq);
-    const { transactionId, version, digest } = intent;
-    return makeReceipt({ transactionId, version, digest, isCancel: isCancel(intent), seq });
+    const { transactionId, attempt, digest } = intent;
+    return makeReceipt({ transactionId, attempt, digest, isCancel: isCancel(intent), seq });
   }
 
   /**

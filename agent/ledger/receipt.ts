@@ -9,7 +9,7 @@ const maker = Symbol("ledger");
 
 class SealedReceipt {
   readonly #transactionId: string;
-  readonly #version: number;
+  readonly #attempt: number;
   readonly #digest: string;
   readonly #isCancel: boolean;
   readonly #seq: number;
@@ -17,7 +17,7 @@ class SealedReceipt {
   constructor(key: symbol, intent: ReceiptFields) {
     if (key !== maker) throw new Bug("a receipt is made by the ledger only");
     this.#transactionId = intent.transactionId;
-    this.#version = intent.version;
+    this.#attempt = intent.attempt;
     this.#digest = intent.digest;
     this.#isCancel = intent.isCancel;
     this.#seq = intent.seq;
@@ -32,8 +32,8 @@ class SealedReceipt {
   }
 
   /** 1 first, then fee bumps of the same slot. */
-  get version(): number {
-    return this.#version;
+  get attempt(): number {
+    return this.#attempt;
   }
 
   /**
@@ -65,7 +65,7 @@ export function isReceipt(value: unknown): value is Receipt {
 
 export interface ReceiptFields {
   readonly transactionId: string;
-  readonly version: number;
+  readonly attempt: number;
   readonly digest: string;
   readonly isCancel: boolean;
   readonly seq: number;

@@ -4,10 +4,10 @@
  * in order, live and at start-up, with the same function. Slots and base units are decimal strings;
  * hashes, digests and raw bytes are lower-case hex.
  */
-import type { Facts } from "../../chains/family.ts";
+import type { TxParams } from "../../chains/family.ts";
 import type { Head } from "../../protocol/messages.ts";
 
-/** A sorted file as a CHECKPOINT or OPENED record names it. */
+/** A sorted file as a CHECKPOINT or RECOVERED record names it. */
 export interface NamedFile {
   readonly file: string;
   readonly root: string; // covers the complete file
@@ -26,7 +26,7 @@ export type RecordBody =
       readonly agent: string;
       readonly merchant: string;
       readonly wallet: string;
-      readonly epoch: number;
+      readonly ledgerEpoch: number;
       readonly gatewayKey: string; // Ed25519 public key, hex
     }
   /** The first slot of an account. The newest record holds, and none follows the first INTENT. */
@@ -68,8 +68,8 @@ export type RecordBody =
     }
   | { readonly kind: "HELD"; readonly transactionId: string; readonly code: string }
   /**
-   * The first of two people approved the content of `digest` and this destination; nothing counts
-   * before the second.
+   * The first of two operators approved the content of `digest` and this destination; nothing
+   * counts before the second.
    */
   | {
       readonly kind: "CONFIRMED";
@@ -91,20 +91,20 @@ export type RecordBody =
     }
   | { readonly kind: "EXPIRED"; readonly transactionId: string }
   /**
-   * The slot and every field of one version, before the key is used. A zero payment to the account
+   * The slot and every field of one attempt, before the key is used. A zero payment to the account
    * itself is a cancel.
    */
   | {
       readonly kind: "INTENT";
       readonly transactionId: string;
-      readonly version: number;
+      readonly attempt: number;
       readonly network: string;
       readonly account: string;
       readonly slot: string;
       readonly contract: string;
       readonly address: string;
       readonly amountUnits: string;
-      readonly facts: Facts; // the transaction parameters, in the family's own fields
+      readonly txParams: TxParams; // the transaction parameters, in the family's own fields
       readonly feeMax: string; // the highest possible fee
       readonly digest: string;
       readonly unsigned: string;
@@ -113,43 +113,43 @@ export type RecordBody =
   | {
       readonly kind: "SIGNED";
       readonly transactionId: string;
-      readonly version: number;
+      readonly attempt: number;
       readonly digest: string;
       readonly txHash: string;
       readonly raw: string;
     }
   /**
    * The gateway's signed statement that its database holds everything up to `acked`; opens the gate
-   * for the named versions.
+   * for the named attempts.
    */
   | {
       readonly kind: "RELEASED";
       readonly acked: Head;
-      readonly released: readonly { readonly transactionId: string; readonly version: number }[];
+      readonly released: readonly { readonly transactionId: string; readonly attempt: number }[];
     }
   /** The courier's observation of the chain. Never moves a withdrawal to another slot. */
   | {
       readonly kind: "OBSERVED";
       readonly transactionId: string;
-      readonly stage: "broadcast" | "included" | "final" | "dead"; // dead: only about this transaction
-      readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
+      readonly stage: "broadcast" | "included" | "final" | "void"; // void: only about this transaction
+      readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
       readonly txHash: string;
       readonly block: number;
     }
   /** The gateway's signed statement on ended withdrawals; their bytes are forgotten only then. */
   | { readonly kind: "ENDED"; readonly ended: readonly string[] }
   /**
-   * The gateway's signed statement that these transactions are dead: in no block, and no block can
+   * The gateway's signed statement that these transactions are void: in no block, and no block can
    * take them any more.
    */
-  | { readonly kind: "DEAD"; readonly txHashes: readonly string[] }
+  | { readonly kind: "VOID"; readonly txHashes: readonly string[] }
   /**
    * An operator orders the following INTENT, by the verb that `act` names. With exclusion by expiry
-   * none follows: the next version may be made, or no more. `end` stands in front of the EXPIRED of
+   * none follows: the next attempt may be made, or no more. `end` stands in front of the EXPIRED of
    * a sweep whose slot the chain cannot reach.
    */
   | {
-      readonly kind: "UNSTUCK";
+      readonly kind: "MANUAL_REPLACEMENT";
       readonly transactionId: string;
       readonly act: "replace" | "cancel" | "end";
       readonly approver: string;
@@ -167,10 +167,10 @@ export type RecordBody =
   /** The signer stopped signing until an operator recovers it. */
   | { readonly kind: "LOCKED"; readonly code: string; readonly detail: string }
   /**
-   * An operator ended the hold that OPENED began after both sides were restored: policy decides by
-   * itself again on jobs issued from `issuedBefore` on.
+   * An operator ended the hold that RECOVERED began after both sides were restored: policy decides
+   * by itself again on jobs issued from `issuedBefore` on.
    */
-  | { readonly kind: "RESUMED"; readonly issuedBefore: number }
+  | { readonly kind: "RECOVERY_FINISHED"; readonly issuedBefore: number }
   /**
    * A new config.json for the decisions that follow, with its limits, one line for each currency.
    */
@@ -185,12 +185,12 @@ export type RecordBody =
    * epoch. The file holds the state made from the gateway's order and the old ledger.
    */
   | ({
-      readonly kind: "OPENED";
+      readonly kind: "RECOVERED";
       readonly file: string;
       readonly sha256: string;
       readonly order: string;
-      readonly epoch: number;
-      readonly both: boolean; // ledger and gateway were both restored: withdrawals without a slot are held for an operator
+      readonly ledgerEpoch: number;
+      readonly bothRestored: boolean; // ledger and gateway were both restored: withdrawals without a slot are held for an operator
       readonly held: Head; // newest head that the gateway held before, seq 0 for none
       readonly sequence: number; // the job after which the numbers continue
       readonly jobHash: string;
@@ -220,11 +220,11 @@ export type LedgerRecord = RecordBody & {
 };
 
 /** A record that is first in a segment and stands for all earlier ones. */
-export type Beginning = Extract<LedgerRecord, { kind: "CHECKPOINT" | "OPENED" }>;
+export type Beginning = Extract<LedgerRecord, { kind: "CHECKPOINT" | "RECOVERED" }>;
 
 export function isBeginning(record: LedgerRecord | undefined): record is Beginning {
-  return record?.kind === "CHECKPOINT" || record?.kind === "OPENED";
+  return record?.kind === "CHECKPOINT" || record?.kind === "RECOVERED";
 }
 
-/** An OPENED record without its kind and the files' names and hashes. */
-export type OpenedBody = Omit<Extract<RecordBody, { kind: "OPENED" }>, "kind" | "file" | "sha256" | keyof NamedFiles>;
+/** A RECOVERED record without its kind and the files' names and hashes. */
+export type RecoveredBody = Omit<Extract<RecordBody, { kind: "RECOVERED" }>, "kind" | "file" | "sha256" | keyof NamedFiles>;

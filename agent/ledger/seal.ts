@@ -87,12 +87,12 @@ export class LedgerSeal {
 }
 
 /** Returns the place of a record's sealed field: its number in the ledger. */
-export function recordPlace(seq: number): string {
+export function recordLocation(seq: number): string {
   return `autowithdraw/2 ledger record ${seq}`;
 }
 
 /** Returns the place of a checkpoint: its segment, and the number of the segment's first record. */
-export function checkpointPlace(segment: number, seq: number): string {
+export function checkpointLocation(segment: number, seq: number): string {
   return `autowithdraw/2 ledger checkpoint ${segment} ${seq}`;
 }
 

@@ -14,13 +14,13 @@ import {
   forged,
   hashIn,
   hashStart,
+  type Location,
   lineBytesMax,
   lineStart,
-  type Place,
 } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { type Beginning, isBeginning, type LedgerRecord } from "./records.ts";
-import { checkpointPlace, type LedgerSeal } from "./seal.ts";
+import { checkpointLocation, type LedgerSeal } from "./seal.ts";
 
 const newline = 0x0a;
 
@@ -59,7 +59,7 @@ export function newestSegment(names: readonly string[]): number {
 }
 
 /** The position after a record, which the next record must continue. */
-export interface ChainPlace {
+export interface LedgerPoint {
   readonly seq: number;
   readonly hash: string;
   readonly at: number;
@@ -70,11 +70,11 @@ export interface Chunk {
   readonly segment: number;
   readonly begins: boolean; // this chunk creates the segment's file
   lines: string;
-  last: ChainPlace;
+  last: LedgerPoint;
   readonly waiting: ((error: AgentError | null) => void)[];
 }
 
-export const chainStart: ChainPlace = { seq: 0, hash: zeroHash, at: 0 };
+export const ledgerStart: LedgerPoint = { seq: 0, hash: zeroHash, at: 0 };
 
 /** Hash and position of each record of one segment, 36 bytes each. */
 export class SegmentMap {
@@ -141,7 +141,7 @@ export interface ReadSegment {
  * @throws AgentError LEDGER_DAMAGED with file and line for anything but a torn tail; LEDGER_FORGED
  * with the line that another program wrote; LEDGER_NEWER
  */
-export function readSegment(bytes: Uint8Array, segment: number, before: ChainPlace, seal: LedgerSeal | null): ReadSegment {
+export function readSegment(bytes: Uint8Array, segment: number, before: LedgerPoint, seal: LedgerSeal | null): ReadSegment {
   const file = segmentName(segment);
   const map = new SegmentMap(segment, before.seq + 1);
   const records: LedgerRecord[] = [];
@@ -166,13 +166,13 @@ export function readSegment(bytes: Uint8Array, segment: number, before: ChainPla
   return { records, map, bytes: start, torn: false };
 }
 
-function assertContinues(record: LedgerRecord, place: ChainPlace, where: Place): void {
+function assertContinues(record: LedgerRecord, place: LedgerPoint, where: Location): void {
   if (record.seq !== place.seq + 1) throw damaged(`record ${record.seq} stands where ${place.seq + 1} belongs`, where);
   if (record.prev !== place.hash) throw damaged("the record does not continue the one before it", where);
   if (record.at < place.at) throw damaged("time goes back", where);
 }
 
-function assertFirst(record: LedgerRecord, first: boolean, segment: number, where: Place): void {
+function assertFirst(record: LedgerRecord, first: boolean, segment: number, where: Location): void {
   if (first && segment === 1 && record.kind !== "PAIRED") throw damaged("a ledger begins with its pairing", where);
   if (first !== isBeginning(record) && !(first && segment === 1)) {
     throw damaged("a checkpoint stands first in every later segment, and nowhere else", where);
@@ -184,7 +184,7 @@ function assertFirst(record: LedgerRecord, first: boolean, segment: number, wher
  * its end or has holes after a power failure, while a changed line has neither. So each line with a
  * newline must contain a zero byte, and no complete record may be inside.
  */
-function assertTorn(bytes: Uint8Array, start: number, where: Place): void {
+function assertTorn(bytes: Uint8Array, start: number, where: Location): void {
   if (where.line === 1) throw damaged("the first line of a segment is never torn", where);
   for (let at = start; at < bytes.length; ) {
     const newlineAt = bytes.indexOf(newline, at);
@@ -233,7 +233,7 @@ export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
   return map;
 }
 
-function seqAt(bytes: Buffer, start: number, where: Place): number {
+function seqAt(bytes: Buffer, start: number, where: Location): number {
   const match = /^\{"seq":([1-9]\d{0,15}),/.exec(bytes.toString("latin1", start, start + 32));
   if (match === null) throw damaged("not a record", where);
   return Number(match[1]);
@@ -254,7 +254,7 @@ export function lastRecord(disk: LedgerDisk, segment: number, seal: LedgerSeal):
 }
 
 /**
- * Returns the bytes on disk of a CHECKPOINT or OPENED record's file.
+ * Returns the bytes on disk of a CHECKPOINT or RECOVERED record's file.
  * @throws AgentError LEDGER_DAMAGED if it is missing or not as it was written
  */
 export function checkpointBytes(
@@ -271,7 +271,7 @@ export function checkpointBytes(
 
 /** Returns the box with the state before the segment that begins with record `seq`. */
 export function sealCheckpoint(seal: LedgerSeal, segment: number, seq: number, stateJson: string): Uint8Array {
-  return seal.box(checkpointPlace(segment, seq), Buffer.from(stateJson));
+  return seal.box(checkpointLocation(segment, seq), Buffer.from(stateJson));
 }
 
 /**
@@ -285,7 +285,7 @@ export function openCheckpoint(
   record: Beginning,
   seal: LedgerSeal,
 ): unknown {
-  const bytes = seal.open(checkpointPlace(segment, record.seq), checkpointBytes(disk, names, record));
+  const bytes = seal.open(checkpointLocation(segment, record.seq), checkpointBytes(disk, names, record));
   if (bytes === null)
     throw forged("the checkpoint does not open: this wallet's signer did not write it here", { file: record.file });
   return JSON.parse(Buffer.from(bytes).toString("utf8")); // Our own text: no other program can seal one.

@@ -4,12 +4,12 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
+import { shelves } from "./archive.ts";
 import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
-import { shelves } from "./past.ts";
 import { isBeginning, type LedgerRecord } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
-import { type ChainPlace, chainStart, checkpointBytes, newestSegment, readSegment, segmentName } from "./segment.ts";
+import { checkpointBytes, type LedgerPoint, ledgerStart, newestSegment, readSegment, segmentName } from "./segment.ts";
 import { checkSortedFile, sourceOn } from "./sorted-file.ts";
 
 export interface VerifiedLedger {
@@ -47,7 +47,7 @@ export function* verifySegments(
   if (end.segment === 0 || (end.segment === 1 && end.bytes === 0)) {
     throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
   }
-  let place: ChainPlace = chainStart;
+  let place: LedgerPoint = ledgerStart;
   let tornBytes = 0;
   for (let segment = 1; segment <= end.segment; segment++) {
     const file = segmentName(segment);

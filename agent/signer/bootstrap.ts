@@ -35,7 +35,7 @@ const policy: Reader<PolicySettings> = object(
     holdAbove: amount,
     maxTip: amount,
     twoApproversAbove: amount,
-    resignAbove: amount,
+    manualReplaceAbove: amount,
     newDestination,
     allow: addresses,
     deny: addresses,

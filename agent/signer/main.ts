@@ -13,21 +13,21 @@ import { networkOf } from "../../chains/families.ts";
 import { readTrusted } from "../files/trusted.ts";
 import { openKeystoreIn } from "../keystore/file.ts";
 import { ledgerKey } from "../keystore/ledger-key.ts";
+import type { Past } from "../ledger/archive.ts";
 import { isReadOnly, ledgerDisk } from "../ledger/disk.ts";
 import { type Ledger, openLedger } from "../ledger/ledger.ts";
 import { assertStateLocked } from "../ledger/lock.ts";
-import { assertPairing, pairingBytesMax } from "../ledger/pairing-word.ts";
-import type { Past } from "../ledger/past.ts";
+import { assertPairing, pairingBytesMax } from "../ledger/pairing-mac.ts";
 import { LedgerSeal } from "../ledger/seal.ts";
 import { type SyncTimes, timedDisk } from "../ledger/sync-times.ts";
 import { type Push, requestFramesMax } from "../socket/verbs.ts";
-import { Run } from "./acts/run.ts";
 import { type Bootstrap, BootstrapReader } from "./bootstrap.ts";
-import { hardenProcess, isolationFacts, isolationLevel } from "./hygiene.ts";
+import { Run } from "./handlers/context.ts";
 import { readRules } from "./policy/rules.ts";
-import { createLog } from "./rim/log.ts";
-import { Signer } from "./rim/signer.ts";
-import { StopMark } from "./rim/stop-mark.ts";
+import { hardenProcess, isolationLevel, isolationState } from "./process-hardening.ts";
+import { createLog } from "./runtime/log.ts";
+import { Signer } from "./runtime/signer.ts";
+import { StopMark } from "./runtime/stop-mark.ts";
 import { courierVerbs } from "./sockets/courier.ts";
 import { type LineConnection, type LineServer, listenLines } from "./sockets/line-server.ts";
 import { operatorVerbs } from "./sockets/operator.ts";
@@ -197,7 +197,7 @@ function run(bootstrap: Bootstrap): void {
   });
   const couriers = new Set<LineConnection>();
   const socketsInherited = settings.courierSocket.startsWith("fd:");
-  const isolation = isolationLevel(isolationFacts({ parentPid: process.ppid, socketsInherited }));
+  const isolation = isolationLevel(isolationState({ parentPid: process.ppid, socketsInherited }));
   let listening = 0;
   const onListening = (): void => {
     listening += 1;
@@ -217,7 +217,7 @@ function run(bootstrap: Bootstrap): void {
     outstandingMax: courierOutstandingMax,
     framesMax: requestFramesMax,
   });
-  const surroundings = {
+  const environment = {
     isolation,
     encKeyFrom: settings.encKeyFrom,
     config: settings.config,
@@ -226,7 +226,7 @@ function run(bootstrap: Bootstrap): void {
     later: (act: () => void) => void setImmediate(act),
   };
   const operatorServer = listenLines(settings.operatorSocket, {
-    onRequest: operatorVerbs(signer, surroundings),
+    onRequest: operatorVerbs(signer, environment),
     onListening,
     onFault: fail,
     connectionsMax: operatorConnectionsMax,
@@ -235,7 +235,7 @@ function run(bootstrap: Bootstrap): void {
   const folder = join(settings.stateDir, "ledger");
   if (ledger.readOnly)
     log("disk-read-only", "the ledger's disk is read-only: nothing is taken, decided or signed", { path: folder });
-  const tellRoom = roomTeller(ledger, folder);
+  const tellRoom = roomQueue(ledger, folder);
   let ticks = 0;
   const timer = setInterval(() => {
     if (ledger.readOnly && !isReadOnly(folder)) beginAgain(folder);
@@ -262,7 +262,7 @@ function beginAgain(path: string): never {
 /**
  * Logs when the ledger's disk has too little room for new withdrawals, and when it has room again.
  */
-function roomTeller(ledger: Ledger, path: string): () => void {
+function roomQueue(ledger: Ledger, path: string): () => void {
   let isLow = false;
   return () => {
     const freeBytes = ledger.freeBytes();

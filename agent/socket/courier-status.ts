@@ -55,7 +55,7 @@ export interface WaitView {
   readonly isNew: boolean; // nothing was ever paid to the destination on its network
   /** The paid destination that resembles it, with the last payment there. */
   readonly likeness: { readonly address: string; readonly at: number; readonly amount: string; readonly currency: string } | null;
-  readonly needsTwo: boolean; // two people must approve
+  readonly needsTwo: boolean; // two operators must approve
   // the first yes of two
   readonly confirmed: { readonly approver: string; readonly address: string; readonly at: number } | null;
 }

@@ -11,11 +11,11 @@
 export interface CountRequest {
   readonly chain: string;
   readonly slot: string;
-  readonly witnesses: number; // nodes that agreed
+  readonly quorum: number; // nodes that agreed
   readonly address?: string; // a deposit address that is swept; absent for the hot wallet
 }
 
-/** `counted`: the count of `witnesses` nodes in the courier's last claim, "" before the first. */
+/** `counted`: the count of `quorum` nodes in the courier's last claim, "" before the first. */
 export interface FirstSlotView {
   readonly chain: string;
   readonly network: string;
@@ -23,5 +23,5 @@ export interface FirstSlotView {
   readonly adopted: string; // "" before
   readonly isBegun: boolean; // a slot of the account was given out, so its first slot is fixed
   readonly counted: string;
-  readonly witnesses: number;
+  readonly quorum: number;
 }

@@ -2,8 +2,8 @@
 
 /**
  * The limits of a currency in force and their used parts. Decimal strings of the currency, fees in
- * the native coin; "" if there is no such limit. Used: the larger sum of approved and bound amounts
- * within the last 60 minutes or 24 hours.
+ * the native coin; "" if there is no such limit. Used: the larger sum of approved and assigned
+ * amounts within the last 60 minutes or 24 hours.
  */
 export interface LimitView {
   readonly currency: string;
@@ -12,7 +12,7 @@ export interface LimitView {
   readonly maxPerDay: string;
   readonly holdAbove: string;
   readonly twoApproversAbove: string;
-  readonly resignAbove: string;
+  readonly manualReplaceAbove: string;
   // 0 for no delay
   readonly newDestination: { readonly holdAbove: string; readonly delayMinutes: number };
   readonly maxFee: string;

@@ -1,19 +1,19 @@
 /**
- * Limits of a withdrawal's versions that the signer holds and the courier's desk keeps to, so that
- * the desk asks for nothing that the signer would refuse.
+ * Limits of a withdrawal's attempts that the signer holds and the courier's scheduler keeps to, so
+ * that the scheduler asks for nothing that the signer would refuse.
  */
 
 /**
- * The most versions that a courier can make. An operator has the rest of `versionsMax`
+ * The most attempts that a courier can make. An operator has the rest of `attemptsMax`
  * (protocol/payloads.ts), so that no courier and no node can use all of them up.
  */
-export const courierVersionsMax = 14;
+export const courierAttemptsMax = 14;
 
 /**
- * The shortest time between two versions of one slot, so that blocks can take the first before the
+ * The shortest time between two attempts of one slot, so that blocks can take the first before the
  * second exists.
  */
-export const versionsApartMs = 30_000;
+export const attemptsApartMs = 30_000;
 
 /**
  * The most withdrawals of one account that have a slot and are in no block yet, as far as the

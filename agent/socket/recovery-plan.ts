@@ -31,7 +31,7 @@ export interface RecoveryWithdrawalView {
   // decides
   readonly code: string;
   readonly slot: string; // its permanent slot
-  readonly txHashes: readonly string[]; // known versions
+  readonly txHashes: readonly string[]; // known attempts
 }
 
 /**
@@ -39,7 +39,7 @@ export interface RecoveryWithdrawalView {
  * native coin for a limit group of top-ups; "" if there is no such limit.
  */
 export interface UnknownSumView {
-  readonly lane: string; // a currency, or its sweeps or top-ups
+  readonly limitGroup: string; // a currency, or its sweeps or top-ups
   readonly count: number;
   readonly amount: string; // the total
   readonly maxPerHour: string;
@@ -57,9 +57,9 @@ export interface RecoveryPlan {
   readonly at: number; // when the gateway made the order
   // the operator states that ledger and gateway were both restored: withdrawals without a slot are
   // held
-  readonly both: boolean;
-  readonly epoch: number;
-  readonly newEpoch: number;
+  readonly bothRestored: boolean;
+  readonly ledgerEpoch: number;
+  readonly newLedgerEpoch: number;
   readonly locked: string;
   readonly lockedDetail: string;
   readonly head: Head; // this ledger's
@@ -70,14 +70,14 @@ export interface RecoveryPlan {
   readonly kept: number; // number of withdrawals, including those that are not listed
   readonly unknown: readonly UnknownSumView[];
   readonly left: number; // open here without a slot; they come again as jobs
-  readonly spends: readonly SpendView[]; // newest first; empty unless both were restored
+  readonly outgoing: readonly OutgoingView[]; // newest first; empty unless both were restored
 }
 
 /**
  * A final transaction of the account that no withdrawal explains, perhaps a payment that both sides
  * have forgotten.
  */
-export interface SpendView {
+export interface OutgoingView {
   readonly network: string;
   readonly slot: string;
   readonly txHash: string;

@@ -10,8 +10,8 @@ export type WithdrawalState =
   | "included"
   | "paid" // final, success (the courier's statement)
   | "reverted" // final, failed on chain
-  | "lost" // another transaction used the slot
+  | "conflicted" // another transaction used the slot
   | "refused" // final, never signed
-  | "expired" // final; never signed, or every version is dead
+  | "expired" // final; never signed, or every attempt is void
   | "quarantined" // has a slot, but policy has not approved it or no longer does: only watched, until an operator approves it
   | "cancelled"; // final: a zero payment to itself used its slot up (the courier's statement)

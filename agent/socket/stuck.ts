@@ -25,15 +25,15 @@ export interface UnreachableView {
   readonly count: number; // the number of such sweeps
 }
 
-/** A withdrawal whose versions are all dead, if only an operator can order another one. */
-export interface ResignView {
+/** A withdrawal whose attempts are all void, if only an operator can order another one. */
+export interface ManualReplaceView {
   readonly transactionId: string;
   readonly network: string; // CAIP-2
   readonly slot: string;
-  readonly versions: number; // the number of versions so far
+  readonly attempts: number; // the number of attempts so far
 }
 
-/** A withdrawal whose versions are all dead, if a limit leaves no room for another one. */
-export interface NoRoomView extends ResignView {
+/** A withdrawal whose attempts are all void, if a limit leaves no room for another one. */
+export interface NoRoomView extends ManualReplaceView {
   readonly code: "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY"; // the limit that it would exceed
 }

@@ -6,39 +6,39 @@
  * changes nothing.
  */
 
-import type { Facts } from "../../chains/family.ts";
+import type { TxParams } from "../../chains/family.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";
 import type { Head } from "../../protocol/messages.ts";
 import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
 import type { CountRequest, FirstSlotView } from "./first-slot.ts";
 import type { LimitView } from "./limit-view.ts";
-import type { RecoveryPlan, SpendView } from "./recovery-plan.ts";
+import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
-import type { EndPlan, NoRoomView, ResignView, StuckView, UnreachableView } from "./stuck.ts";
+import type { EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
 export type { CourierStatus, WaitView } from "./courier-status.ts";
 export type { LimitView, SweepLimitView } from "./limit-view.ts";
-export type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView, SpendView } from "./recovery-plan.ts";
+export type { OutgoingView, RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "./recovery-plan.ts";
 export type { WithdrawalState } from "./states.ts";
-export type { EndPlan, NoRoomView, ResignView, StuckView, UnreachableView } from "./stuck.ts";
+export type { EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
 
-/** One signed version of a withdrawal. `raw` is present only after its release. */
-export interface VersionView {
-  readonly version: number;
+/** One signed attempt of a withdrawal. `raw` is present only after its release. */
+export interface AttemptView {
+  readonly attempt: number;
   readonly txHash: string;
-  readonly facts: Facts | null; // null if only its highest fee is known
+  readonly txParams: TxParams | null; // null if only its highest fee is known
   readonly feeMax: string; // the highest cost, in units of the fee coin
   readonly signedAt: number;
   readonly raw?: string;
-  /** Chain time, milliseconds since 1970: as `SignedEntry.until`. */
-  readonly until?: number;
+  /** Chain time, milliseconds since 1970: as `SignedEntry.validUntilMs`. */
+  readonly validUntilMs?: number;
   /**
-   * The sides that have stated that it is dead; absent before the first. Another version needs
+   * The sides that have stated that it is void; absent before the first. Another attempt needs
    * both.
    */
-  readonly dead?: "gateway" | "courier" | "both";
+  readonly voidBy?: "gateway" | "courier" | "both";
   /** A zero payment to the account itself. */
   readonly isCancel?: true;
   /**
@@ -63,10 +63,10 @@ export interface CourierView {
   readonly state: WithdrawalState;
   readonly code: string; // why held, refused, expired; "" otherwise
   readonly changedAt: number;
-  readonly payer: string; // the address that pays, or will pay
+  readonly sender: string; // the address that pays, or will pay
   readonly account: string; // sender, "" before INTENT
   readonly slot: string; // its slot, "" before INTENT
-  readonly versions: readonly VersionView[];
+  readonly attempts: readonly AttemptView[];
   /**
    * Nothing will happen to it any more: it ended unsigned, or the gateway has confirmed its end as
    * well.
@@ -81,7 +81,7 @@ export interface OperatorView extends CourierView {
   readonly tag: string;
   readonly requestedAt: number;
   readonly expiresAt: number;
-  /** An operator has cancelled it; with exclusion by expiry, no other version follows. */
+  /** An operator has cancelled it; with exclusion by expiry, no other attempt follows. */
   readonly isCancelling?: boolean;
   // named by an approval, so that nothing changes between view and yes
   readonly approvalDigest: string;
@@ -93,7 +93,7 @@ export interface OperatorView extends CourierView {
  */
 export type WithdrawalStep = Pick<
   CourierView,
-  "transactionId" | "state" | "code" | "changedAt" | "account" | "slot" | "versions" | "isOver"
+  "transactionId" | "state" | "code" | "changedAt" | "account" | "slot" | "attempts" | "isOver"
 >;
 
 export interface AccountView {
@@ -113,23 +113,23 @@ export interface CourierRequests {
   hello: Record<never, never>;
   /** One complete jobs, welcome or recovery envelope. */
   admit: { readonly frames: readonly Uint8Array[] };
-  sign: { readonly transactionId: string; readonly facts: Facts };
+  sign: { readonly transactionId: string; readonly txParams: TxParams };
   /**
-   * Same slot, higher fee; with exclusion by expiry, the next version after all earlier ones are
-   * dead. `above` is the version to replace; a repeat returns the existing version.
+   * Same slot, higher fee; with exclusion by expiry, the next attempt after all earlier ones are
+   * void. `above` is the attempt to replace; a repeat returns the existing attempt.
    */
-  replace: { readonly transactionId: string; readonly above: number; readonly facts: Facts };
+  replace: { readonly transactionId: string; readonly above: number; readonly txParams: TxParams };
   /** One complete ack envelope. */
   release: { readonly frames: readonly Uint8Array[] };
   decline: { readonly transactionId: string; readonly code: string };
   observed: {
     readonly transactionId: string;
-    readonly stage: "broadcast" | "included" | "final" | "dead";
-    readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
+    readonly stage: "broadcast" | "included" | "final" | "void";
+    readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
     readonly txHash: string;
-    // 0 if in no block; for a dead version, the final block seen past its end
+    // 0 if in no block; for a void attempt, the final block seen past its end
     readonly block: number;
-    readonly witnesses?: number; // only with dead: the number of nodes that agreed
+    readonly quorum?: number; // only with void: the number of nodes that agreed
   };
   each: EachRequest<CourierRequests[EachVerb]>;
   adopt: CountRequest;
@@ -145,12 +145,12 @@ export type CourierVerb = keyof CourierRequests;
 export interface CourierAnswers {
   hello: {
     readonly agent: string;
-    readonly epoch: number;
+    readonly ledgerEpoch: number;
     readonly wallet: string;
     readonly head: Head;
     readonly acked: number; // seq up to which the gateway holds this ledger
     readonly nonce: string; // this run's id; the link's hello carries it, and the welcome must repeat it
-    readonly greeted: boolean;
+    readonly handshakeDone: boolean;
     readonly locked: string; // lock code, "" when running
     readonly paused: boolean; // an operator stopped new signatures
     readonly accounts: readonly AccountView[];
@@ -182,7 +182,7 @@ export type Push =
   | { readonly push: "locked"; readonly code: string }
   | { readonly push: "paused"; readonly paused: boolean }
   /** The resync is done, and the handshake of this run with it. */
-  | { readonly push: "greeted" }
+  | { readonly push: "handshake" }
   /**
    * A recovery began a ledger in another epoch: reports about the earlier run do not count any
    * more, and the courier opens the link again.
@@ -191,11 +191,11 @@ export type Push =
 
 export interface SignerStatus {
   readonly agent: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly wallet: string;
   readonly head: Head;
   readonly acked: number;
-  readonly greeted: boolean;
+  readonly handshakeDone: boolean;
   readonly locked: string;
   readonly lockedDetail: string;
   /**
@@ -204,7 +204,7 @@ export interface SignerStatus {
    */
   readonly recovery: string;
   // a resync of the rolled-back gateway is under way; nothing new is taken meanwhile
-  readonly isTellingAgain: boolean;
+  readonly isResyncing: boolean;
   // lead of both clocks over the newest block, if above an hour; 0 below that or without a block
   // from a node
   readonly clockAheadMs: number;
@@ -215,15 +215,15 @@ export interface SignerStatus {
    * one with the lowest slot.
    */
   readonly stuck: StuckView | null;
-  /** Absent if no operator's order for another version is needed. */
-  readonly resign?: ResignView;
-  /** Absent if no other version waits for a limit of the hour or the day. */
+  /** Absent if no operator's order for another attempt is needed. */
+  readonly manualReplace?: ManualReplaceView;
+  /** Absent if no other attempt waits for a limit of the hour or the day. */
   readonly noRoom?: NoRoomView;
   /** Absent if the gateway names no sweep that the chain cannot reach. */
   readonly unreachable?: UnreachableView;
   readonly ledgerWritable: boolean;
   readonly ledgerReadOnly?: true; // its file system is read-only
-  readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
+  readonly isolation: string; // level 0 to 3 with the reason, e.g. "level 0: one user"
   readonly encKeyFrom: string; // credential | file | terminal | config
   readonly nodesOfGateway: readonly string[]; // chains whose nodes come from the gateway's service
   readonly version: string; // the program's
@@ -258,18 +258,18 @@ export interface PausedView {
  * An operator's wish for a withdrawal that does not continue. Numbers as the family writes them, ""
  * for the signer's own choice.
  */
-export interface UnstickWish {
+export interface ReplacementWish {
   readonly transactionId: string;
   readonly act: "replace" | "cancel";
-  readonly facts: Facts;
+  readonly txParams: TxParams;
 }
 
-/** The version that would be made, or was made. */
-export interface UnstickPlan {
+/** The attempt that would be made, or was made. */
+export interface ReplacementPlan {
   readonly act: "replace" | "cancel"; // a replacement of a cancelled withdrawal is a cancel
-  readonly version: number;
-  // empty with exclusion by expiry: the order only allows another version, or none
-  readonly facts: Facts;
+  readonly attempt: number;
+  // empty with exclusion by expiry: the order only allows another attempt, or none
+  readonly txParams: TxParams;
 }
 
 /** The most characters of each text in the courier's status. */
@@ -291,8 +291,8 @@ export interface OperatorRequests {
    */
   approve: { readonly transactionId: string; readonly digest: string; readonly address: string; readonly approver: string };
   refuse: { readonly transactionId: string; readonly approver: string };
-  /** Shows the version to be made (`plan` null), or makes exactly the one that was shown. */
-  unstick: UnstickWish & { readonly plan: UnstickPlan | null; readonly approver: string };
+  /** Shows the attempt to be made (`plan` null), or makes exactly the one that was shown. */
+  manualReplacement: ReplacementWish & { readonly plan: ReplacementPlan | null; readonly approver: string };
   /** Shows the effect of ending a sweep that the chain cannot reach (`slot` ""), or ends it. */
   end: { readonly transactionId: string; readonly slot: string; readonly approver: string };
   /** Stops new signatures, or allows them again. */
@@ -301,7 +301,7 @@ export interface OperatorRequests {
    * Shows the ledger that the gateway's order would begin (`digest` ""), or begins the one that was
    * shown. `both`: the gateway was restored too.
    */
-  recover: { readonly digest: string; readonly both: boolean };
+  recover: { readonly digest: string; readonly bothRestored: boolean };
   /**
    * Ends the hold after both were restored: policy decides by itself again. Held and quarantined
    * withdrawals stay so. `isLook` only shows.
@@ -321,14 +321,15 @@ export interface OperatorAnswers {
     readonly withdrawal: OperatorView;
     readonly history: readonly LedgerLine[];
     readonly wait: WaitView | null;
-    readonly spends: readonly SpendView[]; // transactions that may have paid it already
+    readonly outgoing: readonly OutgoingView[]; // transactions that may have paid it already
   };
   /**
-   * `wait` is present while a second person's yes is needed, or if this person had approved before.
+   * `wait` is present while a second operator's yes is needed, or if this operator had approved
+   * before.
    */
   approve: { readonly withdrawal: OperatorView; readonly wait: WaitView | null };
   refuse: { readonly withdrawal: OperatorView };
-  unstick: { readonly withdrawal: OperatorView; readonly plan: UnstickPlan };
+  manualReplacement: { readonly withdrawal: OperatorView; readonly plan: ReplacementPlan };
   end: { readonly withdrawal: OperatorView; readonly plan: EndPlan };
   pause: { readonly paused: boolean };
   recover: { readonly plan: RecoveryPlan; readonly done: boolean };
@@ -336,7 +337,7 @@ export interface OperatorAnswers {
     readonly held: number;
     readonly quarantined: number;
     // transactions without an order since the recovery
-    readonly spends: readonly SpendView[];
+    readonly outgoing: readonly OutgoingView[];
   };
   adopt: { readonly first: FirstSlotView };
   verify: { readonly records: number; readonly segments: number; readonly head: Head };

@@ -1,9 +1,9 @@
 /**
  * Accounts of the families whose keys lie on secp256k1, and proofs that the agent holds the key of
- * an account: of the hot address, or of the account node behind an extended public key. A proof is
- * r(32) ‖ s(32) ‖ y parity of R(1) as hex, over the digest of the transcript that names the
- * account. No private key, no network. A proof is checked once in a pairing, so noble's speed is
- * enough and the gateway needs no WebAssembly. Sources: SEC 1 version 2, section 4.1.6;
+ * an account: of the hot wallet address, or of the account node behind an extended public key. A
+ * proof is r(32) ‖ s(32) ‖ y parity of R(1) as hex, over the digest of the transcript that names
+ * the account. No private key, no network. A proof is checked once in a pairing, so noble's speed
+ * is enough and the gateway needs no WebAssembly. Sources: SEC 1 version 2, section 4.1.6;
  * docs/protocol.md section 3.2.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";

@@ -57,7 +57,7 @@ const incurable =
  * True if a node that refused with this text may accept a replacement with a higher fee. True for
  * an unknown text.
  */
-export function isCurableByPrice(message: string): boolean {
+export function isCurableByFee(message: string): boolean {
   return !incurable.test(message.toLowerCase());
 }
 

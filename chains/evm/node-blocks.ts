@@ -43,7 +43,7 @@ export async function agreedBlock(each: readonly EvmNodes[], number: number): Pr
 /** The fields of a transaction that count for a payment or an outgoing transaction. */
 export type Fields = (one: BlockTransaction) => readonly unknown[];
 export const asPayment: Fields = ({ hash, toKey, valueUnits }) => [hash, toKey, `${valueUnits}`];
-export const asSpend: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input }) => [
+export const asOutgoing: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input }) => [
   ...[hash, fromKey, toKey, `${nonce}`, `${valueUnits}`, input],
 ];
 
@@ -82,7 +82,7 @@ function headKey({ number, hash, parentHash, transactions }: Block): string {
 /** A key for any sender: a transaction with odd fields is equal only to itself. */
 function shownKey(one: BlockTransaction): readonly unknown[] {
   try {
-    return asSpend(one);
+    return asOutgoing(one);
   } catch (fault) {
     if (!(fault instanceof AgentError)) throw fault;
     return [one.hash, one.fromKey, one.toKey, fault.message];

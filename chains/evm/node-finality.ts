@@ -1,10 +1,10 @@
 /**
  * Finds the final state of the chain, by agreement of min(2, configured) nodes: the final block,
- * counters of an account, and the receipt of a transaction in a block that is canonical at or below
- * the final one. With less agreement the answer is "not yet" or a fault.
+ * slot counts of an account, and the receipt of a transaction in a block that is canonical at or
+ * below the final one. With less agreement the answer is "not yet" or a fault.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { BlockId, Counters } from "../nodes.ts";
+import type { BlockId, SlotCounts } from "../nodes.ts";
 import { disagreement, noNode, type Settled } from "../providers/node-pool.ts";
 import { type Receipt, readHash, readNumber, readReceipt } from "./answers.ts";
 import type { Job, NodePool, PoolNode } from "./node-pool.ts";
@@ -18,7 +18,7 @@ const seenLogsMax = 4;
 export interface Finality {
   finalBlock(): Promise<BlockId>;
   finalReceipt(txHash: string): Promise<Receipt | null>;
-  counters(address: string): Promise<Counters>;
+  slotCounts(address: string): Promise<SlotCounts>;
 }
 
 /** Receipts that enough nodes recently showed alike to the last field. */
@@ -76,7 +76,7 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
       const numbers = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b - a);
       // The highest number that enough nodes have reached. A single node that lags or runs ahead
       // has no effect.
-      const number = numbers[pool.witnessesMin - 1];
+      const number = numbers[pool.quorumMin - 1];
       if (number === undefined) throw firstFault(settled);
       return { number, hash: await hashAt(number) };
     });
@@ -102,18 +102,18 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
       const receipt = await agreedReceipt(pool, txHash);
       return receipt !== null && (await standing(receipt)) === "final" ? receipt : null;
     },
-    counters: async (address) => {
+    slotCounts: async (address) => {
       const final = await finalBlock();
       const askAll = (node: PoolNode): Promise<bigint[]> =>
         Promise.all(["latest", "pending", hexOf(final.number)].map((tag) => pool.ask(node, countQuestion(address, tag))));
-      const { witnessesMin: witnesses } = pool;
+      const { quorumMin: quorum } = pool;
       try {
-        const counts = await pool.agree(askAll, (all) => all.join(" "), "counters of the account");
+        const counts = await pool.agree(askAll, (all) => all.join(" "), "slot counts of the account");
         const [latest, pending, atFinal] = counts as [bigint, bigint, bigint];
-        return { latest, pending, final: atFinal, witnesses, isSame: true };
+        return { latest, pending, final: atFinal, quorum, isSame: true };
       } catch (error) {
         if (!(error instanceof AgentError) || error.code !== "NODE_DISAGREE") throw error;
-        return reached(await pool.all(askAll), witnesses, error);
+        return reached(await pool.all(askAll), quorum, error);
       }
     },
   };
@@ -123,15 +123,15 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
  * Heads and mempools differ between nodes for a while, but the final block does not. @throws the
  * fault if the final block differs
  */
-function reached(settled: readonly Settled<bigint[]>[], witnesses: number, fault: AgentError): Counters {
+function reached(settled: readonly Settled<bigint[]>[], quorum: number, fault: AgentError): SlotCounts {
   const told = settled.flatMap((one) => (one.ok ? [one.value as [bigint, bigint, bigint]] : []));
   const highest = (at: 0 | 1): bigint => {
     const sorted = told.map((all) => all[at]).sort((a, b) => (a < b ? 1 : -1));
-    return sorted[witnesses - 1] ?? 0n;
+    return sorted[quorum - 1] ?? 0n;
   };
-  const same = told.find(([, , final]) => told.filter((other) => other[2] === final).length >= witnesses);
+  const same = told.find(([, , final]) => told.filter((other) => other[2] === final).length >= quorum);
   if (same === undefined) throw fault;
-  return { latest: highest(0), pending: highest(1), final: same[2], witnesses, isSame: false };
+  return { latest: highest(0), pending: highest(1), final: same[2], quorum, isSame: false };
 }
 
 export function receiptQuestion(txHash: string) {
@@ -156,23 +156,23 @@ export function receiptQuestion(txHash: string) {
 async function agreedReceipt(pool: NodePool, txHash: string): Promise<Receipt | null> {
   const settled = await pool.all((node) => pool.ask(node, receiptQuestion(txHash)));
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  if (answers.length < pool.witnessesMin) throw firstFault(settled);
+  if (answers.length < pool.quorumMin) throw firstFault(settled);
   const receipts = answers.filter((receipt) => receipt !== null);
-  if (receipts.length < pool.witnessesMin) return null;
-  const alike = receiptAlike(receipts, pool.witnessesMin);
+  if (receipts.length < pool.quorumMin) return null;
+  const alike = receiptAlike(receipts, pool.quorumMin);
   if (alike === null) throw disagreement(`receipt of ${txHash}`, receipts.length);
   return alike;
 }
 
 /** The first receipt that is equal on so many nodes, to the last field; null if there is none. */
-export function receiptAlike(receipts: readonly Receipt[], witnesses: number): Receipt | null {
-  if (witnesses === 1) return receipts[0] ?? null;
+export function receiptAlike(receipts: readonly Receipt[], quorum: number): Receipt | null {
+  if (quorum === 1) return receipts[0] ?? null;
   const votes = new Map<string, number>();
   for (const receipt of receipts) {
     const { blockNumber, blockHash, status, from, to, logs } = receipt;
     const key = JSON.stringify([blockNumber, blockHash, status, from, to, logs]);
     const count = (votes.get(key) ?? 0) + 1;
-    if (count >= witnesses) return receipt;
+    if (count >= quorum) return receipt;
     votes.set(key, count);
   }
   return null;

@@ -6,8 +6,8 @@
  * block hash); Ethereum yellow paper, section 4.3.1.
  */
 import { AgentError } from "../../base/fault.ts";
+import { inWaves } from "../map-limit.ts";
 import { isRefusedSize, Span } from "../providers/node-span.ts";
-import { inWaves } from "../waves.ts";
 import type { Block, FoundLog } from "./answers.ts";
 import { mayHold } from "./bloom.ts";
 import type { EvmNodes } from "./node.ts";
@@ -16,7 +16,7 @@ import { transferTopic } from "./token-reads.ts";
 const blocksMax = 32;
 const provenAtOnce = 4;
 /**
- * Providers that cut a list without notice cut it at such a length. Source: ethers-io/ethers.js
+ * Providers that cut a list without a word cut it at such a length. Source: ethers-io/ethers.js
  * #1389.
  */
 const cutLengths = new Set([100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000]);

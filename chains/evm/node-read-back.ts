@@ -38,7 +38,7 @@ async function load(): Promise<Ethers> {
   };
 }
 
-function compare({ read, hashOf, token }: Ethers, raw: string, { payment, facts, txHash, isCancel }: Said): string {
+function compare({ read, hashOf, token }: Ethers, raw: string, { payment, txParams, txHash, isCancel }: Said): string {
   if (!raw.startsWith(typeText)) return "type reads as another, not 2";
   const fields = read(`0x${raw.slice(typeText.length)}`);
   if (typeof fields === "string" || fields.length !== fieldCount) return `fields read as ${fields.length}, not ${fieldCount}`;
@@ -54,9 +54,9 @@ function compare({ read, hashOf, token }: Ethers, raw: string, { payment, facts,
     ["value", numberOf(value), isPlain && !isCancel ? amountUnits : 0n],
     ["call", data, lower(call)],
     ["access list", typeof accessList === "string" ? "bytes" : accessList?.length, 0],
-    ["gas limit", numberOf(gasLimit), figure(facts, "gasLimit")],
-    ["maxFeePerGas", numberOf(fee), figure(facts, "maxFeePerGas")],
-    ["maxPriorityFeePerGas", numberOf(tip), figure(facts, "maxPriorityFeePerGas")],
+    ["gas limit", numberOf(gasLimit), figure(txParams, "gasLimit")],
+    ["maxFeePerGas", numberOf(fee), figure(txParams, "maxFeePerGas")],
+    ["maxPriorityFeePerGas", numberOf(tip), figure(txParams, "maxPriorityFeePerGas")],
     ["y parity", parity === "0x" || parity === "0x01", true],
     // Hashes the bytes that go out, not bytes that the reader encoded again.
     ["hash", hashOf(Buffer.from(raw.slice(2), "hex")), txHash],
@@ -70,8 +70,8 @@ function numberOf(field: RlpStructuredData | undefined): bigint | string {
   return field === "0x" ? 0n : BigInt(field);
 }
 
-function figure(facts: Said["facts"], name: string): bigint {
-  return BigInt(facts?.[name] ?? "-1");
+function figure(txParams: Said["txParams"], name: string): bigint {
+  return BigInt(txParams?.[name] ?? "-1");
 }
 
 function lower(text: string): string {

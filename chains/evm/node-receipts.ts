@@ -4,7 +4,7 @@
  * eth_getBlockReceipts, which not every node has.
  */
 import { AgentError } from "../../base/fault.ts";
-import { inWaves } from "../waves.ts";
+import { inWaves } from "../map-limit.ts";
 import { type Block, type FoundLog, readReceiptLogs } from "./answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 

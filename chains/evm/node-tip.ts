@@ -31,8 +31,8 @@ const plainAgainAfter = 64;
 type Way = (pool: NodePool, node: PoolNode, head: Promise<BlockHead>) => Promise<bigint>;
 
 const byPrice: Way = async (pool, node, head) => {
-  const [price, { baseFeePerGas }] = await Promise.all([pool.ask(node, gasPriceQuestion), head]);
-  if (price > baseFeePerGas) return price - baseFeePerGas;
+  const [feeMarket, { baseFeePerGas }] = await Promise.all([pool.ask(node, gasPriceQuestion), head]);
+  if (feeMarket > baseFeePerGas) return feeMarket - baseFeePerGas;
   // A gas price without a tip in it is only the base fee.
   try {
     return await byHistory(pool, node, head);

@@ -6,21 +6,21 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
-import type { BlockId, Judgement, NodeLog, SeenPayment, Spend, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { inWaves } from "../map-limit.ts";
+import type { BlockId, DetectedPayment, Judgement, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreement } from "../providers/node-agreement.ts";
-import { inWaves } from "../waves.ts";
 import type { BlockTransaction, FoundLog } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
 import { fees } from "./fees.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
-import { type AgreedBlock, agreedBlock, alike, asPayment, asSpend, bytesOf } from "./node-blocks.ts";
+import { type AgreedBlock, agreedBlock, alike, asOutgoing, asPayment, bytesOf } from "./node-blocks.ts";
 import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
 import { createManyBalances } from "./node-multicall.ts";
-import { createWork } from "./node-payer.ts";
+import { createComputeLimit } from "./node-sender.ts";
+import { type AttemptEvidence, asksForCode, type Evidence, judgeConsumer, judgePayout } from "./outcome.ts";
 import { decimalsCall, readTransferLog } from "./token-reads.ts";
-import { asksForCode, type Evidence, judgeConsumer, judgePayout, type VersionEvidence } from "./verdict.ts";
 
 /**
  * Nodes answer a window of logs as one text. Blocks with thousands of transactions fit; an endless
@@ -67,13 +67,13 @@ export function createWatcher({ nodes: urls, chainId, confirmations }: WatchedNo
 /** As `createWatcher`, over given nodes. */
 export function watcherOf(reader: Reader): WatcherNodes {
   const { together, each } = reader;
-  const workOf = createWork(together, () => performance.now());
+  const computeLimitOf = createComputeLimit(together, () => performance.now());
   const kept = new KeptBlocks<AgreedBlock>(bytesOf);
   const block = async (number: number, isAgreed: boolean): Promise<AgreedBlock> =>
     isAgreed ? kept.ask(number, () => agreedBlock(each, number)) : together.block(number, { full: true });
   const indexOf = createIndexes((address) => address.toLowerCase());
   const many = each.map(createManyBalances);
-  const witnessesMin = Math.min(2, each.length);
+  const quorumMin = Math.min(2, each.length);
   const seen = createTransfers(together);
   const proven = new Map(each.map((nodes) => [nodes, createTransfers(nodes)]));
 
@@ -89,13 +89,13 @@ export function watcherOf(reader: Reader): WatcherNodes {
       return final;
     },
     block: async (number, isAgreed) => watched(await block(number, isAgreed)),
-    closed: together.counters,
+    closed: together.slotCounts,
     timestamp: async (number) => (await together.block(number, { full: false })).timestamp,
     balance,
     balances: async (questions, number) => {
       const oneByOne = () => inWaves(questions, balancesAtOnce, ({ account, contract }) => balance(account, contract, number));
       if (questions.length < manyMin) return oneByOne();
-      const told = await Promise.all(many.slice(0, witnessesMin).map((ask) => ask(questions, number)));
+      const told = await Promise.all(many.slice(0, quorumMin).map((ask) => ask(questions, number)));
       const [first, ...others] = told;
       const isAlike = first !== undefined && others.every((other) => String(other) === String(first));
       return isAlike && first !== null ? first : oneByOne();
@@ -123,15 +123,15 @@ export function watcherOf(reader: Reader): WatcherNodes {
       ]);
       return found.flat();
     },
-    spends: (blocks, accounts) => blocks.flatMap((one) => spendsIn(one, accounts)),
+    outgoing: (blocks, accounts) => blocks.flatMap((one) => outgoingIn(one, accounts)),
     hasFailed: async (txHash) => (await together.finalReceipt(txHash))?.status === 0,
     async cost(account, payment) {
-      const [work, price] = await Promise.all([workOf(account, payment), together.fees()]);
-      if (!work.ok) return work;
-      const most = fees.most(fees.first({ ...price }, work.work));
+      const [computeLimit, feeMarket] = await Promise.all([computeLimitOf(account, payment), together.fees()]);
+      if (!computeLimit.ok) return computeLimit;
+      const most = fees.most(fees.first({ ...feeMarket }, computeLimit.computeLimit));
       return { ok: true, feeUnits: (most * costNumerator) / costDenominator };
     },
-    judgeSpend: (payment, spend) => judgeSpend(reader, payment, spend),
+    judgeOutgoing: (payment, outgoingTx) => judgeOutgoing(reader, payment, outgoingTx),
     pass(final) {
       const shared = sharedQuestions(reader, block);
       return {
@@ -159,12 +159,12 @@ async function nativePayments(
   blocks: readonly WatchedBlock[],
   index: AddressIndex,
   isAgreed: boolean,
-): Promise<readonly SeenPayment[]> {
+): Promise<readonly DetectedPayment[]> {
   const paying = blocks.flatMap((block) => {
     const ours = alike(contentOf(block), ({ toKey }) => index.find(toKey) !== undefined, asPayment);
     return ours.filter(({ valueUnits }) => valueUnits > 0n).map((one) => ({ block, one }));
   });
-  const found = await inWaves(paying, questionsAtOnce, async ({ block, one }): Promise<SeenPayment | null> => {
+  const found = await inWaves(paying, questionsAtOnce, async ({ block, one }): Promise<DetectedPayment | null> => {
     const receipt = await (isAgreed ? together.finalReceipt(one.hash) : together.receipt(one.hash));
     if (receipt === null || receipt.blockHash !== block.hash) throw notTogether(block.number, "a receipt");
     if (receipt.status !== 1) return null;
@@ -187,11 +187,11 @@ async function tokenPayments(
   blocks: readonly WatchedBlock[],
   contracts: readonly string[],
   index: AddressIndex,
-): Promise<readonly SeenPayment[]> {
+): Promise<readonly DetectedPayment[]> {
   const byKey = new Map(contracts.map((contract) => [contract.toLowerCase(), contract]));
   const logs = await transfers(blocks.map(contentOf), contracts);
   // Some nodes count logs within each transaction, so the name of a payment includes the hash.
-  const found = new Map<string, SeenPayment>();
+  const found = new Map<string, DetectedPayment>();
   for (const one of logs) {
     const address = index.find(receiverKeyOf(one));
     if (address === undefined) continue;
@@ -221,7 +221,7 @@ function receiverKeyOf({ topics }: FoundLog): string {
   return topics.length === 3 && to.startsWith(topicPadding) ? `0x${to.slice(topicPadding.length)}` : "";
 }
 
-function paymentsKey(payments: readonly SeenPayment[]): string {
+function paymentsKey(payments: readonly DetectedPayment[]): string {
   const fields = payments.map((one) => [one.blockHash, one.txHash, one.index, one.contract, one.address, `${one.amountUnits}`]);
   return JSON.stringify(fields.map((each) => JSON.stringify(each)).sort());
 }
@@ -230,9 +230,9 @@ function transfersOf(blocks: readonly WatchedBlock[]): string {
   return `transfers of blocks ${blocks[0]?.number} to ${blocks.at(-1)?.number}`;
 }
 
-function spendsIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly Spend[] {
+function outgoingIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
   const keys = new Map([...accounts].map((account) => [account.toLowerCase(), account]));
-  return alike(contentOf(block), ({ fromKey }) => keys.has(fromKey), asSpend).map((one) => {
+  return alike(contentOf(block), ({ fromKey }) => keys.has(fromKey), asOutgoing).map((one) => {
     const account = keys.get(one.fromKey) as string;
     return { account, slot: `${one.nonce}`, txHash: one.hash, block: block.number, ...paidBy(one), content: one };
   });
@@ -242,16 +242,16 @@ function spendsIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly 
  * The receiver that a transaction names. For a call that is no plain transfer, this is the contract
  * itself.
  */
-function paidBy({ to, input, valueUnits }: BlockTransaction): Pick<Spend, "receiver" | "contract" | "amountUnits"> {
+function paidBy({ to, input, valueUnits }: BlockTransaction): Pick<OutgoingTransaction, "receiver" | "contract" | "amountUnits"> {
   const call = decodeTransferCall(Buffer.from(input.slice(2), "hex"));
   if (call === null || to === null) return { receiver: to ?? "", contract: "", amountUnits: valueUnits };
   return { receiver: call.destination, contract: to, amountUnits: call.amountUnits };
 }
 
-async function judgeSpend(reader: Reader, payment: Payment, spend: Spend): Promise<Judgement> {
-  const receipt = await reader.together.finalReceipt(spend.txHash);
-  if (receipt === null) throw notTogether(spend.block, "a receipt");
-  const transaction = spend.content as BlockTransaction;
+async function judgeOutgoing(reader: Reader, payment: Payment, outgoingTx: OutgoingTransaction): Promise<Judgement> {
+  const receipt = await reader.together.finalReceipt(outgoingTx.txHash);
+  if (receipt === null) throw notTogether(outgoingTx.block, "a receipt");
+  const transaction = outgoingTx.content as BlockTransaction;
   const final = { receipt, transaction };
   const code = asksForCode(payment, final) ? await codeThen(reader, transaction.to ?? "", receipt.blockNumber) : null;
   return judgeConsumer(payment, final, code);
@@ -289,7 +289,7 @@ function sharedQuestions(
     finalCount: (account) =>
       askOnce(counts, account, async () => {
         try {
-          return (await together.counters(account)).final;
+          return (await together.slotCounts(account)).final;
         } catch (error) {
           // Nodes often differ in their mempools. Without agreement the count is unknown.
           if (error instanceof AgentError) return null;
@@ -312,17 +312,17 @@ async function evidenceOf(
   { account }: Payment,
   txHashes: readonly string[],
 ): Promise<Evidence> {
-  const versions = await Promise.all(txHashes.map((txHash) => versionEvidence(reader, final, shared, txHash)));
-  const isSeen = versions.some((version) => version.includedIn !== null);
-  return { versions, finalCount: isSeen ? null : await shared.finalCount(account) };
+  const attempts = await Promise.all(txHashes.map((txHash) => attemptEvidence(reader, final, shared, txHash)));
+  const isSeen = attempts.some((attempt) => attempt.includedIn !== null);
+  return { attempts, finalCount: isSeen ? null : await shared.finalCount(account) };
 }
 
-async function versionEvidence(
+async function attemptEvidence(
   { together }: Reader,
   final: BlockId,
   shared: SharedQuestions,
   txHash: string,
-): Promise<VersionEvidence> {
+): Promise<AttemptEvidence> {
   const receipt = await together.receipt(txHash);
   if (receipt === null) return { txHash, includedIn: null, final: null };
   const unproven = { txHash, includedIn: receipt.blockNumber, final: null };
@@ -330,7 +330,7 @@ async function versionEvidence(
   const agreed = await together.finalReceipt(txHash);
   if (agreed === null) return unproven;
   const block = await shared.block(agreed.blockNumber);
-  const [transaction] = alike(block, ({ hash }) => hash === txHash, asSpend);
+  const [transaction] = alike(block, ({ hash }) => hash === txHash, asOutgoing);
   if (block.hash !== agreed.blockHash || transaction === undefined) return unproven;
   return { txHash, includedIn: agreed.blockNumber, final: { receipt: agreed, transaction } };
 }

@@ -6,17 +6,17 @@
  * (eth_ methods).
  */
 import { AgentError } from "../../base/fault.ts";
-import type { BlockId, BroadcastAnswer, Counters, NodeLog, NodeStatus } from "../nodes.ts";
+import type { BlockId, BroadcastAnswer, NodeLog, NodeStatus, SlotCounts } from "../nodes.ts";
 import { firstGood } from "../providers/broadcasts.ts";
 import { type Block, type BlockHead, type FoundLog, type Receipt, readBlock, readFoundLogs } from "./answers.ts";
-import { classifyBroadcastError, isCurableByPrice } from "./broadcast.ts";
+import { classifyBroadcastError, isCurableByFee } from "./broadcast.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
 import { createFinality, createSeenReceipts, hexOf, receiptQuestion } from "./node-finality.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-pool.ts";
 import { askHead, balanceQuestion, callQuestion, codeQuestion, countQuestion } from "./node-questions.ts";
+import { createNodeQuorum, type NodeQuorum } from "./node-quorum.ts";
 import { logsByReceipts } from "./node-receipts.ts";
-import { createWitnessed, type Witnessed } from "./node-witnessed.ts";
 
 /**
  */
@@ -46,7 +46,7 @@ export type LogPlace = { readonly fromBlock: number; readonly toBlock: number } 
  * NODE_CLOSED. Only `broadcast` never rejects. Methods that need several equal answers reject with
  * NODE_DISAGREE as well. Every method may be called twice without harm.
  */
-export interface EvmNodes extends Witnessed {
+export interface EvmNodes extends NodeQuorum {
   readonly feeModel: FeeModel;
   status(): readonly NodeStatus[];
   /**
@@ -61,7 +61,7 @@ export interface EvmNodes extends Witnessed {
    */
   finalBlock(): Promise<BlockId>;
   /** Three counts of an account, equal on min(2, configured) nodes. */
-  counters(address: string): Promise<Counters>;
+  slotCounts(address: string): Promise<SlotCounts>;
   /** Wei, or base units of the token when `contract` is not "". */
   balance(address: string, contract: string, block: number | "latest"): Promise<bigint>;
   /** Transactions that the account sent, up to the end of the block. */
@@ -86,7 +86,7 @@ export interface EvmNodes extends Witnessed {
   finalReceipt(txHash: string): Promise<Receipt | null>;
   /** NODE_NO_BLOCK when no node has it (yet). */
   block(number: number, options: { readonly full: boolean }): Promise<Block>;
-  /** The list of one node, which may leave out logs without notice. */
+  /** The list of one node, which may leave out logs without a word. */
   logs(filter: LogFilter): Promise<readonly FoundLog[]>;
   /**
    * All logs of a block from the receipts of all its transactions, each in this very block.
@@ -121,7 +121,7 @@ export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
     close: pool.close,
     ...createFinality(pool, options.confirmations, seen),
     ...createReads(pool, options.answerBytesMax ?? answerBytesMaxDefault),
-    ...createWitnessed(pool, log, seen, feeModel),
+    ...createNodeQuorum(pool, log, seen, feeModel),
     broadcast: (raw) => broadcast(pool, raw.startsWith("0x") ? raw : `0x${raw}`),
   };
 }
@@ -158,10 +158,10 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
     },
     logs: (filter) => {
       const { address, topics } = filter;
-      const place = "blockHash" in filter ? filter : { fromBlock: hexOf(filter.fromBlock), toBlock: hexOf(filter.toBlock) };
+      const location = "blockHash" in filter ? filter : { fromBlock: hexOf(filter.fromBlock), toBlock: hexOf(filter.toBlock) };
       return read({
         method: "eth_getLogs",
-        params: [{ ...place, address, topics }],
+        params: [{ ...location, address, topics }],
         answerBytesMax,
         read: (result) => readFoundLogs(result).map((log) => logWithin(log, filter)),
       });
@@ -196,7 +196,7 @@ function refusedBy(node: PoolNode, text: string): BroadcastAnswer {
   const outcome = classifyBroadcastError(text);
   const said = { outcome, text, node: node.rpc.origin };
   if (outcome === "known" || outcome === "slot-consumed") return said;
-  const isCurable = outcome === "underpriced" || isCurableByPrice(text);
+  const isCurable = outcome === "underpriced" || isCurableByFee(text);
   return { ...said, refusal: isCurable ? "curable" : "incurable" };
 }
 

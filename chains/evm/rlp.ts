@@ -97,7 +97,7 @@ function writeHeader(offset: number, length: number, bytes: Uint8Array, at: numb
   }
   const size = bytesOf(length);
   bytes[at] = offset + 55 + size;
-  for (let place = 1; place <= size; place++) bytes[at + place] = length >>> (8 * (size - place));
+  for (let location = 1; location <= size; location++) bytes[at + location] = length >>> (8 * (size - location));
   return at + 1 + size;
 }
 

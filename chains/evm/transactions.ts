@@ -2,18 +2,18 @@
  * The transactions that an EVM account signs, behind the interface: EIP-1559 transactions as the
  * family's bytes.
  */
-import type { Described, Description, Facts, Payment, Transactions } from "../family.ts";
+import type { Described, Description, Payment, Transactions, TxParams } from "../family.ts";
 import { feesBeside } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
 import * as transactions from "./transaction.ts";
 
 export const evmTransactions: Transactions = {
-  build: ({ contract, destination, amountUnits, ...slot }, facts) =>
-    transactions.buildTransfer({ ...numbersOf(slot, facts), contract, destination, amountUnits }),
-  describe: (unsigned, { facts }) => described(transactions.describe(unsigned), facts),
+  build: ({ contract, destination, amountUnits, ...slot }, txParams) =>
+    transactions.buildTransfer({ ...numbersOf(slot, txParams), contract, destination, amountUnits }),
+  describe: (unsigned, { txParams }) => described(transactions.describe(unsigned), txParams),
   cancels: {
-    build: (slot, facts) => transactions.buildCancel({ ...numbersOf(slot, facts), account: slot.account }),
-    describe: (unsigned, { account, facts }) => described(transactions.describeCancel(unsigned, account), facts),
+    build: (slot, txParams) => transactions.buildCancel({ ...numbersOf(slot, txParams), account: slot.account }),
+    describe: (unsigned, { account, txParams }) => described(transactions.describeCancel(unsigned, account), txParams),
   },
   digests: (unsigned) => [transactions.digestOf(unsigned)],
   attach: (unsigned, signatures, account) =>
@@ -22,25 +22,25 @@ export const evmTransactions: Transactions = {
 
 type Numbers = Omit<transactions.Transfer, "contract" | "destination" | "amountUnits">;
 
-function numbersOf({ network, slot }: Pick<Payment, "network" | "slot">, facts: Facts): Numbers {
+function numbersOf({ network, slot }: Pick<Payment, "network" | "slot">, txParams: TxParams): Numbers {
   return {
     chainId: BigInt(network.slice(namespace.length + 1)),
     nonce: BigInt(slot),
-    gasLimit: figure(facts, "gasLimit"),
-    maxFeePerGas: figure(facts, "maxFeePerGas"),
-    maxPriorityFeePerGas: figure(facts, "maxPriorityFeePerGas"),
+    gasLimit: figure(txParams, "gasLimit"),
+    maxFeePerGas: figure(txParams, "maxFeePerGas"),
+    maxPriorityFeePerGas: figure(txParams, "maxPriorityFeePerGas"),
   };
 }
 
-function figure(facts: Facts, name: string): bigint {
-  return BigInt(facts[name] ?? "-1");
+function figure(txParams: TxParams, name: string): bigint {
+  return BigInt(txParams[name] ?? "-1");
 }
 
-function described(read: ReturnType<typeof transactions.describe>, facts: Facts): Described {
+function described(read: ReturnType<typeof transactions.describe>, txParams: TxParams): Described {
   if (!read.ok) return read;
   const { chainId, nonce, contract, destination, amountUnits, feeMaxWei, ...numbers } = read.description;
   const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = numbers;
-  const beside = feesBeside(facts);
+  const beside = feesBeside(txParams);
   const inBytes = { gasLimit: `${gasLimit}`, maxFeePerGas: `${maxFeePerGas}`, maxPriorityFeePerGas: `${maxPriorityFeePerGas}` };
   const description: Description = {
     network: networkOf(chainId),
@@ -49,7 +49,7 @@ function described(read: ReturnType<typeof transactions.describe>, facts: Facts)
     contract,
     destination,
     amountUnits,
-    facts: { ...inBytes, ...beside.facts },
+    txParams: { ...inBytes, ...beside.txParams },
     feeMaxUnits: feeMaxWei + beside.dataFeeWei,
   };
   return { ok: true, description };

@@ -17,12 +17,12 @@ export interface ChainLines {
 export interface ChainPreset {
   readonly name: string; // for people
   readonly isTest: boolean; // its coins are worth nothing
-  /** The word by which payers' wallets and exchanges know its tokens, if there is one. */
+  /** The word by which senders' wallets and exchanges know its tokens, if there is one. */
   readonly tokens?: string;
   readonly lines: ChainLines;
   readonly blockMs: number; // usual time between two blocks
   readonly finalSeconds: number; // usual time until a block is final by `confirmations`
-  /** Cautious fee caps in the chain's coin, for use without a price. */
+  /** Cautious fee caps in the native coin, for use without a price. */
   readonly maxFee: string;
   readonly maxFeePerDay: string;
   /** The sources, by line of `lines`, and those of the other figures. */
@@ -34,7 +34,7 @@ export interface CurrencyLines {
   readonly name: string;
   readonly symbol: string;
   readonly decimal: number;
-  readonly contract?: string; // absent for the chain's coin
+  readonly contract?: string; // absent for the native coin
   readonly market: string; // ticker for price questions; "" has no market
   readonly minPaymentAmount: string;
 }

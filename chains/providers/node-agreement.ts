@@ -15,12 +15,12 @@ export async function agreement<N, T>(
   keyOf: (value: T) => string,
   what: string,
 ): Promise<T> {
-  const witnesses = Math.min(2, nodes.length);
+  const quorum = Math.min(2, nodes.length);
   const votes = new Map<string, number>();
   let fault: AgentError | null = null;
   let answered = 0;
   for (let next = 0; next < nodes.length; ) {
-    const wave = nodes.slice(next, next === 0 ? witnesses : next + 1);
+    const wave = nodes.slice(next, next === 0 ? quorum : next + 1);
     next += wave.length;
     for (const settled of await Promise.allSettled(wave.map(ask))) {
       if (settled.status === "rejected") {
@@ -31,10 +31,10 @@ export async function agreement<N, T>(
       answered += 1;
       const key = keyOf(settled.value);
       const count = (votes.get(key) ?? 0) + 1;
-      if (count >= witnesses) return settled.value;
+      if (count >= quorum) return settled.value;
       votes.set(key, count);
     }
   }
-  if (answered < witnesses && fault !== null) throw fault;
+  if (answered < quorum && fault !== null) throw fault;
   throw new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on the ${what}`, { what, versions: votes.size });
 }

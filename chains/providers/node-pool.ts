@@ -49,7 +49,7 @@ export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly o
 
 export interface NodePool<C extends Client> {
   readonly nodes: readonly PoolNode<C>[];
-  readonly witnessesMin: number; // min(2, configured)
+  readonly quorumMin: number; // min(2, configured)
   /**
    * One exchange with one node, after a check that the node serves the right chain. @throws
    * NODE_WRONG_CHAIN, or the fault of the exchange
@@ -78,7 +78,7 @@ export interface NodePool<C extends Client> {
    */
   all<T>(job: (node: PoolNode<C>) => Promise<T>, graceMs?: number): Promise<readonly Settled<T>[]>;
   /**
-   * Resolves when `witnessesMin` nodes gave answers with the same key. @throws NODE_DISAGREE, or a
+   * Resolves when `quorumMin` nodes gave answers with the same key. @throws NODE_DISAGREE, or a
    * fault when too few answered
    */
   agree<T>(job: (node: PoolNode<C>) => Promise<T>, keyOf: (value: T) => string, what: string): Promise<T>;
@@ -107,20 +107,21 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       heads: new Heads(),
     }),
   );
-  const witnessesMin = Math.min(2, nodes.length);
+  const quorumMin = Math.min(2, nodes.length);
   const gate = createGate(options);
   const asking = new Set<PoolNode<C>>(); // for their heads
 
   function ordered(): readonly PoolNode<C>[] {
     // Among nodes that answer, those with an old head come last, because their answers are old.
     const best = nodes.reduce((newest, { heads }) => (heads.isNewerThan(newest) ? heads : newest), new Heads());
-    const place = ({ restUntil, heads }: PoolNode<C>): number => (restUntil > options.clock() ? 2 : heads.isBehind(best) ? 1 : 0);
-    return [...nodes].sort((a, b) => place(a) - place(b));
+    const location = ({ restUntil, heads }: PoolNode<C>): number =>
+      restUntil > options.clock() ? 2 : heads.isBehind(best) ? 1 : 0;
+    return [...nodes].sort((a, b) => location(a) - location(b));
   }
 
   function chosen(): readonly PoolNode<C>[] {
     const awake = nodes.filter((node) => node.restUntil <= options.clock());
-    return awake.length >= witnessesMin ? awake : nodes;
+    return awake.length >= quorumMin ? awake : nodes;
   }
 
   async function first<T>(job: (node: PoolNode<C>) => Promise<T | null>): Promise<T | null> {
@@ -138,7 +139,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
 
   return {
     nodes,
-    witnessesMin,
+    quorumMin,
     exchange: gate.exchange,
     fail: gate.fail,
     sawHead: (node, number, atMs) => node.heads.saw(number, atMs, options.clock()),
@@ -154,9 +155,9 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     first,
     all: (job, graceMs) => {
       const answers = chosen().map((node) => settle(job(node)));
-      return graceMs === undefined ? Promise.all(answers) : mostOf(answers, witnessesMin, graceMs);
+      return graceMs === undefined ? Promise.all(answers) : mostOf(answers, quorumMin, graceMs);
     },
-    agree: (job, keyOf, what) => agreement(chosen().map(job), keyOf, witnessesMin, what),
+    agree: (job, keyOf, what) => agreement(chosen().map(job), keyOf, quorumMin, what),
     checkChain: async () => {
       const checks = await Promise.all(nodes.map((node) => settle(gate.check(node))));
       const fault = checks.find((check) => !check.ok);

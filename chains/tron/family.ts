@@ -10,9 +10,9 @@ import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
 import type { Description, Family } from "../family.ts";
 import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
+import { lifetimeMsMax, marginMs, timestamp, timestamped, validUntilMs } from "./expiry-exclusion.ts";
 import * as fees from "./fees.ts";
 import { coinType, namespace, nativeDecimal, networkOf, readChainId } from "./network.ts";
-import { lifeMsMax, marginMs, stamp, stamped, untilMs } from "./waiting.ts";
 
 const ordinalForm = /^(?:0|[1-9][0-9]{0,15})$/;
 const ordinalMax = BigInt(Number.MAX_SAFE_INTEGER);
@@ -39,17 +39,18 @@ const offers = {
   tipUnit: "",
   tipMax: "0",
   ceilings: fees.ceilings,
-  workMin: fees.workCoin,
-  workUnknown: fees.workUnknown,
+  computeLimitMin: fees.computeLimitCoin,
+  computeLimitUnknown: fees.computeLimitUnknown,
   read: fees.read,
   readWish: fees.readWish,
   typed: fees.typed,
   most: fees.most,
   tipOf: (): bigint => 0n,
-  workOf: fees.workOf,
+  computeLimitOf: fees.computeLimitOf,
   first: fees.first,
   bidding: null,
-  tooLittle: ({ contract, facts }: Pick<Description, "contract" | "facts">): string | null => fees.tooLittle(contract, facts),
+  tooLittle: ({ contract, txParams }: Pick<Description, "contract" | "txParams">): string | null =>
+    fees.tooLittle(contract, txParams),
   unbounded: (): string | null => null,
   say: fees.say,
   rows: fees.rows,
@@ -61,7 +62,7 @@ export const tron = {
   slots,
   fees: offers,
   feeModels: [],
-  exclusion: { kind: "waiting", marginMs, lifeMsMax, untilMs, stamp, stamped },
+  exclusion: { kind: "expiry", marginMs, lifetimeMsMax, validUntilMs, timestamp, timestamped },
   countsConfirmations: false,
   readChainId,
   networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),

@@ -6,11 +6,11 @@
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { Facts, Price, TypedFees } from "../family.ts";
+import type { FeeMarket, TxParams, TypedFees } from "../family.ts";
 import { nativeDecimal } from "./network.ts";
 
 /** Time that an attempt may wait for a block, from the time of the block from which it was made. */
-const lifeMs = 300_000n;
+const lifetimeMs = 300_000n;
 /**
  * The fee limit relative to the energy asked for, in quarters. The energy price of a popular
  * contract rises by a fifth at most from one maintenance of the chain to the next
@@ -64,28 +64,29 @@ export type Figures = Readonly<Record<(typeof names)[number], bigint>>;
  * The fee market at one moment: number modulo 2^16, bytes 8 … 15 of the id and the time of a
  * solidified block; the price of energy, of a byte, and of a new account.
  */
-type TronPrice = Readonly<
+type TronFeeMarket = Readonly<
   Record<"refBlockBytes" | "refBlockHash" | "blockMs" | "energySun" | "byteSun" | "activationSun", bigint>
 >;
 
 /**
- * Work is energy. TRX takes none; there work says if the receiver's account must be made: 0 or 1.
+ * The compute limit is energy. TRX takes none; there the limit says if the receiver's account must
+ * be made: 0 or 1.
  */
-export const workCoin = 0n;
-export const workActivation = 1n;
-export const workUnknown = energyUnknown;
+export const computeLimitCoin = 0n;
+export const computeLimitActivation = 1n;
+export const computeLimitUnknown = energyUnknown;
 
-/** The facts themselves. @throws JSON_SHAPE if one is missing, unknown or no number */
-export function read(facts: Facts): Facts {
-  const isWhole = Object.keys(facts).length === names.length && names.every((name) => figureForm.test(facts[name] ?? ""));
-  if (!isWhole) throw shapeFault("facts", `must be decimal ${names.join(", ")}`);
-  return facts;
+/** The parameters themselves. @throws JSON_SHAPE if one is missing, unknown or no number */
+export function read(txParams: TxParams): TxParams {
+  const isWhole = Object.keys(txParams).length === names.length && names.every((name) => figureForm.test(txParams[name] ?? ""));
+  if (!isWhole) throw shapeFault("txParams", `must be decimal ${names.join(", ")}`);
+  return txParams;
 }
 
 /** As `read`, but "" leaves a figure to the program. */
-export function readWish(facts: Facts): Facts {
-  read(Object.fromEntries(Object.entries(facts).map(([name, figure]) => [name, figure || "0"])));
-  return facts;
+export function readWish(txParams: TxParams): TxParams {
+  read(Object.fromEntries(Object.entries(txParams).map(([name, figure]) => [name, figure || "0"])));
+  return txParams;
 }
 
 /**
@@ -94,25 +95,26 @@ export function readWish(facts: Facts): Facts {
  */
 export function typed(
   options: TypedFees,
-): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string } {
-  const { maxFee, tip, work, dataFee } = options; // a command has other options in addition
-  const isTyped = [maxFee, tip, work, dataFee].some((option) => option !== undefined);
-  const problem = "this chain takes no --max-fee, --tip, --work or --data-fee: a version is made by the chain's own prices";
+): { readonly ok: true; readonly txParams: TxParams } | { readonly ok: false; readonly problem: string } {
+  const { maxFee, tip, computeLimit, dataFee } = options; // a command has other options in addition
+  const isTyped = [maxFee, tip, computeLimit, dataFee].some((option) => option !== undefined);
+  const problem =
+    "this chain takes no --max-fee, --tip, --compute-limit or --data-fee: an attempt is made by the chain's own prices";
   if (isTyped) return { ok: false, problem };
-  return { ok: true, facts: Object.fromEntries(names.map((name) => [name, ""])) };
+  return { ok: true, txParams: Object.fromEntries(names.map((name) => [name, ""])) };
 }
 
-export function figuresOf(facts: Facts): Figures {
-  return Object.fromEntries(names.map((name) => [name, BigInt(facts[name] ?? "-1")])) as Figures;
+export function figuresOf(txParams: TxParams): Figures {
+  return Object.fromEntries(names.map((name) => [name, BigInt(txParams[name] ?? "-1")])) as Figures;
 }
 
-export function factsOf(figures: Figures): Facts {
+export function txParamsOf(figures: Figures): TxParams {
   return Object.fromEntries(names.map((name) => [name, `${figures[name]}`]));
 }
 
 /** The most that an attempt may cost, in sun. */
-export function most(facts: Facts): bigint {
-  const { feeLimitSun, byteSun, activationSun } = figuresOf(facts);
+export function most(txParams: TxParams): bigint {
+  const { feeLimitSun, byteSun, activationSun } = figuresOf(txParams);
   const bytes = feeLimitSun === 0n ? bandwidthMax.coin : bandwidthMax.token;
   return feeLimitSun + bytes * (byteSun > byteSunKnown ? byteSun : byteSunKnown) + activationSun;
 }
@@ -125,26 +127,26 @@ export function unfit(contract: string, { energy, byteSun, activationSun }: Figu
   return activationSun > (isCoin ? activationSunMax : 0n) ? "activationSun is out of range" : null;
 }
 
-export function workOf(facts: Facts): bigint {
-  const { energy, activationSun } = figuresOf(facts);
+export function computeLimitOf(txParams: TxParams): bigint {
+  const { energy, activationSun } = figuresOf(txParams);
   if (energy !== 0n) return energy;
-  return activationSun === 0n ? workCoin : workActivation;
+  return activationSun === 0n ? computeLimitCoin : computeLimitActivation;
 }
 
 /** The offer of an attempt, valid for five minutes from its block's own time. */
-export function first(price: Price, work: bigint): Facts {
-  const { refBlockBytes, refBlockHash, blockMs, energySun, byteSun, activationSun } = price as TronPrice;
-  const energy = work > workActivation ? work : 0n;
+export function first(feeMarket: FeeMarket, computeLimit: bigint): TxParams {
+  const { refBlockBytes, refBlockHash, blockMs, energySun, byteSun, activationSun } = feeMarket as TronFeeMarket;
+  const energy = computeLimit > computeLimitActivation ? computeLimit : 0n;
   const { numerator, denominator } = energyRoom;
-  return factsOf({
+  return txParamsOf({
     refBlockBytes,
     refBlockHash,
     timestampMs: blockMs,
-    expirationMs: blockMs + lifeMs,
+    expirationMs: blockMs + lifetimeMs,
     feeLimitSun: (energy * energySun * numerator + denominator - 1n) / denominator,
     energy,
     byteSun,
-    activationSun: work === workActivation ? activationSun : 0n,
+    activationSun: computeLimit === computeLimitActivation ? activationSun : 0n,
   });
 }
 
@@ -152,24 +154,28 @@ export function first(price: Price, work: bigint): Facts {
  * The reason why the bytes cannot do their payment for so low a limit, or null. `contract` is ""
  * for TRX.
  */
-export function tooLittle(contract: string, facts: Facts): string | null {
-  const { feeLimitSun, energy } = figuresOf(facts);
+export function tooLittle(contract: string, txParams: TxParams): string | null {
+  const { feeLimitSun, energy } = figuresOf(txParams);
   if (contract === "") return null;
   if (energy < energyTokenMin) return `energy ${energy}, at least ${energyTokenMin}`;
   return feeLimitSun < feeLimitMin ? `fee limit ${trx(feeLimitSun)} TRX, at least ${trx(feeLimitMin)}` : null;
 }
 
 /** The offer for the operator, as one line. */
-export function say(facts: Facts): string {
-  const { feeLimitSun, energy, activationSun, expirationMs } = figuresOf(facts);
+export function say(txParams: TxParams): string {
+  const { feeLimitSun, energy, activationSun, expirationMs } = figuresOf(txParams);
   const call = energy === 0n ? "no energy" : `energy ${energy}, fee limit ${trx(feeLimitSun)} TRX`;
   const account = activationSun === 0n ? "" : `, ${trx(activationSun)} TRX for a new account`;
   return `${call}${account}, until ${timeOf(expirationMs)}`;
 }
 
 /** The offer in rows, next to that of an earlier attempt. */
-export function rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[] {
-  const { feeLimitSun, energy, byteSun, activationSun, expirationMs } = figuresOf(facts);
+export function rows(
+  txParams: TxParams,
+  before: TxParams | null,
+  beforeName: string,
+): readonly (readonly [name: string, text: string])[] {
+  const { feeLimitSun, energy, byteSun, activationSun, expirationMs } = figuresOf(txParams);
   const was = (field: keyof Figures, text: (value: bigint) => string): string =>
     before === null ? "" : `, ${beforeName} has ${text(figuresOf(before)[field])}`;
   const energyRows: (readonly [string, string])[] =

@@ -99,13 +99,13 @@ export function createBlocks(pool: NodePool): Blocks {
       const heads = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b.number - a.number);
       // The highest number that enough nodes have reached. A node that lags, or runs ahead, has no
       // effect.
-      const reached = heads[pool.witnessesMin - 1];
+      const reached = heads[pool.quorumMin - 1];
       if (reached === undefined) throw firstFault(settled);
       const { number } = reached;
       // Nodes at the same block already agree. A second question would only cost, because providers
       // charge by the question.
       const alike = heads.filter((one) => headKey(one) === headKey(reached));
-      const head = alike.length >= pool.witnessesMin ? reached : await agreedHead(number);
+      const head = alike.length >= pool.quorumMin ? reached : await agreedHead(number);
       kept.stands(head);
       return head;
     },
@@ -131,9 +131,9 @@ export function createBlocks(pool: NodePool): Blocks {
     solidReceipt: async (txHash) => {
       const shown = await shownReceipts(pool, txHash, "/walletsolidity");
       const receipts = shown.flatMap(({ receipt }) => (receipt === null ? [] : [receipt]));
-      if (receipts.length < pool.witnessesMin) return null;
+      if (receipts.length < pool.quorumMin) return null;
       const keys = receipts.map((one) => JSON.stringify(receiptFields(one)));
-      const at = keys.findIndex((key) => keys.filter((other) => other === key).length >= pool.witnessesMin);
+      const at = keys.findIndex((key) => keys.filter((other) => other === key).length >= pool.quorumMin);
       const receipt = receipts[at];
       if (receipt === undefined) throw disagreement(`receipt of ${txHash}`, new Set(keys).size);
       const block = await solidBlock(receipt.block);
@@ -156,7 +156,7 @@ async function shownReceipts(pool: NodePool, txHash: string, side: Side): Promis
   const ask = async (node: PoolNode): Promise<Shown> => ({ node, receipt: await pool.ask(node, receiptQuestion(side, txHash)) });
   const settled = await pool.all(ask, graceMs);
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  if (shown.length < pool.witnessesMin) throw firstFault(settled);
+  if (shown.length < pool.quorumMin) throw firstFault(settled);
   return shown;
 }
 

@@ -8,7 +8,7 @@ import type { Lack } from "../nodes.ts";
 import { readFields } from "./answers.ts";
 import { blockQuestion, headQuestion } from "./node-blocks.ts";
 import type { NodePool, PoolNode, Question } from "./node-pool.ts";
-import { accountQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
+import { accountQuestion, feeScheduleQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
 /** An address whose key nobody has, in the chain's spelling. */
@@ -36,7 +36,7 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
   const solid = await ask("both", "the solidified block", headQuestion("/walletsolidity", null));
   await ask("both", "an account at the solidified block", accountQuestion("/walletsolidity", nobody));
   await ask("payments", "an account", accountQuestion("/wallet", nobody));
-  await ask("payments", "the chain's prices", pricesQuestion);
+  await ask("payments", "the chain's prices", feeScheduleQuestion);
   for (const contract of contracts) {
     await ask("both", "a token's balance at the solidified block", tokenBalanceQuestion("/walletsolidity", contract, nobody));
     const data = Buffer.from(encodeTransferCall(nobody, 0n)).toString("hex");

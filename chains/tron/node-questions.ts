@@ -15,7 +15,7 @@ const decimalsSelector = "313ce567";
 const nobody = "41".padEnd(42, "0");
 
 /** Prices of the chain in sun, read from its parameters. */
-export interface Prices {
+export interface FeeSchedule {
   readonly energySun: bigint;
   readonly byteSun: bigint;
   readonly activationSun: bigint; // charge for a receiver that is new on chain: a part instead of the price of bandwidth, and a part in addition
@@ -57,7 +57,7 @@ export function namedDecimalsQuestion(side: Side, contract: string): Question<bi
   return { ...question, read };
 }
 
-export const pricesQuestion: Question<Prices> = {
+export const feeScheduleQuestion: Question<FeeSchedule> = {
   path: "/wallet/getchainparameters",
   fields: {},
   read: (value) => {

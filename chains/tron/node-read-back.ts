@@ -41,7 +41,7 @@ async function load(): Promise<Ethers> {
   };
 }
 
-function compare(ethers: Ethers, bytes: Uint8Array, { payment, facts, txHash }: Said): string {
+function compare(ethers: Ethers, bytes: Uint8Array, { payment, txParams, txHash }: Said): string {
   const { account, contract, destination, amountUnits } = payment;
   const kind = contract === "" ? kinds.coins : kinds.call;
   const [rawData, signature] = parts(bytes, [1, 2]);
@@ -54,14 +54,14 @@ function compare(ethers: Ethers, bytes: Uint8Array, { payment, facts, txHash }: 
   const checks: readonly (readonly [what: string, said: unknown, expected: unknown])[] = [
     ["type", type, kind.type],
     ["type's name", Buffer.from(blob(url)).toString("latin1"), kind.url],
-    ["payer", address(owner), account],
+    ["sender", address(owner), account],
     ["receiver", address(receiver), contract === "" ? destination : contract],
     ...(contract === "" ? ([["amount", last, amountUnits]] as const) : callChecks(ethers, blob(last), destination, amountUnits)),
-    ["reference to a block", numberOf(refBytes), figure(facts, "refBlockBytes")],
-    ["reference's hash", numberOf(refHash), figure(facts, "refBlockHash")],
-    ["expiration", expiration, figure(facts, "expirationMs")],
-    ["timestamp", timestamp, figure(facts, "timestampMs")],
-    ["fee limit", feeLimit ?? 0n, figure(facts, "feeLimitSun")],
+    ["reference to a block", numberOf(refBytes), figure(txParams, "refBlockBytes")],
+    ["reference's hash", numberOf(refHash), figure(txParams, "refBlockHash")],
+    ["expiration", expiration, figure(txParams, "expirationMs")],
+    ["timestamp", timestamp, figure(txParams, "timestampMs")],
+    ["fee limit", feeLimit ?? 0n, figure(txParams, "feeLimitSun")],
     ["signature's length", blob(signature).length, signatureBytes],
     ["id", ethers.hashOf(blob(rawData)), `0x${txHash}`],
   ];
@@ -127,6 +127,6 @@ function numberOf(value: Field[1] | undefined): bigint {
   return BigInt(`0x${Buffer.from(blob(value)).toString("hex")}`);
 }
 
-function figure(facts: Said["facts"], name: string): bigint {
-  return BigInt(facts?.[name] ?? "-1");
+function figure(txParams: Said["txParams"], name: string): bigint {
+  return BigInt(txParams?.[name] ?? "-1");
 }

@@ -5,20 +5,29 @@
  * through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { BlockId, Judgement, NodeLog, PaidFrom, SeenPayment, Spend, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { inWaves } from "../map-limit.ts";
+import type {
+  BlockId,
+  DetectedPayment,
+  Judgement,
+  NodeLog,
+  OutgoingTransaction,
+  PaidFrom,
+  WatchedBlock,
+  WatcherNodes,
+} from "../nodes.ts";
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
-import { inWaves } from "../waves.ts";
 import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
 import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts";
-import { createDead } from "./node-dead.ts";
-import { marketOf, workOf } from "./node-payer.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { accountQuestion, decimalsQuestion, hexOf, tokenBalanceQuestion } from "./node-questions.ts";
+import { computeLimitOf, feeMarketOf } from "./node-sender.ts";
+import { createVoid } from "./node-void.ts";
+import { type AttemptEvidence, judgePayout } from "./outcome.ts";
 import { decodeTransferCall } from "./trc20.ts";
-import { judgePayout, type VersionEvidence } from "./verdict.ts";
 
 export interface WatcherOptions {
   readonly urls: readonly string[];
@@ -29,8 +38,8 @@ export interface WatcherOptions {
   readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 60000
 }
 
-/** The interface for the watcher, with `dead`. */
-export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "dead">>;
+/** The interface for the watcher, with `void`. */
+export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "findVoid">>;
 
 const timeoutMsDefault = 15_000;
 const patienceMsDefault = 60_000;
@@ -49,7 +58,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
   const pool = createPool({ urls, chainId, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const blocks = createBlocks(pool);
   const indexOf = createIndexes(hexOf);
-  const dead = createDead(blocks, pool.witnessesMin);
+  const findVoid = createVoid(blocks, pool.quorumMin);
   return {
     status: pool.status,
     close: pool.close,
@@ -78,16 +87,19 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       if (addresses.size === 0) return [];
       return paymentsIn({ blocks, log }, some, contracts, await indexOf(addresses), isAgreed);
     },
-    spends: (some, accounts) => some.flatMap((one) => spendsIn(one, accounts)),
+    outgoing: (some, accounts) => some.flatMap((one) => outgoingIn(one, accounts)),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
     async cost(account, payment) {
-      const [work, { price }] = await Promise.all([workOf(pool, account, payment), marketOf(pool, blocks)]);
-      return work.ok ? { ok: true, feeUnits: most(first(price, work.work)) } : work;
+      const [computeLimit, { feeMarket }] = await Promise.all([
+        computeLimitOf(pool, account, payment),
+        feeMarketOf(pool, blocks),
+      ]);
+      return computeLimit.ok ? { ok: true, feeUnits: most(first(feeMarket, computeLimit.computeLimit)) } : computeLimit;
     },
     // No transaction excludes another, so a foreign one shows nothing about a payment.
-    judgeSpend: async () => ({ kind: "waiting" }),
+    judgeOutgoing: async () => ({ kind: "waiting" }),
     pass: (final) => ({ judge: (payment, txHashes) => judge(blocks, final, payment, txHashes) }),
-    dead: (_, versions) => dead(versions),
+    findVoid: (_, attempts) => findVoid(attempts),
   };
 }
 
@@ -126,7 +138,7 @@ async function paymentsIn(
   contracts: readonly string[],
   index: AddressIndex,
   isAgreed: boolean,
-): Promise<readonly SeenPayment[]> {
+): Promise<readonly DetectedPayment[]> {
   const tokens = contracts.filter((contract) => contract !== "");
   const hasCoins = contracts.includes("");
   const found = await inWaves(some, blocksAtOnce, async (one) => {
@@ -147,7 +159,7 @@ async function paymentsIn(
 
 /** Payments by calls of contracts, and their receipts. */
 interface Called {
-  readonly payments: readonly SeenPayment[];
+  readonly payments: readonly DetectedPayment[];
   readonly done: readonly Receipt[];
 }
 
@@ -156,7 +168,7 @@ function calledKey({ payments }: Called): string {
 }
 
 /** Coins by transactions of their own. A TRC-10 token does not count as coins, with any name. */
-function coinsIn(block: Block, index: AddressIndex): readonly SeenPayment[] {
+function coinsIn(block: Block, index: AddressIndex): readonly DetectedPayment[] {
   return block.transactions.flatMap((one) => {
     const address = one.kind === "coins" && one.isDone ? index.find(one.receiverKey) : undefined;
     if (address === undefined) return [];
@@ -166,7 +178,7 @@ function coinsIn(block: Block, index: AddressIndex): readonly SeenPayment[] {
 }
 
 /** Coins that contracts sent on. */
-function internalIn(block: Block, { txHash, internal }: Receipt, index: AddressIndex): readonly SeenPayment[] {
+function internalIn(block: Block, { txHash, internal }: Receipt, index: AddressIndex): readonly DetectedPayment[] {
   return internal.flatMap(({ receiverKey, amountSun: amountUnits }, at) => {
     const address = index.find(receiverKey);
     if (address === undefined) return [];
@@ -183,7 +195,7 @@ function tellOthers(log: NodeLog, { number: block }: Block, { txHash, others }: 
   }
 }
 
-function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], index: AddressIndex): readonly SeenPayment[] {
+function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], index: AddressIndex): readonly DetectedPayment[] {
   return tokens.flatMap((contract) =>
     transfersOf(contract, receipt).flatMap((transfer) => {
       const address = transfer === null ? undefined : index.find(transfer.toKey);
@@ -195,7 +207,7 @@ function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], ind
   );
 }
 
-function spendsIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly Spend[] {
+function outgoingIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
   const keys = new Set([...accounts].map(hexOf));
   const sent = contentOf(block).transactions.filter(({ ownerKey }) => keys.has(ownerKey));
   return sent.map((one) => ({
@@ -218,14 +230,14 @@ function paidBy({
   contract,
   data,
   amountSun,
-}: BlockTransaction): Pick<Spend, "receiver" | "contract" | "amountUnits"> {
+}: BlockTransaction): Pick<OutgoingTransaction, "receiver" | "contract" | "amountUnits"> {
   const call = kind === "call" ? decodeTransferCall(Buffer.from(data, "hex")) : null;
   if (call !== null) return { receiver: call.destination, contract, amountUnits: call.amountUnits };
   return { receiver: kind === "call" ? contract : receiver, contract: "", amountUnits: amountSun };
 }
 
 async function judge(blocks: Blocks, final: BlockId, payment: PaidFrom, txHashes: readonly string[]): Promise<Judgement> {
-  const evidence = async (txHash: string): Promise<VersionEvidence> => {
+  const evidence = async (txHash: string): Promise<AttemptEvidence> => {
     const shown = await blocks.shownReceipts(txHash, "/wallet");
     const includedIn = shown.find(({ receipt }) => receipt !== null)?.receipt?.block ?? null;
     if (includedIn === null || includedIn > final.number) return { txHash, includedIn, final: null };

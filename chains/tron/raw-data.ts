@@ -11,7 +11,7 @@ import { decodeTransferCall, encodeTransferCall } from "./trc20.ts";
 
 /** One transfer. Addresses in base58check. */
 export interface Transfer {
-  readonly payer: string;
+  readonly sender: string;
   readonly contract: string; // the token, "" for TRX
   readonly destination: string;
   readonly amountUnits: bigint; // TRX 1 … 2^63-1, a token 1 … 2^256-1
@@ -48,8 +48,8 @@ export function encodeRawData(transfer: Transfer): Uint8Array {
   ]);
 }
 
-function encodeContract({ payer, contract, destination, amountUnits }: Transfer): Uint8Array {
-  const owner = addressBytes(payer);
+function encodeContract({ sender, contract, destination, amountUnits }: Transfer): Uint8Array {
+  const owner = addressBytes(sender);
   if (contract === "")
     return contractOf(
       transferType,
@@ -103,7 +103,7 @@ export function decodeRawData(rawData: Uint8Array): { readonly ok: true; readonl
   };
 }
 
-type Called = ({ readonly ok: true } & Pick<Transfer, "payer" | "contract" | "destination" | "amountUnits">) | Refusal;
+type Called = ({ readonly ok: true } & Pick<Transfer, "sender" | "contract" | "destination" | "amountUnits">) | Refusal;
 
 function decodeContract(bytes: Uint8Array): Called {
   const contract = readFields(bytes, "contract", { bytes: [2], numbers: [1] });
@@ -120,19 +120,19 @@ function decodeContract(bytes: Uint8Array): Called {
 function decodeTransfer(bytes: Uint8Array): Called {
   const value = readFields(bytes, "TransferContract", { bytes: [1, 2], numbers: [3] });
   if (!value.ok) return value;
-  const [payer, destination] = [addressOfBytes(value.bytes(1)), addressOfBytes(value.bytes(2))];
-  if (payer === null || destination === null) return refuse("TRANSACTION_PROTOBUF", "an address is not of this chain");
-  return { ok: true, payer, contract: "", destination, amountUnits: value.number(3) };
+  const [sender, destination] = [addressOfBytes(value.bytes(1)), addressOfBytes(value.bytes(2))];
+  if (sender === null || destination === null) return refuse("TRANSACTION_PROTOBUF", "an address is not of this chain");
+  return { ok: true, sender, contract: "", destination, amountUnits: value.number(3) };
 }
 
 function decodeTrigger(bytes: Uint8Array): Called {
   const value = readFields(bytes, "TriggerSmartContract", { bytes: [1, 2, 4], numbers: [] });
   if (!value.ok) return value;
-  const [payer, contract] = [addressOfBytes(value.bytes(1)), addressOfBytes(value.bytes(2))];
-  if (payer === null || contract === null) return refuse("TRANSACTION_PROTOBUF", "an address is not of this chain");
+  const [sender, contract] = [addressOfBytes(value.bytes(1)), addressOfBytes(value.bytes(2))];
+  if (sender === null || contract === null) return refuse("TRANSACTION_PROTOBUF", "an address is not of this chain");
   const call = decodeTransferCall(value.bytes(4));
   if (call === null) return refuse("TRANSACTION_CALL", "call data is not transfer(address,uint256)");
-  return { ok: true, payer, contract, ...call };
+  return { ok: true, sender, contract, ...call };
 }
 
 interface Layout {

@@ -77,7 +77,7 @@ const refusalMax = 1_024;
  */
 const refusedToldMs = 5_000;
 
-interface Waiting extends AskOptions {
+interface ExpiryExclusion extends AskOptions {
   readonly path: string;
   readonly body: string;
   readonly untilMs: number;
@@ -140,7 +140,7 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
   const target = addressed(url);
   const clock = (): number => performance.now();
   const underWay = new Set<Exchange>();
-  const queue: Waiting[] = [];
+  const queue: ExpiryExclusion[] = [];
   let timer: NodeJS.Timeout | null = null;
   const pace = new Pace(clock);
   let isClosed = false;
@@ -155,11 +155,11 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
         return;
       }
       pace.asked();
-      send(queue.shift() as Waiting);
+      send(queue.shift() as ExpiryExclusion);
     }
   }
 
-  function send(question: Waiting): void {
+  function send(question: ExpiryExclusion): void {
     const { path, body, answerBytesMax: bytesMax } = question;
     question.sentAt = clock();
     const timeLeft = Math.max(1, Math.min(timeoutMs, question.untilMs - clock()));
@@ -173,7 +173,7 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
     underWay.add(exchange);
   }
 
-  function settle(question: Waiting, outcome: Outcome): void {
+  function settle(question: ExpiryExclusion, outcome: Outcome): void {
     if (!outcome.ok) {
       pace.failed(outcome.code);
       failOrAskAgain(question, outcome);
@@ -193,12 +193,12 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
   }
 
   /** Asks a second time if no answer of the provider came. */
-  function failOrAskAgain(question: Waiting, failure: Failure): void {
+  function failOrAskAgain(question: ExpiryExclusion, failure: Failure): void {
     if (mayAskAgain(question, failure) && !isClosed) queue.unshift({ ...question, isSecond: true });
     else fail(question, failure);
   }
 
-  function fail({ isWrite = false, reject }: Waiting, { code, message, isUnsent, quietMs: quiet }: Failure): void {
+  function fail({ isWrite = false, reject }: ExpiryExclusion, { code, message, isUnsent, quietMs: quiet }: Failure): void {
     const context = { node: target.origin, ...(quiet === undefined ? {} : { quietMs: quiet }) };
     reject(new AgentError(code, isWrite && !isUnsent ? "unknown" : "none", message, context));
   }
@@ -231,7 +231,8 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
   };
 }
 
-const mayAskAgain = ({ isWrite, isSecond }: Waiting, { isCut }: Failure): boolean => isCut && isWrite !== true && !isSecond;
+const mayAskAgain = ({ isWrite, isSecond }: ExpiryExclusion, { isCut }: Failure): boolean =>
+  isCut && isWrite !== true && !isSecond;
 
 /**
  * Null for an answer that is no refusal because of too many questions. TronGrid answers 403 with

@@ -8,10 +8,10 @@
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { senderSignature } from "../curve/sender.ts";
 import { addressBytes, parseAddress } from "./address.ts";
+import { lifetimeMsMax } from "./expiry-exclusion.ts";
 import { sha256, txHashOf } from "./hash.ts";
 import { encodeMessage } from "./protobuf.ts";
 import { decodeRawData, encodeRawData, type Transfer } from "./raw-data.ts";
-import { lifeMsMax } from "./waiting.ts";
 
 /** The chain's own bound of a fee limit, 15,000 TRX (getMaxFeeLimit). */
 const feeLimitMax = 15_000_000_000n;
@@ -30,8 +30,8 @@ export type Described = { readonly ok: true; readonly transfer: Transfer } | Ref
  * TRANSACTION_FIELD, or the codes of `parseAddress`, when a field is out of range
  */
 export function buildTransfer(transfer: Transfer): Uint8Array {
-  const { payer, contract, destination } = transfer;
-  for (const address of contract === "" ? [payer, destination] : [payer, destination, contract]) {
+  const { sender, contract, destination } = transfer;
+  for (const address of contract === "" ? [sender, destination] : [sender, destination, contract]) {
     const parsed = parseAddress(address);
     if (!parsed.ok) throw faultOf(parsed);
   }
@@ -48,8 +48,8 @@ export function buildTransfer(transfer: Transfer): Uint8Array {
 export function describe(rawData: Uint8Array): Described {
   const decoded = decodeRawData(rawData);
   if (!decoded.ok) return decoded;
-  const { payer, contract, destination } = decoded.transfer;
-  for (const address of [payer, contract, destination]) {
+  const { sender, contract, destination } = decoded.transfer;
+  for (const address of [sender, contract, destination]) {
     if (address === "") continue;
     const parsed = parseAddress(address);
     if (!parsed.ok) return parsed;
@@ -71,14 +71,14 @@ export function digestOf(rawData: Uint8Array): Uint8Array {
 export function attachSignature(
   rawData: Uint8Array,
   signature: Uint8Array,
-  payer: string,
+  sender: string,
 ): { readonly raw: Uint8Array; readonly txHash: string } {
   const read = describe(rawData);
   if (!read.ok) throw faultOf(read);
-  if (read.transfer.payer !== payer)
-    throw new AgentError("TRANSACTION_SENDER", "none", "the bytes name another payer", { payer });
+  if (read.transfer.sender !== sender)
+    throw new AgentError("TRANSACTION_SENDER", "none", "the bytes name another sender", { sender });
   const hashOf = (address: string): Uint8Array => addressBytes(address).subarray(1);
-  const { pair, parity } = senderSignature(digestOf(rawData), signature, payer, hashOf);
+  const { pair, parity } = senderSignature(digestOf(rawData), signature, sender, hashOf);
   return { raw: withSignature(rawData, Uint8Array.of(...pair, parityBase + parity)), txHash: txHashOf(rawData) };
 }
 
@@ -104,15 +104,15 @@ function rangeRefusal(transfer: Transfer): Refusal | null {
     ["amountUnits", transfer.amountUnits, 1n, isCoin ? word63Max : word256Max],
     ["refBlockBytes", transfer.refBlockBytes, 0n, 0xffffn],
     ["refBlockHash", transfer.refBlockHash, 0n, word64Max],
-    ["timestampMs", timestampMs, 1n, timeMax - BigInt(lifeMsMax)],
-    ["expirationMs", expirationMs, timestampMs + 1n, timestampMs + BigInt(lifeMsMax)],
+    ["timestampMs", timestampMs, 1n, timeMax - BigInt(lifetimeMsMax)],
+    ["expirationMs", expirationMs, timestampMs + 1n, timestampMs + BigInt(lifetimeMsMax)],
     ["feeLimitSun", transfer.feeLimitSun, isCoin ? 0n : 1n, isCoin ? 0n : feeLimitMax],
   ];
   for (const [name, value, min, max] of bounds) {
     if (typeof value !== "bigint" || value < min || value > max) return refuse("TRANSACTION_FIELD", `${name} is out of range`);
   }
   // The chain refuses coins from an account to itself; a token would only cost its fee.
-  return transfer.payer === transfer.destination ? refuse("TRANSACTION_FIELD", "it pays the payer itself") : null;
+  return transfer.sender === transfer.destination ? refuse("TRANSACTION_FIELD", "it pays the sender itself") : null;
 }
 
 function faultOf(refusal: Refusal): AgentError {

@@ -4,13 +4,13 @@
  * with the bytes.
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
-import type { Described, Facts, Payment, Told, Transactions } from "../family.ts";
-import { type Figures, factsOf, figuresOf, most, read, unfit } from "./fees.ts";
+import type { Described, Payment, Told, Transactions, TxParams } from "../family.ts";
+import { type Figures, figuresOf, most, read, txParamsOf, unfit } from "./fees.ts";
 import { chainIdOf } from "./network.ts";
 import type { Transfer } from "./raw-data.ts";
 import * as transactions from "./transaction.ts";
 
-/** The facts that the bytes carry. */
+/** The parameters that the bytes carry. */
 const carried = ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"] as const;
 
 export const tronTransactions: Transactions = {
@@ -22,14 +22,14 @@ export const tronTransactions: Transactions = {
   cancels: null,
 };
 
-/** @throws TRANSACTION_FIELD, JSON_SHAPE (facts), or ADDRESS_* */
-function build({ network, account, contract, destination, amountUnits }: Payment, facts: Facts): Uint8Array {
-  const figures = figuresOf(read(facts));
+/** @throws TRANSACTION_FIELD, JSON_SHAPE (parameters), or ADDRESS_* */
+function build({ network, account, contract, destination, amountUnits }: Payment, txParams: TxParams): Uint8Array {
+  const figures = figuresOf(read(txParams));
   const refusal = refusalOf(network, contract, figures);
   if (refusal !== null) throw new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
   const { refBlockBytes, refBlockHash, timestampMs, expirationMs, feeLimitSun } = figures;
   return transactions.buildTransfer({
-    payer: account,
+    sender: account,
     contract,
     destination,
     amountUnits,
@@ -45,17 +45,17 @@ function build({ network, account, contract, destination, amountUnits }: Payment
  * Refuses with a code of `transaction.ts`; with TRANSACTION_FIELD if the figures in the bytes
  * differ from the given ones.
  */
-function describe(unsigned: Uint8Array, { network, slot, facts }: Told): Described {
+function describe(unsigned: Uint8Array, { network, slot, txParams }: Told): Described {
   const found = transactions.describe(unsigned);
   if (!found.ok) return found;
-  const { payer: account, contract, destination, amountUnits } = found.transfer;
-  const figures = figuresOf(read(facts));
+  const { sender: account, contract, destination, amountUnits } = found.transfer;
+  const figures = figuresOf(read(txParams));
   const refusal = otherThan(found.transfer, figures) ?? refusalOf(network, contract, figures);
   if (refusal !== null) return refusal;
-  const own = factsOf(figures);
+  const own = txParamsOf(figures);
   return {
     ok: true,
-    description: { network, account, slot, contract, destination, amountUnits, facts: own, feeMaxUnits: most(own) },
+    description: { network, account, slot, contract, destination, amountUnits, txParams: own, feeMaxUnits: most(own) },
   };
 }
 

@@ -85,8 +85,8 @@ export class BackupWriter {
   }
 
   /** Writes the manifest as the last chunk, and wipes the key. */
-  finish(facts: Omit<Manifest, "parts">): Manifest {
-    const manifest = { ...facts, parts: this.#parts };
+  finish(fields: Omit<Manifest, "parts">): Manifest {
+    const manifest = { ...fields, parts: this.#parts };
     this.#chunk(kinds.manifest, Buffer.from(JSON.stringify(manifest)), true);
     this.wipe();
     return manifest;

@@ -22,15 +22,15 @@ export function judgeStatus(status: SignerStatus, seen: Seen): readonly Finding[
 
 /** A signer that runs as root is a problem of `status` already, so it is no finding here. */
 function isolationFindings({ isolation }: SignerStatus, { isUnderUnits }: Seen): readonly Finding[] {
-  if (/^L0\b.*\broot\b/.test(isolation)) return [];
-  if (/^L[2-9]\b/.test(isolation)) return [];
+  if (/^level 0:.*\broot\b/.test(isolation)) return [];
+  if (/^level [2-9]\b/.test(isolation)) return [];
   if (isUnderUnits)
     return [
       finding(
         "DOCTOR_ISOLATION",
         "error",
         `the signer's unit gives it less than its own file says: ${isolation}`,
-        "systemctl cat crypto-signer: look for drop-ins",
+        "systemctl cat autowithdraw-signer: look for drop-ins",
       ),
     ];
   return [finding("DOCTOR_ISOLATION", "warning", `the signer is not set apart as its units would do it: ${isolation}`)];
@@ -101,7 +101,7 @@ function wideFindings(
       "DOCTOR_LIMIT_WIDE",
       "warning",
       what,
-      `lower policy.${limit.currency}.${key} in config.json: a thief may use all of it`,
+      `lower policy.${limit.currency}.${key} in config.json: an attacker may use all of it`,
     ),
   ];
 }

@@ -19,14 +19,14 @@ export interface ConfigLook extends Look {
 
 const namesMax = 4_096;
 
-export interface ConfigFacts {
+export interface ConfigContext {
   readonly isNamed: boolean; // named by an operator, or by the signer that runs with it
   readonly isPaired: boolean; // true if mnemonic and apiKey must no longer be in the file
   readonly isUnderUnits: boolean;
 }
 
 /** `settings` is null if the file does not parse. */
-export function lookAtConfig(path: string, state: StateFolder, about: ConfigFacts): ConfigLook {
+export function lookAtConfig(path: string, state: StateFolder, about: ConfigContext): ConfigLook {
   const { isNamed, isPaired, isUnderUnits } = about;
   const beside = besideFindings(path, state);
   try {

@@ -6,10 +6,10 @@
 
 import { join } from "node:path";
 import { judgeChains } from "../../agent/check/chains.ts";
-import { findConfigFile } from "../../agent/config/place.ts";
+import { findConfigFile } from "../../agent/config/location.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
+import { exitCodes } from "../../agent/launcher/exit-status.ts";
 import { assertPaired } from "../../agent/launcher/paired.ts";
-import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { type Finding, faultFound } from "../../base/finding.ts";

@@ -133,7 +133,7 @@ function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonl
     ];
   if (kind !== "file" || names < 2) return [];
   const hint = lineFor(full, (word) => `find / -xdev -samefile ${word}`);
-  return [finding("DOCTOR_FILE_LINK", "warning", `${full} has ${names} names: whoever reaches the other reaches it`, hint)];
+  return [finding("DOCTOR_FILE_LINK", "warning", `${full} has ${names} names: anybody who reaches the other reaches it`, hint)];
 }
 
 /** The signer cannot read a file that root made in its folder. */

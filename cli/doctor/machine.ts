@@ -11,9 +11,9 @@ import { readKeystore } from "../../agent/keystore/file.ts";
 import { readKeystoreHeader } from "../../agent/keystore/keystore.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { type Finding, finding } from "../../base/finding.ts";
+import { typed } from "../command-hint.ts";
 import type { UnitView } from "../machine.ts";
 import { bytesWords } from "../status/problems.ts";
-import { typed } from "../typed.ts";
 import type { GatewayTime } from "./outside.ts";
 import type { Look } from "./report.ts";
 
@@ -109,12 +109,12 @@ export function judgeRoom(path: string, freeBytes: number): readonly Finding[] {
   ];
 }
 
-const unitNames = ["crypto-signer.service", "crypto.service"] as const;
-export const unitsLookedAt = [...unitNames, "crypto-signer.socket", "crypto-operator.socket"] as const;
+const unitNames = ["autowithdraw-signer.service", "autowithdraw-courier.service"] as const;
+export const unitsLookedAt = [...unitNames, "autowithdraw-signer.socket", "autowithdraw-operator.socket"] as const;
 /** The exposure of the units of systemd/, with a margin for other versions of systemd. */
 const exposures = [
-  ["crypto-signer.service", 0.4],
-  ["crypto.service", 1.5],
+  ["autowithdraw-signer.service", 0.4],
+  ["autowithdraw-courier.service", 1.5],
 ] as const;
 const restartsMany = 10;
 

@@ -97,7 +97,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     program: "/opt/autowithdraw-gateway",
     launcher: "gateway/gateway.js",
     command: "/usr/local/bin/autowithdraw-gateway",
-    unit: "crypto-gateway.service",
+    unit: "autowithdraw-gateway.service",
     users: [{ name: gatewayUser, does: "the payment service" }],
     groups: [],
     folders: [{ path: gatewayState, mode: 0o700, owner: gatewayUser, holds: "its key, configuration and database" }],

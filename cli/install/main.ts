@@ -9,18 +9,18 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
-import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
+import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/exit-status.ts";
 import { AgentError } from "../../base/fault.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
 import { processTerminal, type Terminal } from "../terminal.ts";
 import { type InstallCommand, installHelp, readInstallCommand } from "./command-line.ts";
 import { sealEncKey } from "./credential.ts";
-import { carryOut, type Door } from "./door.ts";
-import { gatherFacts, gatherRemovalFacts } from "./facts.ts";
 import { gatewayConfig, type Layout, layouts, takeAwayFile } from "./layout.ts";
-import { assertFit, assertUpgrade, type Facts, needsRestart, planInstall, type Step } from "./plan.ts";
+import { assertFit, assertUpgrade, needsRestart, planInstall, type Step, type Survey } from "./plan.ts";
 import { sourceRoot } from "./program.ts";
 import { leftBehind, planRemoval } from "./removal.ts";
+import { carryOut, type Door } from "./steps.ts";
+import { gatherRemovalSurvey, gatherSurvey } from "./survey.ts";
 
 /** The entry of the three commands. Resolves with the exit code; never rejects. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -43,31 +43,31 @@ export async function main(argv: readonly string[]): Promise<number> {
 async function install(command: InstallCommand, terminal: Terminal): Promise<void> {
   const layout = layouts[command.part];
   const from = sourceRoot();
-  const facts = await gatherFacts(layout, from, command.root);
-  if (!command.isDry) assertFit(facts, layout, command.isYes);
-  if (command.command === "upgrade") assertUpgrade(facts, layout, from);
-  assertReadable(command, facts);
-  const npm = facts.npm === null ? "npm is not here" : `npm ${facts.npm}`;
-  const systemd = facts.systemd === null ? "no systemd" : `systemd ${facts.systemd}`;
-  terminal.out(`  checked  Node ${facts.nodeVersion} in ${facts.node}, ${npm}, ${systemd}\n`);
-  const steps = planInstall(facts, layout, { config: command.config, encKeyFile: command.encKeyFile, yes: command.isYes });
+  const survey = await gatherSurvey(layout, from, command.root);
+  if (!command.isDry) assertFit(survey, layout, command.isYes);
+  if (command.command === "upgrade") assertUpgrade(survey, layout, from);
+  assertReadable(command, survey);
+  const npm = survey.npm === null ? "npm is not here" : `npm ${survey.npm}`;
+  const systemd = survey.systemd === null ? "no systemd" : `systemd ${survey.systemd}`;
+  terminal.out(`  checked  Node ${survey.nodeVersion} in ${survey.node}, ${npm}, ${systemd}\n`);
+  const steps = planInstall(survey, layout, { config: command.config, encKeyFile: command.encKeyFile, yes: command.isYes });
   const { encKeyFile } = command;
   const places = { credential: installedCredential, config: installedConfig, takeAway: takeAwayFile, encKeyFile };
-  const door = { from, root: command.root, node: facts.node, seal: () => sealEncKey(places, command.isYes, terminal) };
+  const door = { from, root: command.root, node: survey.node, seal: () => sealEncKey(places, command.isYes, terminal) };
   for (const step of steps) await carry(step, door, command.isDry, terminal);
   if (command.isDry) {
     terminal.out("nothing was done: --dry-run\n");
     return;
   }
-  if (command.root === "" && needsRestart(facts)) restart(layout, facts.node, terminal);
-  terminal.out(nextWords(facts, layout, command));
+  if (command.root === "" && needsRestart(survey)) restart(layout, survey.node, terminal);
+  terminal.out(nextWords(survey, layout, command));
 }
 
 /**
  * Runs before the first step, so a mistyped name leaves nothing half done. Also runs for --dry-run,
  * which would otherwise promise too much.
  */
-function assertReadable({ config, encKeyFile }: InstallCommand, { installed }: Facts): void {
+function assertReadable({ config, encKeyFile }: InstallCommand, { installed }: Survey): void {
   const named = (option: string): string => `name the file with ${option}, readable by this user`;
   if (config !== undefined && !installed.hasConfig) readPrivateFile(config, { owner: "any", hint: named("--config") }).fill(0);
   if (encKeyFile !== undefined) readPrivateFile(encKeyFile, { hint: named("--enc-key-file") }).fill(0);
@@ -106,7 +106,7 @@ function restart({ unit, program, launcher, part }: Layout, node: string, termin
   terminal.out(`  restarted ${unit}: it answers. The way back: ${back}\n`);
 }
 
-function nextWords({ installed, root }: Facts, { part, unit }: Layout, { config }: InstallCommand): string {
+function nextWords({ installed, root }: Survey, { part, unit }: Layout, { config }: InstallCommand): string {
   if (root !== "") return "next, on the machine that starts from this image: run install there once\n";
   if (part === "gateway") {
     const words = installed.hasConfig ? "" : `  set publicUrl, chains and currencies in ${gatewayConfig}\n`;
@@ -121,15 +121,15 @@ function nextWords({ installed, root }: Facts, { part, unit }: Layout, { config 
     : "  autowithdraw pair      or, from a backup of this agent, restore: docs/install.md, section 7\n";
   return `next:
 ${taken}${first}${paired}  systemctl start ${unit}
-  usermod -aG autowithdraw-operators NAME      for each person who may look and approve
+  usermod -aG autowithdraw-operators NAME      for each operator who may look and approve
 `;
 }
 
 async function uninstall(command: InstallCommand, terminal: Terminal): Promise<void> {
   const layout = layouts[command.part];
   const from = sourceRoot();
-  const facts = gatherRemovalFacts(layout, from);
-  const steps = planRemoval(facts, layout);
+  const survey = gatherRemovalSurvey(layout, from);
+  const steps = planRemoval(survey, layout);
   if (!command.isDry) {
     if (process.getuid?.() !== 0)
       throw new AgentError("COMMAND_RIGHT", "none", "only root may uninstall", { hint: "run it as root" });
@@ -138,7 +138,7 @@ async function uninstall(command: InstallCommand, terminal: Terminal): Promise<v
   const noSeal = async (): Promise<string> => "";
   for (const step of steps) await carry(step, { from, root: "", node: process.execPath, seal: noSeal }, command.isDry, terminal);
   if (steps.length === 0) terminal.out(`nothing of the ${layout.part} is installed\n`);
-  const left = leftBehind(facts, layout);
+  const left = leftBehind(survey, layout);
   if (left.length === 0) return;
   terminal.out("\nleft here on purpose, with the command that would remove it:\n");
   for (const { what, why, command: remove } of left) terminal.out(`  ${what}\n    ${why}\n    ${remove}\n`);

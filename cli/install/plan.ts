@@ -6,7 +6,7 @@ import { installedConfig, installedCredential } from "../../agent/installed.ts";
 import { AgentError } from "../../base/fault.ts";
 import { gatewayConfig, gatewayState, gatewayUser, type Layout, takeAwayFile, unitFolder } from "./layout.ts";
 
-/** One change of the machine, as data; cli/install/door.ts carries it out. */
+/** One change of the machine, as data; cli/install/steps.ts carries it out. */
 export type Act =
   | { readonly kind: "run"; readonly program: string; readonly args: readonly string[]; readonly as?: string }
   | { readonly kind: "folder"; readonly path: string; readonly mode: number; readonly owner: string | null }
@@ -24,13 +24,13 @@ export interface Step {
 }
 
 /** A folder that exists. */
-export interface FolderFact {
+export interface FolderState {
   readonly mode: number;
   readonly owner: string | null; // a user's name; null for a number without a name, or if something in it belongs to another user
 }
 
 /** The facts of the machine, and of the copy from which it is installed. */
-export interface Facts {
+export interface Survey {
   readonly isRoot: boolean;
   readonly platform: string;
   readonly systemd: number | null; // version of systemd; null if it is not the machine's init
@@ -39,7 +39,7 @@ export interface Facts {
   readonly npm: string | null; // its version
   readonly root: string; // folder of --root, "" for this machine itself
   readonly accounts: ReadonlySet<string>; // users and groups of the layout that exist
-  readonly folders: ReadonlyMap<string, FolderFact>;
+  readonly folders: ReadonlyMap<string, FolderState>;
   readonly source: {
     readonly version: string;
     readonly nodeLeast: string; // the least version of Node for the part; "" without it
@@ -75,43 +75,44 @@ const systemdLeast = 250; // credentials sealed by systemd-creds
  * one.
  * @throws AgentError INSTALL_MACHINE, INSTALL_DOWNGRADE, COMMAND_RIGHT
  */
-export function assertFit(facts: Facts, layout: Layout, isForced: boolean): void {
+export function assertFit(survey: Survey, layout: Layout, isForced: boolean): void {
   const lacks = (message: string, hint: string): never => {
     throw new AgentError("INSTALL_MACHINE", "none", message, { hint });
   };
-  if (facts.platform !== "linux") lacks(`this is ${facts.platform}, and the units need Linux with systemd`, "use a Linux server");
-  if (!facts.isRoot) {
+  if (survey.platform !== "linux")
+    lacks(`this is ${survey.platform}, and the units need Linux with systemd`, "use a Linux server");
+  if (!survey.isRoot) {
     throw new AgentError("COMMAND_RIGHT", "none", "installing writes to /opt, /etc and /var/lib, which only root may", {
       hint: "run it as root; --dry-run shows the steps without it",
     });
   }
-  if (facts.root === "" && facts.systemd === null) {
+  if (survey.root === "" && survey.systemd === null) {
     lacks("systemd does not run here", "use a server with systemd; --root FOLDER fills an image instead");
   }
-  if (facts.systemd !== null && facts.systemd < systemdLeast) {
+  if (survey.systemd !== null && survey.systemd < systemdLeast) {
     lacks(
-      `systemd ${facts.systemd} is too old to seal a credential`,
+      `systemd ${survey.systemd} is too old to seal a credential`,
       `use a system with systemd ${systemdLeast} or later, as Debian 12 has`,
     );
   }
-  if (facts.source.hasPart && isOlder(facts.nodeVersion, facts.source.nodeLeast)) {
+  if (survey.source.hasPart && isOlder(survey.nodeVersion, survey.source.nodeLeast)) {
     lacks(
-      `the ${layout.part} needs Node ${facts.source.nodeLeast} or later, this is ${facts.nodeVersion}`,
+      `the ${layout.part} needs Node ${survey.source.nodeLeast} or later, this is ${survey.nodeVersion}`,
       "install Node 22 or 24 for the whole machine, and run this again with it",
     );
   }
-  if (/^\/(home|root|tmp|run\/user)\//.test(facts.node)) {
+  if (/^\/(home|root|tmp|run\/user)\//.test(survey.node)) {
     lacks(
-      `Node lies in ${facts.node}, which the units cannot see`,
+      `Node lies in ${survey.node}, which the units cannot see`,
       "install Node for the whole machine, such as in /usr or /opt",
     );
   }
-  if (!facts.source.hasPart) {
+  if (!survey.source.hasPart) {
     lacks(`this copy holds no ${layout.part}`, "run it from the unpacked release archive, or from a built checkout");
   }
-  const { version } = facts.installed;
-  if (version !== null && !isForced && isOlder(facts.source.version, version)) {
-    throw new AgentError("INSTALL_DOWNGRADE", "none", `${layout.program} holds ${version}, and this is ${facts.source.version}`);
+  const { version } = survey.installed;
+  if (version !== null && !isForced && isOlder(survey.source.version, version)) {
+    throw new AgentError("INSTALL_DOWNGRADE", "none", `${layout.program} holds ${version}, and this is ${survey.source.version}`);
   }
 }
 
@@ -120,7 +121,7 @@ export function assertFit(facts: Facts, layout: Layout, isForced: boolean): void
  * @throws AgentError COMMAND_USAGE
  */
 export function assertUpgrade(
-  { installed, root }: Pick<Facts, "installed" | "root">,
+  { installed, root }: Pick<Survey, "installed" | "root">,
   { part, program }: Layout,
   from: string,
 ): void {
@@ -148,22 +149,22 @@ function isOlder(a: string, b: string): boolean {
 }
 
 /** Every step of installing, in order. */
-export function planInstall(facts: Facts, layout: Layout, options: InstallOptions): readonly Step[] {
+export function planInstall(survey: Survey, layout: Layout, options: InstallOptions): readonly Step[] {
   return [
-    ...accountSteps(facts, layout),
-    programStep(facts, layout),
-    ...layout.folders.map((folder) => folderStep(facts, folder)),
-    ...(layout.part === "agent" ? [configStep(facts, options), credentialStep(facts, options)] : [initStep(facts, layout)]),
-    ...unitSteps(facts, layout),
-    commandStep(facts, layout),
-    ...helpSteps(facts, layout),
-    ...startSteps(facts, layout),
+    ...accountSteps(survey, layout),
+    programStep(survey, layout),
+    ...layout.folders.map((folder) => folderStep(survey, folder)),
+    ...(layout.part === "agent" ? [configStep(survey, options), credentialStep(survey, options)] : [initStep(survey, layout)]),
+    ...unitSteps(survey, layout),
+    commandStep(survey, layout),
+    ...helpSteps(survey, layout),
+    ...startSteps(survey, layout),
   ];
 }
 
 const image = "not in an image; run install on the machine itself once";
 
-function accountSteps({ accounts, root }: Facts, { users, groups }: Layout): readonly Step[] {
+function accountSteps({ accounts, root }: Survey, { users, groups }: Layout): readonly Step[] {
   const noHome = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"];
   const accountStep = (kind: "user" | "group", name: string, does: string, program: string, args: readonly string[]): Step => {
     if (root !== "") return { state: "leave", name: `${kind} ${name}`, says: image, acts: [] };
@@ -176,7 +177,7 @@ function accountSteps({ accounts, root }: Facts, { users, groups }: Layout): rea
   ];
 }
 
-function programStep({ installed, source, root }: Facts, layout: Layout): Step {
+function programStep({ installed, source, root }: Survey, layout: Layout): Step {
   const name = layout.program;
   if (installed.isSame) return { state: "keep", name, says: source.version, acts: [] };
   const acts = [{ kind: "program", layout }] as const;
@@ -185,7 +186,7 @@ function programStep({ installed, source, root }: Facts, layout: Layout): Step {
   return { state: "change", name, says, acts };
 }
 
-function folderStep({ folders, root }: Facts, { path, mode, owner, holds }: Layout["folders"][number]): Step {
+function folderStep({ folders, root }: Survey, { path, mode, owner, holds }: Layout["folders"][number]): Step {
   const there = folders.get(path);
   // an image has no users yet; the units later give the folders to their users
   const wanted = root === "" ? owner : null;
@@ -196,7 +197,7 @@ function folderStep({ folders, root }: Facts, { path, mode, owner, holds }: Layo
   return isRight ? { state: "keep", name: path, says, acts: [] } : { state: "change", name: path, says, acts };
 }
 
-function configStep({ installed }: Facts, { config }: InstallOptions): Step {
+function configStep({ installed }: Survey, { config }: InstallOptions): Step {
   if (installed.hasConfig) {
     const says = config === undefined ? "as it is" : `as it is; ${config} is not taken over it, since pairing changes this one`;
     return { state: "keep", name: installedConfig, says, acts: [] };
@@ -214,7 +215,7 @@ function configStep({ installed }: Facts, { config }: InstallOptions): Step {
   };
 }
 
-function credentialStep({ installed, root }: Facts, { encKeyFile }: InstallOptions): Step {
+function credentialStep({ installed, root }: Survey, { encKeyFile }: InstallOptions): Step {
   const name = installedCredential;
   if (root !== "") return { state: "leave", name, says: image, acts: [] };
   const acts = [{ kind: "credential" }] as const;
@@ -224,7 +225,7 @@ function credentialStep({ installed, root }: Facts, { encKeyFile }: InstallOptio
   return { state: "make", name, says: `sealed for this machine from ${from}`, acts };
 }
 
-function initStep({ installed, root }: Facts, { program, launcher }: Layout): Step {
+function initStep({ installed, root }: Survey, { program, launcher }: Layout): Step {
   const name = gatewayConfig;
   if (root !== "") return { state: "leave", name, says: image, acts: [] };
   if (installed.hasConfig) return { state: "keep", name, says: "as it is", acts: [] };
@@ -233,7 +234,7 @@ function initStep({ installed, root }: Facts, { program, launcher }: Layout): St
   return { state: "make", name, says, acts: [{ kind: "run", program: "node", args, as: gatewayUser }] };
 }
 
-function unitSteps({ source, installed }: Facts, { unit }: Layout): readonly Step[] {
+function unitSteps({ source, installed }: Survey, { unit }: Layout): readonly Step[] {
   return [...source.units]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, text]) => {
@@ -250,7 +251,7 @@ function unitSteps({ source, installed }: Facts, { unit }: Layout): readonly Ste
     });
 }
 
-function commandStep({ source, installed }: Facts, { command, part }: Layout): Step {
+function commandStep({ source, installed }: Survey, { command, part }: Layout): Step {
   const says =
     part === "agent" ? "knows state folder and config.json" : "knows the configuration, and acts as the gateway's user";
   if (installed.command === source.command) return { state: "keep", name: command, says, acts: [] };
@@ -258,7 +259,7 @@ function commandStep({ source, installed }: Facts, { command, part }: Layout): S
   return { state: installed.command === null ? "make" : "change", name: command, says, acts };
 }
 
-function helpSteps({ source, installed }: Facts, { helps }: Layout): readonly Step[] {
+function helpSteps({ source, installed }: Survey, { helps }: Layout): readonly Step[] {
   return helps.flatMap(({ path, gives }): readonly Step[] => {
     const [text, there] = [source.helps.get(path), installed.helps.get(path)];
     if (text === undefined) return [];
@@ -272,7 +273,7 @@ function helpSteps({ source, installed }: Facts, { helps }: Layout): readonly St
  * Enables the unit. A running unit keeps the old program until its restart, which comes after all
  * steps.
  */
-function startSteps({ installed, source, root }: Facts, { unit }: Layout): readonly Step[] {
+function startSteps({ installed, source, root }: Survey, { unit }: Layout): readonly Step[] {
   if (root !== "") return [{ state: "leave", name: `enable ${unit}`, says: image, acts: [] }];
   const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
   const enable: Step = installed.isEnabled
@@ -284,7 +285,7 @@ function startSteps({ installed, source, root }: Facts, { unit }: Layout): reado
 }
 
 /** True if a running service must be restarted to take the new program or units. */
-export function needsRestart({ installed, source }: Facts): boolean {
+export function needsRestart({ installed, source }: Survey): boolean {
   const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
   return installed.isActive && !(installed.isSame && isReread);
 }

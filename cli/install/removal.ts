@@ -6,7 +6,7 @@ import { type Layout, takeAwayFile, unitFolder } from "./layout.ts";
 import { type Step, systemctl } from "./plan.ts";
 
 /** The facts for an uninstallation. */
-export interface RemovalFacts {
+export interface RemovalSurvey {
   readonly units: readonly string[]; // units of this part, in /etc/systemd/system
   readonly paths: ReadonlySet<string>; // paths of the layout that exist
   readonly accounts: ReadonlySet<string>;
@@ -26,12 +26,12 @@ export function removalPaths({ program, command, folders, helps }: Layout): read
 }
 
 /** Steps that remove units, command and program. */
-export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[] {
+export function planRemoval(survey: RemovalSurvey, layout: Layout): readonly Step[] {
   const { unit, program, command, helps } = layout;
   const steps: Step[] = [];
-  if (facts.units.length > 0) {
+  if (survey.units.length > 0) {
     // The target comes first, so it does not start the others again meanwhile.
-    const names = [...facts.units].sort((a, b) => Number(b === unit) - Number(a === unit));
+    const names = [...survey.units].sort((a, b) => Number(b === unit) - Number(a === unit));
     const acts = [systemctl("disable", "--quiet", "--now", ...names), ...names.map((name) => removed(`${unitFolder}/${name}`))];
     steps.push({
       state: "change",
@@ -41,7 +41,7 @@ export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[
     });
   }
   for (const path of [command, ...helps.map((help) => help.path), program, `${program}.old`, `${program}.new`]) {
-    if (facts.paths.has(path)) steps.push({ state: "change", name: path, says: "removed", acts: [removed(path)] });
+    if (survey.paths.has(path)) steps.push({ state: "change", name: path, says: "removed", acts: [removed(path)] });
   }
   return steps;
 }
@@ -49,23 +49,23 @@ export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[
 const removed = (path: string) => ({ kind: "remove", path }) as const;
 
 /** Everything that stays on the machine. */
-export function leftBehind(facts: RemovalFacts, { part, folders, users, groups }: Layout): readonly Left[] {
+export function leftBehind(survey: RemovalSurvey, { part, folders, users, groups }: Layout): readonly Left[] {
   const why =
     part === "agent"
-      ? "the sealed keys and the only record of what was paid: while the agent is paired, whoever deletes it may pay twice"
+      ? "the sealed keys and the only record of what was paid: while the agent is paired, anybody who deletes it may pay twice"
       : "the service's key, database and configuration: agents know the service by that key";
   // The outermost folders stand for everything inside them.
   const tops = folders.filter(({ path }) => !folders.some((other) => path.startsWith(`${other.path}/`)));
   const left: Left[] = tops
-    .filter(({ path }) => facts.paths.has(path))
+    .filter(({ path }) => survey.paths.has(path))
     .map(({ path, holds }) => ({ what: path, why: path.startsWith("/etc/") ? holds : why, command: `rm -r ${path}` }));
-  if (part === "agent" && facts.paths.has(takeAwayFile)) {
+  if (part === "agent" && survey.paths.has(takeAwayFile)) {
     left.push({ what: takeAwayFile, why: "encKey, for you to take away", command: `shred -u ${takeAwayFile}` });
   }
   const accounts = [
     ...users.map(({ name }) => ({ name, program: "userdel" })),
     ...groups.map(({ name }) => ({ name, program: "groupdel" })),
-  ].filter(({ name }) => facts.accounts.has(name));
+  ].filter(({ name }) => survey.accounts.has(name));
   for (const { name, program } of accounts) left.push({ what: name, why: "owns files that stay", command: `${program} ${name}` });
   return left;
 }

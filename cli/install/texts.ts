@@ -9,7 +9,7 @@ export function unitText(text: string, node: string, { part, program }: Layout):
 }
 
 const head = `#!/bin/sh
-# Made by install, and made again by every upgrade. The environment of whoever calls decides nothing about what code runs.
+# Made by install, and made again by every upgrade. The environment of anybody who calls decides nothing about what code runs.
 unset NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD
 `;
 

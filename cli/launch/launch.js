@@ -81,7 +81,7 @@ export async function install(program, npmArguments) {
   if (!built) {
     step("installing", "this copy is not built yet: all packages, exactly as package-lock.json names them, then the build");
     if (runQuietly(process.execPath, [join(root, "scripts", "ensure.js"), "--pair"]) !== 0) {
-      stop("installing or building failed", "the lines above say why; run node pair.js again when it is mended");
+      stop("installing or building failed", "the lines above say why; run node pair.js again when it is solved");
     }
   } else if (missingPackages(root).length > 0) {
     step(
@@ -89,14 +89,14 @@ export async function install(program, npmArguments) {
       `${productionPackages(root).length} packages, exactly as package-lock.json names them, no install scripts`,
     );
     if (runQuietly("npm", npmArguments) !== 0)
-      stop("npm ci failed", "the lines above say why; run node pair.js again when it is mended");
+      stop("npm ci failed", "the lines above say why; run node pair.js again when it is solved");
   } else if (process.argv[2] !== "--version") {
     step("installing", "nothing: every package is here as package-lock.json names it");
   }
   await launch(program);
 }
 
-/** A person hears of it at once, and not after a minute of installing. */
+/** An operator learns of it at once, and not after a minute of installing. */
 function stopAtPlaceholders() {
   const { argv, env, stdin } = process;
   const left = placeholdersLeft(root, argv.slice(2), env, stdin.isTTY === true || env.CREDENTIALS_DIRECTORY !== undefined);

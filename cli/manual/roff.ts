@@ -4,7 +4,7 @@
  */
 import type { Argument, Command, Option } from "commander";
 
-export interface ManualFacts {
+export interface ManualFields {
   readonly program: string; // as typed
   readonly version: string;
   readonly exitCodes: readonly (readonly [code: string, meaning: string])[];
@@ -12,8 +12,8 @@ export interface ManualFacts {
 }
 
 /** The page of a program with all of its commands. */
-export function manualPage(root: Command, facts: ManualFacts): string {
-  const { program, version, exitCodes, seeAlso } = facts;
+export function manualPage(root: Command, fields: ManualFields): string {
+  const { program, version, exitCodes, seeAlso } = fields;
   const commands = leavesOf(root, program);
   const lines = [
     `.TH ${inRoff(program).toUpperCase()} 1 "" "${inRoff(program)} ${inRoff(version)}" "autowithdraw"`,

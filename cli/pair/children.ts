@@ -56,8 +56,8 @@ export async function registerAgent(
   const parts = [Buffer.from(JSON.stringify(settings)), secrets.apiKey, secrets.linkSeed];
   const answer = (await ask("registering/main", parts, [])) as RegisteringAnswer;
   if (!answer.ok) throw new AgentError(answer.code, "unknown", answer.message);
-  const { agent, merchant, epoch, gatewayKey, keyId, shortCode } = answer;
-  return { agent, merchant, epoch, gatewayKey, keyId, shortCode };
+  const { agent, merchant, ledgerEpoch, gatewayKey, keyId, shortCode } = answer;
+  return { agent, merchant, ledgerEpoch, gatewayKey, keyId, shortCode };
 }
 
 /**

@@ -1,13 +1,13 @@
 /** `pair` on the command line: its options, and the result as an operator or a script sees it. */
 import { Command, InvalidArgumentError } from "commander";
-import { findConfigFile } from "../../agent/config/place.ts";
-import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
+import { findConfigFile } from "../../agent/config/location.ts";
+import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/exit-status.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { jsonText, shellWord } from "../../base/visible.ts";
 import { type SecretCopy, secretCopies } from "../config-copies.ts";
 import { fields, type Terminal } from "../terminal.ts";
-import { accountsFor } from "./facts.ts";
 import { type PairOptions, type PairResult, pair } from "./pair.ts";
+import { accountsFor } from "./transcript-fields.ts";
 
 /** The command. `run` gets its action, so the caller turns errors into exit codes. */
 export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, isJson: boolean) => Promise<void>): Command {
@@ -69,7 +69,7 @@ function asJson({ progress, state, alreadyPaired, kept }: PairResult): object {
     shortCode: granted.shortCode,
     agent: granted.agent,
     merchant: granted.merchant,
-    epoch: granted.epoch,
+    ledgerEpoch: granted.ledgerEpoch,
     wallet: wallet.wallet,
     accounts: wallet.accounts,
     networks,
@@ -92,10 +92,10 @@ function asText({ progress, state, alreadyPaired, kept }: PairResult): string {
   invariant(granted !== null, "a result is given only after the grant");
   const rows = [
     ["code", granted.shortCode],
-    ["agent", `${granted.agent}, epoch ${granted.epoch}`],
+    ["agent", `${granted.agent}, epoch ${granted.ledgerEpoch}`],
     ["gateway", gatewayUrl],
     ...accountsFor(wallet.accounts, "hot", networks).map(
-      (hot) => ["pays from", `${hot.id} (${hot.networks.join(", ")})`] as const,
+      (hotWallet) => ["pays from", `${hotWallet.id} (${hotWallet.networks.join(", ")})`] as const,
     ),
     ["pays", currencies.length === 0 ? "nothing: no currency has a policy" : currencies.map(({ id }) => id).join(", ")],
     ["receives at", "addresses the gateway derives from"],

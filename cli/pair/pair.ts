@@ -8,8 +8,8 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, type ConfigSecrets, readConfig, type SecretName } from "../../agent/config/config.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
+import { encKeyCredential, findConfigFile } from "../../agent/config/location.ts";
 import { chainsOfGateway, nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
-import { encKeyCredential, findConfigFile } from "../../agent/config/place.ts";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { giveToOwner } from "../../agent/files/owner.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
@@ -25,11 +25,11 @@ import type { Granted } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
 import { beginLedger, proveWallet, registerAgent, sealWallet } from "./children.ts";
-import { currenciesOf, networksOf } from "./facts.ts";
 import { isPast, type Progress, readProgress, writeProgress } from "./progress.ts";
 import { linkSeed, readSeed, transcriptOf } from "./request.ts";
 import { scrub } from "./scrub.ts";
 import { Steps } from "./steps.ts";
+import { currenciesOf, networksOf } from "./transcript-fields.ts";
 
 export interface PairOptions {
   readonly config?: string | undefined;
@@ -253,14 +253,14 @@ async function begun(run: Run, progress: Progress): Promise<Progress> {
   const { state, terminal } = run;
   const { granted, gatewayUrl } = progress;
   invariant(granted !== null, "the gateway granted before the ledger begins");
-  const task = { signer: state.signer, pairing: progress, isAnew: false, nowMs: terminal.now() };
+  const task = { signer: state.signer, pairing: progress, isRedone: false, nowMs: terminal.now() };
   const { word } = await beginLedger(task, await encKeyOf(run));
   writeProgress(state, { ...progress, word });
   const seedPath = join(state.courier, "link.seed");
   if (isThere(seedPath)) {
     const seed = readSeed(seedPath);
-    const { agent, epoch, gatewayKey } = granted;
-    writeLinkFile(state.courier, { agent, epoch, gatewayKey, linkSeed: seed, gatewayUrl });
+    const { agent, ledgerEpoch, gatewayKey } = granted;
+    writeLinkFile(state.courier, { agent, ledgerEpoch, gatewayKey, linkSeed: seed, gatewayUrl });
     seed.fill(0);
     rmSync(seedPath);
   }

@@ -41,7 +41,7 @@ const progress: Reader<Progress> = object({
   currencies: list(object({ id: text, network: text, contract: string(), decimal: integer(), maxFee: text }), 512),
   gatewayUrl: text,
   granted: nullable(
-    object({ agent: hex(8), merchant: text, epoch: integer(), gatewayKey: hex(32), keyId: text, shortCode: text }),
+    object({ agent: hex(8), merchant: text, ledgerEpoch: integer(), gatewayKey: hex(32), keyId: text, shortCode: text }),
   ),
   word: string({ max: 64, pattern: /^(?:[0-9a-f]{64})?$/ }),
 });

@@ -15,7 +15,7 @@ export interface RegisteringSettings {
 export interface Granted {
   readonly agent: string;
   readonly merchant: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly gatewayKey: string; // Ed25519 public key, hex
   readonly keyId: string;
   readonly shortCode: string; // both sides print it

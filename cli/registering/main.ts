@@ -127,12 +127,12 @@ async function register(
     if (answer.status !== 200) throw refusalOf(answer);
     const sealed = parseAnswer(answer.body);
     const { grant, gatewayKey } = openGrant(sealed, { fingerprint: apiKey.fingerprint, transcript });
-    const { agent, merchant, epoch } = grant;
+    const { agent, merchant, ledgerEpoch } = grant;
     return {
       ok: true,
       agent,
       merchant,
-      epoch,
+      ledgerEpoch,
       gatewayKey,
       keyId: apiKey.keyId,
       shortCode: shortCodeOf(transcript, sealed.grant),

@@ -21,25 +21,25 @@ export interface SealedWallet {
 }
 
 /** The facts that pairing has when a ledger begins, as in pairing.json. */
-export interface PairingFacts {
+export interface PairingInputs {
   readonly wallet: SealedWallet;
   readonly granted: {
     readonly agent: string;
     readonly merchant: string;
-    readonly epoch: number;
+    readonly ledgerEpoch: number;
     readonly gatewayKey: string;
   } | null;
   readonly word: string;
 }
 
 /**
- * A ledger to begin. `isAnew` if the old one is gone: then the seal of pairing.json must be right,
- * and the ledger begins locked.
+ * A ledger to begin. `isRedone` if the old one is gone: then the seal of pairing.json must be
+ * right, and the ledger begins locked.
  */
 export interface LedgerTask {
   readonly signer: string; // the signer's folder
-  readonly pairing: PairingFacts;
-  readonly isAnew: boolean;
+  readonly pairing: PairingInputs;
+  readonly isRedone: boolean;
   readonly nowMs: number;
 }
 

@@ -14,7 +14,7 @@ import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger, createLockedLedger } from "../../agent/ledger/ledger.ts";
-import { assertPairing, pairingText } from "../../agent/ledger/pairing-word.ts";
+import { assertPairing, pairingText } from "../../agent/ledger/pairing-mac.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError, invariant, namingFile } from "../../base/fault.ts";
@@ -29,7 +29,7 @@ function begin(task: LedgerTask, encKey: Uint8Array): BegunLedger {
     const seal = new LedgerSeal(key.bytes);
     key.wipe();
     const folder = join(task.signer, "ledger");
-    return namingFile(folder, () => (task.isAnew ? beginAnew(task, folder, seal) : beginFirst(task, folder, seal)));
+    return namingFile(folder, () => (task.isRedone ? beginAgain(task, folder, seal) : beginFirst(task, folder, seal)));
   } finally {
     wipeKeystore(contents);
   }
@@ -54,7 +54,7 @@ function beginFirst({ pairing, nowMs }: LedgerTask, folder: string, seal: Ledger
 }
 
 /** Deletes nothing: the old files stay next to the new ones. */
-function beginAnew({ pairing, nowMs }: LedgerTask, folder: string, seal: LedgerSeal): BegunLedger {
+function beginAgain({ pairing, nowMs }: LedgerTask, folder: string, seal: LedgerSeal): BegunLedger {
   assertPairing(seal, Buffer.from(JSON.stringify(pairing)), "pairing.json");
   const first = firstOf(pairing);
   let aside = "";
@@ -68,8 +68,8 @@ function beginAnew({ pairing, nowMs }: LedgerTask, folder: string, seal: LedgerS
 
 function firstOf({ wallet, granted }: LedgerTask["pairing"]): Parameters<typeof createLedger>[1] {
   invariant(granted !== null, "the gateway granted before a ledger begins");
-  const { agent, merchant, epoch, gatewayKey } = granted;
-  return { kind: "PAIRED", agent, merchant, wallet: wallet.wallet, epoch, gatewayKey };
+  const { agent, merchant, ledgerEpoch, gatewayKey } = granted;
+  return { kind: "PAIRED", agent, merchant, wallet: wallet.wallet, ledgerEpoch, gatewayKey };
 }
 
 const [task, encKey] = readFrames();

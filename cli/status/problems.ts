@@ -6,10 +6,10 @@
 import { nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { type Code, codes } from "../../base/codes.ts";
-import { saySlot, waitingOf } from "../../chains/families.ts";
+import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
+import { typed } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
-import { typed } from "../typed.ts";
 
 /**
  * `what` is a sentence in lower case; `hint` the line to type, "" if only time helps. A warning
@@ -49,7 +49,7 @@ export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[]
   const findings = new Findings();
   signerProblems(status, findings);
   stuckProblem(status, findings);
-  resignProblem(status, findings);
+  manualReplaceProblem(status, findings);
   noRoomProblem(status, findings);
   unreachableProblem(status, findings);
   nodesProblem(status, findings);
@@ -104,14 +104,14 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
     );
   if (status.recovery !== "")
     findings.found(status.recovery, recoveryWords[status.recovery] ?? status.recovery, remedyIn(status.recovery));
-  if (status.isTellingAgain)
+  if (status.isResyncing)
     findings.found(
       "HUB_DATABASE_BEHIND",
-      "the gateway went back and is told again what it lost; nothing new is signed meanwhile",
+      "the gateway was rolled back and is sent again what it lost; nothing new is signed meanwhile",
       "wait: this ends by itself",
     );
   clockProblems(status, findings);
-  if (/^L0\b.*\broot\b/.test(status.isolation))
+  if (/^level 0:.*\broot\b/.test(status.isolation))
     findings.found(
       "DOCTOR_ISOLATION",
       "the signer runs as root, so nothing holds the keys apart from anything else here",
@@ -130,7 +130,7 @@ function stuckProblem({ stuck }: SignerStatus, findings: Findings): void {
   findings.found(
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
-    waitingOf(network) !== null && state !== "quarantined"
+    expiryExclusionOf(network) !== null && state !== "quarantined"
       ? `${typed(`show ${transactionId}`)}: it says until when this one waits`
       : stuckHint(transactionId, state, isCancelling),
   );
@@ -142,13 +142,13 @@ function stuckHint(id: string, state: WithdrawalState, isCancelling: boolean): s
   return isCancelling ? typed(`replace ${id}`) : `${typed(`replace ${id}`)}, or cancel in its place`;
 }
 
-function resignProblem({ resign }: SignerStatus, findings: Findings): void {
-  if (resign === undefined) return;
-  const { transactionId, network, slot, versions } = resign;
-  const made = versions === 1 ? "its version is dead" : `its ${versions} versions are dead`;
+function manualReplaceProblem({ manualReplace }: SignerStatus, findings: Findings): void {
+  if (manualReplace === undefined) return;
+  const { transactionId, network, slot, attempts } = manualReplace;
+  const made = attempts === 1 ? "its attempt is void" : `its ${attempts} attempts are void`;
   findings.found(
-    "WITHDRAWAL_WAITS_FOR_PERSON",
-    `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: a person decides on another one`,
+    "WITHDRAWAL_WAITS_FOR_OPERATOR",
+    `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: an operator decides on another one`,
     `${typed(`replace ${transactionId}`)}, or cancel in its place`,
   );
 }
@@ -156,8 +156,8 @@ function resignProblem({ resign }: SignerStatus, findings: Findings): void {
 /** The withdrawal goes on by itself when the window has room. */
 function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
   if (noRoom === undefined) return;
-  const { transactionId, network, slot, versions, code } = noRoom;
-  const made = versions === 1 ? "its version is dead" : `its ${versions} versions are dead`;
+  const { transactionId, network, slot, attempts, code } = noRoom;
+  const made = attempts === 1 ? "its attempt is void" : `its ${attempts} attempts are void`;
   const span = code === "POLICY_ABOVE_HOUR" ? "hour" : "day";
   findings.found(
     "WITHDRAWAL_WAITS_FOR_LIMIT",
@@ -186,8 +186,8 @@ function nodesProblem({ nodesOfGateway }: SignerStatus, findings: Findings): voi
 }
 
 const recoveryWords: Readonly<Record<string, string>> = {
-  RECOVERY_OFFERED: "the gateway offers a recovery (RECOVERY_OFFERED): nothing is signed until a person carries it out",
-  RECOVERY_HOLD: "ledger and gateway both went back (RECOVERY_HOLD): every withdrawal is held for a person",
+  RECOVERY_OFFERED: "the gateway offers a recovery (RECOVERY_OFFERED): nothing is signed until an operator carries it out",
+  RECOVERY_HOLD: "ledger and gateway both were rolled back (RECOVERY_HOLD): every withdrawal is held for an operator",
 };
 
 function roomProblems(status: SignerStatus, findings: Findings): void {
@@ -241,7 +241,7 @@ export function bytesWords(bytes: number): string {
 }
 
 /** The hint to read the log: by journalctl under the units, else on the terminal of crypto. */
-export function logWords(unit: "crypto" | "crypto-signer", { isUnderUnits }: Pick<Seen, "isUnderUnits">): string {
+export function logWords(unit: "crypto" | "autowithdraw-signer", { isUnderUnits }: Pick<Seen, "isUnderUnits">): string {
   return isUnderUnits ? `journalctl -u ${unit} -n 20` : "look at what crypto printed last";
 }
 
@@ -297,8 +297,7 @@ function wordsAfterCode(detail: string): string {
 /** Withdrawals that wait for funds or for lower fees, and currencies below their threshold. */
 function moneyProblems({ waiting, lowFunds }: CourierStatus, findings: Findings): void {
   const forFunds = waiting.filter(({ why }) => why.startsWith("funds")).length;
-  if (forFunds > 0)
-    findings.found("COURIER_FUNDS", `${forFunds} wait for funds of the paying account`, remedyIn("COURIER_FUNDS"));
+  if (forFunds > 0) findings.found("COURIER_FUNDS", `${forFunds} wait for funds of the hot wallet`, remedyIn("COURIER_FUNDS"));
   const forFees = waiting.filter(({ why }) => why.startsWith("fee "));
   for (const code of new Set(forFees.map(({ why }) => codeIn(why.slice("fee ".length)))))
     findings.found(code, `${forFees.length} wait for lower fees (${code})`, remedyIn(code));
@@ -343,7 +342,7 @@ const standstills = [
  * themselves.
  */
 const closeRemedies: Readonly<Record<string, string>> = {
-  4001: "the gateway has released this agent, or does not know it: ask its operator; if another server took its place, stop crypto here",
+  4001: "the gateway has unpaired this agent, or does not know it: ask its operator; if another server took its place, stop crypto here",
   4003: "the gateway has a newer epoch: another copy of this agent was paired or recovered; end one of the two (docs/recovering.md)",
   4004: "the gateway has locked this agent: its operator sees why in agents; then docs/recovering.md",
   4009: "the gateway's database lacks what this agent knows: ask its operator whether a backup was restored (docs/recovering.md)",

@@ -1,5 +1,5 @@
 /**
- * The rows of a status: agent, version, config.json, limits, ledger, gateway, chains and waiting
+ * The rows of a status: agent, attempt, config.json, limits, ledger, gateway, chains and waiting
  * withdrawals. Pure.
  */
 import type { LimitView, SignerStatus, SweepLimitView } from "../../agent/socket/verbs.ts";
@@ -17,7 +17,7 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
   const { config } = status;
   return [
     ["now", momentHere(nowMs)],
-    ["agent", `${status.agent}, epoch ${status.epoch}`],
+    ["agent", `${status.agent}, epoch ${status.ledgerEpoch}`],
     ["wallet", status.wallet],
     ["running", `version ${status.version}, since ${momentHere(status.startedAt)}`],
     ["config", `${config.path}, read ${momentHere(config.readAt)}`],
@@ -63,11 +63,11 @@ function recordsAtGateway({ locked, lockedDetail, acked }: SignerStatus): string
   return told?.[1] ?? String(acked);
 }
 
-function gatewayWords({ courier, greeted }: SignerStatus): string {
+function gatewayWords({ courier, handshakeDone }: SignerStatus): string {
   if (courier === null) return "not known yet";
   const link = courier.link === "up" ? "link up" : "LINK DOWN";
   const detail = courier.linkDetail === "" ? "" : `, ${courier.linkDetail}`;
-  return `${link}${detail}${greeted ? "" : ", not greeted in this run"}`;
+  return `${link}${detail}${handshakeDone ? "" : ", no handshake in this run"}`;
 }
 
 function chainRows({ courier, accounts }: SignerStatus): readonly Row[] {
@@ -75,7 +75,7 @@ function chainRows({ courier, accounts }: SignerStatus): readonly Row[] {
     const network = accounts.find((account) => account.chain === chain)?.network;
     const isKnown = nativeBalance !== "" && network !== undefined;
     const balance = isKnown
-      ? `${formatAmount(BigInt(nativeBalance), familyOf(network).fees.decimal)} of its own coin`
+      ? `${formatAmount(BigInt(nativeBalance), familyOf(network).fees.decimal)} of its native coin`
       : "balance unknown";
     return [chain, isAsking ? "asking its nodes" : `${ok ? "ok" : "NOT OK"}, ${detail}, ${balance}`];
   });
@@ -96,8 +96,8 @@ function limitRows(limits: readonly LimitView[]): readonly Row[] {
 function amountWords(one: LimitView): string {
   const hour = one.maxPerHour === "" ? [] : [`hour ${one.usedInHour} of ${one.maxPerHour}`];
   const held = one.holdAbove === "" ? [] : [`held above ${one.holdAbove}`];
-  if (one.twoApproversAbove !== "") held.push(`two people above ${one.twoApproversAbove}`);
-  if (one.resignAbove !== "") held.push(`another version by a person above ${one.resignAbove}`);
+  if (one.twoApproversAbove !== "") held.push(`two operators above ${one.twoApproversAbove}`);
+  if (one.manualReplaceAbove !== "") held.push(`another attempt by an operator above ${one.manualReplaceAbove}`);
   const { holdAbove, delayMinutes } = one.newDestination;
   if (holdAbove !== "") held.push(`a new destination held above ${holdAbove}`);
   if (delayMinutes > 0) held.push(`a new destination waits ${delayMinutes} min`);

@@ -1,7 +1,7 @@
 /** `status`: shows in one screen of plain words if everything works, and otherwise each problem. */
 
 import type { StateFolder } from "../../agent/files/state-folder.ts";
-import { exitCodes } from "../../agent/launcher/verdict.ts";
+import { exitCodes } from "../../agent/launcher/exit-status.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import { jsonText } from "../../base/visible.ts";
@@ -75,7 +75,7 @@ function show(state: StateFolder, status: SignerStatus, options: StatusOptions, 
     const rows = fields(rowsOf(status, seen.nowMs), terminal.columns);
     const [warnings, wrong] = [problems.filter((one) => one.isWarning), problems.filter((one) => !one.isWarning)];
     const lists = `${listed("what is wrong", wrong)}${listed("not wrong yet", warnings)}`;
-    terminal.out(`${headline(exitCode, status)}\n\n${rows}\n${lists}`);
+    terminal.out(`${headline(exitCode, status, wrong.length)}\n\n${rows}\n${lists}`);
   }
   return exitCode;
 }
@@ -95,11 +95,11 @@ async function showHeld(state: StateFolder, isJson: boolean, terminal: Terminal,
   return waits === 0 ? exitCodes.fine : exitCodes.no;
 }
 
-function headline(exitCode: number, { recovery }: SignerStatus): string {
+function headline(exitCode: number, { recovery }: SignerStatus, problemCount: number): string {
   if (exitCode === exitCodes.fine) return "everything works";
-  if (recovery === "RECOVERY_OFFERED") return "RECOVERY OFFERED: nothing is signed until a person has carried it out";
-  if (recovery !== "") return "RECOVERY: nothing is paid without a person's approve";
-  return exitCode === exitCodes.locked ? "LOCKED: nothing is signed until a person has looked" : "NOT WELL";
+  if (recovery === "RECOVERY_OFFERED") return "RECOVERY OFFERED: nothing is signed until an operator has carried it out";
+  if (recovery !== "") return "RECOVERY: nothing is paid without an operator's approve";
+  return exitCode === exitCodes.locked ? "LOCKED: nothing is signed until an operator has looked" : `PROBLEMS (${problemCount})`;
 }
 
 function listed(title: string, problems: readonly Problem[]): string {

@@ -144,7 +144,7 @@ export const answerCodes = {
   ],
   pairing_wallet_taken: [
     409,
-    "This wallet's paying address or deposit key is, or was, paired for another merchant of this gateway.",
+    "This wallet's hot wallet address or deposit key is, or was, paired for another merchant of this gateway.",
     "Bu cüzdanın ödeme adresi ya da yatırma anahtarı, bu ağ geçidindeki başka bir işletme için eşleştirilmiş.",
   ],
   pairing_replayed: [

@@ -10,7 +10,7 @@ import type { Quote } from "../config/fiat.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 /**
- * Payment data of a deposit: the link for wallets, the payer's page, the amount that may be
+ * Payment data of a deposit: the link for wallets, the sender's page, the amount that may be
  * missing, and the quote if there is one. The link is "" if the currency is no longer served or its
  * chain has no links.
  */
@@ -27,7 +27,7 @@ export function paymentOf(row: TransactionRow, config: Pick<GatewayConfig, "curr
   };
 }
 
-/** The address of a request's page for its payer; "" for a record without one. */
+/** The address of a request's page for its sender; "" for a record without one. */
 export function payerPageUrl(
   { payToken }: Pick<TransactionRow, "payToken">,
   { publicUrl }: { readonly publicUrl: string },
@@ -36,7 +36,7 @@ export function payerPageUrl(
 }
 
 /** Sources of a record's fields that are not in its row. */
-export interface RecordFacts {
+export interface RecordContext {
   readonly config: Pick<GatewayConfig, "chains" | "currencies" | "publicUrl">;
   readonly confirmations: (transactionId: string) => number | null; // null if unknown
 }
@@ -47,7 +47,7 @@ export function explorerUrlOf({ network, txHash }: TransactionRow, { chains }: P
   return txHash === "" || explorer === "" ? "" : `${explorer}${txHash}`;
 }
 
-export function recordOf(row: TransactionRow, { config, confirmations }: RecordFacts): object {
+export function recordOf(row: TransactionRow, { config, confirmations }: RecordContext): object {
   const decimal = config.currencies[row.currency]?.decimal;
   const blocks = row.status === 0 ? confirmations(row.id) : null;
   const isDeposit = row.operation === "deposit";

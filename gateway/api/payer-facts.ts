@@ -1,6 +1,6 @@
 /**
- * Gathers the facts that the payer's page shows of one request: its row, its payments, the merchant
- * and the configuration.
+ * Gathers the facts that the sender's page shows of one request: its row, its payments, the
+ * merchant and the configuration.
  */
 import { familyOf } from "../../chains/families.ts";
 import { findChainPreset } from "../../chains/presets.ts";

@@ -1,7 +1,7 @@
 /**
- * GET /pay/TOKEN: the payer's page, its state for the page's own script, style sheet and script.
- * The token is the only right that a payer needs, and gives none but to look. An unknown token and
- * a malformed one get the same answer. Sources: docs/api.md, The payer's page; CSP level 3.
+ * GET /pay/TOKEN: the sender's page, its state for the page's own script, style sheet and script.
+ * The token is the only right that a sender needs, and gives none but to look. An unknown token and
+ * a malformed one get the same answer. Sources: docs/api.md, The sender's page; CSP level 3.
  */
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -85,8 +85,8 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
     const shown = shownBy(service, tokenOf(request));
     void response.headers({ ...headersFor(""), "content-type": "application/json; charset=utf-8" });
     if (shown === null) return response.status(404).send('{"state":""}');
-    const facts = payerFacts(service, shown.row, shown.merchant);
-    return response.send(JSON.stringify({ state: stateOf(facts), mark: markOf(facts), now: facts.nowMs }));
+    const txParams = payerFacts(service, shown.row, shown.merchant);
+    return response.send(JSON.stringify({ state: stateOf(txParams), mark: markOf(txParams), now: txParams.nowMs }));
   });
 
   const asset = (url: string, type: string, text: string): void => {

@@ -6,17 +6,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import { ordersBytesMax } from "../answer/body.ts";
 import { languageOf } from "../answer/language.ts";
-import { type Caller, createDoor } from "../auth/door.ts";
+import { type Caller, createDoor } from "../auth/authenticate.ts";
 import type { Scope } from "../auth/keys.ts";
-import type { TokenUse, WriteOnce } from "../auth/seen.ts";
+import type { TokenUse, WriteOnce } from "../auth/replay-guard.ts";
 import { readBalance } from "../balance/balance.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
 import { listCurrencies } from "../prices/currencies.ts";
 import type { Service } from "../service.ts";
 import { requestWithdrawal, requestWithdrawals } from "../withdrawals/withdrawals.ts";
 import { answerOfError, reply } from "./server.ts";
+import { createTimeSlices } from "./time-slices.ts";
 import { listTransactions, readTransaction, unknownParameter } from "./transactions.ts";
-import { createTurns } from "./turns.ts";
 
 interface Call {
   readonly caller: Caller;
@@ -143,7 +143,7 @@ async function kept<T>(use: TokenUse | null, act: () => Promise<T>): Promise<T> 
 /** Adds the operations to the server. */
 export function addOperations(server: FastifyInstance, service: Service): void {
   const door = createDoor(service);
-  const turns = createTurns(() => performance.now());
+  const timeSlices = createTimeSlices(() => performance.now());
 
   async function early(request: FastifyRequest, response: FastifyReply): Promise<FastifyReply | undefined> {
     const away = door.turnAway({ requestId: request.id, client: request.client, token: tokenOf(request) });
@@ -170,8 +170,8 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     request.language = languageOf(request.headers["accept-language"], caller.merchant.language);
     const owe = (more: number): void => void response.headers(door.owe(caller.key.id, more));
     const write: WriteOnce = use === null ? service.store.writeTogether : use.write;
-    const answer = await kept(use, () => turns.run(() => operation.answer(service, { caller, body, request, owe, write })));
-    return reply(request, response, answer.kind === "list" ? { ...answer, parts: turns.parts(answer.parts) } : answer);
+    const answer = await kept(use, () => timeSlices.run(() => operation.answer(service, { caller, body, request, owe, write })));
+    return reply(request, response, answer.kind === "list" ? { ...answer, parts: timeSlices.parts(answer.parts) } : answer);
   }
 
   for (const operation of operations) {

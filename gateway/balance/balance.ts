@@ -6,8 +6,8 @@ import { formatAmount } from "../../protocol/amount.ts";
 import { type Answer, json, say } from "../answer/answer.ts";
 import type { Service } from "../service.ts";
 import { agentOfMerchant } from "../store/agents.ts";
-import { heldUnitsOf } from "../store/holdings.ts";
 import { sweepingUnits, toppedUnitsAfter } from "../store/sweeps.ts";
+import { heldUnitsOf } from "../store/unswept-balances.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
 
 const significantDigits = 15; // any decimal of this length survives conversion to a double and back

@@ -9,7 +9,7 @@ import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
-import { hotAddressOn } from "../store/agent-accounts.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readBalanceRow } from "../store/balances.ts";
 import { listReserved, promiseName } from "../store/reserved.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -62,7 +62,7 @@ function promisedOf(
 
 function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurrency, block: number): bigint {
   const paired = pairedCurrencies(agent);
-  const account = hotAddressOn(agent, currency.network);
+  const account = hotWalletAddressOn(agent, currency.network);
   let units = 0n;
   for (const row of listReserved(database, account, currency.network)) {
     units += promisedOf(currency, paired, {
@@ -84,7 +84,7 @@ function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurren
  * transaction that reserves.
  */
 export function fundsOf(database: Database, agent: AgentRow, currency: GatewayCurrency): Funds | null {
-  const balance = readBalanceRow(database, hotAddressOn(agent, currency.network), currency.id);
+  const balance = readBalanceRow(database, hotWalletAddressOn(agent, currency.network), currency.id);
   if (balance === undefined) return null;
   const fundsUnits = BigInt(balance.units);
   const reservedUnits = reservedOf(database, agent, currency, balance.block);

@@ -3,9 +3,9 @@
  * hot wallet can have many movements, so they are read page by page with a rest between.
  */
 import { familyOf } from "../../chains/families.ts";
-import { hotAddressOn } from "../store/agent-accounts.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets } from "../store/agents.ts";
-import { listDepositMoves, listHotMoves } from "../store/book-moves.ts";
+import { listDepositMoves, listHotWalletMoves } from "../store/book-moves.ts";
 import {
   type BookAddress,
   type BookEntryRow,
@@ -38,11 +38,11 @@ const sliceMax = 250; // about the size of a chain interface's own batch
 const pageMax = 500;
 
 /** @returns the hot wallets of the paired agents */
-export function hotAccounts(database: Database, { network, merchant }: Scope): readonly Account[] {
+export function hotWalletAccounts(database: Database, { network, merchant }: Scope): readonly Account[] {
   return listPairedWallets(database, network)
     .filter((agent) => merchant === null || agent.merchant === merchant)
     .map((agent) => ({
-      address: hotAddressOn(agent, network),
+      address: hotWalletAddressOn(agent, network),
       merchant: agent.merchant,
       kind: "hot" as const,
       isOurs: true,
@@ -102,7 +102,7 @@ export async function sheetsOf(
     for (const side of ["out", "in"] as const) {
       let after = { block: -1, row: 0 };
       for (let isMore = true; isMore; ) {
-        const page = listHotMoves(database, side, { network, account }, after, pageMax);
+        const page = listHotWalletMoves(database, side, { network, account }, after, pageMax);
         for (const row of page) for (const move of movesOf(row, coin)) sheets.get(account)?.add(move);
         after = page.at(-1) ?? after;
         isMore = page.length === pageMax;

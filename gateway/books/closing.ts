@@ -6,7 +6,7 @@
  */
 import type { BookEntryRow, ClosingRow, DifferenceRow } from "../store/books.ts";
 import { listDifferences, readClosing, readDifference } from "../store/books.ts";
-import { type Account, countDepositAccounts, depositSlices, hotAccounts } from "./accounts.ts";
+import { type Account, countDepositAccounts, depositSlices, hotWalletAccounts } from "./accounts.ts";
 import { type BookCurrency, type ClosingOptions, type Compared, Comparison, type Left } from "./compare.ts";
 import { type Closed, keepClosed } from "./keeping.ts";
 import { sinceBlock } from "./since.ts";
@@ -40,7 +40,7 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
   const { store, network, currencies } = options;
   const { database } = store;
   const of = countDepositAccounts(database, options);
-  const hot = hotAccounts(database, options);
+  const hotWallet = hotWalletAccounts(database, options);
   const before = listDifferences(database, network);
   const progress: Progress = {
     comparison: new Comparison(options),
@@ -51,11 +51,11 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
   };
   const open = new Set(before.map(nameOf));
   const suspects: Compared[] = [];
-  for (const slice of slicesOf(options, hot)) {
+  for (const slice of slicesOf(options, hotWallet)) {
     if (options.isStopped?.() === true) return stoppedAt(options, progress);
     suspects.push(...(await look(options, progress, slice, currencies, open)));
     progress.done += slice.length;
-    options.onProgress?.(progress.done, of + hot.length);
+    options.onProgress?.(progress.done, of + hotWallet.length);
   }
   const found = await lookAgain(options, progress, suspects);
   if (options.isStopped?.() === true) return stoppedAt(options, progress);
@@ -63,7 +63,7 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
   const closed: Closed = {
     ...stoppedAt(options, progress),
     addresses: of,
-    hotWallets: hot.length,
+    hotWallets: hotWallet.length,
     compared: progress.compared,
     left: [...progress.left.values()],
     differences,
@@ -75,8 +75,8 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
 }
 
 /** Hot wallets one by one, then the deposit addresses. */
-function* slicesOf(options: ClosingOptions, hot: readonly Account[]): Generator<readonly Account[]> {
-  for (const one of hot) yield [one];
+function* slicesOf(options: ClosingOptions, hotWallet: readonly Account[]): Generator<readonly Account[]> {
+  for (const one of hotWallet) yield [one];
   yield* depositSlices(options.store.database, options);
 }
 
@@ -182,7 +182,7 @@ function entryOf({ network, clock }: ClosingOptions, { one, verdict }: Found): r
   if (verdict.kind === "difference" || verdict.kind === "moving") return [];
   const { account, currency, block } = one;
   const place = { network, address: account.address, currency: currency.id };
-  return [{ ...place, kind: verdict.kind, units: verdict.units.toString(), block, at: clock(), person: "", reason: "" }];
+  return [{ ...place, kind: verdict.kind, units: verdict.units.toString(), block, at: clock(), operator: "", reason: "" }];
 }
 
 /** The number of entries that an account had when it was compared. */

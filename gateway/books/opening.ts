@@ -3,14 +3,14 @@
  * balance there is its opening, and every later block is compared from there on.
  */
 import { addBookEntry, listBookEntries } from "../store/books.ts";
-import { hotAccounts } from "./accounts.ts";
+import { hotWalletAccounts } from "./accounts.ts";
 import { type ClosingOptions, Comparison } from "./compare.ts";
 
 type Unopened = Omit<ClosingOptions, "rest">;
 
 function unopened(options: Unopened) {
   const { store, network, currencies } = options;
-  const accounts = hotAccounts(store.database, options);
+  const accounts = hotWalletAccounts(store.database, options);
   const entries = listBookEntries(
     store.database,
     network,
@@ -42,7 +42,7 @@ export async function openBooks(options: ClosingOptions): Promise<void> {
     store.write((database) => {
       for (const { currency, foundUnits, block } of exact) {
         const place = { network, address: account.address, currency: currency.id };
-        const opening = { kind: "opening", units: foundUnits.toString(), block, at: clock(), person: "", reason: "" } as const;
+        const opening = { kind: "opening", units: foundUnits.toString(), block, at: clock(), operator: "", reason: "" } as const;
         addBookEntry(database, { ...place, ...opening });
       }
     });

@@ -12,7 +12,7 @@ import type { Store } from "../store/store.ts";
 export interface TakingIn extends BookPlace {
   readonly decimal: number; // the currency's decimals
   readonly amount: string; // as reconcile shows it: negative if less was found
-  readonly person: string;
+  readonly operator: string;
   readonly reason: string;
   readonly nowMs: number;
 }
@@ -28,7 +28,7 @@ export function signedAmount(units: bigint, decimal: number): string {
  * another amount. Returns when the entry is durable; a second call is refused.
  */
 export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; readonly entry: BookEntryRow } | Refusal {
-  const { network, address, currency, decimal, amount, person, reason, nowMs } = taking;
+  const { network, address, currency, decimal, amount, operator, reason, nowMs } = taking;
   return store.write((database) => {
     const row = readDifference(database, taking);
     if (row === undefined) return refuse("GATEWAY_NO_DIFFERENCE");
@@ -44,12 +44,12 @@ export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; rea
       units: units.toString(),
       block: row.block,
       at: nowMs,
-      person,
+      operator,
       reason,
     };
     addBookEntry(database, entry);
     dropDifference(database, taking);
-    const detail = `${shown} ${currency} at block ${row.block}, by ${person}: ${reason}`;
+    const detail = `${shown} ${currency} at block ${row.block}, by ${operator}: ${reason}`;
     recordAct(database, { at: nowMs, actor: "operator", act: "difference taken in", subject: address, detail });
     return { ok: true, entry };
   });

@@ -5,8 +5,8 @@
  * difference that an operator must check. Reads the tables, writes nothing.
  */
 import { listUnended } from "../store/book-moves.ts";
-import { listForeignSpends } from "../store/books.ts";
-import type { SpendRow } from "../store/rows.ts";
+import { listForeignOutgoing } from "../store/books.ts";
+import type { OutgoingRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import type { Compared } from "./compare.ts";
 
@@ -25,7 +25,7 @@ export function verdictOf(database: Database, network: string, one: Compared): V
   const { account, currency, foundUnits, expectedUnits, isFit, isExact, sheet } = one;
   if (account.kind === "hot" && sheet.openedAt(currency.id) === null)
     return isExact ? { kind: "opening", units: foundUnits } : { kind: "moving" };
-  const foreign = account.kind === "hot" ? foreignSpends(database, network, one) : [];
+  const foreign = account.kind === "hot" ? foreignOutgoing(database, network, one) : [];
   const took = foreign.filter(({ contract, units }) => contract === currency.contract && units !== "0");
   if (isFit && took.length === 0) return { kind: "fits" };
   const unended = listUnended(database, network, account.address, unendedMax);
@@ -62,8 +62,12 @@ function isOnItsWay(
  * Unexplained outgoing transactions since the books began, or since an operator's newest note. For
  * the native coin all of them, because each costs a fee.
  */
-function foreignSpends(database: Database, network: string, { account, currency, block, sheet }: Compared): readonly SpendRow[] {
+function foreignOutgoing(
+  database: Database,
+  network: string,
+  { account, currency, block, sheet }: Compared,
+): readonly OutgoingRow[] {
   const after = Math.max(sheet.openedAt(currency.id) ?? -1, sheet.settledAt(currency.id));
-  const spends = listForeignSpends(database, { network, account: account.address }, { after, last: block, most: 100 });
-  return spends.filter(({ contract }) => currency.contract === "" || contract === currency.contract);
+  const outgoing = listForeignOutgoing(database, { network, account: account.address }, { after, last: block, most: 100 });
+  return outgoing.filter(({ contract }) => currency.contract === "" || contract === currency.contract);
 }

@@ -23,10 +23,10 @@ import { hasChanges, refreshStatus } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, findTarget, switchTargetOff } from "../store/callback-targets.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
-import type { Door, Sent } from "./door.ts";
-import { Lanes } from "./lanes.ts";
+import { DeliveryConcurrency } from "./delivery-concurrency.ts";
 import { type OutboxOptions, tellChanges } from "./outbox.ts";
 import { nextTry, retryAfterOf } from "./schedule.ts";
+import type { Door, Sent } from "./send.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface CallbacksOptions extends OutboxOptions {
@@ -65,10 +65,10 @@ interface Outcome {
 export function startCallbacks(options: CallbacksOptions): Callbacks {
   const dispatcher = new Dispatcher(options);
   dispatcher.look(0);
-  const unheard = options.signals.on("changed", () => dispatcher.look(paceMs));
+  const notReceived = options.signals.on("changed", () => dispatcher.look(paceMs));
   return {
     close() {
-      unheard();
+      notReceived();
       dispatcher.close();
     },
   };
@@ -84,15 +84,15 @@ export function isTaken({ status }: Pick<Sent, "status">): boolean {
  * @throws AgentError GATEWAY_SECRET_SEALED
  */
 export function secretsOf(target: CallbackTargetRow, sealingKey: Uint8Array, nowMs: number): readonly string[] {
-  const { id, secretBox, oldSecretBox, oldUntil } = target;
-  const isBoth = oldSecretBox !== null && oldUntil !== null && nowMs < oldUntil;
+  const { id, secretBox, oldSecretBox, oldValidUntil } = target;
+  const isBoth = oldSecretBox !== null && oldValidUntil !== null && nowMs < oldValidUntil;
   const boxes = isBoth ? [secretBox, oldSecretBox] : [secretBox];
   return boxes.map((box) => Buffer.from(openSecret(box, id, sealingKey)).toString("utf8"));
 }
 
 class Dispatcher {
   readonly #options: CallbacksOptions;
-  readonly #lanes = new Lanes();
+  readonly #concurrency = new DeliveryConcurrency();
   // By target: deliveries in progress, or without a stored result.
   readonly #busy = new Map<string, Set<number>>();
   #outcomes: Outcome[] = [];
@@ -190,7 +190,7 @@ class Dispatcher {
   }
 
   /**
-   * Sends due deliveries that have a lane.
+   * Sends due deliveries that have a request at a time.
    * @returns the milliseconds until the next check
    */
   #fill(): number {
@@ -198,15 +198,15 @@ class Dispatcher {
     const nowMs = clock();
     const waiting = waitingTargets(store.database);
     const targets = new Set(waiting.map(({ target }) => target));
-    this.#lanes.keepOnly(targets);
+    this.#concurrency.keepOnly(targets);
     for (const [target, busy] of this.#busy) if (busy.size === 0 && !targets.has(target)) this.#busy.delete(target);
     let due = waiting.filter(({ nextAt }) => nextAt <= nowMs);
-    for (let next = this.#lanes.take(due); next !== null; next = this.#lanes.take(due)) {
+    for (let next = this.#concurrency.take(due); next !== null; next = this.#concurrency.take(due)) {
       const { target } = next;
       const delivery = this.#dueOf(target, nowMs);
       const row = delivery === undefined ? undefined : findTarget(store.database, target);
       if (delivery === undefined || row === undefined) {
-        this.#lanes.back(target);
+        this.#concurrency.back(target);
         due = due.filter((one) => one.target !== target);
         continue;
       }
@@ -237,7 +237,7 @@ class Dispatcher {
         return { status: 0, answer: cause.code, retryAfter: undefined, durationMs: 0 };
       })
       .then((sent) => {
-        this.#lanes.free(target.target, isTaken(sent), sent.durationMs);
+        this.#concurrency.free(target.target, isTaken(sent), sent.durationMs);
         if (this.#isClosed) return;
         this.#outcomes.push({ target, delivery, at, sent });
         this.look(paceMs);

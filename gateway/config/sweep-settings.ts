@@ -14,8 +14,8 @@ export interface GatewaySweep {
 /** As many accounts as an agent's hello has room for, in addition to the hot wallets. */
 const sweepsAtOnceMax = 12;
 /**
- * This many more sweeps may be stuck, because a recovery order has room for both together
- * (gateway/recovery/order.ts).
+ * This many more sweeps may be stuck, because a recovery offer has room for both together
+ * (gateway/recovery/offer.ts).
  */
 export const stuckSweepsMax = 20;
 export const sweepsAtOnceDefault = 8;

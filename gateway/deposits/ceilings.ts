@@ -9,21 +9,21 @@ import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
 import { accountsOf } from "../store/agent-accounts.ts";
 import { endAwaitedCeiling, keepDepositCeiling, listAgentsEver, readAgent, skipDepositIndexes } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
-import { countForgottenPlaces, hasForgottenPlaces, insertForgottenRange } from "../store/forgotten-ranges.ts";
+import { countForgottenIndexes, hasForgottenIndexes, insertForgottenRange } from "../store/forgotten-ranges.ts";
+import { listReceivingKeys, moveReceivingKey, nextDepositIndexUnder } from "../store/receiving-keys.ts";
 import {
   beginVouched,
-  endPutBack,
+  endRestored,
   hasMarksFile,
   isCopy,
   keepHasMarksFile,
-  markPutBack,
-  putBackOf,
+  markRestored,
+  restoredOf,
   vouchForCursors,
-} from "../store/put-back.ts";
-import { listReceivingKeys, moveReceivingKey, nextDepositIndexUnder } from "../store/receiving-keys.ts";
+} from "../store/restored-database.ts";
 import type { AgentRow, ReceivingKeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { ceilingStep, farPlaces } from "./ceiling-steps.ts";
+import { ceilingStep, farIndexes } from "./ceiling-steps.ts";
 
 /** The ceiling to ask for while `next` is the first free index: at least half a step ahead. */
 export function wantedCeiling(next: number): number {
@@ -89,7 +89,7 @@ function skip(database: Database, holder: Holder, to: number, nowMs: number): nu
   if (to <= holder.next) return 0;
   const { merchant, agent, next } = holder;
   for (const { family, id } of holder.accounts)
-    insertForgottenRange(database, { account: id, family, merchant, agent, next, placesEnd: to, at: nowMs });
+    insertForgottenRange(database, { account: id, family, merchant, agent, next, indexesEnd: to, at: nowMs });
   holder.skipTo(database, to);
   return to - holder.next;
 }
@@ -132,7 +132,7 @@ export function passOver(database: Database, firstAddress: string, to: number): 
   return passed;
 }
 
-const farBehind = ({ next }: Holder): number => next + Math.max(farPlaces, next);
+const farBehind = ({ next }: Holder): number => next + Math.max(farIndexes, next);
 
 /** The result of the comparison at a start. */
 export interface Found {
@@ -149,7 +149,7 @@ export function compareMarks(database: Database, marks: ReadonlyMap<string, Addr
   keepHasMarksFile(database);
   beginVouched(database);
   if (reason === "") return { reason, skipped: 0 };
-  notePutBack(database, reason, nowMs);
+  noteRestored(database, reason, nowMs);
   let skipped = 0;
   for (const holder of holders(database)) {
     const mark = markOf(holder, (account) => marks?.get(account));
@@ -189,11 +189,11 @@ function reasonOf(database: Database, marks: ReadonlyMap<string, AddressMark> | 
   return "";
 }
 
-function notePutBack(database: Database, reason: string, nowMs: number, heardIn?: string): void {
-  if (putBackOf(database) === null) {
-    recordAct(database, { at: nowMs, actor: "gateway", act: "database put back", subject: "database", detail: reason });
+function noteRestored(database: Database, reason: string, nowMs: number, caughtUpIn?: string): void {
+  if (restoredOf(database) === null) {
+    recordAct(database, { at: nowMs, actor: "gateway", act: "database restored", subject: "database", detail: reason });
   }
-  markPutBack(database, { at: nowMs, reason }, heardIn);
+  markRestored(database, { at: nowMs, reason }, caughtUpIn);
 }
 
 /**
@@ -202,8 +202,8 @@ function notePutBack(database: Database, reason: string, nowMs: number, heardIn?
  * news from an agent whose ceiling is already awaited. Otherwise an agent of another merchant could
  * stop everybody's orders again and again, and have their indexes skipped.
  */
-function isNews({ heard, awaitsCeiling }: AgentRow, run: string): boolean {
-  return heard !== run && awaitsCeiling === 0;
+function isNews({ caughtUp, awaitsCeiling }: AgentRow, run: string): boolean {
+  return caughtUp !== run && awaitsCeiling === 0;
 }
 
 /** The reason of an agent's statement, and the run of the gateway that received it. */
@@ -220,7 +220,7 @@ interface Doubt {
  */
 export function doubtDatabase(database: Database, agentId: string, { reason, run, nowMs }: Doubt): void {
   const agent = readAgent(database, agentId);
-  if (agent !== undefined && isNews(agent, run)) markPutBack(database, { at: nowMs, reason }, run);
+  if (agent !== undefined && isNews(agent, run)) markRestored(database, { at: nowMs, reason }, run);
 }
 
 /**
@@ -236,7 +236,7 @@ export function learnCeiling(
   const agent = readAgent(database, agentId);
   if (agent === undefined) return;
   const isUnasked = ceiling > Math.max(agent.depositCeiling, wantedCeiling(agent.nextDepositIndex));
-  if (isUnasked && isNews(agent, run)) notePutBack(database, `agent ${agentId} holds addresses up to ${ceiling}`, nowMs, run);
+  if (isUnasked && isNews(agent, run)) noteRestored(database, `agent ${agentId} holds addresses up to ${ceiling}`, nowMs, run);
   keepDepositCeiling(database, agentId, ceiling);
 }
 
@@ -253,9 +253,9 @@ export function settleAgent(
   const agent = readAgent(database, agentId);
   const skipped = agent?.awaitsCeiling === 1 ? skip(database, holderOfAgent(agent), knownEnd(agent, marks), nowMs) : 0;
   endAwaitedCeiling(database, agentId);
-  if (countForgottenPlaces(database) > 0) return skipped;
-  const live = listAgentsEver(database).filter(({ releasedAt }) => releasedAt === null);
-  if (live.every(({ heard, awaitsCeiling }) => heard === run && awaitsCeiling === 0)) vouchForCursors(database);
+  if (countForgottenIndexes(database) > 0) return skipped;
+  const live = listAgentsEver(database).filter(({ unpairedAt }) => unpairedAt === null);
+  if (live.every(({ caughtUp, awaitsCeiling }) => caughtUp === run && awaitsCeiling === 0)) vouchForCursors(database);
   return skipped;
 }
 
@@ -272,10 +272,10 @@ function knownEnd(agent: AgentRow, marks: AddressMarks): number {
  * @returns true if it ended now
  */
 export function endIfCaughtUp(database: Database, isReadSince: (atMs: number) => boolean): boolean {
-  const putBack = putBackOf(database);
-  if (putBack === null || !isReadSince(putBack.at) || countForgottenPlaces(database) > 0) return false;
-  if (listAgentsEver(database).some(({ releasedAt, awaitsCeiling }) => releasedAt === null && awaitsCeiling === 1)) return false;
-  endPutBack(database);
+  const restored = restoredOf(database);
+  if (restored === null || !isReadSince(restored.at) || countForgottenIndexes(database) > 0) return false;
+  if (listAgentsEver(database).some(({ unpairedAt, awaitsCeiling }) => unpairedAt === null && awaitsCeiling === 1)) return false;
+  endRestored(database);
   return true;
 }
 
@@ -298,15 +298,15 @@ interface Asked {
  * The next index of an agent's accounts. The caller must take it in the same transaction.
  * @throws AgentError GATEWAY_MARKS
  */
-export function placeUnderAgent(database: Database, agent: AgentRow, asked: Asked): Place {
+export function indexUnderAgent(database: Database, agent: AgentRow, asked: Asked): Place {
   return placeOf(database, holderOfAgent(agent), agent, asked);
 }
 
 /**
- * Like `placeUnderAgent`, for the account of a merchant that only receives.
+ * Like `indexUnderAgent`, for the account of a merchant that only receives.
  * @throws AgentError GATEWAY_MARKS
  */
-export function placeUnderKey(database: Database, key: ReceivingKeyRow, asked: Asked): Place {
+export function indexUnderKey(database: Database, key: ReceivingKeyRow, asked: Asked): Place {
   return placeOf(database, holderOfKey(database, key), null, asked);
 }
 
@@ -314,14 +314,14 @@ function placeOf(database: Database, holder: Holder, agent: AgentRow | null, ask
   const { marks, firstAddress, isRead, nowMs } = asked;
   const mark = marks.of(firstAddress);
   if (mark !== undefined && mark.next > holder.next) {
-    notePutBack(database, `it counts ${holder.next} addresses of an account, and ${mark.next} left`, nowMs);
+    noteRestored(database, `it counts ${holder.next} addresses of an account, and ${mark.next} left`, nowMs);
     skip(database, holder, mark.ceiling, nowMs);
     return { ok: false, reason: "catching_up" };
   }
-  const putBack = putBackOf(database);
+  const restored = restoredOf(database);
   if (agent !== null && (agent.awaitsCeiling === 1 || holder.next >= agent.depositCeiling))
     return { ok: false, reason: "server_away" };
-  const isBehind = putBack !== null && (!isRead(putBack.at) || hasForgottenPlaces(database, holder.merchant));
+  const isBehind = restored !== null && (!isRead(restored.at) || hasForgottenIndexes(database, holder.merchant));
   if (isBehind) return { ok: false, reason: "catching_up" };
   marks.raise(firstAddress, wantedCeiling(holder.next));
   return { ok: true, index: holder.next };

@@ -24,7 +24,7 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { checkAmount, checkCurrency } from "../withdrawals/checks.ts";
 import { askedCeiling } from "./ceilings.ts";
-import { later, lookedSince, type Payee, takeAddress, type Unlooked } from "./payee.ts";
+import { type DepositAddress, later, lookedSince, takeAddress, type Unlooked } from "./deposit-account.ts";
 
 export interface DepositRequest {
   readonly merchant: string;
@@ -46,7 +46,7 @@ function contentHashOf({ currency, amount, fiat }: Order): string {
 }
 
 interface Fresh {
-  readonly payee: Payee;
+  readonly depositAddress: DepositAddress;
   readonly currency: GatewayCurrency;
   readonly amount: string;
   readonly amountUnits: bigint;
@@ -75,17 +75,17 @@ function toleranceOf({ paymentTolerance, decimal }: GatewayCurrency): string {
 
 const payTokenBytes = 16;
 
-/** Names the payer's page. Nothing of the order goes into it, so nobody guesses it. */
+/** Names the sender's page. Nothing of the order goes into it, so nobody guesses it. */
 const newPayToken = ({ random }: Pick<Service, "random">): string => Buffer.from(random(payTokenBytes)).toString("base64url");
 
-/** True if the payer's page may lead there: an origin on the merchant's list, or nowhere. */
+/** True if the sender's page may lead there: an origin on the merchant's list, or nowhere. */
 function mayReturn(database: Database, merchant: string, { returnUrl }: Order): boolean {
   return returnUrl === "" || isAllowedOrigin(readMerchant(database, merchant)?.origins ?? "", returnUrl);
 }
 
 function insert(service: Service, database: Database, request: DepositRequest, order: Order, fresh: Fresh): TransactionRow {
   const { currency } = fresh;
-  const { agent, addressIndex, address } = fresh.payee;
+  const { agent, addressIndex, address } = fresh.depositAddress;
   const { merchant } = request;
   const nowMs = service.clock();
   const id = transactionIdOf({ merchant, operation: "deposit", orderId: order.orderId });
@@ -119,13 +119,13 @@ function insert(service: Service, database: Database, request: DepositRequest, o
 
 interface Made {
   readonly row: TransactionRow;
-  readonly payee: Payee | null; // null: the order was known
+  readonly depositAddress: DepositAddress | null; // null: the order was known
 }
 
 function make(service: Service, request: DepositRequest, order: Order): Promise<Made | Answer | Unlooked> {
   return request.write((database) => {
     const known = depositOfOrder(database, request.merchant, order.orderId);
-    if (known !== undefined) return { row: known, payee: null };
+    if (known !== undefined) return { row: known, depositAddress: null };
     if (!mayReturn(database, request.merchant, order)) return say("return_url_invalid", { field: "returnUrl" });
     const asked = amountOf(service, order);
     if (isAnswer(asked)) return asked;
@@ -135,9 +135,9 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
       return say("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
     }
     const { addressMarks: marks, readAt, clock } = service;
-    const payee = takeAddress(database, request.merchant, amount.currency, { marks, readAt, nowMs: clock() });
-    if (isAnswer(payee) || "look" in payee) return payee;
-    return { row: insert(service, database, request, order, { payee, ...asked, ...amount }), payee };
+    const depositAddress = takeAddress(database, request.merchant, amount.currency, { marks, readAt, nowMs: clock() });
+    if (isAnswer(depositAddress) || "look" in depositAddress) return depositAddress;
+    return { row: insert(service, database, request, order, { depositAddress, ...asked, ...amount }), depositAddress };
   });
 }
 
@@ -168,14 +168,16 @@ export async function requestDeposit(service: Service, request: DepositRequest):
   const order = readOrder(request.body, { address: "none", tag: false, fiat: true, returnUrl: true });
   if (isAnswer(order)) return order;
   const made = await makeWhenLooked(service, request, order);
-  if (isAnswer(made) || made.payee !== null) askForCeiling(service, request.merchant);
+  if (isAnswer(made) || made.depositAddress !== null) askForCeiling(service, request.merchant);
   if (isAnswer(made)) return made;
-  const { row, payee } = made;
+  const { row, depositAddress } = made;
   // Only now the address leaves.
   const { addressMarks } = service;
-  await (payee === null ? addressMarks.settled() : addressMarks.note(payee.account, payee.addressIndex + 1));
+  await (depositAddress === null
+    ? addressMarks.settled()
+    : addressMarks.note(depositAddress.account, depositAddress.addressIndex + 1));
   if (row.contentHash !== contentHashOf(order)) return say("order_id_reused", { transactionId: row.id });
-  if (payee !== null) service.signals.emit("changed", { transactionId: row.id });
+  if (depositAddress !== null) service.signals.emit("changed", { transactionId: row.id });
   return data({
     address: row.depositAddress,
     amount: row.amount,

@@ -8,8 +8,8 @@ import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { familyNamed } from "../../chains/families.ts";
 import { insertForgotten } from "../store/forgotten-addresses.ts";
-import { countForgottenPlaces, firstForgottenRange, moveForgottenRange } from "../store/forgotten-ranges.ts";
-import { putBackSince, rewindCursors } from "../store/put-back.ts";
+import { countForgottenIndexes, firstForgottenRange, moveForgottenRange } from "../store/forgotten-ranges.ts";
+import { restoredSince, rewindCursors } from "../store/restored-database.ts";
 import type { Database, Store } from "../store/store.ts";
 
 /** About 40 ms of work, and half as much rest for other work. */
@@ -18,26 +18,26 @@ const restMs = 20;
 const lookMs = 1_000;
 
 /**
- * Watches at most `placesMax` more addresses. With the last address of a range, every chain is read
- * again from its vouched block, because earlier readings did not search for these addresses. Runs
- * in the caller's transaction.
+ * Watches at most `indexesMax` more addresses. With the last address of a range, every chain is
+ * read again from its vouched block, because earlier readings did not search for these addresses.
+ * Runs in the caller's transaction.
  * @returns the number of remaining indexes
  */
-export function watchSkipped(database: Database, placesMax: number, nowMs: number): number {
+export function watchSkipped(database: Database, indexesMax: number, nowMs: number): number {
   const range = firstForgottenRange(database);
   if (range === undefined) return 0;
   const { id, account, merchant, agent, at, next } = range;
   const family = familyNamed(range.family);
-  const end = family === undefined ? range.placesEnd : Math.min(range.placesEnd, next + placesMax);
+  const end = family === undefined ? range.indexesEnd : Math.min(range.indexesEnd, next + indexesMax);
   for (let addressIndex = next; family !== undefined && addressIndex < end; addressIndex += 1) {
     const address = family.depositAddress(account, addressIndex);
     insertForgotten(database, { address, merchant, agent, addressIndex, namespace: family.namespace, at });
   }
   moveForgottenRange(database, id, end);
-  const left = countForgottenPlaces(database);
-  if (end === range.placesEnd) {
+  const left = countForgottenIndexes(database);
+  if (end === range.indexesEnd) {
     rewindCursors(database);
-    putBackSince(database, nowMs);
+    restoredSince(database, nowMs);
   }
   return left;
 }

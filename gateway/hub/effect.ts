@@ -10,10 +10,10 @@ import type { Code } from "../../base/codes.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
 import { findFamily } from "../../chains/families.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
-import { versionsMax } from "../../protocol/payloads.ts";
-import { momentOf } from "../config/moment.ts";
+import { attemptsMax } from "../../protocol/payloads.ts";
+import { momentOf } from "../config/timestamp.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
-import { hotAddressOn } from "../store/agent-accounts.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 import { unreachableCode } from "../store/slots.ts";
 
@@ -24,18 +24,18 @@ export interface Around {
   readonly agent: Pick<AgentRow, "id" | "accounts" | "nextDepositIndex">;
   readonly row: TransactionRow | null; // null: no such transaction
   readonly jobAgent: string | null; // the agent that has the withdrawal's job
-  readonly isSigned: boolean; // this withdrawal has a signed version
+  readonly isSigned: boolean; // this withdrawal has a signed attempt
   readonly slot: string | null; // the slot of this withdrawal
-  readonly known: SignatureRow | null; // the version that a signed entry names
+  readonly known: SignatureRow | null; // the attempt that a signed entry names
   readonly slotOwner: string | null; // the withdrawal that holds a signed entry's slot
   readonly hashOwner: string | null; // the withdrawal of the same account that has a signed entry's txHash
-  readonly isDead: boolean; // it was signed, and every version except the named one is dead
+  readonly isVoid: boolean; // it was signed, and every attempt except the named one is void
   /**
    * True if the agent accepted the handshake of this connection, so this database is complete.
    * Otherwise the agent may be resending entries that a database restored from a backup has
    * forgotten.
    */
-  readonly isGreeted: boolean;
+  readonly isHandshakeDone: boolean;
 }
 
 /** Columns of the withdrawal's row that change. */
@@ -50,10 +50,10 @@ export type Effect =
   | { readonly kind: "none" }
   // The job is answered; the first answer wakes a waiting request.
   | { readonly kind: "answer"; readonly change: Change }
-  | { readonly kind: "sign"; readonly change: Change; readonly newVersion: boolean; readonly newSlot: boolean }
+  | { readonly kind: "sign"; readonly change: Change; readonly newAttempt: boolean; readonly newSlot: boolean }
   | { readonly kind: "advance"; readonly change: Change }
   /**
-   * The agent reports the end. The end counts after this database holds that all versions are dead,
+   * The agent reports the end. The end counts after this database holds that all attempts are void,
    * or that the chain cannot reach the slot.
    */
   | { readonly kind: "expire"; readonly code: string }
@@ -93,7 +93,7 @@ export function effectOf(entry: Entry, around: Around): Effect {
       if (entry.ceiling > around.agent.nextDepositIndex + ceilingAheadMax)
         return contradiction(`record ${entry.seq} holds addresses up to ${entry.ceiling}, more than anybody asked for`);
       return { kind: "ceiling", ceiling: entry.ceiling };
-    case "opened":
+    case "recovered":
       return contradiction(`record ${entry.seq} opens a ledger that is not awaited here`);
     case "asked":
       return { kind: "learn" };
@@ -130,9 +130,9 @@ function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Aroun
   if (isSigned && entry.decision === "expired" && row.operation === "sweep" && !waits(row.network)) return unreached(row);
   if (isSigned && !isOver) return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
   if (isSigned && row.status === 1) return contradiction(`transaction ${row.id} was expired after the chain had paid it`);
-  if (isSigned && !around.isDead) {
-    if (row.status === 0 && !around.isGreeted) return { kind: "expire", code: entry.code || entry.decision };
-    return contradiction(`transaction ${row.id} was expired while a version of it is not dead`);
+  if (isSigned && !around.isVoid) {
+    if (row.status === 0 && !around.isHandshakeDone) return { kind: "expire", code: entry.code || entry.decision };
+    return contradiction(`transaction ${row.id} was expired while an attempt of it is not void`);
   }
   if (row.status !== 0) return { kind: "answer", change: {} };
   return { kind: "answer", change: { status: 2, stage: entry.decision, code: entry.code || entry.decision } };
@@ -176,14 +176,14 @@ export const signedGuards: readonly Guard<Signed, Effect>[] = [
   ],
   [
     "another network or account",
-    ({ entry, row, around }) => entry.network !== row.network || entry.account !== payerOf(row, around.agent, entry.network),
+    ({ entry, row, around }) => entry.network !== row.network || entry.account !== senderOf(row, around.agent, entry.network),
     ({ entry, row }) => contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`),
   ],
   [
-    "after the last version",
-    ({ entry }) => entry.version > versionsMax,
+    "after the last attempt",
+    ({ entry }) => entry.attempt > attemptsMax,
     ({ entry, row }) =>
-      contradiction(`transaction ${row.id} was signed in version ${entry.version}, and ${versionsMax} is the last`),
+      contradiction(`transaction ${row.id} was signed in attempt ${entry.attempt}, and ${attemptsMax} is the last`),
   ],
   [
     "another withdrawal's slot",
@@ -197,15 +197,15 @@ export const signedGuards: readonly Guard<Signed, Effect>[] = [
     ({ entry, row, around }) => slotReused(`transaction ${row.id} holds slot ${around.slot} and was signed with ${entry.slot}`),
   ],
   [
-    "a version signed twice",
+    "an attempt signed twice",
     ({ entry, around: { known } }) => known !== null && known.txHash !== entry.txHash,
     ({ entry, row, around }) =>
       contradiction(`${versionWords(entry, row)} was signed as ${around.known?.txHash} and as ${entry.txHash}`),
   ],
   [
     "another end of validity",
-    ({ entry: { network, until = 0 }, around: { known } }) =>
-      waits(network) !== until > 0 || (known !== null && known.untilMs !== until),
+    ({ entry: { network, validUntilMs = 0 }, around: { known } }) =>
+      waits(network) !== validUntilMs > 0 || (known !== null && known.validUntilMs !== validUntilMs),
     ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed ${untilWords(entry)}`),
   ],
   [
@@ -217,17 +217,17 @@ export const signedGuards: readonly Guard<Signed, Effect>[] = [
     "another withdrawal's txHash",
     ({ around }) => around.known === null && around.hashOwner !== null,
     ({ entry, row, around }) =>
-      contradiction(`${entry.txHash} of transaction ${row.id} is known as a version of ${around.hashOwner}`),
+      contradiction(`${entry.txHash} of transaction ${row.id} is known as an attempt of ${around.hashOwner}`),
   ],
   [
-    // Only one version at a time, because only expiry keeps the earlier version out of a block.
-    "another version is not dead",
+    // Only one attempt at a time, because only expiry keeps the earlier attempt out of a block.
+    "another attempt is not void",
     ({ entry, row, around }) =>
       around.known === null &&
       waits(entry.network) &&
-      !(row.status === 0 && (!around.isSigned || around.isDead)) &&
-      around.isGreeted,
-    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed while another is not dead`),
+      !(row.status === 0 && (!around.isSigned || around.isVoid)) &&
+      around.isHandshakeDone,
+    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed while another is not void`),
   ],
 ];
 
@@ -236,7 +236,7 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   if (contradicts !== null) return contradicts;
   const moves = row.status === 0 && unsignedStages.has(row.stage);
   const change = moves ? { stage: "signed" } : {};
-  return { kind: "sign", change, newVersion: around.known === null, newSlot: around.slotOwner === null };
+  return { kind: "sign", change, newAttempt: around.known === null, newSlot: around.slotOwner === null };
 }
 
 function isSpelled({ network, slot, txHash }: SignedEntry): boolean {
@@ -245,21 +245,21 @@ function isSpelled({ network, slot, txHash }: SignedEntry): boolean {
 }
 
 /** Returns the account that pays; a sweep is paid by the address that it empties. */
-function payerOf(row: TransactionRow, agent: Around["agent"], network: string): string | null | undefined {
-  return row.operation === "sweep" ? row.depositAddress : hotAddressOn(agent, network);
+function senderOf(row: TransactionRow, agent: Around["agent"], network: string): string | null | undefined {
+  return row.operation === "sweep" ? row.depositAddress : hotWalletAddressOn(agent, network);
 }
 
-function versionWords({ version }: SignedEntry, { id }: TransactionRow): string {
-  return `version ${version} of transaction ${id}`;
+function versionWords({ attempt }: SignedEntry, { id }: TransactionRow): string {
+  return `attempt ${attempt} of transaction ${id}`;
 }
 
-function untilWords({ until = 0 }: SignedEntry): string {
-  return until === 0 ? "without an end" : `until ${momentOf(until)}`;
+function untilWords({ validUntilMs = 0 }: SignedEntry): string {
+  return validUntilMs === 0 ? "without an end" : `until ${momentOf(validUntilMs)}`;
 }
 
 /**
  * Moves a withdrawal to broadcast at most. Only the gateway's own watcher decides that a withdrawal
- * is included, paid, lost or dead; an agent's statement does not.
+ * is included, paid, conflicted or void; an agent's statement does not.
  */
 function observedEffect(entry: ObservedEntry, row: TransactionRow): Effect {
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";
@@ -268,7 +268,7 @@ function observedEffect(entry: ObservedEntry, row: TransactionRow): Effect {
 
 /** True if only expiry prevents a second payment on the network. */
 function waits(network: string): boolean {
-  return findFamily(network)?.exclusion.kind === "waiting";
+  return findFamily(network)?.exclusion.kind === "expiry";
 }
 
 function contradiction(detail: string): Effect {

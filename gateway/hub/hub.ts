@@ -22,7 +22,7 @@ import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { Intake } from "./intake.ts";
 import { type LinkLimits, linkLimits } from "./link-limits.ts";
-import { Places } from "./places.ts";
+import { PendingConnections } from "./pending-connections.ts";
 import { Session } from "./session.ts";
 import type { SessionRooms } from "./session-rooms.ts";
 import { behindAgent } from "./statements.ts";
@@ -76,7 +76,7 @@ export function startHub(options: HubOptions): Hub {
   const open = new Map<Session, string>(); // every connection, with its address block
   // A block with an earlier hello counts as known after a restart, when all agents connect at the
   // same time.
-  const places = new Places<Session>((block) => isLinkBlock(options.store.database, block));
+  const pending = new PendingConnections<Session>((block) => isLinkBlock(options.store.database, block));
   const intake = new Intake(options);
   const addressOf = addressReader(options.config.trustProxy);
   const sockets = new WebSocketServer(socketOptions);
@@ -95,7 +95,7 @@ export function startHub(options: HubOptions): Hub {
     onHello: (session, agent, software) =>
       intake.note((database) => keepHello(database, agent, software, open.get(session) ?? "")),
     onLive: (session) => {
-      places.leave(session);
+      pending.leave(session);
       const agent = session.agentId ?? "";
       const older = live.get(agent);
       live.set(agent, session);
@@ -104,11 +104,11 @@ export function startHub(options: HubOptions): Hub {
       signals.emit("agent", { agent, online: true });
     },
     onStatement: (session, statement) => intake.add(session, session.agentId ?? "", statement),
-    onBeat: (session, head) => intake.hear(session.agentId ?? "", head),
+    onHeartbeat: (session, head) => intake.receive(session.agentId ?? "", head),
     onBehind: (agent, detail) => intake.raise(agent, behindAgent(agent, detail)),
     onClosed: (session) => {
       open.delete(session);
-      places.leave(session);
+      pending.leave(session);
       const agent = session.agentId ?? "";
       if (live.get(agent) !== session) return;
       live.delete(agent);
@@ -127,13 +127,13 @@ export function startHub(options: HubOptions): Hub {
       const session = new Session(webSocket, rooms);
       const block = addressBlock(addressOf(request).address);
       open.set(session, block);
-      places.enter(session, block)?.cut();
+      pending.enter(session, block)?.cut();
       session.start();
     });
   };
   const seenTimer = setInterval(() => {
     if (live.size > 0) noteSeen([...live.keys()]);
-  }, limits.beatMs);
+  }, limits.heartbeatMs);
   const stopListening = listen(options, live);
   server.on("upgrade", upgrade);
   const close = async (): Promise<void> => {
@@ -156,7 +156,7 @@ export function startHub(options: HubOptions): Hub {
   };
 }
 
-/** Sends each new job, ended withdrawal and dead version to its agent. */
+/** Sends each new job, ended withdrawal and void attempt to its agent. */
 function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Session>): () => void {
   const stops = [
     signals.on("job", ({ agent }) => live.get(agent)?.pump()),
@@ -165,9 +165,9 @@ function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Sessio
       const agent = live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);
       if (agent !== undefined) live.get(agent)?.tellEnded([transactionId]);
     }),
-    signals.on("dead", ({ transactionId }) => {
+    signals.on("void", ({ transactionId }) => {
       const agent = live.size === 0 ? undefined : holderOfJob(store.database, transactionId);
-      if (agent !== undefined) live.get(agent)?.tellDead();
+      if (agent !== undefined) live.get(agent)?.tellVoid();
     }),
   ];
   return () => {

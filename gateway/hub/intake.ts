@@ -11,8 +11,8 @@ import type { GatewayLog } from "../../base/log.ts";
 import { isJobSignature } from "../../protocol/envelope.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
 import { doubtDatabase, settleAgent } from "../deposits/ceilings.ts";
-import { keepHeard, keepUnheard, tellsGreeted } from "../recovery/hearing.ts";
-import type { IsOwnJob } from "../recovery/learning.ts";
+import { acceptsHandshake, keepCaughtUp, keepNotCaughtUp } from "../recovery/catch-up.ts";
+import type { IsOwnJob } from "../recovery/job-restore.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
 import { lockAgentUnlessByHub } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
@@ -20,10 +20,10 @@ import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import { type Database, isConflict, type Store } from "../store/store.ts";
-import { placeJobs } from "../withdrawals/jobs.ts";
+import { numberJobs } from "../withdrawals/jobs.ts";
 import type { CloseReason } from "./link-limits.ts";
 import type { Session } from "./session.ts";
-import { keepStanding, type Standing, standingOfBeat, standingOfOverlap, standingOfStatement } from "./standing.ts";
+import { keepStanding, type Standing, standingOfHeartbeat, standingOfOverlap, standingOfStatement } from "./standing.ts";
 import { type Applied, applyStatements, type Halt, type Refused } from "./statements.ts";
 
 export interface IntakeRooms {
@@ -75,8 +75,8 @@ export class Intake {
   }
 
   /** Takes the ledger head of an agent's heartbeat. Writes only a change. */
-  hear(agentId: string, head: Head | null): void {
-    this.#keepStanding(agentId, (agent) => standingOfBeat(agent, head));
+  receive(agentId: string, head: Head | null): void {
+    this.#keepStanding(agentId, (agent) => standingOfHeartbeat(agent, head));
   }
 
   #keepStanding(agentId: string, standingOf: (agent: AgentRow) => Standing | null): void {
@@ -123,7 +123,7 @@ export class Intake {
       if (lock) lockAgentUnlessByHub(database, agentId, code);
       const { run, clock } = this.#rooms;
       if (code === "HUB_DATABASE_BEHIND") doubtDatabase(database, agentId, { reason: detail, run, nowMs: clock() });
-      keepUnheard(database, agentId, code === "HUB_DATABASE_BEHIND");
+      keepNotCaughtUp(database, agentId, code === "HUB_DATABASE_BEHIND");
       const alarm = { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail } as const;
       return recordAlarm(database, alarm, lock ? undefined : "once");
     });
@@ -184,20 +184,20 @@ export class Intake {
     const nowMs = this.#rooms.clock();
     const agentId = group[0]?.agentId ?? "";
     const statements = group.map((arrival) => arrival.statement);
-    const heard = group.filter(({ session, statement }) => statement.greeted === session.nonce);
-    const told = new Set(heard.map(({ statement }) => statement));
-    const tellsGreeting = (statement: Statement): boolean => told.has(statement);
-    const done = applyStatements(database, agentId, statements, { isOwn: this.#isOwn, tellsGreeting, run, nowMs });
+    const caughtUp = group.filter(({ session, statement }) => statement.handshake === session.nonce);
+    const told = new Set(caughtUp.map(({ statement }) => statement));
+    const showsHandshake = (statement: Statement): boolean => told.has(statement);
+    const done = applyStatements(database, agentId, statements, { isOwn: this.#isOwn, showsHandshake, run, nowMs });
     if (!done.ok) return done;
-    const isGreeted = ({ session, statement }: Arrival): boolean => tellsGreeted(statement, session.nonce, done.head);
-    const isHeard = group.some(isGreeted);
-    const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isGreeted(arrival)));
+    const isHandshakeDone = ({ session, statement }: Arrival): boolean => acceptsHandshake(statement, session.nonce, done.head);
+    const isCaughtUp = group.some(isHandshakeDone);
+    const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isHandshakeDone(arrival)));
     const standing = keepStanding(database, done.was, last(standings), nowMs);
-    if (!isHeard || !keepHeard(database, agentId, run)) return { ...done, standing, placed: 0 };
+    if (!isCaughtUp || !keepCaughtUp(database, agentId, run)) return { ...done, standing, placed: 0 };
     const skipped = settleAgent(database, agentId, { marks, run, nowMs });
-    const words = "addresses that may have left before the database was put back are skipped and watched";
+    const words = "addresses that may have left before the database was restored are skipped and watched";
     if (skipped > 0) this.#rooms.log.warn({ event: "addresses-skipped", agent: agentId, skipped }, words);
-    return { ...done, standing, placed: placeJobs(database, agentId) };
+    return { ...done, standing, placed: numberJobs(database, agentId) };
   }
 
   #stop(group: readonly Arrival[], verdict: Refused | Unstored): void {
@@ -234,9 +234,9 @@ export class Intake {
     const agent = group[0]?.agentId ?? "";
     for (const session of new Set(group.map((arrival) => arrival.session))) {
       session.acknowledge(applied.head);
-      if (applied.isOpened || applied.placed > 0) session.goOn();
+      if (applied.isRecovered || applied.placed > 0) session.goOn();
     }
-    if (applied.isOpened) log.info({ event: "agent-recovered", agent, head: applied.head.seq }, "the agent was recovered");
+    if (applied.isRecovered) log.info({ event: "agent-recovered", agent, head: applied.head.seq }, "the agent was recovered");
     for (const { code, locked } of applied.alarms)
       log.error({ event: "agent-alarm", agent, code, locked }, "the agent raised an alarm");
     this.#announceStanding(agent, applied.standing);

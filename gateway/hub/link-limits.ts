@@ -6,9 +6,9 @@
  */
 export const closeCodes = {
   replaced: 4000, // a newer connection of the same agent took over
-  refused: 4001, // unknown agent, wrong key, or released
+  refused: 4001, // unknown agent, wrong key, or unpaired
   protocol: 4002, // an invalid frame
-  epoch: 4003, // an older epoch than the granted one
+  ledgerEpoch: 4003, // an older epoch than the granted one
   locked: 4004, // this agent's statement contradicted the database
   silent: 4005, // no hello in time, or no heartbeat
   busy: 4006, // the database did not store it; retry
@@ -19,7 +19,7 @@ export type CloseReason = keyof typeof closeCodes;
 /** Milliseconds, and bytes that wait in a connection. */
 export interface LinkLimits {
   readonly helloMs: number;
-  readonly beatMs: number;
+  readonly heartbeatMs: number;
   readonly deadMs: number; // without a valid frame
   readonly resendMs: number; // for jobs without an answer on this connection
   readonly fillBytesMax: number; // no more jobs are queued above this
@@ -29,7 +29,7 @@ export interface LinkLimits {
 /** docs/protocol.md, sections 4 and 5.3. */
 export const linkLimits: LinkLimits = {
   helloMs: 10_000,
-  beatMs: 15_000,
+  heartbeatMs: 15_000,
   deadMs: 35_000,
   resendMs: 30_000,
   fillBytesMax: 256 * 1024,

@@ -11,7 +11,7 @@ import type { LinkLimits } from "./link-limits.ts";
 /** An agent whose hello was accepted. */
 export interface Live {
   readonly id: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly linkKey: KeyObject;
   readonly signerKey: KeyObject;
 }
@@ -31,7 +31,7 @@ export interface SessionRooms<S> {
   /** The hello was accepted; `agentId` is set from now on. */
   readonly onLive: (session: S) => void;
   readonly onStatement: (session: S, statement: Statement) => void;
-  readonly onBeat: (session: S, head: Head | null) => void;
+  readonly onHeartbeat: (session: S, head: Head | null) => void;
   readonly onBehind: (agentId: string, detail: string) => void;
   readonly onClosed: (session: S) => void;
 }

@@ -10,16 +10,16 @@ import type { WebSocket } from "ws";
 import { AgentError } from "../../base/fault.ts";
 import * as envelope from "../../protocol/envelope.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import type { Ack, Beat, Challenge, EnvelopeKind, Head, Hello, Jobs, OpenSlots, Welcome } from "../../protocol/messages.ts";
-import { deadPerAckMax, endedPerAckMax, parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
+import type { Ack, Challenge, EnvelopeKind, Head, Heartbeat, Hello, Jobs, OpenSlots, Welcome } from "../../protocol/messages.ts";
+import { endedPerAckMax, parseHeartbeat, parseHello, parseStatement, voidPerAckMax } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
 import { askedCeiling } from "../deposits/ceilings.ts";
-import { endedIds, recoveryOrder } from "../recovery/order.ts";
+import { endedIds, recoveryOffer } from "../recovery/offer.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { readAgent } from "../store/agents.ts";
-import { listDeadHashes, listEndedDeadInRange } from "../store/deaths.ts";
 import type { AgentRow } from "../store/rows.ts";
 import { listUnreachable } from "../store/unreachable.ts";
+import { listEndedVoidInRange, listVoidHashes } from "../store/void-attempts.ts";
 import { claimedAgent, helloBytesMax } from "./claimed.ts";
 import { type CloseReason, closeCodes } from "./link-limits.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
@@ -29,7 +29,7 @@ import { headOf } from "./standing.ts";
 /** How long an ended withdrawal may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;
 /** Number of heartbeats, in total a minute, after which ended withdrawals are sent again. */
-const beatsToRepeat = 4;
+const heartbeatsToRepeat = 4;
 
 /** Takes over an upgraded connection; `start` sends the challenge. */
 export class Session {
@@ -39,22 +39,22 @@ export class Session {
   #live: Live | null = null;
   #ended = false;
   #deadline: NodeJS.Timeout;
-  #beats: NodeJS.Timeout | null = null;
+  #heartbeats: NodeJS.Timeout | null = null;
   #sentSequence = 0;
   #answered = 0; // newest result of answeredUpTo
   #quietSince = 0; // when jobs were last sent or answered
-  #beatAt = 0;
+  #heartbeatAt = 0;
   #toldSeq = 0;
   // From the hello: slots of withdrawals whose bytes the agent may still keep.
   #open: readonly OpenSlots[] = [];
   readonly #untold = new Set<string>(); // ended; to send with the next acknowledgements
   #told: string[] = []; // sent only once so far
   readonly #repeated = new Set<string>(); // to send a second time
-  readonly #dead = new Set<string>(); // hashes to send with the next acknowledgements
-  #beatCount = 0;
+  readonly #voided = new Set<string>(); // hashes to send with the next acknowledgements
+  #heartbeatCount = 0;
   #askedCeiling = 0; // in the newest acknowledgement
   #unreachable = ""; // sweeps in the newest acknowledgement
-  #telling: NodeJS.Timeout | null = null;
+  #jobTimer: NodeJS.Timeout | null = null;
 
   constructor(socket: WebSocket, rooms: SessionRooms<Session>) {
     this.#socket = socket;
@@ -99,15 +99,24 @@ export class Session {
       this.#untold.delete(id);
       if (!this.#repeated.delete(id)) this.#told.push(id);
     }
-    const hashes = [...this.#dead].slice(0, deadPerAckMax);
-    for (const txHash of hashes) this.#dead.delete(txHash);
-    const dead = hashes.length === 0 ? {} : { dead: hashes };
+    const hashes = [...this.#voided].slice(0, voidPerAckMax);
+    for (const txHash of hashes) this.#voided.delete(txHash);
+    const voided = hashes.length === 0 ? {} : { void: hashes };
     this.#askedCeiling = askedCeiling(agent) ?? 0;
     const ceiling = this.#askedCeiling === 0 ? {} : { ceiling: this.#askedCeiling };
     const unreachable = this.#listUnreachable(live.id);
     this.#unreachable = unreachable.join();
     const beyond = unreachable.length === 0 ? {} : { unreachable };
-    const said = { agent: live.id, epoch: live.epoch, head, ended, ...dead, ...beyond, ...ceiling, at: this.#rooms.clock() };
+    const said = {
+      agent: live.id,
+      ledgerEpoch: live.ledgerEpoch,
+      head,
+      ended,
+      ...voided,
+      ...beyond,
+      ...ceiling,
+      at: this.#rooms.clock(),
+    };
     this.#send("ack", said satisfies Ack);
     this.#tellRestSoon();
   }
@@ -130,15 +139,16 @@ export class Session {
   }
 
   /**
-   * Reports dead versions and unreachable sweeps, as this database holds them: at once, at each
+   * Reports void attempts and unreachable sweeps, as this database holds them: at once, at each
    * handshake, and at intervals while the withdrawal is open here or in the hello.
    */
-  tellDead(): void {
+  tellVoid(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null || agent.headSeq === 0) return;
     const { database } = this.#rooms.store;
-    for (const txHash of listDeadHashes(database, agent.id)) this.#dead.add(txHash);
-    for (const range of this.#open) for (const txHash of listEndedDeadInRange(database, agent.id, range)) this.#dead.add(txHash);
+    for (const txHash of listVoidHashes(database, agent.id)) this.#voided.add(txHash);
+    for (const range of this.#open)
+      for (const txHash of listEndedVoidInRange(database, agent.id, range)) this.#voided.add(txHash);
     this.#tellRestSoon();
     const isNews = this.#listUnreachable(agent.id).join() !== this.#unreachable;
     if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
@@ -149,14 +159,14 @@ export class Session {
   }
 
   get #hasMore(): boolean {
-    return this.#untold.size + this.#dead.size > 0;
+    return this.#untold.size + this.#voided.size > 0;
   }
 
   /** Waits a moment, because one pass of the watcher ends many withdrawals. */
   #tellRestSoon(): void {
     if (!this.#hasMore) return;
-    this.#telling ??= setTimeout(() => {
-      this.#telling = null;
+    this.#jobTimer ??= setTimeout(() => {
+      this.#jobTimer = null;
       const agent = this.#live === null ? null : this.#served(this.#live);
       const head = agent === null ? null : headOf(agent);
       if (head !== null && this.#hasMore) this.acknowledge(head);
@@ -179,8 +189,8 @@ export class Session {
       const jobs: Jobs = {
         agent: agent.id,
         wallet: agent.wallet,
-        epoch: live.epoch,
-        echo: headOf(agent),
+        ledgerEpoch: live.ledgerEpoch,
+        gatewayHead: headOf(agent),
         at: clock(),
         jobs: batch.map((job) => job.text),
         signatures: batch.map((job) => envelope.signJob(job.text, this.#rooms.gatewayKey)),
@@ -196,7 +206,7 @@ export class Session {
     this.#answered = answeredUpTo(this.#rooms.store.database, agent);
     this.#sentSequence = this.#answered;
     this.tellEnded(endedIds(this.#rooms.store.database, agent, this.#open));
-    this.tellDead();
+    this.tellVoid();
     this.pump();
   }
 
@@ -217,8 +227,8 @@ export class Session {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#deadline);
-    if (this.#telling !== null) clearTimeout(this.#telling);
-    if (this.#beats !== null) clearInterval(this.#beats);
+    if (this.#jobTimer !== null) clearTimeout(this.#jobTimer);
+    if (this.#heartbeats !== null) clearInterval(this.#heartbeats);
     this.#rooms.onClosed(this);
   }
 
@@ -235,13 +245,13 @@ export class Session {
   }
 
   /**
-   * The agent as the database has it now. Null if another process released the agent or raised its
+   * The agent as the database has it now. Null if another process unpaired the agent or raised its
    * epoch; then the link ends.
    */
-  #served({ id, epoch }: Live): AgentRow | null {
+  #served({ id, ledgerEpoch }: Live): AgentRow | null {
     const agent = this.#readAgent(id);
-    if (agent !== undefined && agent.releasedAt === null && agent.epoch === epoch) return agent;
-    this.end(agent === undefined || agent.releasedAt !== null ? "refused" : "epoch");
+    if (agent !== undefined && agent.unpairedAt === null && agent.ledgerEpoch === ledgerEpoch) return agent;
+    this.end(agent === undefined || agent.unpairedAt !== null ? "refused" : "ledgerEpoch");
     return null;
   }
 
@@ -261,31 +271,34 @@ export class Session {
 
   #admitHello(frame: Uint8Array): CloseReason | null {
     const agent = this.#readAgent(claimedAgent(frame));
-    if (agent === undefined || agent.releasedAt !== null) return "refused";
+    if (agent === undefined || agent.unpairedAt !== null) return "refused";
     const linkKey = envelope.publicKeyFromHex(agent.linkKey);
     const { payload } = envelope.openEnvelope(frame, { kind: "hello", publicKey: linkKey, bytesMax: helloBytesMax });
     const hello = parseHello(payload);
     if (hello.agent !== agent.id || hello.answers !== this.#nonce) return "refused";
     this.#rooms.onHello(this, agent.id, hello.software);
-    if (hello.epoch < agent.epoch) return this.#offer(agent, hello);
-    if (hello.epoch > agent.epoch) {
-      this.#rooms.onBehind(agent.id, `it holds epoch ${agent.epoch}, the agent was granted ${hello.epoch}`);
+    if (hello.ledgerEpoch < agent.ledgerEpoch) return this.#offer(agent, hello);
+    if (hello.ledgerEpoch > agent.ledgerEpoch) {
+      this.#rooms.onBehind(agent.id, `it holds epoch ${agent.ledgerEpoch}, the agent was granted ${hello.ledgerEpoch}`);
       return "behind";
     }
     if (agent.lockedCode.startsWith("HUB_")) return "locked";
-    this.#live = { id: agent.id, epoch: agent.epoch, linkKey, signerKey: envelope.publicKeyFromHex(agent.signerKey) };
-    this.#greet(agent, hello);
+    this.#live = { id: agent.id, ledgerEpoch: agent.ledgerEpoch, linkKey, signerKey: envelope.publicKeyFromHex(agent.signerKey) };
+    this.#handshake(agent, hello);
     return null;
   }
 
-  /** Sends an agent in recovery only its recovery order. It is not live with its old epoch. */
+  /** Sends an agent in recovery only its recovery offer. It is not live with its old epoch. */
   #offer(agent: AgentRow, hello: Hello): CloseReason | null {
     const { store, clock, log } = this.#rooms;
     const recovery = recoveryOf(store.database, agent);
-    if (recovery === undefined || recovery.takenAt !== null) return "epoch";
+    if (recovery === undefined || recovery.takenAt !== null) return "ledgerEpoch";
     const sign = (text: string): string => envelope.signJob(text, this.#rooms.gatewayKey);
-    const parts = recoveryOrder(store.database, agent, recovery, { hello, sign, nowMs: clock() });
-    log.info({ event: "recovery-offered", agent: agent.id, epoch: agent.epoch, parts: parts.length }, "a recovery is offered");
+    const parts = recoveryOffer(store.database, agent, recovery, { hello, sign, nowMs: clock() });
+    log.info(
+      { event: "recovery-offered", agent: agent.id, ledgerEpoch: agent.ledgerEpoch, parts: parts.length },
+      "a recovery is offered",
+    );
     this.#sendParts(parts);
     return null;
   }
@@ -297,24 +310,24 @@ export class Session {
   #sendParts([part, ...rest]: readonly Recovery[]): void {
     if (this.#ended) return;
     clearTimeout(this.#deadline);
-    this.#deadline = setTimeout(() => this.end("epoch"), this.#rooms.limits.deadMs);
+    this.#deadline = setTimeout(() => this.end("ledgerEpoch"), this.#rooms.limits.deadMs);
     if (part !== undefined) this.#send("recovery", part, () => this.#sendParts(rest));
   }
 
-  #greet(agent: AgentRow, hello: Hello): void {
+  #handshake(agent: AgentRow, hello: Hello): void {
     const { store, limits, clock } = this.#rooms;
     this.#stayAlive();
     this.#answered = answeredUpTo(store.database, agent);
     this.#sentSequence = this.#answered;
-    this.#beats = setInterval(() => this.#beat(), limits.beatMs);
+    this.#heartbeats = setInterval(() => this.#heartbeat(), limits.heartbeatMs);
     this.#toldSeq = agent.headSeq;
     const welcome: Welcome = {
       agent: agent.id,
       wallet: agent.wallet,
-      epoch: agent.epoch,
+      ledgerEpoch: agent.ledgerEpoch,
       challenge: this.#nonce,
       answers: hello.nonce,
-      echo: headOf(agent),
+      gatewayHead: headOf(agent),
       jobs: { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash },
       at: clock(),
     };
@@ -323,7 +336,7 @@ export class Session {
     this.#open = hello.open;
     // An agent in recovery, or without a statement yet, gets them after its first statement.
     if (agent.headSeq > 0) this.tellEnded(endedIds(this.#rooms.store.database, agent, this.#open));
-    this.tellDead();
+    this.tellVoid();
     this.pump();
   }
 
@@ -332,25 +345,27 @@ export class Session {
    * sent twice on this connection, and then at the next handshake.
    */
   #repeatEnded(): void {
-    this.#beatCount += 1;
-    if (this.#beatCount % beatsToRepeat !== 0) return;
-    this.tellDead();
+    this.#heartbeatCount += 1;
+    if (this.#heartbeatCount % heartbeatsToRepeat !== 0) return;
+    this.tellVoid();
     const again = this.#told;
     this.#told = [];
     for (const id of again) this.#repeated.add(id);
     this.tellEnded(again);
   }
 
-  /** Sends a heartbeat. Also notices a released agent, a new epoch, and jobs with a lost signal. */
-  #beat(): void {
+  /**
+   * Sends a heartbeat. Also detects an unpaired agent, a new epoch, and jobs with a lost signal.
+   */
+  #heartbeat(): void {
     const live = this.#live;
     const { store, limits, clock } = this.#rooms;
     if (live === null) return;
     const agent = this.#served(live);
     if (agent === null) return;
     // Rises even if the clock was set back, because the agent takes a lower time for a replay.
-    this.#beatAt = Math.max(clock(), this.#beatAt + 1);
-    this.#send("beat", { agent: agent.id, head: headOf(agent), at: this.#beatAt } satisfies Beat);
+    this.#heartbeatAt = Math.max(clock(), this.#heartbeatAt + 1);
+    this.#send("heartbeat", { agent: agent.id, head: headOf(agent), at: this.#heartbeatAt } satisfies Heartbeat);
     this.#repeatEnded();
     // The question may have been lost, so it is asked again.
     this.#askedCeiling = 0;
@@ -373,15 +388,15 @@ export class Session {
   #admitFrame(live: Live, frame: Uint8Array): CloseReason | null {
     const publicKey = envelope.frameKind(frame) === "statement" ? live.signerKey : live.linkKey;
     const bytesMax = envelope.gatewayFrameBytesMax;
-    const { kind, payload } = envelope.openEnvelope(frame, { kinds: ["statement", "beat"], publicKey, bytesMax });
-    if (kind === "beat") {
-      const beat = parseBeat(payload);
-      if (beat.agent !== live.id) return "protocol";
-      this.#rooms.onBeat(this, beat.head);
+    const { kind, payload } = envelope.openEnvelope(frame, { kinds: ["statement", "heartbeat"], publicKey, bytesMax });
+    if (kind === "heartbeat") {
+      const heartbeat = parseHeartbeat(payload);
+      if (heartbeat.agent !== live.id) return "protocol";
+      this.#rooms.onHeartbeat(this, heartbeat.head);
     } else {
       const statement = parseStatement(payload);
       if (statement.agent !== live.id) return "protocol";
-      if (statement.epoch !== live.epoch) return "epoch";
+      if (statement.ledgerEpoch !== live.ledgerEpoch) return "ledgerEpoch";
       this.#rooms.onStatement(this, statement);
     }
     this.#stayAlive();

@@ -25,18 +25,18 @@ export function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | nu
  * The state that a heartbeat's head shows. An honest courier's heartbeat never falls behind,
  * because the courier names at least the newest head that was sent.
  */
-export function standingOfBeat(agent: AgentRow, head: Head | null): Standing | null {
+export function standingOfHeartbeat(agent: AgentRow, head: Head | null): Standing | null {
   if (head === null || head.seq > agent.headSeq) return null;
   return head.seq === agent.headSeq && head.hash === agent.headHash ? null : "behind";
 }
 
 /**
  * The state that a signed statement shows, which was stored now or earlier. An old statement may be
- * sent again, so a lower head alone proves nothing; a lock in it does. `isGreeted`: the signer
- * accepted this connection's welcome, and so the ledger head in the welcome.
+ * sent again, so a lower head alone proves nothing; a lock in it does. `isHandshakeDone`: the
+ * signer accepted this connection's welcome, and so the ledger head in the welcome.
  */
-export function standingOfStatement(storedSeq: number, { head, entries }: Statement, isGreeted: boolean): Standing | null {
-  if (isGreeted || head.seq > storedSeq) return "level";
+export function standingOfStatement(storedSeq: number, { head, entries }: Statement, isHandshakeDone: boolean): Standing | null {
+  if (isHandshakeDone || head.seq > storedSeq) return "level";
   return head.seq < storedSeq && entries.some((entry) => entry.kind === "alarm" && entry.locked) ? "behind" : null;
 }
 

@@ -7,23 +7,23 @@
 
 import { type Code, codes } from "../../base/codes.ts";
 import { invariant } from "../../base/fault.ts";
-import { waitingOf } from "../../chains/families.ts";
+import { expiryExclusionOf } from "../../chains/families.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import type { AskedEntry, Entry, Head, OpenedEntry, SignedEntry, Statement } from "../../protocol/messages.ts";
+import type { AskedEntry, Entry, Head, RecoveredEntry, SignedEntry, Statement } from "../../protocol/messages.ts";
 import { doubtDatabase, learnCeiling } from "../deposits/ceilings.ts";
-import { type IsOwnJob, learnJob } from "../recovery/learning.ts";
+import { type IsOwnJob, restoreLostJob } from "../recovery/job-restore.ts";
 import { awaitsRecovery, isOfRecovery, notOfRecovery, takeRecovery } from "../recovery/recovery.ts";
 import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import { recordAct } from "../store/audit.ts";
-import { isAllDead, keepExpiry } from "../store/deaths.ts";
 import { holderOfJob, markAnswered } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { insertSignature, isSigned, readSignature, signedBy } from "../store/signatures.ts";
 import { insertSlot, slotOf, slotOwner } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
+import { isAllVoid, keepExpiry } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { type Around, type Change, effectOf } from "./effect.ts";
 
@@ -35,8 +35,8 @@ export type Refused =
    * continue where the welcome says.
    */
   | { readonly ok: false; readonly kind: "overlapping"; readonly detail: string }
-  /** The statement is of an old epoch, or of a released agent. Its link must end. */
-  | { readonly ok: false; readonly kind: "outdated"; readonly reason: "epoch" | "refused" };
+  /** The statement is of an old epoch, or of an unpaired agent. Its link must end. */
+  | { readonly ok: false; readonly kind: "outdated"; readonly reason: "ledgerEpoch" | "refused" };
 
 /** `lock`: the agent's statement contradicts the database, and an operator must look. */
 export interface Halt {
@@ -55,7 +55,7 @@ export interface Applied {
   readonly decided: readonly string[]; // transaction ids answered for the first time
   readonly changed: readonly string[]; // transaction ids whose row changed
   readonly alarms: readonly Raised[]; // each code only once
-  readonly isOpened: boolean; // its recovered ledger was accepted: jobs continue from another position
+  readonly isRecovered: boolean; // its recovered ledger was accepted: jobs continue from another position
 }
 
 interface Raised {
@@ -68,7 +68,7 @@ interface Progress {
   readonly agent: AgentRow;
   readonly isOwn: IsOwnJob;
   /** True if the statement's signer accepted the handshake of its connection. */
-  readonly tellsGreeting: (statement: Statement) => boolean;
+  readonly showsHandshake: (statement: Statement) => boolean;
   readonly run: string; // run of this gateway (store/owner.ts)
   readonly nowMs: number;
   awaits: boolean; // a recovered ledger, which no entry has begun yet
@@ -87,20 +87,20 @@ export function applyStatements(
   database: Database,
   agentId: string,
   statements: readonly Statement[],
-  { isOwn, tellsGreeting, run, nowMs }: Pick<Progress, "isOwn" | "tellsGreeting" | "run" | "nowMs">,
+  { isOwn, showsHandshake, run, nowMs }: Pick<Progress, "isOwn" | "showsHandshake" | "run" | "nowMs">,
 ): Applied | Refused {
   const agent = readAgent(database, agentId);
   invariant(agent !== undefined, "a live link belongs to a paired agent");
-  // Checked inside the transaction, because a process that released the agent or raised the epoch
+  // Checked inside the transaction, because a process that unpaired the agent or raised the epoch
   // relies on no further statement being stored.
-  if (agent.releasedAt !== null) return outdated("refused");
-  if (statements.some(({ epoch }) => epoch !== agent.epoch)) return outdated("epoch");
+  if (agent.unpairedAt !== null) return outdated("refused");
+  if (statements.some(({ ledgerEpoch }) => ledgerEpoch !== agent.ledgerEpoch)) return outdated("ledgerEpoch");
   const awaits = awaitsRecovery(database, agent);
   const progress: Progress = {
     database,
     agent,
     isOwn,
-    tellsGreeting,
+    showsHandshake,
     run,
     nowMs,
     awaits,
@@ -118,8 +118,8 @@ export function applyStatements(
   moveHead(database, agent.id, { ...head, ledgerAt: statements.at(-1)?.at ?? agent.ledgerAt });
   for (const { policy = "" } of statements) if (policy !== "") keepPolicy(progress, policy);
   const { decided, changed, alarms } = progress;
-  const isOpened = awaits && !progress.awaits;
-  return { ok: true, was: agent, head, decided: [...decided], changed: [...changed], alarms: [...alarms.values()], isOpened };
+  const isRecovered = awaits && !progress.awaits;
+  return { ok: true, was: agent, head, decided: [...decided], changed: [...changed], alarms: [...alarms.values()], isRecovered };
 }
 
 /**
@@ -135,7 +135,7 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
   const storedSeq = stored?.seq ?? 0;
   // Also checked before a recovered ledger's first entry, because acknowledged bytes may be
   // released.
-  const isOwn = !progress.awaits || isOfRecovery(progress.database, progress.agent, statement.opened ?? "");
+  const isOwn = !progress.awaits || isOfRecovery(progress.database, progress.agent, statement.recovered ?? "");
   if (!isOwn) return behind(progress, notOfRecovery);
   if (statement.after > storedSeq) return behind(progress, `its ledger's entries after ${storedSeq} are missing here`);
   if (stored !== null && statement.head.seq === storedSeq && statement.head.hash !== stored.hash) {
@@ -152,8 +152,8 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
     return halt("HUB_LEDGER_FORKED", detail);
   }
   for (const entry of statement.entries) {
-    const isGreeted = !progress.awaits && progress.tellsGreeting(statement);
-    const refused = applyEntry(progress, entry, statement.head, isGreeted);
+    const isHandshakeDone = !progress.awaits && progress.showsHandshake(statement);
+    const refused = applyEntry(progress, entry, statement.head, isHandshakeDone);
     if (refused !== null) return refused;
   }
   return statement.head;
@@ -162,7 +162,7 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
 /**
  * Begins a recovered ledger. Earlier entries resend state to the gateway; later entries are new.
  */
-function open(progress: Progress, entry: OpenedEntry, head: Head): Refused | null {
+function open(progress: Progress, entry: RecoveredEntry, head: Head): Refused | null {
   const { database, agent, nowMs } = progress;
   const problem = takeRecovery(database, agent, entry, head, nowMs);
   if (problem !== "") return behind(progress, problem);
@@ -170,10 +170,10 @@ function open(progress: Progress, entry: OpenedEntry, head: Head): Refused | nul
   return null;
 }
 
-function applyEntry(progress: Progress, entry: Entry, head: Head, isGreeted: boolean): Refused | null {
+function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDone: boolean): Refused | null {
   const { database, agent, nowMs } = progress;
-  if (entry.kind === "opened" && progress.awaits) return open(progress, entry, head);
-  const effect = effectOf(entry, { ...readAround(database, agent, entry), isGreeted });
+  if (entry.kind === "recovered" && progress.awaits) return open(progress, entry, head);
+  const effect = effectOf(entry, { ...readAround(database, agent, entry), isHandshakeDone });
   switch (effect.kind) {
     case "none":
       return null;
@@ -194,7 +194,7 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isGreeted: boo
       const isLost = readTransaction(database, transactionOf(entry)) === undefined;
       const reason = `agent ${agent.id} tells of ${transactionOf(entry)} again`;
       if (isLost) doubtDatabase(database, agent.id, { reason, run: progress.run, nowMs });
-      const problem = learnJob(database, agent, entry as AskedEntry, progress.isOwn, nowMs);
+      const problem = restoreLostJob(database, agent, entry as AskedEntry, progress.isOwn, nowMs);
       if (problem !== "") return halt("HUB_CONTRADICTION", problem);
       progress.changed.add(transactionOf(entry));
       return null;
@@ -207,7 +207,7 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isGreeted: boo
     case "advance": {
       const transactionId = transactionOf(entry);
       if (effect.kind === "sign" && effect.newSlot) insertSlot(database, entry as SignedEntry, transactionId);
-      if (effect.kind === "sign" && effect.newVersion) insertSignature(database, versionOf(agent, entry as SignedEntry));
+      if (effect.kind === "sign" && effect.newAttempt) insertSignature(database, attemptOf(agent, entry as SignedEntry));
       // A signature also answers the job, so that a job whose first answer was lost with an older
       // database is not sent again and again.
       if (effect.kind !== "advance" && markAnswered(database, transactionId, nowMs)) progress.decided.add(transactionId);
@@ -242,14 +242,14 @@ const unsigned = {
   known: null,
   slotOwner: null,
   hashOwner: null,
-  isDead: false,
+  isVoid: false,
 } as const;
 
 /**
  * Reads only the rows that the entry's kind needs, each by an index, because an agent may send many
  * entries and all agents wait.
  */
-function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Around, "isGreeted"> {
+function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Around, "isHandshakeDone"> {
   if (!("transactionId" in entry)) {
     return { agent, row: null, jobAgent: null, ...unsigned };
   }
@@ -260,30 +260,42 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Aro
     jobAgent: holderOfJob(database, id) ?? null,
   };
   if (entry.kind === "observed" || entry.kind === "asked") return { ...unsigned, ...base };
-  const waits = base.row !== null && waitingOf(base.row.network) !== null;
-  const isDead = waits && isAllDead(database, id, entry.kind === "signed" ? entry.txHash : "");
-  const around = { ...base, isSigned: isSigned(database, id), isDead };
+  const waits = base.row !== null && expiryExclusionOf(base.row.network) !== null;
+  const isVoid = waits && isAllVoid(database, id, entry.kind === "signed" ? entry.txHash : "");
+  const around = { ...base, isSigned: isSigned(database, id), isVoid };
   if (entry.kind === "decision") return { ...unsigned, ...around };
   return {
     ...around,
     slot: slotOf(database, id) ?? null,
-    known: readSignature(database, id, entry.version) ?? null,
+    known: readSignature(database, id, entry.attempt) ?? null,
     slotOwner: slotOwner(database, entry) ?? null,
     hashOwner: signedBy(database, entry) ?? null,
   };
 }
 
-function versionOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "deadAt"> {
-  const { transactionId, version, network, account, slot, txHash, feeMax, seq, until = 0 } = entry;
+function attemptOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "voidAt"> {
+  const { transactionId, attempt, network, account, slot, txHash, feeMax, seq, validUntilMs = 0 } = entry;
   const cancel = entry.cancel === true ? 1 : 0;
-  return { transactionId, version, agent: agent.id, network, account, slot, txHash, feeMax, seq, untilMs: until, cancel };
+  return {
+    transactionId,
+    attempt,
+    agent: agent.id,
+    network,
+    account,
+    slot,
+    txHash,
+    feeMax,
+    seq,
+    validUntilMs: validUntilMs,
+    cancel,
+  };
 }
 
 function changeWithdrawal(database: Database, transactionId: string, change: Change, nowMs: number): boolean {
   return Object.keys(change).length > 0 && updateWithdrawal(database, transactionId, change, nowMs);
 }
 
-const outdated = (reason: "epoch" | "refused"): Refused => ({ ok: false, kind: "outdated", reason });
+const outdated = (reason: "ledgerEpoch" | "refused"): Refused => ({ ok: false, kind: "outdated", reason });
 
 const halt = (code: Code, detail: string): Refused => ({ ok: false, kind: "halt", code, lock: true, detail });
 

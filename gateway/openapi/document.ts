@@ -131,10 +131,10 @@ export function createDocument(of: {
     },
     servers: [{ url: of.publicUrl }],
     tags: [
-      { name: "Orders", description: "What moves money. Each order has an `orderId` and may be sent again for ever." },
+      { name: "Orders", description: "What moves money. Each order has an `orderId` and may be sent again permanently." },
       { name: "Reading", description: "What is there. Nothing changes." },
       { name: "Callbacks", description: "What the service sends to a shop's server, at least once and in any order." },
-      { name: "Station", description: "For whoever runs the gateway; no token." },
+      { name: "Station", description: "For anybody who runs the gateway; no token." },
     ],
     paths: {
       ...operationPaths(of.operations),

@@ -128,7 +128,8 @@ export const described: Readonly<Record<string, Described>> = {
   },
   manualWithdraw: {
     summary: "Withdraw (manual)",
-    description: "As above, and held until a person approves it on the agent's machine. The address may be left to that person.",
+    description:
+      "As above, and held until an operator approves it on the agent's machine. The address may be left to that operator.",
     order: { schema: reference("ManualOrder"), example: { currency: "eth", amount: "0.25", orderId: "out-78" } },
     answer: reference("WithdrawalResult"),
     codes: withdrawalCodes,

@@ -13,7 +13,7 @@ const transactionId = text("Identifier of the transaction.", {
   examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"],
 });
 const currencyId = text("A currency's `id`.", { pattern: currencyPattern.source, examples: ["eth"] });
-const orderId = text("The caller's own reference: visible ASCII without spaces, unique for ever.", {
+const orderId = text("The caller's own reference: visible ASCII without spaces, unique permanently.", {
   pattern: orderIdPattern.source,
   examples: ["out-77"],
 });
@@ -33,7 +33,7 @@ const orderTag = text("Taken empty only: no network here has tags.");
 const { keysMax, keyPattern, valueCharactersMax, bytesMax } = metadataLimits;
 const metadata: Json = {
   type: "object",
-  description: `The shop's own words, echoed and never read: at most ${bytesMax} bytes as JSON.`,
+  description: `The shop's own words, returned and never read: at most ${bytesMax} bytes as JSON.`,
   maxProperties: keysMax,
   propertyNames: { pattern: keyPattern.source },
   additionalProperties: { type: "string", maxLength: valueCharactersMax },
@@ -42,7 +42,7 @@ const metadata: Json = {
 
 const fiatCurrency = text("The money of `fiatAmount`.", { enum: [...fiats], examples: ["TRY"] });
 const fiatAmount = decimal("A sum of money, at most two decimals.", "1000");
-const returnUrl = text("Where the payer's page leads back to: an address on a site that the service lists for the merchant.", {
+const returnUrl = text("Where the sender's page leads back to: an address on a site that the service lists for the merchant.", {
   examples: ["https://shop.example.com/thanks"],
 });
 const order = { currency: currencyId, amount, orderId, metadata };
@@ -81,7 +81,7 @@ const orders: Readonly<Record<string, Json>> = {
     { isClosed: true },
   ),
   ManualOrder: shape(
-    "A withdrawal that a person approves, who supplies the address where it is left out.",
+    "A withdrawal that an operator approves, who supplies the address where it is left out.",
     { ...order, address, tag: orderTag },
     { optional: ["address", "tag", "metadata"], isClosed: true },
   ),
@@ -104,7 +104,7 @@ const paymentUri = text("Deposits: a link for wallets, by EIP-681; empty when th
   examples: ["ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000"],
 });
 
-const paymentUrl = text("Deposits: the page for the payer, to link or to embed; empty for a record that has none.", {
+const paymentUrl = text("Deposits: the page for the sender, to link or to embed; empty for a record that has none.", {
   examples: ["https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA"],
 });
 
@@ -179,7 +179,7 @@ const balance = shape("What one currency's wallet holds.", {
   currency: currencyId,
   available: decimal("What can be withdrawn now.", "8.99"),
   pending: decimal("Final on deposit addresses, not yet moved.", "2"),
-  sweeping: decimal("On its way from deposit addresses to the paying account.", "0"),
+  sweeping: decimal("On its way from deposit addresses to the hot wallet.", "0"),
   reserved: decimal("Promised to open withdrawals.", "1.01"),
   total: decimal("Everything together.", "12"),
   feeAsset: text("The currency that network fees are paid in.", { examples: ["eth"] }),

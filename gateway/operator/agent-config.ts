@@ -6,7 +6,7 @@
  */
 
 import type { JsonObject } from "../../base/json.ts";
-import { familyOf, waitingOf } from "../../chains/families.ts";
+import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
 import { findChainPreset, findCurrencyPreset, linesBeside } from "../../chains/presets.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config/config.ts";
@@ -52,9 +52,9 @@ function limitsOf(config: GatewayConfig, currency: GatewayCurrency): Record<stri
     maxPerDay: amount(usd.perDay, multiples.perDay),
     holdAbove: amount(usd.hold, multiples.hold),
     // One tenth of `maxPerWithdrawal`: docs/chains.md.
-    ...(waitingOf(currency.network) === null
+    ...(expiryExclusionOf(currency.network) === null
       ? {}
-      : { resignAbove: amount(usd.perWithdrawal / 10n, multiples.perWithdrawal / 10n) }),
+      : { manualReplaceAbove: amount(usd.perWithdrawal / 10n, multiples.perWithdrawal / 10n) }),
   };
 }
 
@@ -103,7 +103,7 @@ function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
     const { name } = familyOf(network);
     return networks.find((other) => familyOf(other).name === name) === network;
   };
-  return new Set(networks.filter((network) => waitingOf(network) === null || isFirst(network)));
+  return new Set(networks.filter((network) => expiryExclusionOf(network) === null || isFirst(network)));
 }
 
 /**

@@ -49,7 +49,10 @@ export function describeCopy(file: string, copy: StoreCopy): string {
     ["schema", String(copy.schema)],
     ["key", copy.gatewayKey],
     ["rows", `${copy.merchants} merchants, ${copy.transactions} transactions, ${copy.agents.length} agents`],
-    ...copy.agents.map(({ id, epoch, headSeq }) => ["agent", `${id}, epoch ${epoch}, ledger up to record ${headSeq}`]),
+    ...copy.agents.map(({ id, ledgerEpoch, headSeq }) => [
+      "agent",
+      `${id}, epoch ${ledgerEpoch}, ledger up to record ${headSeq}`,
+    ]),
   ];
   return rows.map(([name = "", text = ""]) => `  ${name.padEnd(9)}${text}`).join("\n");
 }

@@ -1,7 +1,7 @@
 /** `callbacks …`: its commands, their output and their exit status. */
 import { type Command, InvalidArgumentError } from "commander";
-import { createDoor } from "../callbacks/door.ts";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
+import { createDoor } from "../callbacks/send.ts";
 import {
   addCallback,
   type CallbackLine,
@@ -54,7 +54,7 @@ export function addCallbackCommands(program: Command, withBoth: (command: Comman
   withBoth(callbacks.command("redeliver").description("send one again").argument("<delivery>", "its number", wholeNumber)).action(
     again,
   );
-  withBoth(callbacks.command("remove").description("end one, for ever").argument("<callbackId>")).action(remove);
+  withBoth(callbacks.command("remove").description("end one, permanently").argument("<callbackId>")).action(remove);
 }
 
 interface AddOptions extends JsonOption {
@@ -117,11 +117,11 @@ function rotate(callbackId: string, options: JsonOption): void {
   asOperator(options, (by) => {
     const rotated = rotateCallback(by, callbackId);
     if (!allowed(rotated)) return;
-    const { secret, oldUntil } = rotated;
-    if (options.json === true) printJson({ callbackId, secret, oldUntil });
+    const { secret, oldValidUntil } = rotated;
+    if (options.json === true) printJson({ callbackId, secret, oldValidUntil });
     else
       print(
-        `secret  ${secret}\nThis is the only time it is shown. Both secrets sign for ${oldSecretHours} h, until ${oldUntil}.`,
+        `secret  ${secret}\nThis is the only time it is shown. Both secrets sign for ${oldSecretHours} h, until ${oldValidUntil}.`,
       );
   });
 }

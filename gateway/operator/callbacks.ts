@@ -6,10 +6,10 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { sealSecret } from "../auth/secret-box.ts";
 import { isTaken, secretsOf } from "../callbacks/callbacks.ts";
-import type { Door, Sent } from "../callbacks/door.ts";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
 import { type GuardSettings, urlProblem } from "../callbacks/guard.ts";
 import { testEvent } from "../callbacks/outbox.ts";
+import type { Door, Sent } from "../callbacks/send.ts";
 import { newSecret, signedHeaders } from "../callbacks/signature.ts";
 import { recordAct } from "../store/audit.ts";
 import {
@@ -32,7 +32,7 @@ import {
   switchTargetOn,
 } from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
-import { dateOf, type Operator } from "./people.ts";
+import { dateOf, type Operator } from "./accounts.ts";
 
 const targetIdBytes = 8;
 const targetsMax = 16;
@@ -105,7 +105,7 @@ export function listCallbacks(by: Operator, merchant: string | undefined): reado
     events: row.events === "" ? [] : row.events.split(","),
     createdAt: dateOf(row.createdAt),
     offAt: dateOf(row.offAt),
-    twoSecretsUntil: row.oldUntil === null || row.oldUntil <= by.nowMs ? "" : dateOf(row.oldUntil),
+    twoSecretsUntil: row.oldValidUntil === null || row.oldValidUntil <= by.nowMs ? "" : dateOf(row.oldValidUntil),
     waiting: row.waiting,
     triedAt: dateOf(row.triedAt),
     status: row.status ?? 0,
@@ -141,21 +141,21 @@ export async function testCallback(
 }
 
 /**
- * Gives a target a new secret; both secrets sign until `oldUntil`. Refuses
+ * Gives a target a new secret; both secrets sign until `oldValidUntil`. Refuses
  * GATEWAY_UNKNOWN_CALLBACK.
  */
 export function rotateCallback(
   by: Operator,
   id: string,
-): { readonly ok: true; readonly secret: string; readonly oldUntil: string } | Refusal {
+): { readonly ok: true; readonly secret: string; readonly oldValidUntil: string } | Refusal {
   return by.store.write((database) => {
     if (findTarget(database, id) === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
     const secret = newSecret(by.random);
     const box = sealSecret(Buffer.from(secret, "utf8"), id, by.gatewayKey.sealingKey, by.random);
-    const oldUntil = by.nowMs + oldSecretMs;
-    rotateTarget(database, id, box, oldUntil);
+    const oldValidUntil = by.nowMs + oldSecretMs;
+    rotateTarget(database, id, box, oldValidUntil);
     audit(by, "callback secret changed", id, "");
-    return { ok: true, secret, oldUntil: dateOf(oldUntil) };
+    return { ok: true, secret, oldValidUntil: dateOf(oldValidUntil) };
   });
 }
 

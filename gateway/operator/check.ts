@@ -15,7 +15,7 @@ import type { NodeView } from "../../chains/nodes.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { freeBytesOf, roomBytesMin, roomWarningFactor } from "../store/disk.ts";
-import { keyOfStore } from "../store/look.ts";
+import { keyOfStore } from "../store/inspect.ts";
 import { runningOn } from "../store/owner.ts";
 
 const nodeMs = 3_000;

@@ -17,11 +17,11 @@ import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
 import { checkKey, runningOn } from "../store/owner.ts";
 import { openStore } from "../store/store.ts";
+import { listAgents, type Operator, recoverAgent, unpairAgent } from "./accounts.ts";
 import { backUp, checkBackup, describeCopy, keepWords } from "./backup.ts";
 import { checkGateway } from "./check.ts";
 import { initFolder } from "./folder.ts";
 import { askHealth, failedChecks, warnedChecks } from "./health.ts";
-import { listAgents, type Operator, recoverAgent, releaseAgent } from "./people.ts";
 
 export const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
 
@@ -147,16 +147,16 @@ export function agentsList(options: JsonOption): void {
     }
     if (agents.length === 0) print("No agent has paired yet.");
     for (const agent of agents) {
-      const state = agent.releasedAt === "" ? pairedState(agent) : "released";
+      const state = agent.unpairedAt === "" ? pairedState(agent) : "unpaired";
       print(`${agent.agentId}  ${state}  ${agent.merchant} (${agent.merchantId})  short code ${agent.shortCode}`);
       print(
-        `  ${agent.hotAddresses.join(", ")}  epoch ${agent.epoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
+        `  ${agent.hotWalletAddresses.join(", ")}  epoch ${agent.ledgerEpoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
       );
       if (agent.software !== "") print(`  runs ${agent.software}`);
       if (agent.policy !== "") print(`  limits ${agent.policy}`);
-      if (agent.unheard === "") continue;
-      const effect = agent.releasedAt === "" ? "agents release is refused" : "the next server begins with a recovery";
-      print(`  unheard, so ${effect}: ${agent.unheard}`);
+      if (agent.notCaughtUp === "") continue;
+      const effect = agent.unpairedAt === "" ? "agents unpair is refused" : "the next server begins with a recovery";
+      print(`  not caught up, so ${effect}: ${agent.notCaughtUp}`);
     }
   });
 }
@@ -166,27 +166,27 @@ function pairedState({ lockedCode, pausedAt }: ReturnType<typeof listAgents>[num
   return pausedAt === "" ? "paired" : `paused by its operator since ${pausedAt}`;
 }
 
-export function agentsRelease(
+export function agentsUnpair(
   agentId: string,
-  options: JsonOption & { readonly unheard?: boolean; readonly open?: boolean },
+  options: JsonOption & { readonly skipCatchUp?: boolean; readonly open?: boolean },
 ): void {
   asOperator(options, (by) => {
-    const unheard = options.unheard === true;
-    const released = releaseAgent(by, agentId, unheard ? "unheard" : options.open === true ? "open" : undefined);
+    const notCaughtUp = options.skipCatchUp === true;
+    const released = unpairAgent(by, agentId, notCaughtUp ? "notCaughtUp" : options.open === true ? "open" : undefined);
     if (!allowed(released)) return;
     const { openWithdrawals } = released;
     if (options.json === true) {
-      printJson({ agentId, released: true, unheard, openWithdrawals });
+      printJson({ agentId, unpaired: true, notCaughtUp, openWithdrawals });
       return;
     }
-    print(`Released ${agentId}${unheard ? " unheard" : ""}; its merchant may pair another server.`);
+    print(`Unpaired ${agentId}${notCaughtUp ? " notCaughtUp" : ""}; its merchant may pair another server.`);
     if (openWithdrawals > 0) {
       print(
         `Open withdrawals and sweeps that stay with it: ${openWithdrawals}. Those on the chain still end; the others stay Pending,`,
       );
       print("unless the same server is paired again. End that server before another one is paired.");
     }
-    if (unheard) {
+    if (notCaughtUp) {
       print(
         "What it paid may be missing here. The server that is paired next begins with a recovery and pays nothing by itself:",
       );
@@ -195,19 +195,19 @@ export function agentsRelease(
   });
 }
 
-export function agentsRecover(agentId: string, options: JsonOption & { readonly above?: number }): void {
+export function agentsRecover(agentId: string, options: JsonOption & { readonly aboveEpoch?: number }): void {
   asOperator(options, (by) => {
-    const begun = recoverAgent(by, agentId, options.above ?? 0);
+    const begun = recoverAgent(by, agentId, options.aboveEpoch ?? 0);
     if (!allowed(begun)) return;
-    const { epoch, openWithdrawals } = begun;
+    const { ledgerEpoch, openWithdrawals } = begun;
     if (options.json === true) {
-      printJson({ agentId, epoch, openWithdrawals });
+      printJson({ agentId, ledgerEpoch, openWithdrawals });
       return;
     }
-    print(`Recovery of ${agentId} begun: epoch ${epoch}. Whoever runs with an older one is refused from now on.`);
+    print(`Recovery of ${agentId} begun: epoch ${ledgerEpoch}. Anybody who runs with an older one is refused from now on.`);
     print(`Open withdrawals that go with the order: ${openWithdrawals}.`);
     print("Next, on the agent's server, once status says RECOVERY_OFFERED there: the command recover;");
-    print("recover --both where this gateway's database was put back too (docs/recovering.md).");
+    print("recover --both-restored where this gateway's database was restored too (docs/recovering.md).");
   });
 }
 

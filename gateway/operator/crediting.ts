@@ -13,7 +13,7 @@ import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { judgementOf } from "../watcher/payments.ts";
-import type { Operator } from "./people.ts";
+import type { Operator } from "./accounts.ts";
 
 /** A payment's name on its network, as lists show it and commands accept it. */
 export const paymentName = ({ txHash, logIndex }: Pick<PaymentRow, "txHash" | "logIndex">): string => `${txHash}:${logIndex}`;

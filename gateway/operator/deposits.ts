@@ -17,10 +17,10 @@ import {
   namedTransaction,
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
+import type { Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
 import { creditPayments, paymentName } from "./crediting.ts";
 import { areKnown } from "./named.ts";
-import type { Operator } from "./people.ts";
 import {
   amountText,
   describeActs,
@@ -216,7 +216,7 @@ export function addDepositCommands(program: Command): void {
     .option("--late", "those alone that were paid after their end")
     .action(list);
   withBoth(deposits.command("show").description("one, with its payments and notes").argument("<transactionId>")).action(show);
-  withBoth(deposits.command("unattributed").description("payments that count for no deposit, until a person credits them"))
+  withBoth(deposits.command("unattributed").description("payments that count for no deposit, until an operator credits them"))
     .option("--merchant <id>", "whose")
     .option("--limit <number>", "how many, the newest first", rowCount, 50)
     .action(unattributed);
@@ -226,7 +226,7 @@ export function addDepositCommands(program: Command): void {
       .description("make one Completed that was paid late, or credit payments to it that came elsewhere")
       .argument("<transactionId>"),
   )
-    .requiredOption("--reason <text>", "why, for whoever looks later", remark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
     .option("--payment <payment...>", "as deposits unattributed names it: counts for this deposit from now on")
     .option("--short", "also when less was paid than it asked for")
     .action(credit);

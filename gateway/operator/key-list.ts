@@ -1,8 +1,8 @@
 /** `key list`: the API keys and the rights of each; never a secret. */
 import type { Refusal } from "../../base/fault.ts";
 import { listKeyRows } from "../store/keys.ts";
+import { dateOf, type Operator } from "./accounts.ts";
 import { areKnown } from "./named.ts";
-import { dateOf, type Operator } from "./people.ts";
 
 export interface KeyLine {
   readonly keyId: string;

@@ -11,9 +11,9 @@ import { recordAct } from "../store/audit.ts";
 import { readKey, setKeyAddresses, setKeyExpiry, takeKeyRights } from "../store/keys.ts";
 import type { KeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { addKey, dateOf, type Operator, revoke } from "./accounts.ts";
 import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
 import { describeKeys, listKeys } from "./key-list.ts";
-import { addKey, dateOf, type Operator, revoke } from "./people.ts";
 import { moment, withBoth } from "./words.ts";
 
 const hourMs = 3_600_000;
@@ -234,5 +234,5 @@ export function addKeyCommands(program: Command): void {
     .option("--ip <cidr>", "also from this address or network; may be given several times", network)
     .option("--anywhere", "from everywhere again")
     .action(allow);
-  withBoth(key.command("revoke").description("end one, for ever").argument("<keyId>")).action(end);
+  withBoth(key.command("revoke").description("end one, permanently").argument("<keyId>")).action(end);
 }

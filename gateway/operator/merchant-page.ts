@@ -1,6 +1,6 @@
 /**
- * `merchant page`: a merchant's settings for the payer's page. They are the name to show, where a
- * payer writes to, and the sites that may embed the page and take the payer back. Each change is
+ * `merchant page`: a merchant's settings for the sender's page. They are the name to show, where a
+ * sender writes to, and the sites that may embed the page and take the sender back. Each change is
  * one transaction with a line in the audit table, and a running gateway shows it at its next
  * request.
  */
@@ -9,8 +9,8 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { originOf } from "../config/origin.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MerchantPage, readMerchant, setMerchantPage } from "../store/merchants.ts";
+import type { Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
-import type { Operator } from "./people.ts";
 import { withBoth } from "./words.ts";
 
 const originsMax = 16;
@@ -53,7 +53,7 @@ export function changePage(
 export function describePage({ shownName, contact, origins }: MerchantPageLine): string {
   const parts = [
     shownName === "" ? "" : `shown as ${shownName}`,
-    contact === "" ? "" : `payers write to ${contact}`,
+    contact === "" ? "" : `senders write to ${contact}`,
     origins.length === 0 ? "" : `sites ${origins.join(" ")}`,
   ];
   return parts.filter((part) => part !== "").join(", ");
@@ -98,15 +98,19 @@ function page(id: string, options: PageOptions): void {
     const changed = changePage(by, id, change);
     if (!allowed(changed)) return;
     if (options.json === true) printJson({ merchantId: id, ...changed.page });
-    else print(describePage(changed.page) || `${id} shows its name on the payer's page, and nothing else is set.`);
+    else print(describePage(changed.page) || `${id} shows its name on the sender's page, and nothing else is set.`);
   });
 }
 
 export function addMerchantPageCommand(merchant: Command): void {
-  withBoth(merchant.command("page").description("what payers see of one: name, contact, its own sites").argument("<merchantId>"))
+  withBoth(merchant.command("page").description("what senders see of one: name, contact, its own sites").argument("<merchantId>"))
     .option("--shown-name <name>", 'the name to show; "" shows its name', shownName)
-    .option("--contact <address>", 'where payers write to: an e-mail address or a page; "" nowhere', contact)
-    .option("--origin <site>", "may embed the page and take the payer back; again for each, in the place of those before", origin)
+    .option("--contact <address>", 'where senders write to: an e-mail address or a page; "" nowhere', contact)
+    .option(
+      "--origin <site>",
+      "may embed the page and take the sender back; again for each, in the place of those before",
+      origin,
+    )
     .option("--no-origins", "none may")
     .action(page);
 }

@@ -10,12 +10,12 @@ import { familyNames } from "../../chains/family.ts";
 import { nodeKeyPlaceholder } from "../config/node-keys.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MerchantSummary, merchantSummaries, merchantSummary, setMerchantDisabled } from "../store/merchants.ts";
+import { createMerchant, createReceiver, dateOf, type NewMerchant, type Operator } from "./accounts.ts";
 import { agentConfigText } from "./agent-config.ts";
 import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
 import { writeOwnFile } from "./folder.ts";
 import { describeKeys, type KeyLine, listKeys } from "./key-list.ts";
 import { addMerchantPageCommand, describePage, type MerchantPageLine, pageLineOf } from "./merchant-page.ts";
-import { createMerchant, createReceiver, dateOf, type NewMerchant, type Operator } from "./people.ts";
 import { withBoth } from "./words.ts";
 import { type ReceivingAccount, readAccount } from "./xpub.ts";
 

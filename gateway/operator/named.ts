@@ -5,7 +5,7 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { wasTarget } from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
-import type { Operator } from "./people.ts";
+import type { Operator } from "./accounts.ts";
 
 export interface Named {
   readonly merchant?: string | undefined;

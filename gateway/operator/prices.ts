@@ -7,13 +7,13 @@ import type { Command } from "commander";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type Fiat, fiats } from "../config/fiat.ts";
 import { priceText } from "../prices/decimal.ts";
-import type { LeftOut } from "../prices/judge.ts";
 import { markets } from "../prices/markets.ts";
+import type { LeftOut } from "../prices/price-median.ts";
 import { boardOf } from "../prices/prices.ts";
 import { type PriceReadingRow, readPriceReadings } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
+import { dateOf } from "./accounts.ts";
 import { asOperator, type JsonOption, print, printJson } from "./command.ts";
-import { dateOf } from "./people.ts";
 import { withBoth } from "./words.ts";
 
 export interface SourceLine {

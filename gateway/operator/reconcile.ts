@@ -21,9 +21,9 @@ import {
 } from "../store/books.ts";
 import type { Store } from "../store/store.ts";
 import { nodeLog } from "../watcher/node-log.ts";
+import { dateOf } from "./accounts.ts";
 import { allowed, asOperator, clock, exit, type JsonOption, makeLog, print, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { dateOf } from "./people.ts";
 import { remark, withBoth } from "./words.ts";
 
 interface ReconcileOptions extends JsonOption {
@@ -178,14 +178,14 @@ function listed(
     uncompared,
     left,
     differences: differences.map((row) => listedDifference(row, currencies)),
-    entries: entries.map(({ address, kind, currency, units, block, at, person, reason }) => ({
+    entries: entries.map(({ address, kind, currency, units, block, at, operator, reason }) => ({
       address,
       kind,
       currency,
       amount: signedAmount(BigInt(units), decimalOf(currencies, currency)),
       block,
       at: dateOf(at),
-      person,
+      operator,
       reason,
     })),
   };
@@ -222,12 +222,15 @@ function describeDifference(row: DifferenceRow, currencies: Currencies): string 
   ].join("\n");
 }
 
-function describeEntry({ kind, address, units, currency, block, person, reason }: BookEntryRow, currencies: Currencies): string {
+function describeEntry(
+  { kind, address, units, currency, block, operator, reason }: BookEntryRow,
+  currencies: Currencies,
+): string {
   const amount = amountWords(BigInt(units), currency, currencies);
   if (kind === "opening") return `  the books of hot wallet ${address} begin with ${amount} at block ${block}`;
   if (kind === "outside") return `  came in from outside: ${amount} to hot wallet ${address}, seen at block ${block}`;
   if (kind === "owner") return `  taken out by its owner: ${amount} of ${address}, seen at block ${block}`;
-  return `  taken in by ${person}: ${amount} of ${address} at block ${block}: ${reason}`;
+  return `  taken in by ${operator}: ${amount} of ${address} at block ${block}: ${reason}`;
 }
 
 interface NoteOptions extends JsonOption {
@@ -238,14 +241,14 @@ interface NoteOptions extends JsonOption {
 
 function note(address: string, currency: string, options: NoteOptions): void {
   asOperator(options, ({ store, nowMs }, config) => {
-    const { amount, by: person, reason } = options;
+    const { amount, by: operator, reason } = options;
     if (!allowed(known(config, currency))) return;
     const { network, decimal } = config.currencies[currency] as GatewayCurrency;
-    const taken = takeIn(store, { network, address, currency, decimal, amount, person, reason, nowMs });
+    const taken = takeIn(store, { network, address, currency, decimal, amount, operator, reason, nowMs });
     if (!allowed(taken)) return;
     const { entry } = taken;
     const shown = signedAmount(BigInt(entry.units), decimal);
-    if (options.json === true) printJson({ address, currency, amount: shown, block: entry.block, by: person, reason });
+    if (options.json === true) printJson({ address, currency, amount: shown, block: entry.block, by: operator, reason });
     else print(`Taken in: ${shown} ${currency} of ${address} at block ${entry.block}. The next closing counts it as explained.`);
   });
 }
@@ -263,6 +266,6 @@ export function addReconcileCommand(program: Command): void {
     .argument("<currency>", "in which it differs")
     .requiredOption("--amount <amount>", "the difference as reconcile shows it, with its sign")
     .requiredOption("--by <name>", "who takes it in", remark)
-    .requiredOption("--reason <text>", "why, for whoever looks later", remark)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
     .action((address: string, currency: string, _own: unknown, own: Command) => note(address, currency, own.optsWithGlobals()));
 }

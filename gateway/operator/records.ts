@@ -9,8 +9,8 @@ import { recordOf } from "../answer/record.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Act } from "../store/audit.ts";
 import type { NamedTransaction, TransactionQuery } from "../store/transaction-lists.ts";
+import { dateOf } from "./accounts.ts";
 import type { JsonOption } from "./command.ts";
-import { dateOf } from "./people.ts";
 import { rowCount, withBoth } from "./words.ts";
 
 export interface ListOptions extends JsonOption {

@@ -14,9 +14,9 @@ import { type Found, gapDefault, type Scanned, type ScannedAccount, scanAccounts
 import { unattributedIdOf } from "../store/forgotten-addresses.ts";
 import { isKnownAddress } from "../store/found-addresses.ts";
 import { nodeLog } from "../watcher/node-log.ts";
+import type { Operator } from "./accounts.ts";
 import { allowed, asOperator, clock, exit, type JsonOption, makeLog, print, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
-import type { Operator } from "./people.ts";
 import { amountText } from "./records.ts";
 import { withBoth } from "./words.ts";
 import { readAccount } from "./xpub.ts";
@@ -199,7 +199,7 @@ function tell(
     printJson({ ...listed(config, chains, pathTo), gap: options.gap, taken });
     return;
   }
-  if (chains.length === 0) print("No account for deposits is on any chain that was asked for.");
+  if (chains.length === 0) print("No deposit account is on any chain that was asked for.");
   for (const { chain, code, scanned } of chains) {
     print(scanned === null ? `${chain}: not scanned: ${code}` : `${chain}: ${scannedWords(scanned)}`);
     for (const one of scanned?.found ?? []) print(foundWords(config, one, pathTo(one)));
@@ -252,7 +252,7 @@ function listed(config: GatewayConfig, chains: readonly ChainScan[], pathTo: (fo
 
 export function addScanCommand(program: Command): void {
   withBoth(program.command("scan").description("find money on deposit addresses that the database does not know"))
-    .option("--merchant <id>", "whose accounts for deposits")
+    .option("--merchant <id>", "whose deposit accounts")
     .option("--xpub <account>", "[FAMILY=]XPUB of an account that nobody has here; nothing is written")
     .option("--currency <id>", "this one alone")
     .option("--from <place>", "the first place of each account", place, 0)

@@ -15,10 +15,10 @@ import type { TransactionRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import { listSweepNotes, listSweeps, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
 import { readTransaction } from "../store/transactions.ts";
-import { orderSweeps } from "../sweeps/wishes.ts";
+import { orderSweeps } from "../sweeps/sweep-requests.ts";
+import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printCsv, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { dateOf, type Operator } from "./people.ts";
 import { amountText, describeActs, type ListOptions, listedActs, withFilters } from "./records.ts";
 import { withBoth } from "./words.ts";
 
@@ -60,7 +60,7 @@ function listed(row: TransactionRow, config: GatewayConfig): Listed {
 }
 
 /** A balance that stays on an address, with the reason. */
-const waitingOf = ({ address, network, currency, reason, detail, at }: SweepNoteRow) => ({
+const expiryExclusionOf = ({ address, network, currency, reason, detail, at }: SweepNoteRow) => ({
   address,
   network,
   currency,
@@ -83,7 +83,7 @@ function list(options: SweepsOptions): void {
       return;
     }
     if (options.json === true) {
-      printJson({ sweeps: rows, waiting: waiting.map(waitingOf) });
+      printJson({ sweeps: rows, waiting: waiting.map(expiryExclusionOf) });
       return;
     }
     print(rows.map(describe).join("\n") || "Nothing was swept.");
@@ -127,22 +127,22 @@ function show(id: string, options: JsonOption): void {
     const { row, topUp, acts } = shown;
     const { database } = by.store;
     const agentId = jobOf(database, id)?.agent ?? "";
-    const versions = listSignatures(database, id).map(({ version, account, slot, txHash, feeMax }) => ({
-      version,
+    const attempts = listSignatures(database, id).map(({ attempt, account, slot, txHash, feeMax }) => ({
+      attempt,
       account,
       slot,
       txHash,
       feeMax: formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal),
     }));
     if (options.json === true) {
-      const more = { agentId, topUp: topUp === undefined ? null : listed(topUp, config), versions, acts: listedActs(acts) };
+      const more = { agentId, topUp: topUp === undefined ? null : listed(topUp, config), attempts, acts: listedActs(acts) };
       printJson({ ...listed(row, config), ...more });
       return;
     }
     print(describe(listed(row, config)));
     if (topUp !== undefined) print(describe(listed(topUp, config)));
     if (agentId !== "") print(`  agent ${agentId}`);
-    for (const one of versions) print(`  version ${one.version}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
+    for (const one of attempts) print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
     if (acts.length > 0) print(describeActs(acts));
   });
 }
@@ -178,7 +178,7 @@ function order(text: string, options: JsonOption & { readonly currency?: string 
 }
 
 export function addSweepCommands(program: Command): void {
-  const sweeps = program.command("sweeps").description("what went from addresses for deposits to the paying account");
+  const sweeps = program.command("sweeps").description("what went from deposit addresses to the hot wallet");
   withFilters(sweeps.command("list").description("sweeps and top-ups with their fees, and what waits and why"))
     .option("--csv", "the sweeps and top-ups alone, as CSV")
     .action(list);

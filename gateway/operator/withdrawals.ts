@@ -1,5 +1,5 @@
 /**
- * `withdrawals`: lists withdrawals, and shows one with its agent and every signed version. Changes
+ * `withdrawals`: lists withdrawals, and shows one with its agent and every signed attempt. Changes
  * nothing.
  */
 import type { Command } from "commander";
@@ -11,9 +11,9 @@ import { jobOf } from "../store/jobs.ts";
 import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import { listedTransactions, type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
+import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { dateOf, type Operator } from "./people.ts";
 import { describeActs, describeRecord, type ListOptions, listedActs, listedRecord, queryOf, withFilters } from "./records.ts";
 import { withBoth } from "./words.ts";
 
@@ -25,7 +25,7 @@ export interface ShownWithdrawal {
   readonly acts: readonly Act[];
 }
 
-/** A withdrawal with its job and its signed versions. Refuses GATEWAY_UNKNOWN_RECORD. */
+/** A withdrawal with its job and its signed attempts. Refuses GATEWAY_UNKNOWN_RECORD. */
 export function showWithdrawal({ store: { database } }: Operator, id: string): ShownWithdrawal | Refusal {
   const row = namedTransaction(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -50,16 +50,16 @@ const jobWords = (job: JobRow): string => {
 };
 
 /**
- * The end of a version that expires: the last chain time, and the time since which the version is
- * called dead.
+ * The end of an attempt that expires: the last chain time, and the time since which the attempt is
+ * called void.
  */
-function endOf({ untilMs, deadAt }: SignatureRow): { readonly until?: string; readonly deadAt?: string } {
-  return untilMs === 0 ? {} : { until: dateOf(untilMs), deadAt: dateOf(deadAt) };
+function endOf({ validUntilMs, voidAt }: SignatureRow): { readonly validUntil?: string; readonly voidAt?: string } {
+  return validUntilMs === 0 ? {} : { validUntil: dateOf(validUntilMs), voidAt: dateOf(voidAt) };
 }
 
-function endWords({ until, deadAt = "" }: ReturnType<typeof endOf>): string {
-  if (until === undefined) return "";
-  return deadAt === "" ? `, ends at ${until}` : `, dead since ${deadAt}`;
+function endWords({ validUntil, voidAt = "" }: ReturnType<typeof endOf>): string {
+  if (validUntil === undefined) return "";
+  return voidAt === "" ? `, ends at ${validUntil}` : `, void since ${voidAt}`;
 }
 
 function show(id: string, options: JsonOption): void {
@@ -67,22 +67,22 @@ function show(id: string, options: JsonOption): void {
     const shown = showWithdrawal(by, id);
     if (!allowed(shown)) return;
     const { row, job, signatures, acts } = shown;
-    const versions = signatures.map((signature) => {
-      const { version, account, slot, txHash, feeMax } = signature;
+    const attempts = signatures.map((signature) => {
+      const { attempt, account, slot, txHash, feeMax } = signature;
       const fee = formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal);
-      return { version, account, slot, txHash, feeMax: fee, ...endOf(signature) };
+      return { attempt, account, slot, txHash, feeMax: fee, ...endOf(signature) };
     });
     if (options.json === true) {
       const place = job === undefined ? {} : { agentId: job.agent, place: job.sequence, answeredAt: dateOf(job.answeredAt) };
-      printJson({ ...listedRecord(row, config), ...place, versions, acts: listedActs(acts) });
+      printJson({ ...listedRecord(row, config), ...place, attempts, acts: listedActs(acts) });
       return;
     }
     print(
       `${describeRecord(row, amountOf(row))}\n  to ${row.receiverAddress || "an address that is not named yet"} (${row.network})`,
     );
     if (job !== undefined) print(jobWords(job));
-    for (const one of versions)
-      print(`  version ${one.version}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`);
+    for (const one of attempts)
+      print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`);
     if (acts.length > 0) print(describeActs(acts));
   });
 }

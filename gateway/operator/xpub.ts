@@ -28,7 +28,7 @@ export function readAccount(text: string): ReceivingAccount | { readonly problem
   const wanted = `give the xpub of an account, such as m/44'/${family.paths.coinType}'/0'`;
   if (/^[a-zA-Z]prv/.test(xpub)) {
     return {
-      problem: "that is a private key: whoever has seen it can take the money, so move it to a new wallet and give an xpub",
+      problem: "that is a private key: anybody who has seen it can take the money, so move it to a new wallet and give an xpub",
     };
   }
   if (/^[yzYZ]pub/.test(xpub)) return { problem: `a ${xpub.slice(0, 4)} is for Bitcoin's segwit addresses; ${wanted}` };

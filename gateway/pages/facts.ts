@@ -1,6 +1,6 @@
 /**
- * All that the payer's page knows: one request for a deposit, as plain values. Nothing of it is
- * more than the payer may know.
+ * All that the sender's page knows: one request for a deposit, as plain values. Nothing of it is
+ * more than the sender may know.
  */
 import type { Quote } from "../config/fiat.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The style sheet of the payer's page: tokens first, then its parts. System fonts, light or dark as
- * the reader's system is, nothing fetched; made for 360 px and widened from there.
+ * The style sheet of the sender's page: tokens first, then its parts. System fonts, light or dark
+ * as the reader's system is, nothing fetched; made for 360 px and widened from there.
  */
 
 export const pageStyle = `:root {

@@ -1,7 +1,7 @@
 /**
- * The state of a request in a payer's eyes: one of ten, a pure function of the facts. Payments
- * count here as soon as they are in a block, because a payer must not be asked for money that is on
- * its way.
+ * The state of a request in a sender's eyes: one of ten, a pure function of the facts. Payments
+ * count here as soon as they are in a block, because a sender must not be asked for money that is
+ * on its way.
  */
 import { createHash } from "node:crypto";
 import type { PayerFacts } from "./facts.ts";
@@ -25,35 +25,35 @@ export const sumUnits = ({ finalUnits, seenUnits }: Pick<PayerFacts, "finalUnits
 
 /**
  * True after the end. The request itself may still be open then, until the blocks of its last
- * minute are read; but whoever sends now is late.
+ * minute are read; but anybody who sends now is late.
  */
 export const isOver = ({ status, nowMs, expiresAt }: Pick<PayerFacts, "status" | "nowMs" | "expiresAt">): boolean =>
   status === 2 || (status === 0 && nowMs >= expiresAt);
 
-export function stateOf(facts: PayerFacts): PayerState {
-  const { status, amountUnits, toleranceUnits, others, isOut } = facts;
-  const sum = sumUnits(facts);
-  if (status === 1) return facts.finalUnits > amountUnits ? "over" : "completed";
+export function stateOf(txParams: PayerFacts): PayerState {
+  const { status, amountUnits, toleranceUnits, others, isOut } = txParams;
+  const sum = sumUnits(txParams);
+  if (status === 1) return txParams.finalUnits > amountUnits ? "over" : "completed";
   if (status === 0 && sum > 0n && sum >= amountUnits - toleranceUnits) return "seen";
   const hasOnlyOthers = sum === 0n && others.length > 0;
-  if (isOver(facts)) {
+  if (isOver(txParams)) {
     if (hasOnlyOthers) return "otherCoin";
     if (sum === 0n) return "expired";
-    return facts.isLate || (status === 2 && facts.seenUnits > 0n) ? "late" : "expiredWithMoney";
+    return txParams.isLate || (status === 2 && txParams.seenUnits > 0n) ? "late" : "expiredWithMoney";
   }
   if (isOut) return "outOfService";
   if (hasOnlyOthers) return "otherCoin";
   return sum > 0n ? "short" : "waiting";
 }
 
-/** True if the payer can still do what the request asks for. */
-export function asksForMoney(facts: PayerFacts, state: PayerState): boolean {
-  return !isOver(facts) && (state === "waiting" || state === "short" || state === "otherCoin");
+/** True if the sender can still do what the request asks for. */
+export function asksForMoney(txParams: PayerFacts, state: PayerState): boolean {
+  return !isOver(txParams) && (state === "waiting" || state === "short" || state === "otherCoin");
 }
 
-/** The units that the payer has still to send. */
-export function dueUnits(facts: PayerFacts): bigint {
-  const left = facts.amountUnits - sumUnits(facts);
+/** The units that the sender has still to send. */
+export function dueUnits(txParams: PayerFacts): bigint {
+  const left = txParams.amountUnits - sumUnits(txParams);
   return left > 0n ? left : 0n;
 }
 
@@ -64,9 +64,9 @@ export function lookSeconds({ status, seenUnits }: PayerFacts): number {
 }
 
 /** Changes with all that the page shows, but not with time alone. */
-export function markOf(facts: PayerFacts): string {
-  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash } = facts;
-  const units = [facts.finalUnits, facts.seenUnits, facts.amountUnits].map(String);
-  const parts = [stateOf(facts), shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash, units];
+export function markOf(txParams: PayerFacts): string {
+  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash } = txParams;
+  const units = [txParams.finalUnits, txParams.seenUnits, txParams.amountUnits].map(String);
+  const parts = [stateOf(txParams), shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash, units];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }

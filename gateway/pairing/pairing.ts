@@ -3,7 +3,7 @@
  * proves each key in the transcript with a signature: the link's, the signer's, and the key of
  * every account of the wallet. The answer is a grant under the gateway's key. The first pairing
  * uses up the API key's right to pair. The same keys may pair again with a newer transcript, which
- * raises the epoch; other keys wait for `agents release`. A repeated transcript changes nothing.
+ * raises the epoch; other keys wait for `agents unpair`. A repeated transcript changes nothing.
  * After a release of an agent that had not caught up, the next pairing begins with a recovery.
  * Sources: docs/protocol.md section 3; docs/architecture.md section 4.
  */
@@ -27,7 +27,7 @@ import { findKey, keyHasScope, keyProblem } from "../auth/keys.ts";
 import { openSecret } from "../auth/secret-box.ts";
 import type { ClientAddress } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { wasGivenUp } from "../recovery/hearing.ts";
+import { wasGivenUp } from "../recovery/catch-up.ts";
 import { awaitsRecovery, beginRecovery, grantedEpoch, recoveryOf } from "../recovery/recovery.ts";
 import type { Service } from "../service.ts";
 import type { AgentAccount } from "../store/agent-accounts.ts";
@@ -148,7 +148,7 @@ function tablesProblem(config: GatewayConfig, transcript: PairingTranscript): An
 interface Registration {
   readonly agent: string;
   readonly merchant: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly at: number; // time of the grant
   readonly isRepeat: boolean; // nothing was written
 }
@@ -174,7 +174,7 @@ function again(database: Database, agent: AgentRow, request: Request, nowMs: num
   const recovery = recoveryOf(database, agent);
   if (recovery?.takenAt === null) restoreHead(database, agent.id, { seq: recovery.heldSeq, hash: recovery.heldHash });
   pairAgentAgain(database, agent.id, pairedBy(database, request, nowMs));
-  return { agent: agent.id, merchant: agent.merchant, epoch: agent.epoch + 1, at: nowMs, isRepeat: false };
+  return { agent: agent.id, merchant: agent.merchant, ledgerEpoch: agent.ledgerEpoch + 1, at: nowMs, isRepeat: false };
 }
 
 function first(database: Database, id: string, key: KeyRow, request: Request, nowMs: number): Registration {
@@ -184,13 +184,13 @@ function first(database: Database, id: string, key: KeyRow, request: Request, no
     id,
     merchant: key.merchant,
     wallet,
-    epoch: 1,
+    ledgerEpoch: 1,
     signerKey,
     linkKey,
     accounts: JSON.stringify(accounts),
     ...pairedBy(database, request, nowMs),
   });
-  return { agent: id, merchant: key.merchant, epoch: 1, at: nowMs, isRepeat: false };
+  return { agent: id, merchant: key.merchant, ledgerEpoch: 1, at: nowMs, isRepeat: false };
 }
 
 function register(database: Database, keyId: string, request: Request, nowMs: number): Registration | Answer {
@@ -204,8 +204,8 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
   const known = readAgent(database, id);
   if (known !== undefined && transcript.at <= known.transcriptAt) {
     const isSame = live !== undefined && known.transcriptHash === request.hash;
-    const epoch = grantedEpoch(database, known);
-    return isSame ? { agent: id, merchant, epoch, at: known.pairedAt, isRepeat: true } : say("pairing_replayed");
+    const ledgerEpoch = grantedEpoch(database, known);
+    return isSame ? { agent: id, merchant, ledgerEpoch, at: known.pairedAt, isRepeat: true } : say("pairing_replayed");
   }
   if (live !== undefined) {
     const wasAwaited = awaitsRecovery(database, live);
@@ -224,8 +224,8 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
 }
 
 /**
- * Begins a recovery if an agent was released before it had caught up, because the database may lack
- * payments of the released agent. So an operator must look at every order of the next agent, as
+ * Begins a recovery if an agent was unpaired before it had caught up, because the database may lack
+ * payments of the unpaired agent. So an operator must look at every order of the next agent, as
  * after any recovery. The grant of the new agent is for the epoch before.
  */
 function recoverFirst(database: Database, { agent, merchant }: Registration, nowMs: number): void {
@@ -245,19 +245,22 @@ function grant(service: Service, keyId: string, request: Request, nowMs: number)
     (database): { readonly answer: SealedGrant; readonly shortCode: string; readonly by: Registration } | Answer => {
       const by = register(database, keyId, request, nowMs);
       if (isAnswer(by)) return by;
-      const { agent, merchant, epoch, at } = by;
-      const answer = sealGrant({ version: 1, agent, merchant, epoch, transcript: request.hash, at }, service.key.privateKey);
+      const { agent, merchant, ledgerEpoch, at } = by;
+      const answer = sealGrant(
+        { version: 1, agent, merchant, ledgerEpoch, transcript: request.hash, at },
+        service.key.privateKey,
+      );
       const shortCode = shortCodeOf(sealed.transcript, answer.grant);
-      const detail = `${shortCode} epoch ${epoch}`;
+      const detail = `${shortCode} epoch ${ledgerEpoch}`;
       if (!by.isRepeat) recordAct(database, { at: nowMs, actor: keyId, act: "paired", subject: agent, detail });
       return { answer, shortCode, by };
     },
   );
   if (isAnswer(outcome)) return outcome;
-  const { agent, merchant, epoch } = outcome.by;
+  const { agent, merchant, ledgerEpoch } = outcome.by;
   if (!outcome.by.isRepeat)
     service.log.info(
-      { event: "agent-paired", agent, merchant, epoch, shortCode: outcome.shortCode },
+      { event: "agent-paired", agent, merchant, ledgerEpoch, shortCode: outcome.shortCode },
       "an agent paired; compare the short code with the one pair printed",
     );
   return data(outcome.answer);

@@ -10,11 +10,11 @@ import type { SourceName } from "../config/price-settings.ts";
 import { type PriceReadingRow, savePrices } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
 import type { Ask } from "./ask.ts";
-import { type Board, pairsOf } from "./board.ts";
 import { priceText } from "./decimal.ts";
-import { createDesk, type Slot } from "./desk.ts";
-import { type JudgeRules, judge, momentOf } from "./judge.ts";
+import { createMarketClient, type Slot } from "./market-client.ts";
 import type { Pair } from "./markets.ts";
+import { type Board, pairsOf } from "./price-cache.ts";
+import { type JudgeRules, judge, momentOf } from "./price-median.ts";
 
 export interface FeedOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "prices">;
@@ -50,12 +50,12 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
   const rules: JudgeRules = { guardPercent, readingMsMax: everyMs * readingRounds, stuckMs };
   const stopped = new AbortController();
   const { signal } = stopped;
-  const desks = sources.map((source) => createDesk({ source, pairs, everyMs, ask, signal, log, clock }));
+  const clients = sources.map((source) => createMarketClient({ source, pairs, everyMs, ask, signal, log, clock }));
   const stale = new Set<Pair>();
 
   function judgeAll(): void {
     for (const pair of pairs) {
-      const slots = desks.flatMap((desk) => desk.slots.get(pair) ?? []);
+      const slots = clients.flatMap((client) => client.slots.get(pair) ?? []);
       const readings = slots.flatMap(({ reading }) => reading ?? []);
       const { price, atMs, leftOut } = judge(readings, rules, clock());
       for (const slot of slots) slot.leftOut = slot.reading === null ? "silent" : (leftOut.get(slot.reading.source) ?? "");
@@ -82,7 +82,7 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
 
   function save(): void {
     const prices = board.agreed().map(({ asset, fiat, price, atMs }) => ({ asset, fiat, price: priceText(price), at: atMs }));
-    const readings = desks.flatMap(({ name, slots }) => [...slots].map(([pair, slot]) => rowOf(name, pair, slot)));
+    const readings = clients.flatMap(({ name, slots }) => [...slots].map(([pair, slot]) => rowOf(name, pair, slot)));
     try {
       store.write((database) => savePrices(database, prices, readings));
     } catch (error) {
@@ -93,7 +93,7 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
 
   return {
     async look() {
-      await Promise.all(desks.map((desk) => desk.turn().then(judgeAll)));
+      await Promise.all(clients.map((client) => client.turn().then(judgeAll)));
       if (signal.aborted) return;
       tellStale();
       save();

@@ -9,9 +9,9 @@ import type { Prices } from "../service.ts";
 import { readPrices } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
 import { createAsk } from "./ask.ts";
-import { type Board, createBoard, type MarketPrice } from "./board.ts";
 import { readPrice } from "./decimal.ts";
 import { startFeed } from "./feed.ts";
+import { type Board, createBoard, type MarketPrice } from "./price-cache.ts";
 
 export interface PricesOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "prices">;

@@ -5,26 +5,26 @@
  * transaction. Sources: docs/protocol.md section 8; docs/architecture.md section 4.
  */
 import { randomBytes } from "node:crypto";
-import type { Head, OpenedEntry } from "../../protocol/messages.ts";
+import type { Head, RecoveredEntry } from "../../protocol/messages.ts";
 import { recoveryMarkBytes } from "../../protocol/recovery.ts";
 import { beginEpoch, changeLock } from "../store/agent-state.ts";
 import { recordAct } from "../store/audit.ts";
 import { insertRecovery, markRecoveryTaken, readRecovery } from "../store/recoveries.ts";
 import type { AgentRow, RecoveryRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { unplaceJobs } from "../withdrawals/jobs.ts";
-import { hearing } from "./hearing.ts";
-import { jobHashAt } from "./order.ts";
+import { unnumberJobs } from "../withdrawals/jobs.ts";
+import { catchUp } from "./catch-up.ts";
+import { jobHashAt } from "./offer.ts";
 
 const code = "RECOVERY_OFFERED";
 
 /** The recovery that the agent's present epoch began with. */
-export function recoveryOf(database: Database, agent: Pick<AgentRow, "id" | "epoch">): RecoveryRow | undefined {
-  return readRecovery(database, agent.id, agent.epoch);
+export function recoveryOf(database: Database, agent: Pick<AgentRow, "id" | "ledgerEpoch">): RecoveryRow | undefined {
+  return readRecovery(database, agent.id, agent.ledgerEpoch);
 }
 
 /** True if the agent's present epoch began with a recovery and has no statement yet. */
-export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | "epoch">): boolean {
+export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | "ledgerEpoch">): boolean {
   return recoveryOf(database, agent)?.takenAt === null;
 }
 
@@ -33,7 +33,7 @@ export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | 
  * reach the same epoch twice, and an order of the first time, or a pairing, does not count for the
  * second.
  */
-export function isOfRecovery(database: Database, agent: Pick<AgentRow, "id" | "epoch">, order: string): boolean {
+export function isOfRecovery(database: Database, agent: Pick<AgentRow, "id" | "ledgerEpoch">, order: string): boolean {
   const row = recoveryOf(database, agent);
   return row !== undefined && order.startsWith(row.mark);
 }
@@ -45,10 +45,10 @@ export const notOfRecovery = "it was recovered by an order that this gateway did
  * The epoch that the agent's pairing granted. Recoveries that began since then and are not
  * completed have raised it.
  */
-export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "epoch">): number {
-  let { epoch } = agent;
-  while (awaitsRecovery(database, { id: agent.id, epoch })) epoch -= 1;
-  return epoch;
+export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "ledgerEpoch">): number {
+  let { ledgerEpoch } = agent;
+  while (awaitsRecovery(database, { id: agent.id, ledgerEpoch })) ledgerEpoch -= 1;
+  return ledgerEpoch;
 }
 
 /**
@@ -62,21 +62,21 @@ export function beginRecovery(
   above: number,
   nowMs: number,
   actor = "operator",
-): { readonly epoch: number } {
-  const epoch = Math.max(agent.epoch, above) + 1;
+): { readonly ledgerEpoch: number } {
+  const ledgerEpoch = Math.max(agent.ledgerEpoch, above) + 1;
   const before = recoveryOf(database, agent);
   // An earlier recovery that was not completed is replaced; both have the same old head.
   const isAwaited = before?.takenAt === null;
   const heldSeq = isAwaited ? before.heldSeq : agent.headSeq;
   const heldHash = isAwaited ? before.heldHash : agent.headHash;
   const mark = randomBytes(recoveryMarkBytes).toString("hex");
-  insertRecovery(database, { agent: agent.id, epoch, at: nowMs, heldSeq, heldHash, mark });
+  insertRecovery(database, { agent: agent.id, ledgerEpoch, at: nowMs, heldSeq, heldHash, mark });
   // No job gets a position until the recovered ledger reports.
-  const heard = agent.heard === hearing.given ? hearing.given : "";
-  beginEpoch(database, agent.id, { epoch, lockedCode: code, heard });
-  const detail = `epoch ${epoch} after ${agent.epoch}; head ${heldSeq} ${heldHash}; was ${agent.lockedCode || "not locked"}`;
+  const caughtUp = agent.caughtUp === catchUp.given ? catchUp.given : "";
+  beginEpoch(database, agent.id, { ledgerEpoch, lockedCode: code, caughtUp });
+  const detail = `epoch ${ledgerEpoch} after ${agent.ledgerEpoch}; head ${heldSeq} ${heldHash}; was ${agent.lockedCode || "not locked"}`;
   recordAct(database, { at: nowMs, actor, act: "agent recovery begun", subject: agent.id, detail });
-  return { epoch };
+  return { ledgerEpoch };
 }
 
 /**
@@ -85,16 +85,16 @@ export function beginRecovery(
  * of this database counts, because a database restored since then lacks the order's content.
  * @returns the reason why it is refused, "" if it was accepted
  */
-export function takeRecovery(database: Database, agent: AgentRow, entry: OpenedEntry, head: Head, nowMs: number): string {
+export function takeRecovery(database: Database, agent: AgentRow, entry: RecoveredEntry, head: Head, nowMs: number): string {
   const row = recoveryOf(database, agent);
   const isHeld = (entry.held?.seq ?? 0) === row?.heldSeq && (entry.held?.hash ?? "") === row.heldHash;
   const isOwn = isOfRecovery(database, agent, entry.order);
   if (!isOwn || !isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash) return notOfRecovery;
-  markRecoveryTaken(database, agent.id, agent.epoch, nowMs);
+  markRecoveryTaken(database, agent.id, agent.ledgerEpoch, nowMs);
   changeLock(database, agent.id, code, "");
-  unplaceJobs(database, agent.id);
+  unnumberJobs(database, agent.id);
   const detail =
-    `epoch ${agent.epoch}, order ${entry.order}; head ${row?.heldSeq ?? 0} ${row?.heldHash ?? ""} ` +
+    `epoch ${agent.ledgerEpoch}, order ${entry.order}; head ${row?.heldSeq ?? 0} ${row?.heldHash ?? ""} ` +
     `gave way to ${head.seq} ${head.hash}`;
   recordAct(database, { at: nowMs, actor: `agent ${agent.id}`, act: "agent recovered", subject: agent.id, detail });
   return "";

@@ -155,14 +155,14 @@ export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place)
  */
 export function openMarks(path: string, marks: ReadonlyMap<string, AddressMark>): AddressMarks {
   try {
-    writeAnew(path, `${heading}\n${[...marks].map(([account, mark]) => lineOf(account, mark)).join("")}`);
+    writeAgain(path, `${heading}\n${[...marks].map(([account, mark]) => lineOf(account, mark)).join("")}`);
     return marksOver(marks, fileAt(path, openSync(path, constants.O_WRONLY | constants.O_APPEND)));
   } catch (cause) {
     throw fault(path, cause);
   }
 }
 
-function writeAnew(path: string, text: string): void {
+function writeAgain(path: string, text: string): void {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_RDONLY, O_DIRECTORY } = constants;
   const unfinished = `${path}.tmp`;
   const file = openSync(unfinished, O_WRONLY | O_CREAT | O_TRUNC, 0o600);

@@ -27,7 +27,7 @@ export function accountsOf({ accounts }: WithAccounts): readonly AgentAccount[] 
 /**
  * The hot wallet's address on a network; "" if the agent has no account of the network's family.
  */
-export function hotAddressOn(agent: WithAccounts, network: string): string {
+export function hotWalletAddressOn(agent: WithAccounts, network: string): string {
   return accountOn(agent, network, "hot")?.id ?? "";
 }
 
@@ -47,7 +47,7 @@ function accountOn(agent: WithAccounts, network: string, purpose: AgentAccount["
 }
 
 /** The addresses of all hot wallets of an agent, in every family. */
-export function hotAddresses(agent: WithAccounts): readonly string[] {
+export function hotWalletAddresses(agent: WithAccounts): readonly string[] {
   return accountsOf(agent).flatMap(({ purpose, id }) => (purpose === "hot" ? [id] : []));
 }
 

@@ -23,10 +23,10 @@ export function restoreHead(database: Database, id: string, head: { readonly seq
 export function beginEpoch(
   database: Database,
   id: string,
-  { epoch, lockedCode, heard }: Pick<AgentRow, "epoch" | "lockedCode" | "heard">,
+  { ledgerEpoch, lockedCode, caughtUp }: Pick<AgentRow, "ledgerEpoch" | "lockedCode" | "caughtUp">,
 ): void {
-  const sql = "UPDATE agents SET epoch = ?, headSeq = 0, headHash = '', lockedCode = ?, heard = ? WHERE id = ?";
-  database.run(sql, epoch, lockedCode, heard, id);
+  const sql = "UPDATE agents SET ledgerEpoch = ?, headSeq = 0, headHash = '', lockedCode = ?, caughtUp = ? WHERE id = ?";
+  database.run(sql, ledgerEpoch, lockedCode, caughtUp, id);
 }
 
 /** Locks an agent and replaces the code of an earlier lock. */
@@ -74,47 +74,47 @@ export function keepHello(database: Database, id: string, software: string, bloc
 
 /** True if a paired agent's newest hello came from this address block. */
 export function isLinkBlock(database: Database, block: string): boolean {
-  return database.get("SELECT 1 FROM agents WHERE linkBlock = ? AND releasedAt IS NULL", block) !== undefined;
+  return database.get("SELECT 1 FROM agents WHERE linkBlock = ? AND unpairedAt IS NULL", block) !== undefined;
 }
 
 /**
  * Marks a paired agent as caught up in this run, unless its recovery is pending.
- * @returns true if the agent is caught up now
+ * @returns true if the agent has caught up now
  */
-export function markHeardIn(database: Database, id: string, run: string): boolean {
+export function markCaughtUpIn(database: Database, id: string, run: string): boolean {
   database.run(
-    `UPDATE agents SET heard = ? WHERE id = ? AND heard <> ? AND releasedAt IS NULL AND NOT EXISTS
-       (SELECT 1 FROM recoveries WHERE agent = agents.id AND epoch = agents.epoch AND takenAt IS NULL)`,
+    `UPDATE agents SET caughtUp = ? WHERE id = ? AND caughtUp <> ? AND unpairedAt IS NULL AND NOT EXISTS
+       (SELECT 1 FROM recoveries WHERE agent = agents.id AND ledgerEpoch = agents.ledgerEpoch AND takenAt IS NULL)`,
     ...[run, id, run],
   );
-  return database.get("SELECT 1 FROM agents WHERE id = ? AND heard = ?", id, run) !== undefined;
+  return database.get("SELECT 1 FROM agents WHERE id = ? AND caughtUp = ?", id, run) !== undefined;
 }
 
-/** Sets `heard` of a paired agent, unless `heard` is `except`. */
-export function keepHeardUnless(database: Database, id: string, heard: string, except: string): void {
-  const sql = "UPDATE agents SET heard = ? WHERE id = ? AND heard <> ? AND releasedAt IS NULL";
-  database.run(sql, heard, id, except);
+/** Sets `caughtUp` of a paired agent, unless `caughtUp` is `except`. */
+export function keepCaughtUpUnless(database: Database, id: string, caughtUp: string, except: string): void {
+  const sql = "UPDATE agents SET caughtUp = ? WHERE id = ? AND caughtUp <> ? AND unpairedAt IS NULL";
+  database.run(sql, caughtUp, id, except);
 }
 
-/** True if any of a merchant's agents, including released agents, has this value in `heard`. */
-export function hasAgentHeard(database: Database, merchant: string, heard: string): boolean {
-  return database.get("SELECT 1 FROM agents WHERE merchant = ? AND heard = ? LIMIT 1", merchant, heard) !== undefined;
+/** True if any of a merchant's agents, including unpaired agents, has this value in `caughtUp`. */
+export function hasAgentCaughtUp(database: Database, merchant: string, caughtUp: string): boolean {
+  return database.get("SELECT 1 FROM agents WHERE merchant = ? AND caughtUp = ? LIMIT 1", merchant, caughtUp) !== undefined;
 }
 
-export function readJobChain(database: Database, id: string): Pick<AgentRow, "jobSequence" | "jobHash"> | undefined {
+export function readLastJob(database: Database, id: string): Pick<AgentRow, "jobSequence" | "jobHash"> | undefined {
   return database.get("SELECT jobSequence, jobHash FROM agents WHERE id = ?", id);
 }
 
 /** Names the newest position in an agent's list of jobs. */
-export function moveJobChain(database: Database, id: string, sequence: number, hash: string): void {
+export function moveLastJob(database: Database, id: string, sequence: number, hash: string): void {
   database.run("UPDATE agents SET jobSequence = ?, jobHash = ? WHERE id = ?", sequence, hash, id);
 }
 
 /**
- * Like `moveJobChain`, from the position that the caller read.
+ * Like `moveLastJob`, from the position that the caller read.
  * @returns false if the list ends at another position
  */
-export function advanceJobChain(database: Database, id: string, from: number, sequence: number, hash: string): boolean {
+export function advanceLastJob(database: Database, id: string, from: number, sequence: number, hash: string): boolean {
   const sql = "UPDATE agents SET jobSequence = ?, jobHash = ? WHERE id = ? AND jobSequence = ?";
   return database.run(sql, sequence, hash, id, from).changes === 1;
 }

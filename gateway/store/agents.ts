@@ -1,27 +1,27 @@
 /** Agents and their merchants. agent-state.ts has the agents' later reports. */
-import { hotAddressOn } from "./agent-accounts.ts";
+import { hotWalletAddressOn } from "./agent-accounts.ts";
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/** An agent, paired or released. */
+/** An agent, paired or unpaired. */
 export function readAgent(database: Database, id: string): AgentRow | undefined {
   return database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
 }
 
-/** An agent that is not released. */
+/** An agent that is not unpaired. */
 export function readPairedAgent(database: Database, id: string): AgentRow | undefined {
-  return database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND releasedAt IS NULL", id);
+  return database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND unpairedAt IS NULL", id);
 }
 
 /** The one agent that a merchant has paired now. */
 export function agentOfMerchant(database: Database, merchant: string): AgentRow | undefined {
-  return database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND releasedAt IS NULL", merchant);
+  return database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND unpairedAt IS NULL", merchant);
 }
 
 /** The paired agents that take part in a network. */
 export function listPairedOn(database: Database, network: string): readonly AgentRow[] {
   return database
-    .all<AgentRow>("SELECT * FROM agents WHERE releasedAt IS NULL ORDER BY id")
+    .all<AgentRow>("SELECT * FROM agents WHERE unpairedAt IS NULL ORDER BY id")
     .filter(({ networks }) => (JSON.parse(networks) as readonly string[]).includes(network));
 }
 
@@ -34,13 +34,13 @@ export type Pairing = Pick<
 /** Values of an agent that never change. */
 export type AgentIdentity = Pick<AgentRow, "id" | "merchant" | "wallet" | "signerKey" | "linkKey" | "accounts">;
 
-export function insertAgent(database: Database, agent: AgentIdentity & Pairing & Pick<AgentRow, "epoch">): void {
-  const { id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies } = agent;
+export function insertAgent(database: Database, agent: AgentIdentity & Pairing & Pick<AgentRow, "ledgerEpoch">): void {
+  const { id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies } = agent;
   database.run(
-    `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies,
+    `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies,
        nextDepositIndex, transcriptHash, transcriptAt, pairedAt)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies],
+    ...[id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies],
     ...[agent.nextDepositIndex, agent.transcriptHash, agent.transcriptAt, agent.pairedAt],
   );
 }
@@ -49,44 +49,44 @@ export function insertAgent(database: Database, agent: AgentIdentity & Pairing &
 export function pairAgentAgain(database: Database, id: string, pairing: Pairing): void {
   const { networks, currencies, pairedAt, nextDepositIndex, transcriptHash, transcriptAt } = pairing;
   database.run(
-    `UPDATE agents SET epoch = epoch + 1, networks = ?, currencies = ?, pairedAt = ?, releasedAt = NULL, nextDepositIndex = ?,
+    `UPDATE agents SET ledgerEpoch = ledgerEpoch + 1, networks = ?, currencies = ?, pairedAt = ?, unpairedAt = NULL, nextDepositIndex = ?,
        transcriptHash = ?, transcriptAt = ? WHERE id = ?`,
     ...[networks, currencies, pairedAt, nextDepositIndex, transcriptHash, transcriptAt, id],
   );
 }
 
-export function markReleased(
+export function markUnpaired(
   database: Database,
   id: string,
-  { heard, nowMs }: { readonly heard: string; readonly nowMs: number },
+  { caughtUp, nowMs }: { readonly caughtUp: string; readonly nowMs: number },
 ): void {
-  database.run("UPDATE agents SET releasedAt = ?, heard = ? WHERE id = ?", nowMs, heard, id);
+  database.run("UPDATE agents SET unpairedAt = ?, caughtUp = ? WHERE id = ?", nowMs, caughtUp, id);
 }
 
-type Payer = Pick<AgentRow, "accounts" | "networks">;
+type Sender = Pick<AgentRow, "accounts" | "networks">;
 
-function payingOn(rows: readonly Payer[], network: string): readonly string[] {
+function hotWalletsOn(rows: readonly Sender[], network: string): readonly string[] {
   return rows
     .filter((row) => (JSON.parse(row.networks) as readonly string[]).includes(network))
-    .map((row) => hotAddressOn(row, network));
+    .map((row) => hotWalletAddressOn(row, network));
 }
 
-/** Hot wallets that pay or paid on a network, including those of released agents. */
+/** Hot wallets that pay or paid on a network, including those of unpaired agents. */
 export function listAccountsEver(database: Database, network: string): readonly string[] {
-  return payingOn(database.all<Payer>("SELECT accounts, networks FROM agents"), network);
+  return hotWalletsOn(database.all<Sender>("SELECT accounts, networks FROM agents"), network);
 }
 
 /** Hot wallets of the paired agents that pay on a network. */
 export function listAccountsNow(database: Database, network: string): readonly string[] {
-  const sql = "SELECT accounts, networks FROM agents WHERE releasedAt IS NULL ORDER BY id";
-  return payingOn(database.all<Payer>(sql), network);
+  const sql = "SELECT accounts, networks FROM agents WHERE unpairedAt IS NULL ORDER BY id";
+  return hotWalletsOn(database.all<Sender>(sql), network);
 }
 
 /** The wallets of the paired agents that pay on a network. */
 export function listPairedWallets(database: Database, network: string): readonly Pick<AgentRow, "merchant" | "accounts">[] {
-  const sql = "SELECT merchant, accounts, networks FROM agents WHERE releasedAt IS NULL ORDER BY id";
+  const sql = "SELECT merchant, accounts, networks FROM agents WHERE unpairedAt IS NULL ORDER BY id";
   return database
-    .all<Payer & Pick<AgentRow, "merchant">>(sql)
+    .all<Sender & Pick<AgentRow, "merchant">>(sql)
     .filter((row) => (JSON.parse(row.networks) as readonly string[]).includes(network));
 }
 
@@ -94,15 +94,19 @@ export function listPairedWallets(database: Database, network: string): readonly
  * The paired agents that may pay from an account on a network: the owner of the hot wallet, or the
  * agent that has the key of the deposit address.
  */
-export function listPayersFrom(database: Database, account: string, network: string): readonly Pick<AgentRow, "id" | "heard">[] {
-  const live = database.all<Payer & Pick<AgentRow, "id" | "heard">>(
-    "SELECT id, heard, accounts, networks FROM agents WHERE releasedAt IS NULL",
+export function listSendersFrom(
+  database: Database,
+  account: string,
+  network: string,
+): readonly Pick<AgentRow, "id" | "caughtUp">[] {
+  const live = database.all<Sender & Pick<AgentRow, "id" | "caughtUp">>(
+    "SELECT id, caughtUp, accounts, networks FROM agents WHERE unpairedAt IS NULL",
   );
-  const hot = live.filter((agent) => payingOn([agent], network).includes(account));
-  if (hot.length > 0) return hot;
+  const hotWallet = live.filter((agent) => hotWalletsOn([agent], network).includes(account));
+  if (hotWallet.length > 0) return hotWallet;
   return database.all(
-    `SELECT l.id, l.heard FROM depositAddresses d JOIN agents a ON a.id = d.agent
-       JOIN agents l ON l.merchant = a.merchant AND l.releasedAt IS NULL WHERE d.address = ?`,
+    `SELECT l.id, l.caughtUp FROM depositAddresses d JOIN agents a ON a.id = d.agent
+       JOIN agents l ON l.merchant = a.merchant AND l.unpairedAt IS NULL WHERE d.address = ?`,
     account,
   );
 }
@@ -122,13 +126,13 @@ export function listAgentRows(database: Database): readonly ListedAgent[] {
        (SELECT count(*) FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
           WHERE jobs.agent = agents.id AND transactions.status = 0) AS open,
        (SELECT detail FROM audit WHERE act = 'paired' AND subject = agents.id ORDER BY audit.id DESC LIMIT 1) AS paired
-     FROM agents JOIN merchants ON merchants.id = agents.merchant ORDER BY releasedAt IS NOT NULL, pairedAt DESC`,
+     FROM agents JOIN merchants ON merchants.id = agents.merchant ORDER BY unpairedAt IS NOT NULL, pairedAt DESC`,
   );
 }
 
 /** Paired agents in the order of their ids, at most `most`; -1 for all. */
 export function listPairedAgents(database: Database, most = -1): readonly Pick<AgentRow, "id" | "lockedCode" | "pausedAt">[] {
-  const sql = "SELECT id, lockedCode, pausedAt FROM agents WHERE releasedAt IS NULL ORDER BY id LIMIT ?";
+  const sql = "SELECT id, lockedCode, pausedAt FROM agents WHERE unpairedAt IS NULL ORDER BY id LIMIT ?";
   return database.all(sql, most);
 }
 
@@ -150,7 +154,7 @@ export function endAwaitedCeiling(database: Database, id: string): void {
   database.run("UPDATE agents SET awaitsCeiling = 0 WHERE id = ? AND awaitsCeiling = 1", id);
 }
 
-/** Every agent, paired or released. */
+/** Every agent, paired or unpaired. */
 export function listAgentsEver(database: Database): readonly AgentRow[] {
   return database.all<AgentRow>("SELECT * FROM agents ORDER BY id");
 }

@@ -1,5 +1,5 @@
 /**
- * The gateway's own record of acts: pairings, keys made and revoked, agents released, alarms. Rows
+ * The gateway's own record of acts: pairings, keys made and revoked, agents unpaired, alarms. Rows
  * are only ever added.
  */
 import type { Database } from "./store.ts";

@@ -73,7 +73,7 @@ export interface MovePlace {
  * "out" lists withdrawals and top-ups. Side "in" lists sweeps and payments from other accounts of
  * this gateway.
  */
-export function listHotMoves(
+export function listHotWalletMoves(
   database: Database,
   side: MoveRow["side"],
   { network, account }: { readonly network: string; readonly account: string },
@@ -92,7 +92,7 @@ export function listHotMoves(
 
 /**
  * Withdrawals, sweeps and top-ups from or to an account that have a signature and have not ended,
- * oldest first, at most `most`. `isFinal`: a final block that was read holds one of the versions.
+ * oldest first, at most `most`. `isFinal`: a final block that was read holds one of the attempts.
  */
 export function listUnended(
   database: Database,
@@ -102,7 +102,7 @@ export function listUnended(
 ): readonly (Pick<TransactionRow, "id" | "operation" | "stage"> & { readonly isFinal: 0 | 1 })[] {
   return database.all(
     `SELECT t.id, t.operation, t.stage, EXISTS (
-       SELECT 1 FROM signatures s JOIN spends k ON k.txHash = s.txHash AND k.account = s.account WHERE s.transactionId = t.id) AS isFinal
+       SELECT 1 FROM signatures s JOIN outgoing k ON k.txHash = s.txHash AND k.account = s.account WHERE s.transactionId = t.id) AS isFinal
      FROM transactions t WHERE t.status = 0 AND t.operation IN ('withdraw', 'sweep', 'topup') AND t.network = ?
        AND (t.depositAddress = ? OR t.receiverAddress = ?)
        AND EXISTS (SELECT 1 FROM signatures s WHERE s.transactionId = t.id) ORDER BY t.createdAt, t.id LIMIT ?`,

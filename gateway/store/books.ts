@@ -2,8 +2,9 @@
  * Tables of the books: entries that no payment or outgoing transaction makes (openings, payments
  * from outside, an operator's notes), the newest closing of each network, and the open differences.
  */
-import type { SpendRow } from "./rows.ts";
-import { explaining } from "./spends.ts";
+
+import { explaining } from "./outgoing-transactions.ts";
+import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** An account's balance in one currency. */
@@ -24,7 +25,7 @@ export interface BookEntryRow extends BookPlace {
   readonly units: string; // negative: the balance is lower
   readonly block: number; // the balance was read at the end of this block
   readonly at: number;
-  readonly person: string; // "" if no operator wrote the entry
+  readonly operator: string; // "" if no operator wrote the entry
   readonly reason: string;
 }
 
@@ -113,11 +114,11 @@ export function countForgottenBookAddresses(
 
 /** Adds an entry, inside the caller's transaction. A second opening of an account is ignored. */
 export function addBookEntry(database: Database, entry: BookEntryRow): void {
-  const { network, address, currency, kind, units, block, at, person, reason } = entry;
+  const { network, address, currency, kind, units, block, at, operator, reason } = entry;
   database.run(
-    `INSERT OR IGNORE INTO bookEntries (network, address, currency, kind, units, block, at, person, reason)
+    `INSERT OR IGNORE INTO bookEntries (network, address, currency, kind, units, block, at, operator, reason)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[network, address, currency, kind, units, block, at, person, reason],
+    ...[network, address, currency, kind, units, block, at, operator, reason],
   );
 }
 
@@ -139,16 +140,16 @@ export function listNewestEntries(database: Database, network: string, most: num
  * Outgoing transactions of a hot wallet in blocks after `after` and up to `last` that neither a
  * signature here nor an ended withdrawal explains, oldest first, at most `most`.
  */
-export function listForeignSpends(
+export function listForeignOutgoing(
   database: Database,
   { network, account }: { readonly network: string; readonly account: string },
   { after, last, most }: { readonly after: number; readonly last: number; readonly most: number },
-): readonly SpendRow[] {
-  return database.all<SpendRow>(
-    `SELECT * FROM spends WHERE network = ? AND account = ? AND block > ? AND block <= ?
+): readonly OutgoingRow[] {
+  return database.all<OutgoingRow>(
+    `SELECT * FROM outgoing WHERE network = ? AND account = ? AND block > ? AND block <= ?
        AND NOT EXISTS (${explaining})
-       AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.depositAddress = spends.account AND t.finalBlock = spends.block
-         AND t.txHash = spends.txHash)
+       AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.depositAddress = outgoing.account AND t.finalBlock = outgoing.block
+         AND t.txHash = outgoing.txHash)
      ORDER BY block, txHash LIMIT ?`,
     ...[network, account, after, last, most],
   );

@@ -68,7 +68,7 @@ END;
 export const callbackTables = `
 CREATE TABLE callbackTargets (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), url TEXT NOT NULL, events TEXT NOT NULL,
-  secretBox BLOB NOT NULL, oldSecretBox BLOB, oldUntil INTEGER, createdAt INTEGER NOT NULL,
+  secretBox BLOB NOT NULL, oldSecretBox BLOB, oldValidUntil INTEGER, createdAt INTEGER NOT NULL,
   offAt INTEGER, offReason TEXT NOT NULL DEFAULT '' CHECK (offReason IN ('','gone','removed'))) STRICT;
 CREATE INDEX callbackTargetsByMerchant ON callbackTargets (merchant, offAt);
 CREATE TABLE callbackChanges (

@@ -11,8 +11,8 @@ export interface CallbackTargetRow {
   readonly url: string;
   readonly events: string; // joined by commas; "" for all
   readonly secretBox: Uint8Array;
-  readonly oldSecretBox: Uint8Array | null; // also signs until oldUntil
-  readonly oldUntil: number | null;
+  readonly oldSecretBox: Uint8Array | null; // also signs until oldValidUntil
+  readonly oldValidUntil: number | null;
   readonly createdAt: number;
   readonly offAt: number | null;
   readonly offReason: "" | "gone" | "removed";
@@ -46,7 +46,7 @@ export function liveTargets(database: Database, merchant: string): readonly Call
 export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "createdAt"> {
   readonly name: string; // the merchant's name
   readonly offAt: number | null;
-  readonly oldUntil: number | null;
+  readonly oldValidUntil: number | null;
   readonly waiting: number; // number of waiting deliveries
   readonly triedAt: number | null;
   readonly status: number | null; // status of the newest answer; 0 none
@@ -58,7 +58,7 @@ export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merc
  */
 export function listTargets(database: Database, merchant: string | null): readonly CallbackTargetLine[] {
   return database.all<CallbackTargetLine>(
-    `SELECT t.id, t.merchant, m.name, t.url, t.events, t.createdAt, t.offAt, t.oldUntil, n.at AS triedAt, n.status,
+    `SELECT t.id, t.merchant, m.name, t.url, t.events, t.createdAt, t.offAt, t.oldValidUntil, n.at AS triedAt, n.status,
        (SELECT count(*) FROM callbackDeliveries d WHERE d.target = t.id AND d.state = 'waiting') AS waiting
      FROM callbackTargets t JOIN merchants m ON m.id = t.merchant LEFT JOIN callbackTries n ON n.id =
        (SELECT max(x.id) FROM callbackDeliveries d JOIN callbackTries x ON x.delivery = d.id WHERE d.target = t.id)
@@ -73,10 +73,10 @@ export function countTargets(database: Database, merchant: string): number {
   return database.get<{ n: number }>(sql, merchant)?.n ?? 0;
 }
 
-/** Gives a target a new secret. The old secret also signs until `oldUntil`. */
-export function rotateTarget(database: Database, id: string, secretBox: Uint8Array, oldUntil: number): void {
-  const sql = "UPDATE callbackTargets SET oldSecretBox = secretBox, oldUntil = ?, secretBox = ? WHERE id = ?";
-  database.run(sql, oldUntil, secretBox, id);
+/** Gives a target a new secret. The old secret also signs until `oldValidUntil`. */
+export function rotateTarget(database: Database, id: string, secretBox: Uint8Array, oldValidUntil: number): void {
+  const sql = "UPDATE callbackTargets SET oldSecretBox = secretBox, oldValidUntil = ?, secretBox = ? WHERE id = ?";
+  database.run(sql, oldValidUntil, secretBox, id);
 }
 
 /**
@@ -104,7 +104,7 @@ export function switchTargetOn(database: Database, id: string): boolean {
 export function removeTarget(database: Database, id: string, nowMs: number): void {
   database.run(
     `UPDATE callbackTargets SET offAt = coalesce(offAt, ?), offReason = 'removed', secretBox = x'', oldSecretBox = NULL,
-       oldUntil = NULL WHERE id = ?`,
+       oldValidUntil = NULL WHERE id = ?`,
     nowMs,
     id,
   );

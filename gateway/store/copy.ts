@@ -7,9 +7,9 @@ import { closeSync, constants, existsSync, fsyncSync, openSync, renameSync, rmSy
 import { dirname } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { refuseOthersWal } from "./beside.ts";
 import { schemaFault } from "./schema-check.ts";
 import type { Database } from "./store.ts";
+import { refuseOthersWal } from "./stray-wal.ts";
 
 /** The contents of a copy, as the copy itself states them. */
 export interface StoreCopy {
@@ -20,7 +20,7 @@ export interface StoreCopy {
   readonly transactions: number;
   readonly agents: readonly {
     readonly id: string;
-    readonly epoch: number;
+    readonly ledgerEpoch: number;
     readonly headSeq: number;
     readonly headHash: string;
   }[];
@@ -124,7 +124,7 @@ function contents(raw: Raw, path: string): StoreCopy {
     merchants: count("merchants"),
     transactions: count("transactions"),
     agents: raw
-      .prepare("SELECT id, epoch, headSeq, headHash FROM agents ORDER BY pairedAt, id")
+      .prepare("SELECT id, ledgerEpoch, headSeq, headHash FROM agents ORDER BY pairedAt, id")
       .all() as unknown as StoreCopy["agents"],
   };
 }

@@ -11,8 +11,8 @@ import type { Statements as Database } from "./statements.ts";
  * skipped only once.
  */
 export function insertForgottenRange(database: Database, row: Omit<ForgottenRangeRow, "id">): void {
-  const sql = "INSERT INTO forgottenRanges (account, family, merchant, agent, next, placesEnd, at) VALUES (?, ?, ?, ?, ?, ?, ?)";
-  database.run(sql, row.account, row.family, row.merchant, row.agent, row.next, row.placesEnd, row.at);
+  const sql = "INSERT INTO forgottenRanges (account, family, merchant, agent, next, indexesEnd, at) VALUES (?, ?, ?, ?, ?, ?, ?)";
+  database.run(sql, row.account, row.family, row.merchant, row.agent, row.next, row.indexesEnd, row.at);
 }
 
 /**
@@ -20,7 +20,7 @@ export function insertForgottenRange(database: Database, row: Omit<ForgottenRang
  * Undefined if every address is watched.
  */
 export function firstForgottenRange(database: Database): ForgottenRangeRow | undefined {
-  return database.get<ForgottenRangeRow>("SELECT * FROM forgottenRanges ORDER BY placesEnd - next, id LIMIT 1");
+  return database.get<ForgottenRangeRow>("SELECT * FROM forgottenRanges ORDER BY indexesEnd - next, id LIMIT 1");
 }
 
 /**
@@ -28,17 +28,17 @@ export function firstForgottenRange(database: Database): ForgottenRangeRow | und
  * Harmless to call twice.
  */
 export function moveForgottenRange(database: Database, id: number, next: number): void {
-  database.run("DELETE FROM forgottenRanges WHERE id = ? AND placesEnd <= ?", id, next);
+  database.run("DELETE FROM forgottenRanges WHERE id = ? AND indexesEnd <= ?", id, next);
   database.run("UPDATE forgottenRanges SET next = ? WHERE id = ? AND next < ?", next, id, next);
 }
 
 /** True if addresses of a merchant are still to be derived. */
-export function hasForgottenPlaces(database: Database, merchant: string): boolean {
+export function hasForgottenIndexes(database: Database, merchant: string): boolean {
   return database.get("SELECT 1 FROM forgottenRanges WHERE merchant = ? LIMIT 1", merchant) !== undefined;
 }
 
 /** The number of addresses that are still to be derived. */
-export function countForgottenPlaces(database: Database): number {
-  const sql = "SELECT coalesce(sum(placesEnd - next), 0) AS places FROM forgottenRanges";
+export function countForgottenIndexes(database: Database): number {
+  const sql = "SELECT coalesce(sum(indexesEnd - next), 0) AS places FROM forgottenRanges";
   return database.get<{ readonly places: number }>(sql)?.places ?? 0;
 }

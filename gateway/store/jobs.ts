@@ -16,7 +16,7 @@ export function deleteJob(database: Database, transactionId: string): void {
 }
 
 /** The next number outside an agent's list. */
-export function waitingPlace(database: Database, agentId: string): number {
+export function waitingJobSeq(database: Database, agentId: string): number {
   const sql = "SELECT min(0, coalesce(min(sequence), 0)) - 1 AS place FROM jobs WHERE agent = ?";
   return database.get<{ place: number }>(sql, agentId)?.place ?? -1;
 }
@@ -44,7 +44,7 @@ export function agentOfEnded(database: Database, transactionId: string): string 
 }
 
 /** The hash of the job at a position. */
-export function jobHashAtPlace(database: Database, agentId: string, sequence: number): string | undefined {
+export function jobHashAtSeq(database: Database, agentId: string, sequence: number): string | undefined {
   const sql = "SELECT hash FROM jobs WHERE agent = ? AND sequence = ?";
   return database.get<{ hash: string }>(sql, agentId, sequence)?.hash;
 }
@@ -100,9 +100,9 @@ export function listUnsigned(database: Database, agentId: string): readonly stri
 }
 
 /** Takes a job out of the list. A job that gets another position gets a new text. */
-export function unplaceJob(database: Database, agentId: string, transactionId: string): void {
+export function unnumberJob(database: Database, agentId: string, transactionId: string): void {
   const sql = "UPDATE jobs SET sequence = ?, hash = '', text = '', answeredAt = NULL WHERE transactionId = ?";
-  database.run(sql, waitingPlace(database, agentId), transactionId);
+  database.run(sql, waitingJobSeq(database, agentId), transactionId);
 }
 
 /** Gives a job its earlier position and text again. */

@@ -6,7 +6,7 @@ export function readMerchant(database: Database, id: string): MerchantRow | unde
   return database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", id);
 }
 
-/** A merchant's settings for the payer's page. */
+/** A merchant's settings for the sender's page. */
 export type MerchantPage = Pick<MerchantRow, "shownName" | "contact" | "origins">;
 
 export function setMerchantPage(database: Database, id: string, { shownName, contact, origins }: MerchantPage): void {
@@ -35,7 +35,7 @@ export interface MerchantSummary extends MerchantRow {
 
 const columns = `merchants.*,
   (SELECT count(*) FROM keys WHERE merchant = merchants.id AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)) AS goodKeys,
-  (SELECT id FROM agents WHERE merchant = merchants.id AND releasedAt IS NULL) AS agent,
+  (SELECT id FROM agents WHERE merchant = merchants.id AND unpairedAt IS NULL) AS agent,
   (SELECT json_group_object(family, xpub) FROM receivingKeys WHERE merchant = merchants.id) AS receives,
   (SELECT count(*) FROM transactions WHERE merchant = merchants.id) AS transactions,
   (SELECT count(*) FROM transactions WHERE merchant = merchants.id AND status = 0) AS open,

@@ -1,11 +1,11 @@
 /** Payments to deposit addresses, each by network, transaction hash and log index. */
 import { nameForgotten } from "./forgotten-addresses.ts";
-import { hold } from "./holdings.ts";
 import type { PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
+import { hold } from "./unswept-balances.ts";
 
 /** Keeps a payment in a block that is not final. A final payment is not changed. */
-export function keepSeenPayment(database: Database, payment: PaymentRow): void {
+export function keepDetectedPayment(database: Database, payment: PaymentRow): void {
   upsert(database, payment, "WHERE final = 0");
 }
 
@@ -48,7 +48,7 @@ export function finalInOtherBlock(
 }
 
 /** Payments that are not final, in blocks `from` to `to`. */
-export function listSeenPayments(database: Database, network: string, from: number, to: number): readonly PaymentRow[] {
+export function listDetectedPayments(database: Database, network: string, from: number, to: number): readonly PaymentRow[] {
   const sql = "SELECT * FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ? ORDER BY block, logIndex";
   return database.all<PaymentRow>(sql, network, from, to);
 }
@@ -57,7 +57,7 @@ export function listSeenPayments(database: Database, network: string, from: numb
  * Deletes the payments that are not final in blocks `from` to `to`.
  * @returns the ids of their requests
  */
-export function forgetSeenPayments(database: Database, network: string, from: number, to: number): readonly string[] {
+export function forgetDetectedPayments(database: Database, network: string, from: number, to: number): readonly string[] {
   const rows = database.all<Pick<PaymentRow, "transactionId">>(
     "SELECT DISTINCT transactionId FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ?",
     ...[network, from, to],
@@ -79,7 +79,7 @@ export function listClaims(database: Database, network: string, block: number): 
   );
 }
 
-export function dropSeenPayment(database: Database, { network, txHash, logIndex }: PaymentRow): void {
+export function dropDetectedPayment(database: Database, { network, txHash, logIndex }: PaymentRow): void {
   const sql = "DELETE FROM payments WHERE network = ? AND txHash = ? AND logIndex = ? AND final = 0";
   database.run(sql, network, txHash, logIndex);
 }

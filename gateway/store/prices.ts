@@ -20,7 +20,7 @@ export interface PriceReadingRow {
   readonly price: string; // "" before its first answer
   readonly readAt: number | null; // time of its newest price
   readonly movedAt: number | null; // time of its newest known trade
-  readonly leftOut: string; // "" if it counts, else LeftOut of gateway/prices/judge.ts
+  readonly leftOut: string; // "" if it counts, else LeftOut of gateway/prices/price-median.ts
   readonly trouble: string; // problem of its newest answer; "" none
 }
 

@@ -4,7 +4,7 @@
  * rows (withdrawals.ts). The rows stay the truth, and each start compares both.
  */
 import { invariant } from "../../base/fault.ts";
-import { laneOf } from "../../protocol/job-mode.ts";
+import { limitGroupOf } from "../../protocol/job-mode.ts";
 import type { ReservedRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
@@ -14,7 +14,7 @@ type Pending = Pick<TransactionRow, "operation" | "currency" | "network" | "amou
  * The name under which a sum is kept. A top-up promises the native coin, for one currency's sweep.
  */
 export function promiseName({ operation, currency }: Pick<Pending, "operation" | "currency">): string {
-  return operation === "topup" ? laneOf({ mode: operation, currency }) : currency;
+  return operation === "topup" ? limitGroupOf({ mode: operation, currency }) : currency;
 }
 
 /**

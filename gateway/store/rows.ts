@@ -12,9 +12,9 @@ export interface MerchantRow {
   readonly language: "en" | "tr";
   readonly createdAt: number;
   readonly disabledAt: number | null; // since then none of its keys is accepted
-  readonly shownName: string; // to payers; "" shows the name
-  readonly contact: string; // of payers: an e-mail address or a page; "" none
-  readonly origins: string; // of its own sites, joined by spaces: may embed the payer's page, and take the payer back
+  readonly shownName: string; // to senders; "" shows the name
+  readonly contact: string; // of senders: an e-mail address or a page; "" none
+  readonly origins: string; // of its own sites, joined by spaces: may embed the sender's page, and take the sender back
 }
 
 /**
@@ -58,7 +58,7 @@ export interface AgentRow {
   readonly id: string;
   readonly merchant: string;
   readonly wallet: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly signerKey: string;
   readonly linkKey: string;
   readonly accounts: string; // gateway/store/agent-accounts.ts
@@ -72,10 +72,10 @@ export interface AgentRow {
   readonly transcriptHash: string; // hash of the newest transcript that was granted
   readonly transcriptAt: number; // the time that this transcript states
   readonly pairedAt: number;
-  readonly releasedAt: number | null;
+  readonly unpairedAt: number | null;
   readonly lastSeenAt: number | null;
   readonly lockedCode: string;
-  readonly heard: string; // gateway/recovery/hearing.ts
+  readonly caughtUp: string; // gateway/recovery/catch-up.ts
   readonly linkBlock: string; // address block of its newest hello; "" before the first
   readonly software: string; // as stated in its newest hello; "" before the first
   readonly pausedAt: number | null; // when its operator stopped new signatures, by its ledger
@@ -113,8 +113,8 @@ export interface TransactionRow {
   readonly quote: string; // deposit in fiat money: JSON; "" none
   readonly toleranceUnits: string; // deposit: this much may be missing from the amount
   readonly metadata: string; // the shop's own data, as a JSON object; "" none
-  readonly payToken: string; // in the address of the payer's page; "" has no page
-  readonly returnUrl: string; // where the payer's page leads back to; "" nowhere
+  readonly payToken: string; // in the address of the sender's page; "" has no page
+  readonly returnUrl: string; // where the sender's page leads back to; "" nowhere
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }
 
@@ -129,7 +129,7 @@ export interface JobRow {
 
 export interface SignatureRow {
   readonly transactionId: string;
-  readonly version: number;
+  readonly attempt: number;
   readonly agent: string;
   readonly network: string;
   readonly account: string;
@@ -138,8 +138,8 @@ export interface SignatureRow {
   readonly feeMax: string;
   readonly seq: number;
   readonly cancel: 0 | 1; // pays nothing, to the account itself; only the agent ordered it
-  readonly untilMs: number; // no block takes it after this chain time; 0 if a slot keeps others out
-  readonly deadAt: number | null; // since when this database holds it as dead
+  readonly validUntilMs: number; // no block takes it after this chain time; 0 if a slot keeps others out
+  readonly voidAt: number | null; // since when this database holds it as void
 }
 
 /**
@@ -148,19 +148,19 @@ export interface SignatureRow {
  */
 export interface RecoveryRow {
   readonly agent: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly at: number;
   readonly heldSeq: number; // newest head of the previous epoch
   readonly heldHash: string;
   readonly takenAt: number | null; // when the agent's recovered ledger first reported
-  readonly mark: string; // random; the names of all its recovery orders begin with it
+  readonly mark: string; // random; the names of all its recovery offers begin with it
 }
 
 /**
  * A final outgoing transaction of a hot wallet, with its slot; without a slot on chains that have
  * none.
  */
-export interface SpendRow {
+export interface OutgoingRow {
   readonly network: string;
   readonly account: string;
   readonly slot: string;
@@ -208,7 +208,7 @@ export interface ForgottenRangeRow {
   readonly merchant: string;
   readonly agent: string | null; // null: under the merchant's receiving key
   readonly next: number; // first index that is not watched yet
-  readonly placesEnd: number; // the index after the last one
+  readonly indexesEnd: number; // the index after the last one
   readonly at: number; // when the restored database was noticed
 }
 

@@ -37,25 +37,25 @@ CREATE INDEX jtisByExpiry ON jtis (expiresAt);
  */
 const agents = `
 CREATE TABLE agents (
-  id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), wallet TEXT NOT NULL, epoch INTEGER NOT NULL,
+  id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), wallet TEXT NOT NULL, ledgerEpoch INTEGER NOT NULL,
   signerKey TEXT NOT NULL, linkKey TEXT NOT NULL, accounts TEXT NOT NULL,
   networks TEXT NOT NULL, currencies TEXT NOT NULL, headSeq INTEGER NOT NULL DEFAULT 0, headHash TEXT NOT NULL DEFAULT '',
   jobSequence INTEGER NOT NULL DEFAULT 0, jobHash TEXT NOT NULL DEFAULT '', nextDepositIndex INTEGER NOT NULL DEFAULT 0,
   transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
-  pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '',
-  heard TEXT NOT NULL DEFAULT '', software TEXT NOT NULL DEFAULT '', linkBlock TEXT NOT NULL DEFAULT '',
+  pairedAt INTEGER NOT NULL, unpairedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '',
+  caughtUp TEXT NOT NULL DEFAULT '', software TEXT NOT NULL DEFAULT '', linkBlock TEXT NOT NULL DEFAULT '',
   pausedAt INTEGER, policy TEXT NOT NULL DEFAULT '', depositCeiling INTEGER NOT NULL DEFAULT 0,
   awaitsCeiling INTEGER NOT NULL DEFAULT 0 CHECK (awaitsCeiling IN (0,1)), ledgerAt INTEGER NOT NULL DEFAULT 0) STRICT;
-CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;
-CREATE INDEX agentsByLinkBlock ON agents (linkBlock) WHERE releasedAt IS NULL;
+CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE unpairedAt IS NULL;
+CREATE INDEX agentsByLinkBlock ON agents (linkBlock) WHERE unpairedAt IS NULL;
 CREATE TABLE jobs (
   agent TEXT NOT NULL REFERENCES agents(id), sequence INTEGER NOT NULL, hash TEXT NOT NULL, text TEXT NOT NULL,
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;
 CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
 CREATE TABLE recoveries (
-  agent TEXT NOT NULL REFERENCES agents(id), epoch INTEGER NOT NULL, at INTEGER NOT NULL, heldSeq INTEGER NOT NULL,
+  agent TEXT NOT NULL REFERENCES agents(id), ledgerEpoch INTEGER NOT NULL, at INTEGER NOT NULL, heldSeq INTEGER NOT NULL,
   heldHash TEXT NOT NULL, takenAt INTEGER,
-  mark TEXT NOT NULL DEFAULT '', PRIMARY KEY (agent, epoch)) STRICT;
+  mark TEXT NOT NULL DEFAULT '', PRIMARY KEY (agent, ledgerEpoch)) STRICT;
 `;
 
 /**
@@ -90,25 +90,25 @@ CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE o
 
 /**
  * What agents signed. An account has a hash only once, and no agent can claim the hash of another
- * account. `untilMs` is the chain time until which a block takes a version, 0 if a slot keeps
- * others out. `expiries` has withdrawals reported expired before this database held all versions as
- * dead.
+ * account. `validUntilMs` is the chain time until which a block takes an attempt, 0 if a slot keeps
+ * others out. `voidAttempts` has withdrawals reported expired before this database held all
+ * attempts as void.
  */
 const signing = `
 CREATE TABLE signatures (
-  transactionId TEXT NOT NULL REFERENCES transactions(id), version INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
+  transactionId TEXT NOT NULL REFERENCES transactions(id), attempt INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
   account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
-  untilMs INTEGER NOT NULL DEFAULT 0, deadAt INTEGER, cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),
-  PRIMARY KEY (transactionId, version), UNIQUE (txHash, account)) STRICT;
+  validUntilMs INTEGER NOT NULL DEFAULT 0, voidAt INTEGER, cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),
+  PRIMARY KEY (transactionId, attempt), UNIQUE (txHash, account)) STRICT;
 CREATE TABLE slots (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id),
   PRIMARY KEY (network, account, slot)) STRICT;
-CREATE TABLE expiries (
+CREATE TABLE voidAttempts (
   transactionId TEXT PRIMARY KEY REFERENCES transactions(id), code TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 `;
 
 /**
- * What the chains hold. `spends` has every final outgoing transaction of a hot wallet, including
+ * What the chains hold. `outgoing` has every final outgoing transaction of a hot wallet, including
  * transactions that no order explains; on a chain without slots an account has many rows without a
  * slot, and a slot is spent only once.
  */
@@ -123,13 +123,13 @@ CREATE TABLE cursors (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEX
 CREATE TABLE balances (
   account TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, block INTEGER NOT NULL, at INTEGER NOT NULL,
   PRIMARY KEY (account, currency)) STRICT;
-CREATE TABLE spends (
+CREATE TABLE outgoing (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL,
   receiver TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL, untold INTEGER NOT NULL DEFAULT 0 CHECK (untold IN (0,1)),
   PRIMARY KEY (network, account, slot, txHash)) STRICT;
-CREATE UNIQUE INDEX spendsBySlot ON spends (network, account, slot) WHERE slot <> '';
-CREATE INDEX spendsByHash ON spends (txHash);
-CREATE INDEX spendsUntold ON spends (network) WHERE untold = 1;
+CREATE UNIQUE INDEX outgoingBySlot ON outgoing (network, account, slot) WHERE slot <> '';
+CREATE INDEX outgoingByHash ON outgoing (txHash);
+CREATE INDEX outgoingUntold ON outgoing (network) WHERE untold = 1;
 `;
 
 /**
@@ -169,7 +169,7 @@ CREATE TABLE forgottenAddresses (
   addressIndex INTEGER NOT NULL, namespace TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE TABLE forgottenRanges (
   id INTEGER PRIMARY KEY, account TEXT NOT NULL, family TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id),
-  agent TEXT REFERENCES agents(id), next INTEGER NOT NULL, placesEnd INTEGER NOT NULL CHECK (placesEnd > next), at INTEGER NOT NULL) STRICT;
+  agent TEXT REFERENCES agents(id), next INTEGER NOT NULL, indexesEnd INTEGER NOT NULL CHECK (indexesEnd > next), at INTEGER NOT NULL) STRICT;
 CREATE TABLE vouched (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
 `;
 
@@ -182,10 +182,10 @@ CREATE TABLE reserved (
   account TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, withdrawals INTEGER NOT NULL, units TEXT NOT NULL,
   PRIMARY KEY (account, network, currency)) STRICT;
 CREATE TABLE nativeCoins (network TEXT PRIMARY KEY, currency TEXT NOT NULL) STRICT;
-CREATE TABLE holdings (
+CREATE TABLE unsweptBalances (
   address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, merchant TEXT NOT NULL, units TEXT NOT NULL,
   PRIMARY KEY (address, network, currency)) STRICT;
-CREATE INDEX holdingsByMerchant ON holdings (merchant, currency);
+CREATE INDEX unsweptBalancesByMerchant ON unsweptBalances (merchant, currency);
 CREATE TABLE sweepWishes (
   address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, at INTEGER NOT NULL,
   PRIMARY KEY (address, network, currency)) STRICT;
@@ -202,7 +202,7 @@ const books = `
 CREATE TABLE bookEntries (
   id INTEGER PRIMARY KEY, network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('opening','outside','note')), units TEXT NOT NULL, block INTEGER NOT NULL,
-  at INTEGER NOT NULL, person TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
+  at INTEGER NOT NULL, operator TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
 CREATE INDEX bookEntriesByAddress ON bookEntries (address, network, currency, block);
 CREATE UNIQUE INDEX bookOpenings ON bookEntries (address, network, currency) WHERE kind = 'opening';
 CREATE TABLE bookDifferences (

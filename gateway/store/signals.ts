@@ -17,8 +17,8 @@ export interface Signal {
   readonly decided: { readonly transactionId: string };
   /** This transaction's row changed. */
   readonly changed: { readonly transactionId: string };
-  /** A version of this withdrawal is dead. */
-  readonly dead: { readonly transactionId: string };
+  /** An attempt of this withdrawal is void. */
+  readonly void: { readonly transactionId: string };
   /** A deposit address left or waits, for which the agent's ledger should hold a ceiling. */
   readonly ceiling: { readonly agent: string };
   /** An order waits for a look at the next addresses of an account (watcher/ahead.ts). */
@@ -44,7 +44,7 @@ export function createSignals(): Signals {
     job: new Set(),
     decided: new Set(),
     changed: new Set(),
-    dead: new Set(),
+    void: new Set(),
     ceiling: new Set(),
     look: new Set(),
     looked: new Set(),

@@ -1,4 +1,4 @@
-/** Signed versions of withdrawals, as their signers reported them. */
+/** Signed attempts of withdrawals, as their signers reported them. */
 import type { SignatureRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -6,12 +6,12 @@ import type { Database } from "./store.ts";
  * The table's constraints also stand behind the caller's checks: a hash that is already known for
  * the account is a conflict (`isConflict`).
  */
-export function insertSignature(database: Database, row: Omit<SignatureRow, "deadAt">): void {
+export function insertSignature(database: Database, row: Omit<SignatureRow, "voidAt">): void {
   database.run(
-    `INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq, untilMs, cancel)
+    `INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq, validUntilMs, cancel)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[row.transactionId, row.version, row.agent, row.network, row.account, row.slot, row.txHash, row.feeMax, row.seq],
-    ...[row.untilMs, row.cancel],
+    ...[row.transactionId, row.attempt, row.agent, row.network, row.account, row.slot, row.txHash, row.feeMax, row.seq],
+    ...[row.validUntilMs, row.cancel],
   );
 }
 
@@ -19,18 +19,18 @@ export function isSigned(database: Database, transactionId: string): boolean {
   return database.get("SELECT 1 FROM signatures WHERE transactionId = ? LIMIT 1", transactionId) !== undefined;
 }
 
-export function readSignature(database: Database, transactionId: string, version: number): SignatureRow | undefined {
-  const sql = "SELECT * FROM signatures WHERE transactionId = ? AND version = ?";
-  return database.get<SignatureRow>(sql, transactionId, version);
+export function readSignature(database: Database, transactionId: string, attempt: number): SignatureRow | undefined {
+  const sql = "SELECT * FROM signatures WHERE transactionId = ? AND attempt = ?";
+  return database.get<SignatureRow>(sql, transactionId, attempt);
 }
 
-/** A withdrawal's versions, oldest first. */
+/** A withdrawal's attempts, oldest first. */
 export function listSignatures(database: Database, transactionId: string): readonly SignatureRow[] {
-  return database.all<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? ORDER BY version", transactionId);
+  return database.all<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? ORDER BY attempt", transactionId);
 }
 
 /**
- * The withdrawal that a transaction of an account is a version of. The account decides which
+ * The withdrawal that a transaction of an account is an attempt of. The account decides which
  * agent's statement counts, because another agent can name the same hash for its own account.
  */
 export function signedBy(database: Database, { account, txHash }: Pick<SignatureRow, "account" | "txHash">): string | undefined {
@@ -38,31 +38,31 @@ export function signedBy(database: Database, { account, txHash }: Pick<Signature
   return database.get<{ transactionId: string }>(sql, txHash, account)?.transactionId;
 }
 
-/** A pending withdrawal with one of its versions. */
+/** A pending withdrawal with one of its attempts. */
 export type SignedWithdrawal = TransactionRow &
-  Pick<SignatureRow, "version" | "account" | "slot"> & { readonly versionHash: string };
+  Pick<SignatureRow, "attempt" | "account" | "slot"> & { readonly attemptTxHash: string };
 
 /**
- * Each version up to `versionsMax` of each pending withdrawal on a network, by withdrawal and
- * version.
+ * Each attempt up to `attemptsMax` of each pending withdrawal on a network, by withdrawal and
+ * attempt.
  */
-export function listPendingVersions(database: Database, network: string, versionsMax: number): readonly SignedWithdrawal[] {
+export function listPendingAttempts(database: Database, network: string, attemptsMax: number): readonly SignedWithdrawal[] {
   return database.all<SignedWithdrawal>(
-    `SELECT t.*, s.version, s.account, s.slot, s.txHash AS versionHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
-       WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.version <= ? ORDER BY t.id, s.version`,
-    ...[network, versionsMax],
+    `SELECT t.*, s.attempt, s.account, s.slot, s.txHash AS attemptTxHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
+       WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.attempt <= ? ORDER BY t.id, s.attempt`,
+    ...[network, attemptsMax],
   );
 }
 
-/** A version of a withdrawal that has ended. */
-export type EndedVersion = Pick<TransactionRow, "id" | "operation" | "currency" | "amountUnits"> & Pick<SignatureRow, "feeMax">;
+/** An attempt of a withdrawal that has ended. */
+export type EndedAttempt = Pick<TransactionRow, "id" | "operation" | "currency" | "amountUnits"> & Pick<SignatureRow, "feeMax">;
 
 /**
- * Each version of a withdrawal that an account signed and that ended after `sinceMs`; also each
+ * Each attempt of a withdrawal that an account signed and that ended after `sinceMs`; also each
  * sweep to the account.
  */
-export function listEndedVersions(database: Database, account: string, sinceMs: number): readonly EndedVersion[] {
-  return database.all<EndedVersion>(
+export function listEndedAttempts(database: Database, account: string, sinceMs: number): readonly EndedAttempt[] {
+  return database.all<EndedAttempt>(
     `SELECT t.id, t.operation, t.currency, t.amountUnits, s.feeMax
      FROM signatures s JOIN transactions t ON t.id = s.transactionId
      WHERE t.status <> 0 AND t.changedAt > ?

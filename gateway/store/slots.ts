@@ -52,7 +52,7 @@ export function pendingSlotOwner(database: Database, { network, account, slot }:
 }
 
 /** Accounts that ever used a slot on a network. */
-export function listSpendingAccounts(database: Database, network: string): readonly string[] {
+export function listSendingAccounts(database: Database, network: string): readonly string[] {
   const rows = database.all<{ account: string }>("SELECT DISTINCT account FROM slots WHERE network = ?", network);
   return rows.map(({ account }) => account);
 }

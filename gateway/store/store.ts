@@ -9,12 +9,12 @@ import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, Bug, invariant } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { refuseOthersWal } from "./beside.ts";
 import { unusableStore } from "./disk.ts";
+import { createTogether } from "./group-commit.ts";
 import { schema, schemaDigest, schemaVersion } from "./schema.ts";
 import { schemaFault } from "./schema-check.ts";
 import type { Statements, Value } from "./statements.ts";
-import { createTogether } from "./together.ts";
+import { refuseOthersWal } from "./stray-wal.ts";
 
 export type { Value } from "./statements.ts";
 

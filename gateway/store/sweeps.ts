@@ -4,15 +4,16 @@
  * the table's constraint allows one top-up for each sweep. Also keeps the sweeps that operators ask
  * for, and the reason why an address is not swept.
  */
-import type { HoldingRow } from "./holdings.ts";
+
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
+import type { UnsweptBalanceRow } from "./unswept-balances.ts";
 
 /**
  * A deposit address with an unswept balance: its index under the key of the merchant's paired
  * agent, and the sweep that is open there.
  */
-export interface SweepableRow extends HoldingRow {
+export interface SweepableRow extends UnsweptBalanceRow {
   readonly agent: string; // id of the paired agent
   readonly addressIndex: number;
   readonly request: string; // transaction id of the address's deposit request
@@ -44,9 +45,9 @@ const sweepable = `SELECT h.*, l.id AS agent, d.addressIndex, d.transactionId AS
     (SELECT u.id FROM transactions s JOIN transactions u ON u.merchant = s.merchant AND u.operation = 'topup'
         AND u.orderId = s.id AND u.status = 0
       WHERE s.operation = 'sweep' AND s.depositAddress = h.address AND s.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt
-  FROM holdings h JOIN depositAddresses d ON d.address = h.address JOIN transactions t ON t.id = d.transactionId
+  FROM unsweptBalances h JOIN depositAddresses d ON d.address = h.address JOIN transactions t ON t.id = d.transactionId
     JOIN agents a ON a.id = d.agent
-    JOIN agents l ON l.merchant = a.merchant AND l.releasedAt IS NULL AND EXISTS (
+    JOIN agents l ON l.merchant = a.merchant AND l.unpairedAt IS NULL AND EXISTS (
       SELECT 1 FROM json_each(l.accounts) AS live JOIN json_each(a.accounts) AS old
         ON json_extract(live.value, '$.firstAddress') = json_extract(old.value, '$.firstAddress')
       WHERE json_extract(live.value, '$.purpose') = 'deposits' AND json_extract(old.value, '$.purpose') = 'deposits')
@@ -75,7 +76,7 @@ export function countSweepsFrom(database: Database, address: string): number {
 /** The newest sweep of a currency from an address. */
 export function newestSweepFrom(
   database: Database,
-  { address, network, currency }: Pick<HoldingRow, "address" | "network" | "currency">,
+  { address, network, currency }: Pick<UnsweptBalanceRow, "address" | "network" | "currency">,
 ): TransactionRow | undefined {
   return database.get<TransactionRow>(
     `SELECT * FROM transactions WHERE operation = 'sweep' AND depositAddress = ? AND network = ? AND currency = ?
@@ -168,7 +169,7 @@ export function listSweeps(
   );
 }
 
-type Place = Pick<HoldingRow, "address" | "network" | "currency">;
+type Place = Pick<UnsweptBalanceRow, "address" | "network" | "currency">;
 
 /**
  * Keeps an operator's request to sweep a balance, even if the sweep is not worth its fee. Harmless

@@ -2,8 +2,9 @@
  * Measures the time of the database: of each reading statement, and of each transaction with the
  * sync at its end. The clock is passed in. docs/events.md section 3 shows the numbers.
  */
+
+import { createTogether } from "./group-commit.ts";
 import type { Database, Store } from "./store.ts";
-import { createTogether } from "./together.ts";
 
 /** Upper bounds of the buckets, in seconds. */
 export const databaseBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1] as const;

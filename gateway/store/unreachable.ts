@@ -9,23 +9,23 @@ import { type Slot, unreachableCode } from "./slots.ts";
 import type { Database } from "./store.ts";
 
 /** A sweep with its slot. */
-export type BoundSweep = Pick<TransactionRow, "id" | "currency" | "network" | "stage" | "code" | "changedAt"> & Slot;
+export type AssignedSweep = Pick<TransactionRow, "id" | "currency" | "network" | "stage" | "code" | "changedAt"> & Slot;
 
 const bound = `SELECT t.id, t.currency, t.network, t.stage, t.code, t.changedAt, k.account, k.slot
   FROM transactions t JOIN slots k ON k.transactionId = t.id WHERE t.operation = 'sweep' AND t.network = ?`;
 
 /** Open sweeps on a network with a slot, earliest change first. */
-export function listBoundSweeps(database: Database, network: string): readonly BoundSweep[] {
-  return database.all<BoundSweep>(`${bound} AND t.status = 0 ORDER BY t.changedAt, t.id`, network);
+export function listAssignedSweeps(database: Database, network: string): readonly AssignedSweep[] {
+  return database.all<AssignedSweep>(`${bound} AND t.status = 0 ORDER BY t.changedAt, t.id`, network);
 }
 
 /**
  * Sweeps that were ended because the chain could not reach their slot, from `address`, or from all
  * addresses if null.
  */
-export function listEndedUnreached(database: Database, network: string, address: string | null): readonly BoundSweep[] {
+export function listEndedUnreached(database: Database, network: string, address: string | null): readonly AssignedSweep[] {
   const sql = `${bound} AND (? IS NULL OR t.depositAddress = ?) AND t.status = 2 AND t.code = ? ORDER BY t.changedAt, t.id`;
-  return database.all<BoundSweep>(sql, network, address, address, unreachableCode);
+  return database.all<AssignedSweep>(sql, network, address, address, unreachableCode);
 }
 
 /**

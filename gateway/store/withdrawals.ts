@@ -3,12 +3,12 @@
  * change of such a row is made here, together with the change of the reserved sums and of the
  * unswept balances.
  */
-import { changeHoldings } from "./holdings.ts";
 
 import { reserve, unreserve } from "./reserved.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import { insertTransaction, type NewTransaction, readTransaction } from "./transactions.ts";
+import { changeUnsweptBalances } from "./unswept-balances.ts";
 
 export function withdrawalOfOrder(database: Database, merchant: string, orderId: string): TransactionRow | undefined {
   const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'withdraw' AND orderId = ?";
@@ -33,7 +33,7 @@ function changed(database: Database, before: TransactionRow | null, after: Trans
   const isOther = before?.amountUnits !== after?.amountUnits || before?.currency !== after?.currency;
   if (before !== null && wasOpen && (!isOpen || isOther)) unreserve(database, before);
   if (after !== null && isOpen && (!wasOpen || isOther)) reserve(database, after);
-  changeHoldings(database, before, after);
+  changeUnsweptBalances(database, before, after);
 }
 
 /** Columns that an agent's statement changes; columns that are left out keep their values. */

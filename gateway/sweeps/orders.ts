@@ -8,9 +8,8 @@ import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";
-import { hotAddressOn } from "../store/agent-accounts.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
-import { holdingOf } from "../store/holdings.ts";
 import { agentOfJob } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -25,10 +24,11 @@ import {
   writePlace,
 } from "../store/sweeps.ts";
 import { readTransaction } from "../store/transactions.ts";
+import { unsweptBalanceOf } from "../store/unswept-balances.ts";
 import { insertOutgoing, updateWithdrawal } from "../store/withdrawals.ts";
 import { makeJob } from "../withdrawals/jobs.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
-import type { Measured } from "./worth.ts";
+import type { Measured } from "./sweep-threshold.ts";
 
 /** A sweep that can be ordered. */
 export interface Wanted extends Measured {
@@ -55,7 +55,7 @@ export function orderSweep(database: Database, wanted: Wanted, ordering: Orderin
   const now = listSweepableAt(database, address).find((one) => one.network === network && one.currency === currency);
   const agent = readAgent(database, row.agent);
   if (agent === undefined || now === undefined || now.open !== "" || now.agent !== row.agent) return [];
-  if (holdingOf(database, address, network, currency) < amountUnits) return [];
+  if (unsweptBalanceOf(database, address, network, currency) < amountUnits) return [];
   const orderId = `${address}/${countSweepsFrom(database, address) + 1}`;
   const sweep = insert(database, agent, ordering, {
     mode: "sweep",
@@ -104,10 +104,10 @@ function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Orde
   const { mode, orderId, row, units, decimal, stage, next = "" } = order;
   const { currency, network, address } = row;
   const { merchant } = agent;
-  const hotAddress = hotAddressOn(agent, network);
+  const hotWalletAddress = hotWalletAddressOn(agent, network);
   const amount = formatAmount(units, decimal);
   const id = transactionIdOf({ merchant, operation: mode, orderId });
-  const ends = mode === "sweep" ? [hotAddress, address] : [address, hotAddress];
+  const ends = mode === "sweep" ? [hotWalletAddress, address] : [address, hotWalletAddress];
   const [receiverAddress = "", depositAddress = ""] = ends;
   insertOutgoing(database, {
     id,
@@ -133,7 +133,7 @@ function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Orde
 }
 
 /**
- * Continues sweeps of an earlier version of the gateway, whose top-up came before their job. A
+ * Continues sweeps of an earlier attempt of the gateway, whose top-up came before their job. A
  * completed top-up lets its sweep begin; a failed top-up ends it. Harmless to call twice.
  * @returns the ids of the rows that changed, and the agents to wake
  */
@@ -152,9 +152,9 @@ export function goOn(
       continue;
     }
     const holder = holderOf(database, sweep);
-    // A released agent would never take the job, because it signs nothing more.
-    if (holder === undefined || holder.releasedAt !== null) {
-      updateWithdrawal(database, sweep.id, { status: 2, stage: "failed", code: "agent_released" }, nowMs);
+    // An unpaired agent would never take the job, because it signs nothing more.
+    if (holder === undefined || holder.unpairedAt !== null) {
+      updateWithdrawal(database, sweep.id, { status: 2, stage: "failed", code: "agent_unpaired" }, nowMs);
       continue;
     }
     updateWithdrawal(database, sweep.id, { stage: "queued" }, nowMs);

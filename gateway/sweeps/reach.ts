@@ -8,12 +8,12 @@
 
 import { AgentError } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
-import type { Counters } from "../../chains/nodes.ts";
-import { takeExpiry } from "../store/deaths.ts";
+import type { SlotCounts } from "../../chains/nodes.ts";
 import { unreachableCode } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { dropSweepNote, keepSweepNote } from "../store/sweeps.ts";
-import { type BoundSweep, listBoundSweeps, listEndedUnreached } from "../store/unreachable.ts";
+import { type AssignedSweep, listAssignedSweeps, listEndedUnreached } from "../store/unreachable.ts";
+import { takeExpiry } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type WatchedChain } from "../watcher/chain.ts";
 import { isBeyond } from "./slots.ts";
@@ -36,18 +36,18 @@ export async function checkReach(chain: WatchedChain, memory: ReachMemory): Prom
   const { network, reader, store } = chain;
   if (!familyOf(network).slots.isCounted || reader.closed === undefined) return [];
   const nowMs = chain.clock();
-  const open = listBoundSweeps(store.database, network).filter(({ changedAt }) => nowMs - changedAt >= stillMs);
+  const open = listAssignedSweeps(store.database, network).filter(({ changedAt }) => nowMs - changedAt >= stillMs);
   const ended = listEndedUnreached(store.database, network, null);
   const known = new Set([...open, ...ended].map(({ id }) => id));
   for (const id of memory.keys()) if (!known.has(id)) memory.delete(id);
-  const since = ({ id }: BoundSweep): number => nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY);
+  const since = ({ id }: AssignedSweep): number => nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY);
   const due = [...open.filter((one) => since(one) >= againMs), ...ended.filter((one) => since(one) >= endedAgainMs)];
   const changed: string[] = [];
   for (const sweep of due.slice(0, askedPerPassMax)) {
     memory.set(sweep.id, nowMs);
     try {
-      const counters = await reader.closed(sweep.account);
-      changed.push(...store.write((database) => judge(chain, database, sweep, counters)));
+      const slotCounts = await reader.closed(sweep.account);
+      changed.push(...store.write((database) => judge(chain, database, sweep, slotCounts)));
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
     }
@@ -56,11 +56,11 @@ export async function checkReach(chain: WatchedChain, memory: ReachMemory): Prom
 }
 
 /** Returns the ids of the rows that changed. */
-function judge(chain: WatchedChain, database: Database, sweep: BoundSweep, counters: Counters): readonly string[] {
-  const count = `${counters.final}`;
+function judge(chain: WatchedChain, database: Database, sweep: AssignedSweep, slotCounts: SlotCounts): readonly string[] {
+  const count = `${slotCounts.final}`;
   if (listEndedUnreached(database, chain.network, sweep.account).some(({ id }) => id === sweep.id))
-    return counters.isSame ? reopenPassed(chain, database, sweep.account, count) : [];
-  const isChanged = isBeyond(database, sweep, counters) ? strand(chain, database, sweep, count) : free(chain, database, sweep);
+    return slotCounts.isSame ? reopenPassed(chain, database, sweep.account, count) : [];
+  const isChanged = isBeyond(database, sweep, slotCounts) ? strand(chain, database, sweep, count) : free(chain, database, sweep);
   return isChanged ? [sweep.id] : [];
 }
 
@@ -68,9 +68,9 @@ function judge(chain: WatchedChain, database: Database, sweep: BoundSweep, count
  * Strands only a sweep that is still open, because the row may have changed while the nodes were
  * asked.
  */
-function strand(chain: WatchedChain, database: Database, sweep: BoundSweep, count: string): boolean {
+function strand(chain: WatchedChain, database: Database, sweep: AssignedSweep, count: string): boolean {
   const { id, account, network, currency, slot } = sweep;
-  const now = listBoundSweeps(database, network).find((one) => one.id === id);
+  const now = listAssignedSweeps(database, network).find((one) => one.id === id);
   if (now === undefined || now.stage === "confirming") return false;
   // The agent has already reported the end.
   if (takeExpiry(database, id) !== undefined)
@@ -83,8 +83,8 @@ function strand(chain: WatchedChain, database: Database, sweep: BoundSweep, coun
 }
 
 /** Frees a sweep, because the chain has come so far or another transaction fills the gap. */
-function free(chain: WatchedChain, database: Database, { id, account, network, currency }: BoundSweep): boolean {
-  const now = listBoundSweeps(database, network).find((one) => one.id === id);
+function free(chain: WatchedChain, database: Database, { id, account, network, currency }: AssignedSweep): boolean {
+  const now = listAssignedSweeps(database, network).find((one) => one.id === id);
   if (now === undefined || now.code !== unreachableCode) return false;
   dropSweepNote(database, { address: account, network, currency });
   return updateWithdrawal(database, id, { stage: "broadcast", code: "" }, chain.clock());

@@ -6,12 +6,12 @@
  * docs/protocol.md section 5.1.
  */
 import { familyOf } from "../../chains/families.ts";
-import type { Counters } from "../../chains/nodes.ts";
+import type { SlotCounts } from "../../chains/nodes.ts";
 import { highestUsed, pendingSlotOwner } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
-import { type BoundSweep, listEndedUnreached } from "../store/unreachable.ts";
+import { type AssignedSweep, listEndedUnreached } from "../store/unreachable.ts";
 import type { WatchedChain } from "../watcher/chain.ts";
-import type { No } from "./worth.ts";
+import type { No } from "./sweep-threshold.ts";
 
 /** The next slot of an address; "" if the chain counts none. */
 export interface NextSlot {
@@ -27,9 +27,9 @@ export interface NextSlot {
 export async function nextSlotOf(database: Database, { network, reader }: WatchedChain, address: string): Promise<NextSlot | No> {
   const { slots } = familyOf(network);
   if (!slots.isCounted || reader.closed === undefined) return { ok: true, next: "" };
-  const counters = await reader.closed(address);
-  const { final, latest, pending } = counters;
-  if (!isQuiet(counters)) return no("slot_moving", `final ${final}, newest ${latest}, with the pool ${pending}`);
+  const slotCounts = await reader.closed(address);
+  const { final, latest, pending } = slotCounts;
+  if (!isQuiet(slotCounts)) return no("slot_moving", `final ${final}, newest ${latest}, with the pool ${pending}`);
   const used = highestUsed(database, network, address);
   const known = used === undefined ? slots.first : slots.next(used);
   const next = `${final}`;
@@ -43,13 +43,13 @@ export async function nextSlotOf(database: Database, { network, reader }: Watche
  * True if no block can take the slot of a sweep: the chain's count is below it, and no open sweep
  * has the next slot. False if the nodes do not agree, or a transaction is on its way.
  */
-export function isBeyond(database: Database, { network, account, slot }: BoundSweep, counters: Counters): boolean {
-  const count = `${counters.final}`;
-  if (!isQuiet(counters) || familyOf(network).slots.compare(count, slot) >= 0) return false;
+export function isBeyond(database: Database, { network, account, slot }: AssignedSweep, slotCounts: SlotCounts): boolean {
+  const count = `${slotCounts.final}`;
+  if (!isQuiet(slotCounts) || familyOf(network).slots.compare(count, slot) >= 0) return false;
   return pendingSlotOwner(database, { network, account, slot: count }) === undefined;
 }
 
-function isQuiet({ final, latest, pending, isSame }: Counters): boolean {
+function isQuiet({ final, latest, pending, isSame }: SlotCounts): boolean {
   return isSame && latest === final && pending === final;
 }
 

@@ -13,7 +13,7 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
 import { stuckSweepsMax } from "../config/sweep-settings.ts";
 import type { Prices } from "../service.ts";
-import { hotAddressOn } from "../store/agent-accounts.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
@@ -28,13 +28,13 @@ import {
   newestSweepFrom,
   type SweepableRow,
 } from "../store/sweeps.ts";
-import { listBoundSweeps } from "../store/unreachable.ts";
+import { listAssignedSweeps } from "../store/unreachable.ts";
 import type { Tip, WatchedChain } from "../watcher/chain.ts";
 import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
 import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
 import { type NextSlot, nextSlotOf } from "./slots.ts";
-import { inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./worth.ts";
+import { inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./sweep-threshold.ts";
 
 /** Addresses for which one pass asks the chain; the others come in the next passes. */
 const askedPerPassMax = 16;
@@ -117,7 +117,10 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
   let measured: Measured | No;
   let next: NextSlot | No;
   try {
-    measured = await ask(chain, tip, row, currency, { hot: hotAddressOn(agent, row.network), worth: worthOf(options, currency) });
+    measured = await ask(chain, tip, row, currency, {
+      hotWallet: hotWalletAddressOn(agent, row.network),
+      worth: worthOf(options, currency),
+    });
     if (measured.ok && measured.topUpUnits > 0n) measured = affordable(options, row, currency, measured) ?? measured;
     next = measured.ok ? await askSlot(options, chain, row) : measured;
   } catch (error) {
@@ -157,7 +160,7 @@ async function ask(
   { final }: Tip,
   row: SweepableRow,
   currency: GatewayCurrency,
-  { hot, worth }: { readonly hot: string; readonly worth: Worth | null },
+  { hotWallet, worth }: { readonly hotWallet: string; readonly worth: Worth | null },
 ): Promise<Measured | No> {
   const { contract } = currency;
   const [units, coinUnits] = await Promise.all([
@@ -166,7 +169,7 @@ async function ask(
   ]);
   const amountUnits = smaller(units, BigInt(row.units));
   if (amountUnits <= 0n) return { ok: false, reason: "not_there", detail: "" };
-  const cost = await reader.cost(row.address, { contract, destination: hot, amountUnits });
+  const cost = await reader.cost(row.address, { contract, destination: hotWallet, amountUnits });
   if (!cost.ok) return { ok: false, reason: "would_revert", detail: cost.detail ?? "" };
   return measure(row, currency, { units, coinUnits, feeUnits: cost.feeUnits, worth });
 }
@@ -198,7 +201,7 @@ function affordable(
   const funds = fundsOf(store.database, agent, native);
   const needed = topUpUnits + maxFeeUnits(pairedCurrencies(agent), row.currency);
   if (funds !== null && funds.availableUnits >= needed) return null;
-  const detail = `${inWords(amountUnits, currency)} there, ${inWords(needed, native)} wanted on the paying account`;
+  const detail = `${inWords(amountUnits, currency)} there, ${inWords(needed, native)} wanted on the hot wallet`;
   return { ok: false, reason: "no_coin", detail };
 }
 
@@ -225,7 +228,7 @@ function note({ store, clock }: SweepsOptions, { address, network, currency }: S
 /** Deletes the note of an address without a balance and without a sweep that is stuck. */
 function forgetNotes({ store }: SweepsOptions, { network }: WatchedChain): void {
   const held = new Set(listSweepable(store.database, network).map(({ address, currency }) => `${address} ${currency}`));
-  for (const { account, currency, code } of listBoundSweeps(store.database, network))
+  for (const { account, currency, code } of listAssignedSweeps(store.database, network))
     if (code === unreachableCode) held.add(`${account} ${currency}`);
   const gone = listSweepNotes(store.database, network).filter(({ address, currency }) => !held.has(`${address} ${currency}`));
   if (gone.length === 0) return;
@@ -237,7 +240,7 @@ function forgetNotes({ store }: SweepsOptions, { network }: WatchedChain): void 
 /** Also reports to the agent which of its sweeps the chain cannot reach. */
 function tellReach(options: SweepsOptions, changed: readonly string[]): void {
   tell(options, { changed, agents: [] });
-  for (const transactionId of changed) options.signals.emit("dead", { transactionId });
+  for (const transactionId of changed) options.signals.emit("void", { transactionId });
 }
 
 function tell(

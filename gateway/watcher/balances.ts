@@ -5,8 +5,8 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { inWaves } from "../../chains/map-limit.ts";
 import type { BlockId } from "../../chains/nodes.ts";
-import { inWaves } from "../../chains/waves.ts";
 import { listAccountsNow } from "../store/agents.ts";
 import { keepBalance, readBalanceRow } from "../store/balances.ts";
 import type { WatchedChain } from "./chain.ts";

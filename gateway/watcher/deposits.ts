@@ -6,12 +6,12 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { inWaves } from "../../chains/map-limit.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
-import { inWaves } from "../../chains/waves.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { depositEnd, keepDepositEnd, listOverdueDeposits, oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
-import { forgetSeenPayments, keepSeenPayment, listPaidIn, listSeenPayments } from "../store/payments.ts";
+import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
@@ -19,8 +19,8 @@ import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { awaitEnds, type CompareMemory, compareBalances, comparedAt, newCompareMemory } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
+import { findOutgoing, hasSenders, keepAllOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
-import { findSpends, hasPayers, keepSpends } from "./spends.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
 const blocksAtOnce = 32;
@@ -45,7 +45,7 @@ export function newDepositMemory(network: string): DepositMemory {
 }
 
 /**
- * Runs one pass: final blocks, coins that came without a transaction, seen blocks, expiries.
+ * Runs one pass: final blocks, coins that came without a transaction, seen blocks, voidAttempts.
  * @returns false if there is more to read at once
  * @throws AgentError NODE_*; the cursor is then not moved
  */
@@ -124,20 +124,20 @@ function moveTo(database: Database, network: string, { number: block, hash }: Bl
 
 async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, final: BlockId): Promise<BlockId> {
   memory.list.refresh(chain.store.database);
-  if (memory.list.size === 0 && !hasPayers(chain)) return keepReached(chain, memory, cursor, final, []);
+  if (memory.list.size === 0 && !hasSenders(chain)) return keepReached(chain, memory, cursor, final, []);
   const last = Math.min(final.number, cursor.number + blocksAtOnce);
   const blocks = await readRun(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
-  const [payments, consumptions, spends] = await Promise.all([
+  const [payments, consumptions, outgoing] = await Promise.all([
     findPayments(chain, memory.list, blocks, true),
     findConsumptions(chain, blocks),
-    findSpends(chain, blocks),
+    findOutgoing(chain, blocks),
   ]);
   const reached = blocks.at(-1) as WatchedBlock;
   return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) => {
     tellGone(chain, inside, blocks, payments);
-    keepSpends(chain, inside, spends);
+    keepAllOutgoing(chain, inside, outgoing);
     return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
   });
 }
@@ -155,7 +155,7 @@ function tellGone(
   const [from, to] = [blocks[0]?.number ?? 0, blocks.at(-1)?.number ?? 0];
   const standing = new Set(blocks.map(({ hash }) => hash));
   const shown = new Set(payments.map(({ txHash, logIndex }) => `${txHash} ${logIndex}`));
-  for (const { txHash, logIndex, block, blockHash, units, currency, transactionId } of listSeenPayments(
+  for (const { txHash, logIndex, block, blockHash, units, currency, transactionId } of listDetectedPayments(
     database,
     chain.network,
     from,
@@ -182,8 +182,8 @@ function keepReached(
     isOverturned = memory.list.lacks(database) || readCursor(database, chain.network)?.block !== cursor.number;
     if (isOverturned) return [];
     const others = also(database);
-    const touched = [...forgetSeenPayments(database, chain.network, cursor.number + 1, reached.number)];
-    for (const payment of payments.filter(isClaim)) keepSeenPayment(database, { ...payment, final: 0 });
+    const touched = [...forgetDetectedPayments(database, chain.network, cursor.number + 1, reached.number)];
+    for (const payment of payments.filter(isClaim)) keepDetectedPayment(database, { ...payment, final: 0 });
     for (const payment of payments.filter((one) => !isClaim(one)))
       if (keepFinal(chain, database, payment)) touched.push(payment.transactionId);
     moveTo(database, chain.network, reached);
@@ -283,7 +283,7 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
     }
     const payments = await findPayments(chain, memory.list, blocks, false);
     commit(chain, (database) => {
-      for (const payment of payments) keepSeenPayment(database, payment);
+      for (const payment of payments) keepDetectedPayment(database, payment);
       return judgeRequests(
         chain,
         database,
@@ -305,7 +305,7 @@ function giveUp(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): vo
     throw new AgentError("NODE_DISAGREE", "none", "the head does not follow the final block", { block: cursor.number });
   }
   commit(chain, (database) =>
-    judgeRequests(chain, database, forgetSeenPayments(database, chain.network, block.number, block.number), 0),
+    judgeRequests(chain, database, forgetDetectedPayments(database, chain.network, block.number, block.number), 0),
   );
   chain.log.info({ event: "reorganised", network: chain.network, block: block.number }, "a block was reorganised away");
 }

@@ -4,15 +4,15 @@
  * nothing. Source: docs/architecture.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
-import type { AddressBook, Judgement, Spend, WatchedBlock } from "../../chains/nodes.ts";
-import { inWaves } from "../../chains/waves.ts";
+import { inWaves } from "../../chains/map-limit.ts";
+import type { AddressBook, Judgement, OutgoingTransaction, WatchedBlock } from "../../chains/nodes.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
 import { listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
+import { outgoingOfSlot } from "../store/outgoing-transactions.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
-import { listSpendingAccounts, pendingSlotOwner, type Slot } from "../store/slots.ts";
-import { spendOfSlot } from "../store/spends.ts";
+import { listSendingAccounts, pendingSlotOwner, type Slot } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
@@ -110,38 +110,41 @@ export async function findPayments(
 /** Foreign uses of open withdrawals' slots; only for final, agreed blocks. */
 export async function findConsumptions(chain: WatchedChain, blocks: readonly WatchedBlock[]): Promise<readonly Consumption[]> {
   const { database } = chain.store;
-  const accounts = new Set(listSpendingAccounts(database, chain.network));
-  const foreign = chain.reader.spends(blocks, accounts).flatMap((spend) => {
-    const row = ownerOf(database, chain.network, spend);
-    return row === null ? [] : [{ spend, row }];
+  const accounts = new Set(listSendingAccounts(database, chain.network));
+  const foreign = chain.reader.outgoing(blocks, accounts).flatMap((outgoingTx) => {
+    const row = ownerOf(database, chain.network, outgoingTx);
+    return row === null ? [] : [{ outgoingTx, row }];
   });
-  return inWaves(foreign, questionsAtOnce, async ({ spend, row }) => ({ row, verdict: await judge(chain, row, spend) }));
+  return inWaves(foreign, questionsAtOnce, async ({ outgoingTx, row }) => ({
+    row,
+    verdict: await judge(chain, row, outgoingTx),
+  }));
 }
 
 /**
- * Judges a withdrawal whose slot was used by none of its versions, with the transaction that an
+ * Judges a withdrawal whose slot was used by none of its attempts, with the transaction that an
  * earlier pass read. A ledger restored from a backup can give out a slot again that was used long
  * before, and no block is read twice. Null if no transaction with the slot was read.
  */
 export async function judgeUsed(chain: WatchedChain, row: TransactionRow, slot: Slot): Promise<Judgement | null> {
-  const kept = spendOfSlot(chain.store.database, slot);
+  const kept = outgoingOfSlot(chain.store.database, slot);
   if (kept === undefined || signedBy(chain.store.database, kept) === row.id) return null;
   const block = await chain.reader.block(kept.block, true);
-  const spend = chain.reader.spends([block], new Set([slot.account])).find(({ txHash }) => txHash === kept.txHash);
-  return spend === undefined ? null : judge(chain, row, spend);
+  const outgoingTx = chain.reader.outgoing([block], new Set([slot.account])).find(({ txHash }) => txHash === kept.txHash);
+  return outgoingTx === undefined ? null : judge(chain, row, outgoingTx);
 }
 
-async function judge(chain: WatchedChain, row: TransactionRow, spend: Spend): Promise<Judgement> {
+async function judge(chain: WatchedChain, row: TransactionRow, outgoingTx: OutgoingTransaction): Promise<Judgement> {
   const currency = chain.currencies.find(({ id }) => id === row.currency);
   if (currency === undefined)
     return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: `currency ${row.currency} is not configured` };
-  const { account, slot } = spend;
+  const { account, slot } = outgoingTx;
   const to = { contract: contractOf(row, currency), destination: row.receiverAddress, amountUnits: BigInt(row.amountUnits) };
-  return chain.reader.judgeSpend({ network: chain.network, account, slot, ...to }, spend);
+  return chain.reader.judgeOutgoing({ network: chain.network, account, slot, ...to }, outgoingTx);
 }
 
-function ownerOf(database: Database, network: string, spend: Spend): TransactionRow | null {
-  const { account, slot } = spend;
+function ownerOf(database: Database, network: string, outgoingTx: OutgoingTransaction): TransactionRow | null {
+  const { account, slot } = outgoingTx;
   const row = pendingSlotOwner(database, { network, account, slot });
-  return row === undefined || signedBy(database, spend) === row.id ? null : row;
+  return row === undefined || signedBy(database, outgoingTx) === row.id ? null : row;
 }

@@ -18,7 +18,7 @@ import {
   readAddressState,
 } from "../store/address-states.ts";
 import { depositEnd } from "../store/deposits.ts";
-import { dropSeenPayment, listClaims, readPayment } from "../store/payments.ts";
+import { dropDetectedPayment, listClaims, readPayment } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import type { WatchedChain } from "./chain.ts";
@@ -150,7 +150,7 @@ function credit(
       chain.log.warn({ event: "deposit-unborne", ...fields }, "a receipt names coins that the final balance does not show");
     }
     if (units > 0n) keepFinal(chain, database, { ...claim, units: units.toString(), final: 1 });
-    else dropSeenPayment(database, claim);
+    else dropDetectedPayment(database, claim);
   }
   if (rest > 0n) keepUnnamed(chain, database, reading, place, rest);
   return true;

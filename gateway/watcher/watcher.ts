@@ -1,8 +1,8 @@
 /**
  * Interface of the watcher: the gateway's own reading of the chains, without which nothing is
  * Completed. There is one loop for each chain. A pass handles withdrawals, balances, addresses that
- * leave next, deposits and dead versions in this order, and a fault in one part does not delay the
- * others. But no version is marked dead while blocks wait to be read. Sources: docs/architecture.md
+ * leave next, deposits and void attempts in this order, and a fault in one part does not delay the
+ * others. But no attempt is marked void while blocks wait to be read. Sources: docs/architecture.md
  * sections 2 and 8.
  */
 
@@ -17,11 +17,11 @@ import type { Store } from "../store/store.ts";
 import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "./ahead.ts";
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
-import { checkDeaths, type DeathMemory, newDeathMemory } from "./deaths.ts";
 import { newTokenMemory } from "./decimals.ts";
 import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
 import { nodeLog } from "./node-log.ts";
-import { tellForeign } from "./spends.ts";
+import { tellForeign } from "./outgoing-transactions.ts";
+import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
 
 const pollMsDefault = 1000;
@@ -124,7 +124,7 @@ class ChainWatch {
   readonly #ahead: AheadMemory = newAheadMemory();
   readonly #deposits: DepositMemory;
   readonly #balances: BalanceMemory = newBalanceMemory();
-  readonly #deaths: DeathMemory = newDeathMemory();
+  readonly #voids: VoidMemory = newVoidMemory();
   #tip: Tip | null = null;
   #detail = "not read yet";
   #code = ""; // code of the last pass's fault
@@ -134,7 +134,7 @@ class ChainWatch {
   #askedAt: number | null = null;
   #isAway = false; // a pass failed, and this was logged
   #timer: NodeJS.Timeout | null = null;
-  readonly #unhear: () => void;
+  readonly #stopReceiving: () => void;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
 
@@ -153,7 +153,7 @@ class ChainWatch {
       clock,
       run,
     };
-    this.#unhear = signals.on("look", (look) => {
+    this.#stopReceiving = signals.on("look", (look) => {
       if (look.network === chain.network) askAhead(this.#ahead, look.account);
     });
     this.#blockMs = presetBlockMs(chain);
@@ -203,7 +203,7 @@ class ChainWatch {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#unhear();
+    this.#stopReceiving();
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#chain.reader.close();
     await this.#running;
@@ -219,20 +219,20 @@ class ChainWatch {
   async #readAll(): Promise<boolean> {
     const faults: AgentError[] = [];
     const chain = this.#chain;
-    const tip = await attempt(faults, () => this.#readTip());
+    const tip = await trial(faults, () => this.#readTip());
     let isAllRead = true;
     if (tip !== null) {
       this.#tip = tip;
-      await attempt(faults, () => checkTokens(chain));
-      await attempt(faults, () => checkWithdrawals(chain, tip, this.#withdrawals));
-      await attempt(faults, () => readBalances(chain, tip.final, this.#balances));
+      await trial(faults, () => checkTokens(chain));
+      await trial(faults, () => checkWithdrawals(chain, tip, this.#withdrawals));
+      await trial(faults, () => readBalances(chain, tip.final, this.#balances));
       // Before the deposits, because orders wait for the look and must not wait until a gateway
       // that was away has read all blocks.
-      await attempt(faults, () => lookAhead(chain, this.#ahead, tip.final));
-      const isScanned = await attempt(faults, () => scanDeposits(chain, tip, this.#deposits));
+      await trial(faults, () => lookAhead(chain, this.#ahead, tip.final));
+      const isScanned = await trial(faults, () => scanDeposits(chain, tip, this.#deposits));
       isAllRead = isScanned ?? true;
-      if (isScanned === true) await attempt(faults, () => checkDeaths(chain, tip, this.#deaths));
-      await attempt(faults, async () => tellForeign(chain));
+      if (isScanned === true) await trial(faults, () => checkVoid(chain, tip, this.#voids));
+      await trial(faults, async () => tellForeign(chain));
     }
     this.#note(faults[0] ?? null, isAllRead);
     if (tip !== null && isAllRead && faults.length === 0) this.#readAt = tip.askedAt;
@@ -289,7 +289,7 @@ function faultWords({ code, message, context }: AgentError): string {
 }
 
 /** Null after a fault; a bug is thrown on. */
-async function attempt<T>(faults: AgentError[], job: () => Promise<T>): Promise<T | null> {
+async function trial<T>(faults: AgentError[], job: () => Promise<T>): Promise<T | null> {
   try {
     return await job();
   } catch (error) {

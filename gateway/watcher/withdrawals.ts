@@ -1,5 +1,5 @@
 /**
- * Judges open withdrawals by the chain: gathers evidence for every signed version, lets the chain's
+ * Judges open withdrawals by the chain: gathers evidence for every signed attempt, lets the chain's
  * interface judge, and stores all results of a pass in one transaction. A pass has a limited number
  * of questions; the remaining withdrawals come in the next passes. A withdrawal that is no longer
  * pending is never changed again. Sources: docs/architecture.md sections 2 and 8.
@@ -7,31 +7,31 @@
 
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../../chains/family.ts";
+import { inWaves } from "../../chains/map-limit.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
-import { inWaves } from "../../chains/waves.ts";
-import { versionsMax } from "../../protocol/payloads.ts";
+import { attemptsMax } from "../../protocol/payloads.ts";
 import type { TransactionRow } from "../store/rows.ts";
-import { listPendingVersions, type SignedWithdrawal } from "../store/signatures.ts";
+import { listPendingAttempts, type SignedWithdrawal } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
-import { checkIncluded } from "./deaths.ts";
 import { judgeUsed } from "./findings.ts";
-import { Turns } from "./turns.ts";
+import { RoundRobin } from "./round-robin.ts";
+import { checkIncluded } from "./void-attempts.ts";
 
 interface OpenWithdrawal {
   readonly id: string;
   readonly account: string;
   readonly row: TransactionRow;
   readonly payment: Payment;
-  readonly hashes: readonly string[]; // hashes of its versions, oldest first
+  readonly hashes: readonly string[]; // hashes of its attempts, oldest first
 }
 
 /** State that is not in the tables, because asking again gives it again. */
 export interface WithdrawalMemory {
   doneKey: string;
   doneAt: number;
-  readonly turns: Turns;
+  readonly roundRobin: RoundRobin;
   readonly includedIn: Map<string, number>; // block by transaction id
   readonly suspects: Set<string>; // withdrawals whose slot looked consumed in the previous pass
 }
@@ -41,13 +41,13 @@ const receiptsPerPass = 1024;
 const repeatMs = 15_000;
 
 export function newWithdrawalMemory(): WithdrawalMemory {
-  return { doneKey: "", doneAt: 0, turns: new Turns(), includedIn: new Map(), suspects: new Set() };
+  return { doneKey: "", doneAt: 0, roundRobin: new RoundRobin(), includedIn: new Map(), suspects: new Set() };
 }
 
 function forgetClosed(memory: WithdrawalMemory, open: ReadonlySet<string>): void {
   for (const id of memory.includedIn.keys()) if (!open.has(id)) memory.includedIn.delete(id);
   for (const id of memory.suspects) if (!open.has(id)) memory.suspects.delete(id);
-  memory.turns.keep(open);
+  memory.roundRobin.keep(open);
 }
 
 interface Judged {
@@ -64,7 +64,7 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   const key = `${tip.head.hash} ${tip.final.hash} ${open.map((one) => `${one.row.id}${one.hashes.length}`).join()}`;
   if (key === memory.doneKey && Math.abs(tip.askedAt - memory.doneAt) < repeatMs) return;
   forgetClosed(memory, new Set(open.map((one) => one.row.id)));
-  const turn = memory.turns.take(open, key, receiptsPerPass);
+  const turn = memory.roundRobin.take(open, key, receiptsPerPass);
   const pass = chain.reader.pass(tip.final);
   let fault: AgentError | null = null;
   const judged = await inWaves(turn, questionsAtOnce, async (one): Promise<Judged | null> => {
@@ -93,8 +93,8 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   const late = found.filter((each) => each !== null);
   const changed = late.length === 0 ? [] : chain.store.write((database) => applyAll(chain, database, late));
   for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
-  const isLast = memory.turns.left === 0;
-  if (fault !== null || early.length > 0 || isLast) memory.turns.restart();
+  const isLast = memory.roundRobin.left === 0;
+  if (fault !== null || early.length > 0 || isLast) memory.roundRobin.restart();
   if (fault !== null) throw fault;
   if (early.length > 0 || !isLast) return; // the next pass continues
   memory.doneKey = key;
@@ -102,14 +102,14 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
 }
 
 function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
-  const rows = listPendingVersions(chain.store.database, chain.network, versionsMax);
+  const rows = listPendingAttempts(chain.store.database, chain.network, attemptsMax);
   const open = new Map<string, OpenWithdrawal & { hashes: string[] }>();
   for (const row of rows) {
     const known = open.get(row.id);
     const payment = known === undefined ? paymentOf(chain, row) : known.payment;
     if (payment === null) continue;
-    if (known === undefined) open.set(row.id, { id: row.id, account: row.account, row, payment, hashes: [row.versionHash] });
-    else known.hashes.push(row.versionHash);
+    if (known === undefined) open.set(row.id, { id: row.id, account: row.account, row, payment, hashes: [row.attemptTxHash] });
+    else known.hashes.push(row.attemptTxHash);
   }
   return [...open.values()];
 }

@@ -10,7 +10,7 @@ import type { Order } from "../answer/body.ts";
 import type { AnswerCode } from "../answer/messages.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
-import { hotAddressOn } from "../store/agent-accounts.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -64,7 +64,7 @@ function badPlace(
   address: string,
   network: string,
 ): "address_own" | "address_contract" | null {
-  if (address === hotAddressOn(agent, network)) return "address_own";
+  if (address === hotWalletAddressOn(agent, network)) return "address_own";
   const contracts = Object.values(config.currencies).filter((currency) => currency.network === network);
   if (contracts.some((currency) => currency.contract === address)) return "address_contract";
   return isDepositAddressOf(database, address, agent.id) ? "address_own" : null;

@@ -11,9 +11,9 @@ import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { isInternal, type JobMode } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { advanceJobChain } from "../store/agent-state.ts";
+import { advanceLastJob } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
-import { deleteJob, insertJob, listUnsigned, listWaiting, unplaceJob, waitingPlace } from "../store/jobs.ts";
+import { deleteJob, insertJob, listUnsigned, listWaiting, unnumberJob, waitingJobSeq } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import { highestUsed } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
@@ -25,13 +25,13 @@ import { readNext, readPlace } from "../store/sweeps.ts";
  * Must not be called twice, because a second job for one withdrawal breaks the table's constraint.
  */
 export function makeJob(database: Database, agent: AgentRow, row: TransactionRow, run: string): void {
-  if (agent.heard === run) appendJob(database, agent, row);
+  if (agent.caughtUp === run) appendJob(database, agent, row);
   else queueJob(database, agent, row);
 }
 
 /** Adds a job without a position: its number is negative, and the oldest is nearest to zero. */
 function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): void {
-  const sequence = waitingPlace(database, id);
+  const sequence = waitingJobSeq(database, id);
   insertJob(database, { agent: id, sequence, hash: "", text: "", transactionId: row.id, answeredAt: null });
 }
 
@@ -40,7 +40,7 @@ function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): vo
  * caught up, because a position that a restored database forgot may belong to another job.
  * @returns the number of jobs
  */
-export function placeJobs(database: Database, agentId: string): number {
+export function numberJobs(database: Database, agentId: string): number {
   const waiting = listWaiting(database, agentId);
   for (const row of waiting) {
     const agent = readAgent(database, agentId);
@@ -55,8 +55,8 @@ export function placeJobs(database: Database, agentId: string): number {
  * Removes the position of each open, unsigned job, because the recovered ledger does not have these
  * jobs. They come again as new jobs.
  */
-export function unplaceJobs(database: Database, agentId: string): void {
-  for (const transactionId of listUnsigned(database, agentId)) unplaceJob(database, agentId, transactionId);
+export function unnumberJobs(database: Database, agentId: string): void {
+  for (const transactionId of listUnsigned(database, agentId)) unnumberJob(database, agentId, transactionId);
 }
 
 /**
@@ -70,7 +70,7 @@ export function appendJob(database: Database, agent: AgentRow, transaction: Tran
     agent: agent.id,
     wallet: agent.wallet,
     network: transaction.network,
-    epoch: agent.epoch,
+    ledgerEpoch: agent.ledgerEpoch,
     sequence,
     previous: agent.jobSequence === 0 ? zeroHash : agent.jobHash,
     // The time of the shop's request, however long the job waited for its agent. A job from before
@@ -91,7 +91,7 @@ export function appendJob(database: Database, agent: AgentRow, transaction: Tran
   assertReadable(text);
   const hash = jobHashOf(text);
   insertJob(database, { agent: agent.id, sequence, hash, text, transactionId: transaction.id, answeredAt: null });
-  const isNext = advanceJobChain(database, agent.id, agent.jobSequence, sequence, hash);
+  const isNext = advanceLastJob(database, agent.id, agent.jobSequence, sequence, hash);
   invariant(isNext, "the agent's row was read outside this transaction");
   return { sequence };
 }
@@ -105,7 +105,7 @@ function modeOf({ operation, mode }: TransactionRow): JobMode {
 /**
  * The deposit address of a sweep or a top-up; the agent gets no other destination. The next slot is
  * the nodes' count when the sweep was ordered (gateway/sweeps/slots.ts). A row without a slot is
- * from an earlier version or was resent, and then the slot after those known here is used.
+ * from an earlier attempt or was resent, and then the slot after those known here is used.
  */
 function placeOf(database: Database, row: TransactionRow): Pick<Job, "depositIndex" | "depositAddress" | "depositNext"> {
   if (!isInternal(modeOf(row))) return {};

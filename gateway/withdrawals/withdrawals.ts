@@ -14,13 +14,13 @@ import { type Order, type OrderShape, readOrder, readOrders } from "../answer/bo
 import type { Language } from "../answer/language.ts";
 import { messageOf } from "../answer/messages.ts";
 import type { Service } from "../service.ts";
-import { hotAddressOn } from "../store/agent-accounts.ts";
-import { isAllDead } from "../store/deaths.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfJob } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
+import { isAllVoid } from "../store/void-attempts.ts";
 import { insertWithdrawal, withdrawalOfOrder } from "../store/withdrawals.ts";
 import { type Checked, checkWithdrawal } from "./checks.ts";
 import { makeJob } from "./jobs.ts";
@@ -70,7 +70,7 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     amount: order.amount,
     amountUnits: checked.amountUnits.toString(),
     receiverAddress: order.address,
-    depositAddress: hotAddressOn(checked.agent, checked.currency.network),
+    depositAddress: hotWalletAddressOn(checked.agent, checked.currency.network),
     tag: order.tag,
     metadata: order.metadata,
     status: 0,
@@ -143,8 +143,8 @@ const passing: ReadonlySet<string> = new Set<Code>(["JOB_EXPIRED", "POLICY_ABOVE
 function answerOf(database: Database, row: TransactionRow, language: Language): Answer {
   if (row.status === 2) {
     const signed = isSigned(database, row.id);
-    // A withdrawal that was signed and still expired is dead in every version, so none can be paid.
-    const retryable = passing.has(row.code) && (!signed || isAllDead(database, row.id));
+    // A withdrawal that was signed and still expired is void in every attempt, so none can be paid.
+    const retryable = passing.has(row.code) && (!signed || isAllVoid(database, row.id));
     return say("withdrawal_failed", { transactionId: row.id, reason: row.code, signed, retryable });
   }
   const code = row.status === 0 && row.stage === "awaiting_approval" ? "withdrawal_awaits_approval" : "withdrawal_requested";

@@ -7,16 +7,16 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pino } from "pino";
 import { type GatewayKey, readGatewayKey } from "../../gateway/auth/gateway-key.ts";
+import { createMerchant } from "../../gateway/operator/accounts.ts";
 import { initFolder } from "../../gateway/operator/folder.ts";
-import { createMerchant } from "../../gateway/operator/people.ts";
 import { insertAgent } from "../../gateway/store/agents.ts";
 import { keepBalance } from "../../gateway/store/balances.ts";
 import { openStore, type Store } from "../../gateway/store/store.ts";
 import { insertWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { freePort, type Started, start, until } from "../rig/processes.ts";
-import { projectRoot } from "../rig/rig.ts";
+import { projectRoot } from "../kit/kit.ts";
+import { freePort, type Started, start, until } from "../kit/processes.ts";
 
-const hotAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const hotWalletAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 export const receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 const network = "eip155:31337";
 
@@ -74,20 +74,20 @@ function pair(store: Store, merchant: string, open: number): void {
   const currencies = [{ id: "eth", network, contract: "", decimal: 18, maxFee: "0.01" }];
   store.write((database) => {
     insertAgent(database, {
-      ...{ id: "a".repeat(16), merchant, wallet: "aa".repeat(16), epoch: 1, signerKey: "", linkKey: "" },
+      ...{ id: "a".repeat(16), merchant, wallet: "aa".repeat(16), ledgerEpoch: 1, signerKey: "", linkKey: "" },
       ...{
-        accounts: JSON.stringify([{ family: "evm", purpose: "hot", id: hotAddress, firstAddress: hotAddress }]),
+        accounts: JSON.stringify([{ family: "evm", purpose: "hot", id: hotWalletAddress, firstAddress: hotWalletAddress }]),
         networks: JSON.stringify([network]),
       },
       ...{ currencies: JSON.stringify(currencies), pairedAt: 1, nextDepositIndex: 0, transcriptHash: "", transcriptAt: 0 },
     });
-    keepBalance(database, { account: hotAddress, currency: "eth", units: `${10n ** 30n}`, block: 1, at: 1 });
+    keepBalance(database, { account: hotWalletAddress, currency: "eth", units: `${10n ** 30n}`, block: 1, at: 1 });
     for (let number = 0; number < open; number += 1) {
       insertWithdrawal(database, {
         ...{ id: number.toString(16).padStart(32, "0"), merchant, mode: "auto", orderId: `open-${number}`, contentHash: "00" },
         ...{ currency: "eth", network, amount: "0.000001", amountUnits: "1000000000000", receiverAddress: receiver },
         ...{
-          depositAddress: hotAddress,
+          depositAddress: hotWalletAddress,
           tag: "",
           metadata: "",
           stage: "queued",
@@ -114,7 +114,7 @@ export function fillRecords(database: string, merchant: string, count: number): 
        SELECT printf('%s%020x', substr(hex(?), 1, 12), n), ?, iif(n % 100 = 0, 'deposit', 'withdraw'), iif(n % 100 = 0, '', 'auto'),
          'order-' || n, '00', iif(n % 200 = 0, 'rare', 'eth'), ?, '1', '1000000000000000000', ?, ?, '', iif(n % 300 = 0, 2, 1),
          'completed', 1700000000000 + n * 10, 1700000000000 + n * 10, 1800000000000 FROM numbers`,
-      ...[count, merchant.slice(-6), merchant, network, receiver, hotAddress],
+      ...[count, merchant.slice(-6), merchant, network, receiver, hotWalletAddress],
     );
   } finally {
     store.close();

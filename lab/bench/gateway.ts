@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createTokenMaker } from "../../client/signature-token.ts";
 import { verifyToken } from "../../gateway/auth/signature-token.ts";
 import { keepToken } from "../../gateway/store/jtis.ts";
-import { type Started, stop } from "../rig/processes.ts";
+import { type Started, stop } from "../kit/processes.ts";
 import { cpuUsOf } from "./cpu.ts";
 import { fillRecords, type MeasuredFolder, makeMeasuredFolder, openOf, receiver, startMeasured } from "./gateway-folder.ts";
 

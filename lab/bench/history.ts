@@ -67,7 +67,7 @@ class Made {
     this.ledger = ledger;
     this.core = new Core(readRules(folder.settings, folder.own), ledger.past);
     for (const record of records) this.core.fold(record);
-    this.put([{ kind: "ADOPTED", network: "eip155:31337", account: folder.hot, slot: "0" }]);
+    this.put([{ kind: "ADOPTED", network: "eip155:31337", account: folder.hotWallet, slot: "0" }]);
   }
 
   put(bodies: readonly RecordBody[]): readonly LedgerRecord[] {
@@ -113,7 +113,14 @@ class Made {
     const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
     const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
     const job = {
-      ...{ agent, wallet: this.folder.wallet, network: "eip155:31337", epoch: 1, sequence: this.#sequence, previous: this.#hash },
+      ...{
+        agent,
+        wallet: this.folder.wallet,
+        network: "eip155:31337",
+        ledgerEpoch: 1,
+        sequence: this.#sequence,
+        previous: this.#hash,
+      },
       ...{ issuedAt: Date.now(), expiresAt: Date.now() + 86_400_000, mode: "auto", transactionId, orderId },
       ...{ currency: "eth", amount: "0.1", address, tag: "" },
     };
@@ -122,21 +129,30 @@ class Made {
     const money = { network: "eip155:31337", contract: "", address, amountUnits: "100000000000000000" };
     const digest = createHash("sha256").update(orderId).digest("hex");
     const txHash = `0x${digest}`;
-    const facts = { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
-    const fees = { facts, feeMax: "42000000000000" };
+    const txParams = { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
+    const fees = { txParams, feeMax: "42000000000000" };
     const slot = (this.#sequence - 1).toString();
     const [, , , signed] = this.put([
       { kind: "REQUESTED", transactionId, sequence: this.#sequence, jobHash: this.#hash, job: text, signature: "00".repeat(64) },
       { kind: "APPROVED", transactionId, by: "policy", approver: "", chain: "local", ...money },
       {
-        ...{ kind: "INTENT" as const, transactionId, version: 1, account: this.folder.hot, slot, ...money, ...fees, digest },
+        ...{
+          kind: "INTENT" as const,
+          transactionId,
+          attempt: 1,
+          account: this.folder.hotWallet,
+          slot,
+          ...money,
+          ...fees,
+          digest,
+        },
         unsigned: "02f0".repeat(12),
       },
-      { kind: "SIGNED", transactionId, version: 1, digest, txHash, raw: "02f8".repeat(30) },
+      { kind: "SIGNED", transactionId, attempt: 1, digest, txHash, raw: "02f8".repeat(30) },
     ]);
     if (signed === undefined) throw new Error("a SIGNED record was put");
     const acked = { seq: signed.seq, hash: signed.hash };
-    this.put([{ kind: "RELEASED", acked, released: [{ transactionId, version: 1 }] }]);
+    this.put([{ kind: "RELEASED", acked, released: [{ transactionId, attempt: 1 }] }]);
     const seen = { kind: "OBSERVED", transactionId, txHash, block: this.#sequence } as const;
     this.put([{ ...seen, stage: "included", outcome: "" }]);
     const [final] = this.put([{ ...seen, stage: "final", outcome: "paid" }]);

@@ -1,7 +1,7 @@
 /**
  * The plain build the bench compares with: what one would write first. One process, ethers Wallet,
  * SQLite with one synchronous commit a job, ethers' provider for broadcasting. It checks the
- * gateway's signature (node's own Ed25519) and nothing else: no policy, no chain of jobs, no
+ * gateway's signature (node's own Ed25519) and nothing else: no policy, no jobs linked by hash, no
  * ledger, no release gate, no isolation, so every difference in duties is in its favour.
  */
 import { generateKeyPairSync } from "node:crypto";
@@ -74,8 +74,8 @@ const state = (entry: Record<string, unknown>): void => {
   const head = { seq, hash: "33".repeat(32) };
   send("statement", {
     agent,
-    epoch: 1,
-    greeted: "",
+    ledgerEpoch: 1,
+    handshake: "",
     after: seq - 1,
     previous: (seq === 1 ? "00" : "33").repeat(32),
     head,
@@ -96,7 +96,7 @@ async function pay(text: string): Promise<void> {
   state({
     kind: "signed",
     transactionId: job.transactionId,
-    version: 1,
+    attempt: 1,
     network: "eip155:31337",
     account: wallet.address,
     slot: String(own),
@@ -108,7 +108,7 @@ async function pay(text: string): Promise<void> {
 
 socket.on("message", (data: Buffer) => {
   const { kind, payload } = openEnvelope(data, {
-    kinds: ["challenge", "welcome", "jobs", "ack", "beat"],
+    kinds: ["challenge", "welcome", "jobs", "ack", "heartbeat"],
     publicKey: gateway,
     bytesMax: 65_536,
   });
@@ -116,7 +116,7 @@ socket.on("message", (data: Buffer) => {
   if (kind === "challenge")
     send("hello", {
       agent,
-      epoch: 1,
+      ledgerEpoch: 1,
       answers: message.nonce,
       nonce: "55".repeat(32),
       software: "plain",

@@ -1,5 +1,5 @@
 /**
- * The agent's surroundings in the bench: a gateway that pairs, signs job frames and acknowledges
+ * The agent's environment in the bench: a gateway that pairs, signs job frames and acknowledges
  * durably, and a chain node, in one process on loopback. It keeps a fixed number of jobs in flight
  * and takes the times.
  */
@@ -47,7 +47,7 @@ export interface World {
 interface Agent {
   readonly id: string;
   readonly wallet: string;
-  readonly hotAddress: string;
+  readonly hotWalletAddress: string;
   readonly signerKey: KeyObject;
   readonly linkKey: KeyObject;
 }
@@ -75,10 +75,10 @@ export async function startWorld(dir: string): Promise<World> {
   const secret = randomBytes(32).toString("base64url");
   const keyId = `k_${randomBytes(8).toString("hex")}`;
   let agent: Agent | null = null;
-  const chain = createBenchChain(chainId, () => agent?.hotAddress ?? `0x${"22".repeat(20)}`);
+  const chain = createBenchChain(chainId, () => agent?.hotWalletAddress ?? `0x${"22".repeat(20)}`);
   const file = openSync(join(dir, "gateway.log"), "a", 0o600);
   let socket: WebSocket | null = null;
-  let echo: Head | null = null;
+  let gatewayHead: Head | null = null;
   let sequence = 0;
   let previous = zeroHash;
   let onLinked: () => void = () => undefined;
@@ -105,7 +105,7 @@ export async function startWorld(dir: string): Promise<World> {
     agent = {
       id,
       wallet: said.wallet,
-      hotAddress: account.id,
+      hotWalletAddress: account.id,
       signerKey: publicKeyFromHex(said.signerKey),
       linkKey: publicKeyFromHex(said.linkKey),
     };
@@ -113,7 +113,7 @@ export async function startWorld(dir: string): Promise<World> {
       version: 1,
       agent: id,
       merchant,
-      epoch: 1,
+      ledgerEpoch: 1,
       transcript: transcriptHashOf(transcript),
       at: Date.now(),
     };
@@ -135,9 +135,9 @@ export async function startWorld(dir: string): Promise<World> {
     write(file, Buffer.concat(taken.map((one) => one.frame)), () =>
       fdatasync(file, () => {
         syncing = false;
-        echo = taken.at(-1)!.head;
+        gatewayHead = taken.at(-1)!.head;
         if (agent !== null) {
-          const ack = { agent: agent.id, epoch: 1, head: echo, ended: ended.splice(0, endedMax), at: Date.now() };
+          const ack = { agent: agent.id, ledgerEpoch: 1, head: gatewayHead, ended: ended.splice(0, endedMax), at: Date.now() };
           socket?.send(sealEnvelope("ack", ack, gatewayKey));
         }
         flush();
@@ -158,10 +158,10 @@ export async function startWorld(dir: string): Promise<World> {
         const welcome = {
           agent: agent.id,
           wallet: agent.wallet,
-          epoch: 1,
+          ledgerEpoch: 1,
           challenge,
           answers: hello.nonce,
-          echo,
+          gatewayHead,
           jobs: { sequence, hash: previous },
           at: Date.now(),
         };
@@ -178,14 +178,14 @@ export async function startWorld(dir: string): Promise<World> {
         for (const transactionId of signed) onDurable(transactionId, arrivedAt);
         pending.push({ frame: data, head: statement.head, signed });
         setImmediate(flush);
-      } else if (kind === "beat") {
-        opened.send(sealEnvelope("beat", { agent: agent.id, head: echo, at: Date.now() }, gatewayKey));
+      } else if (kind === "heartbeat") {
+        opened.send(sealEnvelope("heartbeat", { agent: agent.id, head: gatewayHead, at: Date.now() }, gatewayKey));
       }
     });
   });
 
   /**
-   * Made and signed before the clock starts: what a gateway spends on an order is none of what is
+   * Made and signed before the clock starts: what a gateway outgoing on an order is none of what is
    * measured.
    */
   function makeJobs(count: number, toOf: (place: number) => string): MadeJob[] {
@@ -199,7 +199,7 @@ export async function startWorld(dir: string): Promise<World> {
         agent: agent!.id,
         wallet: agent!.wallet,
         network,
-        epoch: 1,
+        ledgerEpoch: 1,
         sequence,
         previous,
         issuedAt: now,
@@ -220,7 +220,7 @@ export async function startWorld(dir: string): Promise<World> {
   function jobFrame(made: readonly MadeJob[]): Uint8Array {
     const { id, wallet } = agent!;
     const [jobs, signatures] = [made.map(({ text }) => text), made.map(({ signature }) => signature)];
-    return sealEnvelope("jobs", { agent: id, wallet, epoch: 1, echo, at: Date.now(), jobs, signatures }, gatewayKey);
+    return sealEnvelope("jobs", { agent: id, wallet, ledgerEpoch: 1, gatewayHead, at: Date.now(), jobs, signatures }, gatewayKey);
   }
 
   // The destination carries the job's number, so that a raw transaction names the job it pays.

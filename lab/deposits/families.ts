@@ -3,12 +3,12 @@
  * the gateway and the agent, and its figures in words.
  */
 import { type Report, seeded } from "../faults/tally.ts";
-import { type EvmFront, startEvmFront } from "../rig/provider/evm-front.ts";
-import type { Profile } from "../rig/provider/profile.ts";
-import { drawPair, ofOneChain, profileNamed } from "../rig/provider/profiles.ts";
-import { type RigOptions, startPairedRig } from "../rig/rig.ts";
-import { deployContracts, type EvmContracts, EvmTown, servedBy } from "./evm-town.ts";
-import { TronTown } from "./tron-town.ts";
+import { type KitOptions, startPairedKit } from "../kit/kit.ts";
+import { type EvmFront, startEvmFront } from "../kit/provider/evm-front.ts";
+import type { Profile } from "../kit/provider/profile.ts";
+import { drawPair, ofOneChain, profileNamed } from "../kit/provider/profiles.ts";
+import { deployContracts, type EvmContracts, EvmTestNetwork, servedBy } from "./evm-network.ts";
+import { TronTestNetwork } from "./tron-network.ts";
 import { type DepositFaults, type DepositReport, DepositsWorld, depositMinutes, readyMs } from "./world.ts";
 
 export const familyNames = ["evm", "tron"] as const;
@@ -26,7 +26,7 @@ const runs: Readonly<Record<FamilyName, (faults: DepositFaults, pair: Pair) => P
   async evm(faults, pair) {
     let contracts: EvmContracts | null = null;
     const fronts: EvmFront[] = [];
-    const alsoServes: RigOptions["alsoServes"] = async (url, token) => {
+    const alsoServes: KitOptions["alsoServes"] = async (url, token) => {
       contracts = await deployContracts(url, token);
       for (const profile of pair) fronts.push(await startEvmFront({ profile, chain: url }));
       return servedBy(
@@ -35,39 +35,39 @@ const runs: Readonly<Record<FamilyName, (faults: DepositFaults, pair: Pair) => P
       );
     };
     try {
-      const rig = await startPairedRig({ blockTimeMs: faults.blockMs, confirmations: 8, alsoServes, settings, readyMs }, funds);
+      const kit = await startPairedKit({ blockTimeMs: faults.blockMs, confirmations: 8, alsoServes, settings, readyMs }, funds);
       try {
         if (contracts === null) throw new Error("no contracts were deployed");
-        const town = await EvmTown.open(rig.anvil.url, contracts);
-        return await new DepositsWorld("evm", town, rig, rig.hotAddress, namesOf(pair), faults).play();
+        const testNetwork = await EvmTestNetwork.open(kit.anvil.url, contracts);
+        return await new DepositsWorld("evm", testNetwork, kit, kit.hotWalletAddress, namesOf(pair), faults).play();
       } finally {
-        await rig.close();
+        await kit.close();
       }
     } finally {
       await Promise.all(fronts.map((front) => front.close()));
     }
   },
   async tron(faults, pair) {
-    const town = await TronTown.open({ slotMs: faults.blockMs, solidLag: 9, profiles: pair });
+    const testNetwork = await TronTestNetwork.open({ slotMs: faults.blockMs, solidLag: 9, profiles: pair });
     try {
       const limits = { maxPerWithdrawal: "5000", maxPerHour: "500000", maxPerDay: "500000" };
       const fees = { maxFee: "100", maxFeePerDay: "1000000" };
       const policy = {
-        [town.currencies.coin]: { ...limits, ...fees },
-        [town.currencies.token]: { ...limits, ...fees },
+        [testNetwork.currencies.coin]: { ...limits, ...fees },
+        [testNetwork.currencies.token]: { ...limits, ...fees },
       };
-      const rig = await startPairedRig({ alsoServes: town.served(), settings, policy, readyMs }, funds);
+      const kit = await startPairedKit({ alsoServes: testNetwork.served(), settings, policy, readyMs }, funds);
       try {
-        const { output } = await rig.cli("address", town.coin.id, "--json");
+        const { output } = await kit.cli("address", testNetwork.coin.id, "--json");
         const { address } = JSON.parse(output) as { address: string };
-        await town.fund(address, 1_000_000_000_000n);
-        await town.mint(address, 1_000_000_000_000n);
-        return await new DepositsWorld("tron", town, rig, address, namesOf(pair), faults).play();
+        await testNetwork.fund(address, 1_000_000_000_000n);
+        await testNetwork.mint(address, 1_000_000_000_000n);
+        return await new DepositsWorld("tron", testNetwork, kit, address, namesOf(pair), faults).play();
       } finally {
-        await rig.close();
+        await kit.close();
       }
     } finally {
-      await town.node.stop();
+      await testNetwork.node.stop();
     }
   },
 };
@@ -107,7 +107,7 @@ function linesOf(report: DepositReport): readonly string[] {
   return [
     `nodes: ${report.profiles.join(" and ")}; ${report.early} addresses were used before`,
     `${report.deposits} requests: ${counted(report.ends)}, ${report.lateMoney} with late money`,
-    `${report.payments} payments; ${report.reorganisations} reorganisations of ${report.blocksReplaced} blocks: ${report.paymentsMoved} payments in another block, ${report.paymentsAnew} made anew, ${report.paymentsLost} gone; ${report.ownDropped} of the agent's dropped`,
+    `${report.payments} payments; ${report.reorganisations} reorganisations of ${report.blocksReplaced} blocks: ${report.paymentsMoved} payments in another block, ${report.paymentsRedone} made again, ${report.paymentsLost} gone; ${report.ownDropped} of the agent's dropped`,
     `kill -9: ${counted(report.kills)}`,
     `arrived ${counted(report.arrived)}`,
     `credited ${counted(report.credited)}`,

@@ -24,7 +24,7 @@ export interface CreditRow {
   readonly final: 0 | 1;
 }
 
-export interface HoldingRow {
+export interface UnsweptBalanceRow {
   readonly address: string;
   readonly currency: string;
   readonly units: string;
@@ -45,8 +45,8 @@ export class GatewayRecords {
     );
   }
 
-  holdings(): readonly HoldingRow[] {
-    return askCopy(this.#database, "SELECT address, currency, units FROM holdings");
+  unsweptBalances(): readonly UnsweptBalanceRow[] {
+    return askCopy(this.#database, "SELECT address, currency, units FROM unsweptBalances");
   }
 
   /** Every payment that was credited, but for what the wallet sent to itself. */

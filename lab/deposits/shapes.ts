@@ -5,7 +5,7 @@
 import { type Random, shuffled } from "../faults/tally.ts";
 
 /**
- * The kinds of payment: the chain's coin, its token, the token with a fee, and a token that only
+ * The kinds of payment: the native coin, its token, the token with a fee, and a token that only
  * has the name.
  */
 export type Asset = "coin" | "token" | "fee" | "lookAlike";

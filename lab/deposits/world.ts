@@ -9,13 +9,13 @@ import { Mnemonic } from "ethers";
 import { placesAhead } from "../../gateway/watcher/ahead.ts";
 import { Killer, processesOf } from "../faults/killer.ts";
 import { type Random, seeded } from "../faults/tally.ts";
-import { until } from "../rig/processes.ts";
-import { type Rig, settle } from "../rig/rig.ts";
-import { createShop } from "../rig/shop.ts";
+import { type Kit, settle } from "../kit/kit.ts";
+import { until } from "../kit/processes.ts";
+import { createShop } from "../kit/shop.ts";
 import { type Figures, judge, type Request } from "./judge.ts";
 import { GatewayRecords, type RecordRow } from "./records.ts";
 import { type Due, type Item, type Pay, planOf, shapes, shareOf, untimed } from "./shapes.ts";
-import { decimalText, type Paying, type Town } from "./town.ts";
+import { decimalText, type Paying, type TestNetwork } from "./test-network.ts";
 
 export interface DepositFaults {
   readonly records: number; // deposit requests, on each family
@@ -39,7 +39,7 @@ export interface DepositReport extends Figures {
   readonly reorganisations: number;
   readonly blocksReplaced: number;
   readonly paymentsMoved: number; // into another block
-  readonly paymentsAnew: number;
+  readonly paymentsRedone: number;
   readonly paymentsLost: number;
   readonly ownDropped: number; // transactions of the agent's that a replaced block held, dropped
   readonly seconds: number;
@@ -75,14 +75,14 @@ export class DepositsWorld {
   readonly #faults: DepositFaults;
   readonly #profiles: readonly string[];
   readonly #payouts = new Set<string>();
-  readonly #early = new Set<string>(); // as the town names them
+  readonly #early = new Set<string>(); // as the test network names them
   #others: ReturnType<typeof createShop> | null = null;
   #otherMerchant: OtherMerchant | null = null;
   #payoutCount = 0;
   readonly #family: string;
-  readonly #town: Town;
-  readonly #rig: Rig;
-  readonly #hotAddress: string;
+  readonly #testNetwork: TestNetwork;
+  readonly #kit: Kit;
+  readonly #hotWalletAddress: string;
   readonly #records: GatewayRecords;
   readonly #random: Random;
   readonly #requests: Request[] = [];
@@ -92,33 +92,40 @@ export class DepositsWorld {
   #endedAtMs = 0; // when the newest of them did
   #byId: ReadonlyMap<string, RecordRow> = new Map();
   #payments = 0;
-  #reorganised = { times: 0, blocks: 0, again: 0, anew: 0, lost: 0, ours: 0 };
+  #reorganised = { times: 0, blocks: 0, again: 0, redone: 0, lost: 0, ours: 0 };
   #isOver = false;
 
-  constructor(family: string, town: Town, rig: Rig, hotAddress: string, profiles: readonly string[], faults: DepositFaults) {
+  constructor(
+    family: string,
+    testNetwork: TestNetwork,
+    kit: Kit,
+    hotWalletAddress: string,
+    profiles: readonly string[],
+    faults: DepositFaults,
+  ) {
     this.#family = family;
     this.#profiles = profiles;
-    this.#town = town;
-    this.#rig = rig;
-    this.#hotAddress = hotAddress;
+    this.#testNetwork = testNetwork;
+    this.#kit = kit;
+    this.#hotWalletAddress = hotWalletAddress;
     this.#faults = faults;
-    this.#records = new GatewayRecords(rig.dir);
+    this.#records = new GatewayRecords(kit.dir);
     this.#random = seeded(`${faults.seed}/${family}`);
-    this.#shop = createShop(rig);
+    this.#shop = createShop(kit);
   }
 
   async play(): Promise<DepositReport> {
     const { records, kills, seed, say } = this.#faults;
     const startedAt = performance.now();
-    const items = planOf(this.#random, records, this.#town.asked, this.#faults.untilExpired ? shapes : untimed);
+    const items = planOf(this.#random, records, this.#testNetwork.asked, this.#faults.untilExpired ? shapes : untimed);
     const total = items.reduce((sum, { shape }) => sum + (shape.requests ?? 1), 0);
     await this.#openOthers();
     await this.#payEarly(total);
     // Payments on the chain by now stay there, whichever blocks are replaced.
-    await this.#town.settled();
-    await settle(this.#rig.anvil.url, 8);
+    await this.#testNetwork.settled();
+    await settle(this.#kit.anvil.url, 8);
     const chance = seeded(`${seed}/${this.#family}/kills`);
-    const killer = new Killer(processesOf(this.#rig, chance, readyMs), chance, kills);
+    const killer = new Killer(processesOf(this.#kit, chance, readyMs), chance, kills);
     const looking = this.#look();
     const reorganising = this.#reorganise();
     const killing = killer.play(() => this.#progress(total));
@@ -128,9 +135,9 @@ export class DepositsWorld {
     await this.#untilEnded();
     this.#isOver = true;
     await Promise.all([looking, reorganising]);
-    await this.#town.settled();
+    await this.#testNetwork.settled();
     const { violations, ...figures } = await this.#judged();
-    const { times, blocks, again, anew, lost, ours } = this.#reorganised;
+    const { times, blocks, again, redone, lost, ours } = this.#reorganised;
     return {
       ...{ family: this.#family, profiles: this.#profiles, early: this.#early.size },
       ...{ deposits: this.#requests.length, payments: this.#payments, kills: killer.struck },
@@ -138,7 +145,7 @@ export class DepositsWorld {
         reorganisations: times,
         blocksReplaced: blocks,
         paymentsMoved: again,
-        paymentsAnew: anew,
+        paymentsRedone: redone,
         paymentsLost: lost,
         ownDropped: ours,
       },
@@ -153,12 +160,12 @@ export class DepositsWorld {
 
   /** The second merchant of the gateway, with an account of a wallet of its own. */
   async #openOthers(): Promise<void> {
-    const { gatewayUrl } = this.#rig;
+    const { gatewayUrl } = this.#kit;
     const mnemonic = Mnemonic.fromEntropy(
       createHash("sha256").update(`${this.#faults.seed} others`).digest().subarray(0, 16),
     ).phrase;
-    const account = this.#town.receivingAccount(mnemonic);
-    const made = await this.#rig.operate("merchant", "create", "Receiver", "--xpub", account, "--json");
+    const account = this.#testNetwork.receivingAccount(mnemonic);
+    const made = await this.#kit.operate("merchant", "create", "Receiver", "--xpub", account, "--json");
     const { shopKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as { shopKey: string };
     this.#otherMerchant = { gatewayUrl, shopKey };
     this.#others = createShop(this.#otherMerchant);
@@ -172,23 +179,29 @@ export class DepositsWorld {
     if (!this.#faults.untilExpired) return;
     for (let index = placesAhead; index < total; index += 1) {
       if (this.#random() * earlyOf >= 1) continue;
-      const to = this.#town.addressAt(this.#rig.mnemonic, index);
+      const to = this.#testNetwork.addressAt(this.#kit.mnemonic, index);
       const asset = this.#random() < 0.5 ? "coin" : "token";
-      const units = this.#town.asked[asset].least;
-      await this.#town.send({ pays: [{ asset, to, units }], byContract: index % 2 === 0, fails: false, isVain: false });
-      this.#early.add(this.#town.nameOf(to));
+      const units = this.#testNetwork.asked[asset].least;
+      await this.#testNetwork.send({ pays: [{ asset, to, units }], byContract: index % 2 === 0, fails: false, isVain: false });
+      this.#early.add(this.#testNetwork.nameOf(to));
     }
   }
 
   /** Judged when old addresses were compared: again while anything is missing, for a while. */
   async #judged(): Promise<Figures> {
-    const untilMs = performance.now() + comparedMs;
+    const validUntilMs = performance.now() + comparedMs;
     for (;;) {
       const figures = await judge({
-        ...{ town: this.#town, rig: this.#rig, hotAddress: this.#hotAddress, records: this.#records, requests: this.#requests },
+        ...{
+          testNetwork: this.#testNetwork,
+          kit: this.#kit,
+          hotWalletAddress: this.#hotWalletAddress,
+          records: this.#records,
+          requests: this.#requests,
+        },
         ...{ payouts: this.#payouts, early: this.#early, others: this.#others },
       });
-      if (figures.violations.length === 0 || performance.now() > untilMs) return figures;
+      if (figures.violations.length === 0 || performance.now() > validUntilMs) return figures;
       await sleep(10_000);
     }
   }
@@ -219,20 +232,20 @@ export class DepositsWorld {
     const random = seeded(`${this.#faults.seed}/${this.#family}/reorganisations`);
     while (!this.#isOver) {
       await sleep(1_500 + random() * 2_500);
-      const { blocks, again, anew, lost, ours } = await this.#town.reorganise(random, this.#faults.untilExpired);
+      const { blocks, again, redone, lost, ours } = await this.#testNetwork.reorganise(random, this.#faults.untilExpired);
       const before = this.#reorganised;
       this.#reorganised = {
         ...{ times: before.times + (blocks > 0 ? 1 : 0), blocks: before.blocks + blocks },
-        ...{ again: before.again + again, anew: before.anew + anew, lost: before.lost + lost, ours: before.ours + ours },
+        ...{ again: before.again + again, redone: before.redone + redone, lost: before.lost + lost, ours: before.ours + ours },
       };
-      this.#payments += anew;
+      this.#payments += redone;
     }
   }
 
   async #payAll(items: readonly Item[]): Promise<void> {
     let next = 0;
     const rests: Promise<void>[] = [];
-    const lane = async (): Promise<void> => {
+    const worker = async (): Promise<void> => {
       while (next < items.length) {
         const number = next;
         next += 1;
@@ -243,14 +256,14 @@ export class DepositsWorld {
         await sleep(this.#random() * 900);
       }
     };
-    await Promise.all(Array.from({ length: askedAtOnce }, lane));
+    await Promise.all(Array.from({ length: askedAtOnce }, worker));
     await Promise.all(rests);
   }
 
   /** Again and again until it is answered. */
   async #ask({ shape, askedUnits }: Item, number: number): Promise<readonly Request[]> {
-    const currency = this.#town.currencies[shape.asked];
-    const amount = decimalText(askedUnits, this.#town.decimals[currency] ?? 0);
+    const currency = this.#testNetwork.currencies[shape.asked];
+    const amount = decimalText(askedUnits, this.#testNetwork.decimals[currency] ?? 0);
     const made: Request[] = [];
     for (let place = 0; place < (shape.requests ?? 1); place += 1) {
       const orderId = `${number}-${place}`;
@@ -258,7 +271,7 @@ export class DepositsWorld {
         `an answer to deposit request ${orderId}`,
         patienceMs,
         async () => ({ shape, askedUnits, currency, ...(await this.#made(shape, currency, amount, orderId)) }),
-        () => this.#rig.gateway?.output().slice(-2_000) ?? "",
+        () => this.#kit.gateway?.output().slice(-2_000) ?? "",
         300,
       );
       made.push(request);
@@ -283,19 +296,19 @@ export class DepositsWorld {
     for (const { due = "now", pays, byContract = false, fails = false, isVain = false, isPayout = false } of shape.sendings) {
       await this.#due(due, requests[0] as Request);
       const paying = pays.map((pay): Paying => {
-        const to = pay.to === "nobody" ? this.#town.newAddress() : (requests[pay.to ?? 0] as Request).address;
+        const to = pay.to === "nobody" ? this.#testNetwork.newAddress() : (requests[pay.to ?? 0] as Request).address;
         return { asset: pay.asset, to, units: this.#unitsOf(pay, shape, askedUnits) };
       });
       if (isPayout) await this.#payOut(paying[0] as Paying);
-      else await this.#town.send({ pays: paying, byContract, fails, isVain });
+      else await this.#testNetwork.send({ pays: paying, byContract, fails, isVain });
       this.#payments += 1;
     }
   }
 
   /** Ordered from the agent until it is on the chain for good. */
   async #payOut({ asset, to, units }: Paying): Promise<void> {
-    const currency = this.#town.currencies[asset === "lookAlike" ? "coin" : asset];
-    const amount = decimalText(units, this.#town.decimals[currency] ?? 0);
+    const currency = this.#testNetwork.currencies[asset === "lookAlike" ? "coin" : asset];
+    const amount = decimalText(units, this.#testNetwork.decimals[currency] ?? 0);
     this.#payoutCount += 1;
     const order = { currency, amount, receiver: to, orderId: `payout-${this.#payoutCount}` };
     let said = "";
@@ -317,7 +330,7 @@ export class DepositsWorld {
         const record = await this.#shop.transaction(transactionId);
         return record.status === 1 ? record : undefined;
       },
-      () => this.#rig.crypto?.output().slice(-2_000) ?? "",
+      () => this.#kit.crypto?.output().slice(-2_000) ?? "",
       1_000,
     );
     this.#payouts.add(txHash);
@@ -327,7 +340,7 @@ export class DepositsWorld {
   #unitsOf({ asset, permille = 1_000, units }: Pay, shape: Item["shape"], askedUnits: bigint): bigint {
     if (units !== undefined) return units;
     const isOther = asset !== "lookAlike" && asset !== shape.asked;
-    return shareOf(isOther ? this.#town.asked[asset].least * 3n : askedUnits, permille);
+    return shareOf(isOther ? this.#testNetwork.asked[asset].least * 3n : askedUnits, permille);
   }
 
   async #due(due: Due, { id, address, askedAtMs }: Request): Promise<void> {
@@ -373,10 +386,10 @@ export class DepositsWorld {
 
   #worth(): number {
     try {
-      const { sweptFrom } = this.#town;
+      const { sweptFrom } = this.#testNetwork;
       const least = ({ currency }: { currency: string }): bigint | undefined => sweptFrom[currency];
       const others = new Set(this.#requests.filter(({ shape }) => shape.isOthers).map(({ address }) => address));
-      const own = this.#records.holdings().filter(({ address }) => !others.has(address));
+      const own = this.#records.unsweptBalances().filter(({ address }) => !others.has(address));
       return own.filter((row) => BigInt(row.units) >= (least(row) ?? 10n ** 40n)).length;
     } catch {
       return -1; // as above

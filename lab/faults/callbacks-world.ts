@@ -1,6 +1,6 @@
 /**
  * The stream `callbacks`: the real gateway process, killed and started again in a stream of
- * withdrawals and deposits that an agent, payers and a chain in this process carry to their end.
+ * withdrawals and deposits that an agent, customers and a chain in this process carry to their end.
  * Three receivers of the shop: one that is well, one that dies, hangs, answers 500 and 429 by
  * turns, one that does so and answers 410 besides. The stock verifier judges every message.
  */
@@ -9,11 +9,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
-import { type Receiver, startReceiver } from "../rig/callback-receiver.ts";
-import { type ChainNode, FakeChain, type FakeTransaction, serveChain } from "../rig/fake-chain.ts";
-import { run, type Started, until } from "../rig/processes.ts";
-import { projectRoot } from "../rig/rig.ts";
-import { createShop } from "../rig/shop.ts";
+import { type Receiver, startReceiver } from "../kit/callback-receiver.ts";
+import { type ChainNode, FakeChain, type FakeTransaction, serveChain } from "../kit/fake-chain.ts";
+import { projectRoot } from "../kit/kit.ts";
+import { run, type Started, until } from "../kit/processes.ts";
+import { createShop } from "../kit/shop.ts";
 import { Depositor, depositAmount, depositConfirmations, depositMinutes, type Ending, strayContract } from "./deposits-plan.ts";
 import { StubAgent } from "./gateway-agent.ts";
 import { askCopy, type GatewayFolder, makeGatewayFolder, startGateway } from "./gateway-folder.ts";
@@ -44,7 +44,7 @@ const moods: readonly Mood[] = ["well", "dead", "hung", "500", "well", "429", "4
 const moodMs = 700;
 const openAtOnce = 24;
 const endMs = 300_000;
-const turnMs = 300; // faults of the payers and their chain
+const turnMs = 300; // faults of the customers and their chain
 /** Every third record is a deposit. */
 const depositEvery = 3;
 /** Among so many records each kind of deposit comes, and some of it while the gateway is up. */
@@ -241,14 +241,14 @@ export class CallbacksWorld {
 
   async #orderAll(records: number, ids: Map<string, Ending>, depositor: Depositor): Promise<void> {
     let next = 1;
-    const lane = async (): Promise<void> => {
+    const worker = async (): Promise<void> => {
       while (next <= records) {
         const number = next;
         next += 1;
         ids.set(...(await this.#order(number, depositor)));
       }
     };
-    await Promise.all(Array.from({ length: openAtOnce }, lane));
+    await Promise.all(Array.from({ length: openAtOnce }, worker));
   }
 
   /** Turns the moods, keeps the agent linked, and switches on again what a 410 switched off. */

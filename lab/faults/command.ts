@@ -5,15 +5,15 @@
  */
 import { randomBytes } from "node:crypto";
 import { type FamilyName, familyNames, playDeposits } from "../deposits/families.ts";
-import { readCommandLine } from "../rig/command-line.ts";
-import { hasProfile, profiles } from "../rig/provider/profiles.ts";
+import { readCommandLine } from "../kit/command-line.ts";
+import { hasProfile, profiles } from "../kit/provider/profiles.ts";
 import { CallbacksWorld } from "./callbacks-world.ts";
 import type { Report } from "./tally.ts";
 import { whyNoTrace } from "./trace.ts";
 import { playWithdrawals } from "./withdrawals.ts";
 
 const numbers = {
-  withdrawals: { kills: 200, moments: 50, eio: 50, enospc: 50, short: 50, restores: 20, lanes: 2 },
+  withdrawals: { kills: 200, moments: 50, eio: 50, enospc: 50, short: 50, restores: 20, workers: 2 },
   deposits: { kills: 20, records: 300, "block-ms": 400 },
   callbacks: { kills: 10, records: 200 },
 } as const;
@@ -28,7 +28,7 @@ const others: Readonly<Record<Stream, readonly ("only" | "light" | "family" | "p
 
 const { values, whole, stop } = readCommandLine({
   name: "faults",
-  does: "Real processes, killed, on disks that fail, put back, on chains that reorganise; ends with 1 when money or an event is lost or doubled.",
+  does: "Real processes, killed, on disks that fail, restored, on chains that reorganise; ends with 1 when money or an event is lost or doubled.",
   options: {
     stream: { takes: "NAME", default: "withdrawals", says: `one of ${streams.join(", ")}` },
     kills: {
@@ -39,8 +39,8 @@ const { values, whole, stop } = readCommandLine({
     eio: { takes: "N", says: "withdrawals: so many writes and syncs that fail (50)" },
     enospc: { takes: "N", says: "withdrawals: so many writes to a full disk (50)" },
     short: { takes: "N", says: "withdrawals: so many writes cut short (50)" },
-    restores: { takes: "N", says: "withdrawals: so many ledgers and databases put back (20)" },
-    lanes: { takes: "N", says: "withdrawals: so many worlds at a time (2)" },
+    restores: { takes: "N", says: "withdrawals: so many ledgers and databases restored (20)" },
+    workers: { takes: "N", says: "withdrawals: so many worlds at a time (2)" },
     only: { takes: "N", says: "withdrawals: plays one planned world again, by its number" },
     light: { says: "withdrawals: without the whole system on a chain of its own" },
     records: {
@@ -87,18 +87,18 @@ function numbersOf<S extends Stream>(of: S): Record<keyof (typeof numbers)[S] & 
 
 function rangeOf(name: string): { readonly least?: number; readonly most: number } {
   if (name === "block-ms") return { least: 100, most: 10_000 };
-  if (name === "lanes") return { least: 1, most: 64 };
+  if (name === "workers") return { least: 1, most: 64 };
   return name === "records" ? { least: 1, most: 100_000 } : { most: 1_000_000 };
 }
 
 const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
   async withdrawals() {
-    const { lanes, ...counts } = numbersOf("withdrawals");
+    const { workers, ...counts } = numbersOf("withdrawals");
     const { moments, ...traced } = counts;
     const missing = Object.values(traced).some((count) => count > 0) ? whyNoTrace() : "";
     if (missing !== "") stop(`${missing}; without it there are only --moments, with every other number 0`);
     const only = values.only === undefined ? null : whole("only", { most: 1_000_000 });
-    return playWithdrawals({ counts, seed, say, lanes, only, isLight: values.light });
+    return playWithdrawals({ counts, seed, say, workers, only, isLight: values.light });
   },
   async deposits() {
     const { family = "each" } = values;

@@ -1,5 +1,5 @@
 /**
- * The signer's surroundings in the light world: a gateway that never forgets, an honest courier and
+ * The signer's environment in the light world: a gateway that never forgets, an honest courier and
  * a chain, in this process. It drives withdrawals to their end through the real socket, and keeps
  * everything that ever left the signer, to hold it against the ledger and against what is said
  * after a restart.
@@ -8,16 +8,16 @@
 import type { KeyObject } from "node:crypto";
 import { Transaction } from "ethers";
 import { type AnswerTo, createSocketClient, type SocketClient } from "../../agent/socket/client.ts";
-import { versionsApartMs } from "../../agent/socket/limits.ts";
-import type { CourierAnswers, CourierRequests, CourierView, VersionView, WithdrawalStep } from "../../agent/socket/verbs.ts";
+import { attemptsApartMs } from "../../agent/socket/limits.ts";
+import type { AttemptView, CourierAnswers, CourierRequests, CourierView, WithdrawalStep } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Entry, Statement } from "../../protocol/messages.ts";
 import { parseJob, parseStatement } from "../../protocol/payloads.ts";
-import { GatewaySide } from "../rig/gateway-side.ts";
-import { assertSafe, type KnownLimits } from "../rig/invariants.ts";
-import { agentId, known, merchant } from "../rig/signer-rig.ts";
+import { GatewaySide } from "../kit/gateway-side.ts";
+import { assertSafe, type KnownLimits } from "../kit/invariants.ts";
+import { agentId, known, merchant } from "../kit/signer-kit.ts";
 import { type Identity, openedOf, type SignerFolder } from "./signer-folder.ts";
 
 type Client = SocketClient<CourierRequests, CourierAnswers>;
@@ -29,9 +29,9 @@ const oneEther = 10n ** 18n;
 const limits: Readonly<Record<string, KnownLimits>> = {
   eth: { perWithdrawal: 5n * oneEther, perHour: null, perDay: 10n ** 26n, fee: oneEther / 100n, feePerDay: 10n ** 24n },
 };
-/** Cheap first versions, so that a dearer one is always within the ceiling. */
-const facts = { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
-const dearer = { gasLimit: "21000", maxFeePerGas: "3000000000", maxPriorityFeePerGas: "2000000000" };
+/** Cheap first attempts, so that a replacement with a higher fee is always within the ceiling. */
+const txParams = { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
+const higher = { gasLimit: "21000", maxFeePerGas: "3000000000", maxPriorityFeePerGas: "2000000000" };
 
 /** The signer refused or ended: what the caller expects when it struck. */
 export class Gone extends Error {
@@ -53,7 +53,7 @@ export class Counterpart {
   readonly gateway = new GatewaySide(known, Date.now);
   readonly identity: Identity;
   readonly violations: string[] = [];
-  /** Every raw transaction that ever left a signer, by withdrawal and version. */
+  /** Every raw transaction that ever left a signer, by withdrawal and attempt. */
   readonly raws = new Map<string, string>();
   readonly asked: string[] = [];
   readonly #mined = new Map<number, Mined>();
@@ -75,19 +75,20 @@ export class Counterpart {
   }
 
   /**
-   * Greets and takes whatever the signer has to say; the acknowledgement gets lost. @throws Gone
+   * Completes the handshake and takes whatever the signer has to say; the acknowledgement gets
+   * lost. @throws Gone
    */
   async listen(folder: SignerFolder): Promise<void> {
     await this.#connected(folder, async (client) => {
-      await this.greet(client, folder);
+      await this.handshake(client, folder);
       const { frames } = await ask(client, "report", { after: this.gateway.stored?.seq ?? 0 });
       for (const frame of frames) this.#store(folder, frame, true);
     });
   }
 
-  /** The code with which the gateway's greeting is answered; "" for a yes. */
-  async greetings(folder: SignerFolder): Promise<string> {
-    return this.#connected(folder, (client) => this.greet(client, folder)).then(
+  /** The code with which the gateway's handshake is answered; "" for a yes. */
+  async handshakes(folder: SignerFolder): Promise<string> {
+    return this.#connected(folder, (client) => this.handshake(client, folder)).then(
       () => "",
       (error: unknown) => {
         if (error instanceof Gone) return error.code;
@@ -108,17 +109,17 @@ export class Counterpart {
       const jobs = this.gateway.jobs(this.gateway.texts, { wallet, at: Date.now() }, this.#key);
       const asked: [string, Promise<AnswerTo<object>>][] = [
         ["jobs", client.request("admit", { frames: [jobs] })],
-        ["an account's first nonce", client.request("adopt", { chain: "local", slot: "0", witnesses: 1 })],
+        ["an account's first nonce", client.request("adopt", { chain: "local", slot: "0", quorum: 1 })],
       ];
       if (this.gateway.stored !== null) {
         const ack = this.gateway.ack(this.gateway.stored, { at: Date.now() }, this.#key);
         asked.push(["an acknowledgement", client.request("release", { frames: [ack] })]);
       }
-      for (const { transactionId, state, versions } of open) {
-        asked.push([`sign in ${state}`, client.request("sign", { transactionId, facts })]);
-        const above = versions.at(-1)?.version;
+      for (const { transactionId, state, attempts } of open) {
+        asked.push([`sign in ${state}`, client.request("sign", { transactionId, txParams })]);
+        const above = attempts.at(-1)?.attempt;
         if (above !== undefined)
-          asked.push([`replace in ${state}`, client.request("replace", { transactionId, above, facts: dearer })]);
+          asked.push([`replace in ${state}`, client.request("replace", { transactionId, above, txParams: higher })]);
       }
       for (const [what, answer] of asked) {
         const got = await answer;
@@ -135,7 +136,7 @@ export class Counterpart {
    */
   async drive(folder: SignerFolder, count: number, bumps = false): Promise<void> {
     await this.#connected(folder, async (client, pushed) => {
-      await this.greet(client, folder);
+      await this.handshake(client, folder);
       for (let added = 0; added < count; added += 1) this.#ask(folder, bumps);
       await this.#deliver(client, folder);
       for (let round = 0; ; round += 1) {
@@ -143,10 +144,10 @@ export class Counterpart {
         const { open } = await ask(client, "hello", {});
         if (open.length === 0 && this.asked.every((id) => this.#answered.has(id))) break;
         await settleAll(open.map((view) => this.#advance(client, folder, view)));
-        await this.hear(client, folder, pushed.splice(0));
+        await this.receive(client, folder, pushed.splice(0));
         await this.#deliver(client, folder);
       }
-      await this.hear(client, folder, []);
+      await this.receive(client, folder, []);
     });
   }
 
@@ -166,8 +167,8 @@ export class Counterpart {
     }
   }
 
-  /** The gateway's greeting of this run; the first one also gives the account its first nonce. */
-  async greet(client: Client, folder: SignerFolder): Promise<void> {
+  /** The gateway's handshake of this run; the first one also gives the account its first nonce. */
+  async handshake(client: Client, folder: SignerFolder): Promise<void> {
     const hello = await ask(client, "hello", {});
     const frame = this.gateway.welcome(
       hello.nonce,
@@ -175,7 +176,7 @@ export class Counterpart {
       this.#key,
     );
     await ask(client, "admit", { frames: [frame] });
-    if (hello.accounts[0]?.nextSlot === "") await ask(client, "adopt", { chain: "local", slot: "0", witnesses: 1 });
+    if (hello.accounts[0]?.nextSlot === "") await ask(client, "adopt", { chain: "local", slot: "0", quorum: 1 });
   }
 
   #ask(folder: SignerFolder, bumps: boolean): void {
@@ -203,11 +204,11 @@ export class Counterpart {
 
   async #advance(client: Client, folder: SignerFolder, view: CourierView): Promise<void> {
     const { transactionId, state } = view;
-    for (const version of view.versions) this.#keep(view, version);
+    for (const attempt of view.attempts) this.#keep(view, attempt);
     if (state === "approved" || state === "intent") {
-      this.#see((await ask(client, "sign", { transactionId, facts })).withdrawal);
+      this.#see((await ask(client, "sign", { transactionId, txParams })).withdrawal);
     } else if (state === "released" && this.#bumped.has(transactionId) && isRipe(view)) {
-      this.#see((await ask(client, "replace", { transactionId, above: 1, facts: dearer })).withdrawal);
+      this.#see((await ask(client, "replace", { transactionId, above: 1, txParams: higher })).withdrawal);
     } else if (state === "released" || state === "broadcast" || state === "included") {
       const mined = this.#mine(folder, view);
       if (mined === null) return;
@@ -219,12 +220,12 @@ export class Counterpart {
   }
 
   #see(view: WithdrawalStep): void {
-    for (const version of view.versions) this.#keep(view, version);
+    for (const attempt of view.attempts) this.#keep(view, attempt);
   }
 
   /** Bytes that left once must stay the same. */
-  #keep({ transactionId }: WithdrawalStep, { version, txHash, raw }: VersionView): void {
-    const key = `${transactionId} ${version}`;
+  #keep({ transactionId }: WithdrawalStep, { attempt, txHash, raw }: AttemptView): void {
+    const key = `${transactionId} ${attempt}`;
     const hash = this.#hashes.get(key);
     if (hash !== undefined && hash !== txHash) this.violations.push(`${key} was ${hash} and is ${txHash}`);
     this.#hashes.set(key, txHash);
@@ -234,12 +235,12 @@ export class Counterpart {
     this.raws.set(key, raw);
   }
 
-  /** The chain takes the newest version that is out, once per nonce. */
+  /** The chain takes the newest attempt that is out, once per nonce. */
   #mine(folder: SignerFolder, view: CourierView): Mined | null {
-    const raw = view.versions.filter((version) => version.raw !== undefined).at(-1)?.raw;
+    const raw = view.attempts.filter((attempt) => attempt.raw !== undefined).at(-1)?.raw;
     if (raw === undefined) return null;
     const transaction = Transaction.from(raw);
-    if (transaction.from !== folder.hot) this.violations.push(`${view.transactionId}: sent by ${transaction.from}`);
+    if (transaction.from !== folder.hotWallet) this.violations.push(`${view.transactionId}: sent by ${transaction.from}`);
     const known = this.#mined.get(transaction.nonce);
     const mined = known ?? { transactionId: view.transactionId, txHash: transaction.hash ?? "" };
     if (mined.transactionId !== view.transactionId) {
@@ -254,7 +255,7 @@ export class Counterpart {
   }
 
   /** Takes every statement there is, as the gateway's database would, and acknowledges. */
-  async hear(client: Client, folder: SignerFolder, pushed: readonly Uint8Array[]): Promise<void> {
+  async receive(client: Client, folder: SignerFolder, pushed: readonly Uint8Array[]): Promise<void> {
     for (const frame of pushed) this.#store(folder, frame, false);
     for (let isMore = true; isMore; ) {
       const before = this.gateway.stored?.seq ?? 0;
@@ -291,11 +292,11 @@ export class Counterpart {
     // A final transaction here is mined, and this chain takes nothing back.
     if (entry.kind === "observed" && entry.stage === "final") this.gateway.ended.add(entry.transactionId);
     if (entry.kind !== "signed") return;
-    const { transactionId, version, txHash } = entry;
+    const { transactionId, attempt, txHash } = entry;
     const token = `${entry.network} ${entry.account} ${entry.slot}`;
     if ((this.#tokenOf.get(transactionId) ?? token) !== token) this.violations.push(`${transactionId} has two tokens`);
     if ((this.#ownerOf.get(token) ?? transactionId) !== transactionId) this.violations.push(`${token} has two owners`);
-    const key = `${transactionId} ${version}`;
+    const key = `${transactionId} ${attempt}`;
     if ((this.#hashes.get(key) ?? txHash) !== txHash) this.violations.push(`${key} was signed twice, differently`);
     this.#tokenOf.set(transactionId, token);
     this.#ownerOf.set(token, transactionId);
@@ -305,7 +306,7 @@ export class Counterpart {
 
   /**
    * Everything asked so far is paid exactly once, nonces have no gap, and the ledger on disk holds
-   * every sentence.
+   * every invariant.
    */
   judge(folder: SignerFolder): void {
     const records = openedOf(folder);
@@ -357,7 +358,7 @@ export async function ask<V extends keyof CourierRequests & string>(
   return answer;
 }
 
-/** One version, and old enough for a second: the signer wants half a minute between the two. */
-function isRipe({ versions }: CourierView): boolean {
-  return versions.length === 1 && Date.now() - (versions[0]?.signedAt ?? 0) >= versionsApartMs;
+/** One attempt, and old enough for a second: the signer wants half a minute between the two. */
+function isRipe({ attempts }: CourierView): boolean {
+  return attempts.length === 1 && Date.now() - (attempts[0]?.signedAt ?? 0) >= attemptsApartMs;
 }

@@ -1,12 +1,12 @@
 /**
- * Payers of the deposits in the callbacks' run: each deposit is paid by one plan, and each plan
+ * Customers of the deposits in the callbacks' run: each deposit is paid by one plan, and each plan
  * says what the shop must have been told at last. A second part waits until the shop was told of
  * the first, a third of the request's life at most, since a gateway under kills may tell of it
  * later.
  */
 import type { EventType } from "../../gateway/callbacks/events.ts";
-import type { Receiver } from "../rig/callback-receiver.ts";
-import { type FakeChain, type FakeTransaction, hashOf } from "../rig/fake-chain.ts";
+import type { Receiver } from "../kit/callback-receiver.ts";
+import { type FakeChain, type FakeTransaction, hashOf } from "../kit/fake-chain.ts";
 
 /** The state of a record for a receiver that got every event. */
 export interface Ending {
@@ -87,7 +87,7 @@ export const strayContract = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 
 export const depositMinutes = 1;
 const patienceMs = (depositMinutes * 60_000) / 3;
-const payer = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
+const customer = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
 const begun = { paid: 0, wasLost: false, held: null, isCredited: false };
 
@@ -98,8 +98,13 @@ function isByTime({ payments }: Plan): boolean {
 
 function paymentOf({ id, address, paid }: Asked, { units, isToken }: PlannedPayment): FakeTransaction {
   const hash = hashOf(`${id} ${paid}`);
-  if (isToken === undefined) return { hash, from: payer, to: address, value: units };
-  return { hash, from: payer, to: strayContract, transfers: [{ contract: strayContract, from: payer, to: address, units }] };
+  if (isToken === undefined) return { hash, from: customer, to: address, value: units };
+  return {
+    hash,
+    from: customer,
+    to: strayContract,
+    transfers: [{ contract: strayContract, from: customer, to: address, units }],
+  };
 }
 
 export class Depositor {

@@ -8,9 +8,9 @@ import { parseAmount } from "../../protocol/amount.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
 import type { Head, Welcome } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { FakeChain, type FakeTransaction, hashOf } from "../rig/fake-chain.ts";
-import type { AgentKeys } from "../rig/gateway-database.ts";
-import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../rig/link-agent.ts";
+import { FakeChain, type FakeTransaction, hashOf } from "../kit/fake-chain.ts";
+import type { AgentKeys } from "../kit/gateway-database.ts";
+import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../kit/link-agent.ts";
 
 interface Paid {
   readonly text: string; // its job's
@@ -53,25 +53,25 @@ export class StubAgent {
     this.#gatewayKey = gatewayKey;
     this.#send = send ?? ((payment) => this.#mine(payment));
     this.chain = new FakeChain(Math.floor(Date.now() / 1_000) + standingS);
-    this.chain.coins.push({ block: 0, address: keys.hotAddress, units: 10n ** 24n });
+    this.chain.coins.push({ block: 0, address: keys.hotWalletAddress, units: 10n ** 24n });
     this.chain.mineEmpty(3);
   }
 
   /**
-   * Connects, greets and works until the link ends; what it says of older promises is checked
-   * first.
+   * Connects, completes the handshake with and works until the link ends; what it says of older
+   * promises is checked first.
    */
   async connect(port: number): Promise<void> {
     this.#link?.socket.terminate();
     const link = new LinkAgent(port, this.#keys, this.#gatewayKey);
     this.#link = link;
     // LinkAgent pairs with epoch 2; this agent was granted 1.
-    await link.hello({ epoch: 1, at: Date.now() }).catch(() => lost());
+    await link.hello({ ledgerEpoch: 1, at: Date.now() }).catch(() => lost());
     const welcome = await link.next("welcome").catch(() => lost());
     this.#hold(welcome);
-    // An echo that fits is the same word as an acknowledgement.
-    if (welcome.echo !== null) this.#goOn(welcome.echo);
-    this.#state(link, welcome.echo?.seq ?? 0);
+    // A gateway head that fits is the same word as an acknowledgement.
+    if (welcome.gatewayHead !== null) this.#goOn(welcome.gatewayHead);
+    this.#state(link, welcome.gatewayHead?.seq ?? 0);
     this.#listen(link).catch(() => undefined);
   }
 
@@ -98,10 +98,10 @@ export class StubAgent {
     return this.isSettled && [...this.withdrawals.values()].every((one) => one.isOut && one.observed === stages.length);
   }
 
-  #hold({ echo, jobs }: Welcome): void {
-    const seq = echo?.seq ?? 0;
+  #hold({ gatewayHead, jobs }: Welcome): void {
+    const seq = gatewayHead?.seq ?? 0;
     if (seq < this.#acked) this.violations.push(`record ${this.#acked} was acknowledged, the gateway now holds ${seq}`);
-    if (echo !== null && (seq > this.#top || echo.hash !== hashAt(seq)))
+    if (gatewayHead !== null && (seq > this.#top || gatewayHead.hash !== hashAt(seq)))
       this.violations.push(`the gateway holds a record ${seq} that is not ours`);
     const known = this.#texts[jobs.sequence - 1];
     if (jobs.sequence < this.#texts.length) this.violations.push(`job ${this.#texts.length} is forgotten`);
@@ -139,7 +139,7 @@ export class StubAgent {
     this.#entries.push(
       { kind: "decision", transactionId, decision: "approved", code: "", address },
       {
-        ...{ kind: "signed", transactionId, version: 1, network: job.network, account: this.#keys.hotAddress },
+        ...{ kind: "signed", transactionId, attempt: 1, network: job.network, account: this.#keys.hotWalletAddress },
         ...{ slot: String(nonce), txHash, feeMax: "42000000000000" },
       },
     );
@@ -148,8 +148,8 @@ export class StubAgent {
   }
 
   /**
-   * Every record after `after`, as many statements as it takes; that the greeting was taken is said
-   * with it, also where nothing is new.
+   * Every record after `after`, as many statements as it takes; that the handshake was taken is
+   * said with it, also where nothing is new.
    */
   #state(link: LinkAgent, after: number): void {
     if (link.socket.readyState !== link.socket.OPEN) return;
@@ -159,7 +159,7 @@ export class StubAgent {
       const news = this.#entries.slice(first - 1, first - 1 + entriesAtOnce);
       const entries = news.map((body, index) => ({ ...body, seq: first + index + 1, at: 5_000 }));
       const head = headAt(Math.min(this.#top, first + news.length));
-      link.state(statementOf(this.#keys.id, said, [], { epoch: 1, at: Date.now(), greeted: link.nonce, head, entries }));
+      link.state(statementOf(this.#keys.id, said, [], { ledgerEpoch: 1, at: Date.now(), handshake: link.nonce, head, entries }));
       said = head.seq;
     } while (said < this.#top);
   }
@@ -209,7 +209,7 @@ export class StubAgent {
     const amount = parseAmount(job.amount, 18);
     if (!amount.ok) throw new Error(`an amount that no agent can read: ${job.amount}`);
     const { txHash: hash, nonce } = one;
-    this.#send({ hash, from: this.#keys.hotAddress, nonce, to: job.address, value: amount.units });
+    this.#send({ hash, from: this.#keys.hotWalletAddress, nonce, to: job.address, value: amount.units });
   }
 
   #mine(payment: FakeTransaction): void {

@@ -9,13 +9,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { pino } from "pino";
 import { type GatewayKey, readGatewayKey } from "../../gateway/auth/gateway-key.ts";
+import { createMerchant } from "../../gateway/operator/accounts.ts";
 import { initFolder } from "../../gateway/operator/folder.ts";
-import { createMerchant } from "../../gateway/operator/people.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
-import type { AgentKeys } from "../rig/gateway-database.ts";
-import { freePort, type Started, start, until } from "../rig/processes.ts";
-import { projectRoot } from "../rig/rig.ts";
+import type { AgentKeys } from "../kit/gateway-database.ts";
+import { projectRoot } from "../kit/kit.ts";
+import { freePort, type Started, start, until } from "../kit/processes.ts";
 
 const silent = pino({ level: "silent" });
 
@@ -30,7 +30,7 @@ export interface GatewayFolder {
   readonly agent: AgentKeys;
 }
 
-export const hotAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+export const hotWalletAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 /** Nobody pays from it: of the words "abandon" eleven times and "about". */
 const depositAccount = {
   ...{ family: "evm", purpose: "deposits", firstAddress: "0x030821f53C79461511bCf64367eCc9D013060408" },
@@ -44,7 +44,7 @@ export interface PairedAgent {
   readonly wallet: string;
   readonly signerKey: KeyObject;
   readonly linkKey: KeyObject;
-  readonly hotAddress: string;
+  readonly hotWalletAddress: string;
 }
 
 /** `node` is the chain's address for the gateway. */
@@ -76,21 +76,24 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
   const store = openStore(join(draft, "gateway.db"), silent);
   const signerKey = generateKeyPairSync("ed25519").privateKey;
   const linkKey = generateKeyPairSync("ed25519").privateKey;
-  const agent = paired ?? { id: randomBytes(8).toString("hex"), wallet: "aa".repeat(16), signerKey, linkKey, hotAddress };
+  const agent = paired ?? { id: randomBytes(8).toString("hex"), wallet: "aa".repeat(16), signerKey, linkKey, hotWalletAddress };
   try {
     const merchant = createMerchant(
       { store, gatewayKey: key, random: randomBytes, nowMs: Date.now(), run: null },
       { name: "Shop", language: "en" },
     );
     store.database.run(
-      `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+      `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
          VALUES (?, ?, ?, 1, ?, ?, ?, '["eip155:31337"]', ?, 0)`,
       agent.id,
       merchant.merchantId,
       agent.wallet,
       publicKeyHex(agent.signerKey),
       publicKeyHex(agent.linkKey),
-      JSON.stringify([{ family: "evm", purpose: "hot", id: agent.hotAddress, firstAddress: agent.hotAddress }, depositAccount]),
+      JSON.stringify([
+        { family: "evm", purpose: "hot", id: agent.hotWalletAddress, firstAddress: agent.hotWalletAddress },
+        depositAccount,
+      ]),
       JSON.stringify([eth]),
     );
     for (const name of ["gateway.key", "gateway.db", "gateway.db-wal"]) copyFileSync(join(draft, name), join(dir, name));

@@ -9,10 +9,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { openStore } from "../../gateway/store/store.ts";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
-import { type ChainNode, FakeChain, serveChain } from "../rig/fake-chain.ts";
-import { childrenOf, type Started, until } from "../rig/processes.ts";
-import { drawSteady } from "../rig/provider/profiles.ts";
-import { createShop, type ShopOrder } from "../rig/shop.ts";
+import { type ChainNode, FakeChain, serveChain } from "../kit/fake-chain.ts";
+import { childrenOf, type Started, until } from "../kit/processes.ts";
+import { drawSteady } from "../kit/provider/profiles.ts";
+import { createShop, type ShopOrder } from "../kit/shop.ts";
 import { StubAgent } from "./gateway-agent.ts";
 import { type GatewayFolder, makeGatewayFolder, startGateway } from "./gateway-folder.ts";
 import { Disk } from "./pages.ts";
@@ -140,8 +140,8 @@ export class GatewayWorld {
   }
 
   /**
-   * A start without faults that lasts until the agent is greeted, with everything it does to the
-   * files.
+   * A start without faults that lasts until the agent's handshake is complete, with everything it
+   * does to the files.
    */
   async #speak(): Promise<string> {
     const file = join(this.#dir, "speech");
@@ -153,7 +153,7 @@ export class GatewayWorld {
   }
 
   /**
-   * Asks for `count` more and drives them until the agent has heard all; false when the gateway
+   * Asks for `count` more and drives them until the agent has received all; false when the gateway
    * ended first.
    */
   async #work(count: number): Promise<boolean> {
@@ -209,7 +209,7 @@ export class GatewayWorld {
   }
 
   /** The newest lines of the gateway's log that are no answered request. */
-  #lastWords(): string {
+  #exitReason(): string {
     const lines = (this.#process?.output() ?? "").split("\n").filter((line) => !line.includes('"event":"request"'));
     return lines.slice(-20).join("\n");
   }
@@ -226,7 +226,7 @@ export class GatewayWorld {
         `${one.orderId} Completed`,
         workMs,
         async () => ((await shop.transaction(one.transactionId)).status === 1 ? true : undefined),
-        () => this.#lastWords(),
+        () => this.#exitReason(),
       ).catch((error: unknown) => this.#violations.push(error instanceof Error ? error.message : String(error)));
     }
     this.agent.close();

@@ -3,8 +3,8 @@
  * the whole run, by how far it has come, and by time where nothing moves.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../rig/processes.ts";
-import type { Rig } from "../rig/rig.ts";
+import type { Kit } from "../kit/kit.ts";
+import { until } from "../kit/processes.ts";
 import { pick, type Random } from "./tally.ts";
 
 export interface Victim {
@@ -51,34 +51,34 @@ export class Killer {
 }
 
 /**
- * The processes of a rig: gateway, signer, courier and the agent with all three of its own.
+ * The processes of a kit: gateway, signer, courier and the agent with all three of its own.
  * `readyMs` is for a start amid reorganisations, on a machine that does much else.
  */
-export function processesOf(rig: Rig, random: Random, readyMs = 30_000): readonly Victim[] {
+export function processesOf(kit: Kit, random: Random, readyMs = 30_000): readonly Victim[] {
   /** Struck again and again, it may be waiting to be started: a strike is for a running process. */
   const kill = async (name: string, find: () => number | undefined): Promise<void> => {
-    const said = (): string => rig.crypto?.output().slice(-2_000) ?? "";
+    const said = (): string => kit.crypto?.output().slice(-2_000) ?? "";
     process.kill(await until(`a running ${name}`, readyMs, async () => find(), said), "SIGKILL");
   };
   const gateway = async (): Promise<void> => {
-    if (rig.gateway === null) throw new Error("the gateway does not run");
-    rig.gateway.child.kill("SIGKILL");
-    await rig.gateway.ended;
+    if (kit.gateway === null) throw new Error("the gateway does not run");
+    kit.gateway.child.kill("SIGKILL");
+    await kit.gateway.ended;
     await sleep(random() * 500);
-    await rig.startGateway(readyMs);
+    await kit.startGateway(readyMs);
   };
   const agent = async (): Promise<void> => {
-    if (rig.crypto === null) throw new Error("the agent does not run");
-    const pids = [rig.signerPid(), rig.courierPid()];
-    rig.crypto.child.kill("SIGKILL");
+    if (kit.crypto === null) throw new Error("the agent does not run");
+    const pids = [kit.signerPid(), kit.courierPid()];
+    kit.crypto.child.kill("SIGKILL");
     for (const pid of pids) if (pid !== undefined) process.kill(pid, "SIGKILL");
-    await rig.crypto.ended;
-    await rig.startCrypto();
+    await kit.crypto.ended;
+    await kit.startCrypto();
   };
   return [
     { name: "gateway", tickets: 3, strike: gateway },
-    { name: "signer", tickets: 2, strike: () => kill("signer", rig.signerPid) },
-    { name: "courier", tickets: 2, strike: () => kill("courier", rig.courierPid) },
+    { name: "signer", tickets: 2, strike: () => kill("signer", kit.signerPid) },
+    { name: "courier", tickets: 2, strike: () => kill("courier", kit.courierPid) },
     { name: "agent", tickets: 1, strike: agent },
   ];
 }

@@ -5,10 +5,10 @@
  */
 import { createHash } from "node:crypto";
 import { Interface } from "ethers";
-import { until } from "../rig/processes.ts";
-import type { Rig } from "../rig/rig.ts";
-import { balanceWei, rpc, tokenUnits, transactionCount } from "../rig/rpc.ts";
-import { createShop, type Shop } from "../rig/shop.ts";
+import type { Kit } from "../kit/kit.ts";
+import { until } from "../kit/processes.ts";
+import { balanceWei, rpc, tokenUnits, transactionCount } from "../kit/rpc.ts";
+import { createShop, type Shop } from "../kit/shop.ts";
 import type { Random } from "./tally.ts";
 
 const endMs = 180_000;
@@ -44,17 +44,17 @@ interface Mined {
 
 export class Orders {
   readonly asked: Asked[] = [];
-  readonly #rig: Rig;
+  readonly #kit: Kit;
   readonly #seed: string;
   readonly #random: Random;
   readonly #shop: Shop;
   readonly #posts: Promise<void>[] = [];
 
-  constructor(rig: Rig, seed: string, random: Random) {
-    this.#rig = rig;
+  constructor(kit: Kit, seed: string, random: Random) {
+    this.#kit = kit;
     this.#seed = seed;
     this.#random = random;
-    this.#shop = createShop(rig);
+    this.#shop = createShop(kit);
   }
 
   order(): Asked {
@@ -89,7 +89,7 @@ export class Orders {
         one.status = (await this.#shop.transaction(one.transactionId)).status;
         return one.status === 0 ? undefined : true;
       };
-      const said = (): string => this.#rig.crypto?.output().slice(-3_000) ?? "";
+      const said = (): string => this.#kit.crypto?.output().slice(-3_000) ?? "";
       await until(`the end of ${one.orderId} ${one.transactionId}`, endMs, ended, said);
     }
   }
@@ -101,7 +101,7 @@ export class Orders {
   /** Every order paid as its status says, no nonce gap, a ledger that verifies. */
   async judge(): Promise<readonly string[]> {
     const violations: string[] = [];
-    const { anvil, token, hotAddress } = this.#rig;
+    const { anvil, token, hotWalletAddress } = this.#kit;
     const transfers = await this.#transfers();
     for (const { orderId, currency, receiver, units, status } of this.asked) {
       const held = currency === "eth" ? await balanceWei(anvil.url, receiver) : await tokenUnits(anvil.url, token, receiver);
@@ -116,18 +116,18 @@ export class Orders {
     nonces.forEach((nonce, place) => {
       if (nonce !== place) violations.push(`nonce gap: ${nonce} at place ${place}`);
     });
-    if ((await transactionCount(anvil.url, hotAddress)) !== transfers.length)
+    if ((await transactionCount(anvil.url, hotWalletAddress)) !== transfers.length)
       violations.push("the account's count differs from its transactions");
-    const { code, output } = await this.#rig.cli("verify", "--json");
+    const { code, output } = await this.#kit.cli("verify", "--json");
     if (code !== 0) violations.push(`ledger does not verify: ${output.trim()}`);
     const records = Number(/"records":\s*(\d+)/.exec(output)?.[1] ?? 0);
     if (records <= this.paid * recordsPerPayment) violations.push(`${this.paid} payments left ${records} records`);
     return violations;
   }
 
-  /** Every transaction that the hot account has in the chain. */
+  /** Every transaction that the hot wallet has in the chain. */
   async #transfers(): Promise<readonly Transfer[]> {
-    const { anvil, hotAddress } = this.#rig;
+    const { anvil, hotWalletAddress } = this.#kit;
     const head = Number(await rpc(anvil.url, "eth_blockNumber"));
     const found: Transfer[] = [];
     for (let number = 0; number <= head; number += 1) {
@@ -135,7 +135,7 @@ export class Orders {
         readonly transactions: readonly Mined[];
       };
       for (const { hash, from, to, input, value, nonce } of block.transactions) {
-        if (from.toLowerCase() !== hotAddress.toLowerCase()) continue;
+        if (from.toLowerCase() !== hotWalletAddress.toLowerCase()) continue;
         const { status } = (await rpc(anvil.url, "eth_getTransactionReceipt", [hash])) as { status: string };
         const call = transfer.parseTransaction({ data: input });
         const [receiver, units] = call === null ? [to ?? "", BigInt(value)] : (call.args as unknown as [string, bigint]);

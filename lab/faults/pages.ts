@@ -103,7 +103,7 @@ export class Disk {
  * Puts a database's files back as an image has them; its shared memory, which is made from them,
  * goes.
  */
-export function putBack(image: ReadonlyMap<string, Buffer | null>): void {
+export function restoreImage(image: ReadonlyMap<string, Buffer | null>): void {
   for (const [path, content] of image) {
     put(path, content);
     rmSync(`${path}-shm`, { force: true });

@@ -1,6 +1,6 @@
 /**
- * Ledgers put back to an earlier record and agents that run twice, in the light world: the signer
- * must notice before it signs again, in whatever order gateway and agent come back, and stay locked
+ * Ledgers restored to an earlier record and agents that run twice, in the light world: the signer
+ * must detect before it signs again, in whatever order gateway and agent come back, and stay locked
  * after a restart.
  */
 import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
@@ -32,12 +32,12 @@ async function mustLock(folder: SignerFolder, counterpart: Counterpart, isGatewa
   const found: string[] = [];
   if (isGatewayAway) {
     const alone = await startSigner(folder);
-    found.push(...(await counterpart.tempt(folder, "SIGNER_NOT_GREETED")));
+    found.push(...(await counterpart.tempt(folder, "SIGNER_NO_HANDSHAKE")));
     await alone.kill();
   }
   const signer = await startSigner(folder);
-  const code = await counterpart.greetings(folder);
-  if (code !== "SIGNER_LOCKED") found.push(`the gateway's greeting was answered with ${code || "a yes"}`);
+  const code = await counterpart.handshakes(folder);
+  if (code !== "SIGNER_LOCKED") found.push(`the gateway's handshake was answered with ${code || "a yes"}`);
   found.push(...(await counterpart.tempt(folder, "SIGNER_LOCKED")));
   await signer.kill();
   const again = await startSigner(folder);
@@ -84,7 +84,7 @@ export async function restoreLedgers({ dir, counterpart, most, random, tally }: 
     const order = done % 2 === 0 ? "the gateway there" : "the gateway away";
     const found = await mustLock(folder, counterpart, done % 2 === 1);
     tally.struck("restores", `signer's ledger, ${order}`);
-    tally.violated(`ledger put back to record ${seq} of ${newest}, ${order}`, found);
+    tally.violated(`ledger restored to record ${seq} of ${newest}, ${order}`, found);
   }
   writeFileSync(file, readFileSync(kept));
   const signer = await startSigner(folder);
@@ -96,7 +96,10 @@ export async function restoreLedgers({ dir, counterpart, most, random, tally }: 
   return done;
 }
 
-/** The same agent a second time on a copy of its files, once: whoever comes second must notice. */
+/**
+ * The same agent a second time on a copy of its files, once: anybody who comes second must detect
+ * it.
+ */
 export async function runTwice({ dir, counterpart, random, tally }: History): Promise<number> {
   const folder = await makeHistory(dir, counterpart, random);
   const twinDir = join(dir, "twin");
@@ -105,7 +108,7 @@ export async function runTwice({ dir, counterpart, random, tally }: History): Pr
   const [ahead, behind] = random() < 0.5 ? [folder, twin] : [twin, folder];
   const order = pick(random, ["one after the other", "both at once"] as const);
   const early = order === "both at once" ? await startSigner(behind) : null;
-  if (early !== null) await counterpart.greetings(behind); // Greeted while its ledger still fits.
+  if (early !== null) await counterpart.handshakes(behind); // Handshake while its ledger still fits.
   const signer = await startSigner(ahead);
   await counterpart.drive(ahead, 1);
   const found: string[] = [];

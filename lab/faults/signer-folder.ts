@@ -23,7 +23,7 @@ import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
-import { projectRoot } from "../rig/rig.ts";
+import { projectRoot } from "../kit/kit.ts";
 
 const words = "test test test test test test test test test test test junk";
 const startMs = 20_000;
@@ -41,7 +41,7 @@ export interface SignerFolder {
   readonly ledger: string;
   readonly wallet: string;
   readonly own: readonly PairedAccount[];
-  readonly hot: string;
+  readonly hotWallet: string;
   readonly encKey: string;
   readonly signerKey: KeyObject; // public
   readonly seal: LedgerSeal;
@@ -80,7 +80,7 @@ export async function makeSignerFolder(dir: string, who: Identity, more: readonl
   mkdirSync(state, { recursive: true, mode: 0o700 });
   const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), ["evm"]);
   const [wallet, own] = [walletOf(accounts), namedAccounts(accounts)];
-  const hot = own[0]?.id ?? "";
+  const hotWallet = own[0]?.id ?? "";
   const seed = randomBytes(32);
   const encKey = randomBytes(32).toString("hex");
   const contents = { wallet, networks: ["eip155:31337"], accounts, signerSeed: new Secret(Uint8Array.from(seed)) };
@@ -88,7 +88,7 @@ export async function makeSignerFolder(dir: string, who: Identity, more: readonl
   writeKeystore({ folder: state, text, encKey: Buffer.from(encKey) });
   const seal = new LedgerSeal(ledgerKey(contents).bytes);
   const disk = ledgerDisk(join(state, "ledger"));
-  createLedger(disk, { kind: "PAIRED", wallet, epoch: 1, ...who }, Date.now, seal);
+  createLedger(disk, { kind: "PAIRED", wallet, ledgerEpoch: 1, ...who }, Date.now, seal);
   if (more.length > 0) {
     const { ledger } = openLedger({ disk, seal, clock: Date.now });
     ledger.append(more);
@@ -98,7 +98,7 @@ export async function makeSignerFolder(dir: string, who: Identity, more: readonl
   const settings = settingsFor(dir, state);
   const signerKey = createPublicKey(privateKeyFromSeed(seed));
   const lock = await takeLock(state, 0);
-  return { dir, state, ledger: join(state, "ledger"), wallet, own, hot, encKey, signerKey, seal, settings, lock };
+  return { dir, state, ledger: join(state, "ledger"), wallet, own, hotWallet, encKey, signerKey, seal, settings, lock };
 }
 
 /** The same agent on a copy of its files, with a lock and sockets of its own. */
@@ -110,7 +110,7 @@ export async function copySignerFolder(from: SignerFolder, dir: string): Promise
 }
 
 /**
- * Starts the signer; resolves when it is ready, rejects with its last words when it ended first.
+ * Starts the signer; resolves when it is ready, rejects with its exit reason when it ended first.
  */
 export async function startSigner(folder: SignerFolder, within: readonly string[] = []): Promise<SignerProcess> {
   const started = launchSigner(folder, within);

@@ -6,7 +6,7 @@
 import { mkdirSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { run } from "../rig/processes.ts";
+import { run } from "../kit/processes.ts";
 import { type Counterpart, Gone } from "./counterpart.ts";
 import { losePower, unsyncedIn } from "./power.ts";
 import {
@@ -241,8 +241,8 @@ export class SignerWorld {
   }
 
   /**
-   * A start without faults that lasts until the gateway has heard everything, and its trace: what
-   * is said then must be durable.
+   * A start without faults that lasts until the gateway has received everything, and its trace:
+   * what is said then must be durable.
    */
   async #speak(): Promise<string> {
     const file = join(this.#dir, "speech");
@@ -279,7 +279,7 @@ export class SignerWorld {
     } catch (cause) {
       if (!(cause instanceof Gone)) throw cause;
       await within(endMs, running.ended);
-      throw new Error(`${cause.message} after a restart; its last words: ${running.output().slice(-1500)}`, { cause });
+      throw new Error(`${cause.message} after a restart; its exit reason: ${running.output().slice(-1500)}`, { cause });
     }
   }
 

@@ -1,7 +1,7 @@
 /**
  * strace as a hand that strikes: attaches to a running process, counts its system calls, kills it
- * at the n-th of one kind, makes a call fail, or slows it down. Linux only; whoever cannot attach
- * here is told why. Source: strace(1), sections on -e inject.
+ * at the n-th of one kind, makes a call fail, or slows it down. Linux only; anybody who cannot
+ * attach here is told why. Source: strace(1), sections on -e inject.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -37,8 +37,8 @@ const bytesKept = 1_048_576;
 /** Why processes cannot be struck on this machine; "" when they can. */
 export function whyNoTrace(): string {
   if (process.platform !== "linux") return "strace and its injection exist on Linux only";
-  const version = spawnSync("strace", ["-V"], { encoding: "utf8" });
-  if (version.error !== undefined) return "strace is missing: apt-get install strace";
+  const attempt = spawnSync("strace", ["-V"], { encoding: "utf8" });
+  if (attempt.error !== undefined) return "strace is missing: apt-get install strace";
   const victim = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
   const tried = spawnSync("timeout", ["0.5", "strace", "-o", "/dev/null", "-p", String(victim.pid)], { encoding: "utf8" });
   victim.kill("SIGKILL");
@@ -87,7 +87,7 @@ function tracerOf(child: ChildProcess, ended: Promise<void>, file: string): Trac
   return {
     log: () => readTrace(file),
     async detach(isKilled = false) {
-      // On SIGTERM strace lets its processes go; told so in the moment of their death it may wait
+      // On SIGTERM strace lets its processes go; told so in the moment of their end it may wait
       // for them in vain.
       const timers = [
         setTimeout(() => child.kill("SIGTERM"), isKilled ? 500 : 0),

@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { AgentRow } from "../../gateway/store/rows.ts";
-import { run, type Started, stop, until } from "../rig/processes.ts";
-import { startProxy, type TcpProxy } from "../rig/proxy.ts";
-import { projectRoot, type Rig, type RigOptions, startRig } from "../rig/rig.ts";
+import { type Kit, type KitOptions, projectRoot, startKit } from "../kit/kit.ts";
+import { run, type Started, stop, until } from "../kit/processes.ts";
+import { startProxy, type TcpProxy } from "../kit/proxy.ts";
 import { askCopy } from "./gateway-folder.ts";
 import { Killer, processesOf } from "./killer.ts";
 import { Orders } from "./orders.ts";
-import { Disk, putBack } from "./pages.ts";
+import { Disk, restoreImage } from "./pages.ts";
 import { recordsOf, segmentsOf } from "./signer-folder.ts";
 import { everyCall } from "./signer-world.ts";
 import { pick, type Random, seeded, type Tally } from "./tally.ts";
@@ -36,7 +36,7 @@ const burstMax = 4;
 const pauseMsMax = 1_200;
 
 export class Trio {
-  readonly rig: Rig;
+  readonly kit: Kit;
   readonly #random: Random;
   readonly #seed: string;
   readonly #tally: Tally;
@@ -44,37 +44,37 @@ export class Trio {
   readonly #orders: Orders;
   readonly #points = new Map<Victim, readonly Point[]>();
 
-  private constructor(rig: Rig, ways: Readonly<Record<string, TcpProxy>>, seed: string, tally: Tally) {
-    this.rig = rig;
+  private constructor(kit: Kit, ways: Readonly<Record<string, TcpProxy>>, seed: string, tally: Tally) {
+    this.kit = kit;
     this.#ways = ways;
     this.#seed = seed;
     this.#random = seeded(seed);
     this.#tally = tally;
-    this.#orders = new Orders(rig, seed, seeded(`${seed}/orders`));
+    this.#orders = new Orders(kit, seed, seeded(`${seed}/orders`));
   }
 
-  static async create(seed: string, tally: Tally, chain: RigOptions = { confirmations: 1, blockTimeMs: 250 }): Promise<Trio> {
-    const rig = await startRig({ ...chain, proxied: true });
-    const chainPort = Number(new URL(rig.anvil.url).port);
-    const gatewayPort = Number(new URL(rig.gatewayUrl).port);
+  static async create(seed: string, tally: Tally, chain: KitOptions = { confirmations: 1, blockTimeMs: 250 }): Promise<Trio> {
+    const kit = await startKit({ ...chain, proxied: true });
+    const chainPort = Number(new URL(kit.anvil.url).port);
+    const gatewayPort = Number(new URL(kit.gatewayUrl).port);
     const ways = {
-      "agent and chain": rig.proxy as TcpProxy,
+      "agent and chain": kit.proxy as TcpProxy,
       "gateway and chain": await startProxy(chainPort),
       "agent and gateway": await startProxy(gatewayPort),
     };
-    change(rig.gatewayConfigPath, (config) => {
+    change(kit.gatewayConfigPath, (config) => {
       config.chains.local.nodes = [`http://127.0.0.1:${ways["gateway and chain"].port}`];
     });
-    change(rig.configPath, (config) => {
+    change(kit.configPath, (config) => {
       config.gatewayUrl = `http://127.0.0.1:${ways["agent and gateway"].port}`;
     });
-    const trio = new Trio(rig, ways, seed, tally);
+    const trio = new Trio(kit, ways, seed, tally);
     try {
-      await rig.startGateway();
-      const paired = await rig.pair();
+      await kit.startGateway();
+      const paired = await kit.pair();
       if (paired.code !== 0) throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
-      await rig.fund(50n * 10n ** 18n, 10n ** 10n);
-      await rig.startCrypto();
+      await kit.fund(50n * 10n ** 18n, 10n ** 10n);
+      await kit.startCrypto();
       return trio;
     } catch (error) {
       await trio.#end();
@@ -87,9 +87,9 @@ export class Trio {
     const points = this.#points.get(victim) ?? (await this.#count(victim));
     const { syscall, nth } = pick(this.#random, points);
     const pid = await until(`a running ${victim}`, 30_000, async () => this.#pidOf(victim), this.#said);
-    const gateway = this.rig.gateway;
+    const gateway = this.kit.gateway;
     const inject = `${syscall}:signal=SIGKILL:when=${nth}`;
-    const tracer = await attach(pid, join(this.rig.dir, `trace-${victim}`), { syscalls: everyCall, inject });
+    const tracer = await attach(pid, join(this.kit.dir, `trace-${victim}`), { syscalls: everyCall, inject });
     this.#orders.order();
     const endAt = performance.now() + 4_000;
     while (this.#pidOf(victim) === pid && performance.now() < endAt) await sleep(10);
@@ -99,7 +99,7 @@ export class Trio {
     if (victim === "gateway" && gateway !== null) {
       await gateway.ended;
       await sleep(this.#random() * 300);
-      await this.rig.startGateway();
+      await this.kit.startGateway();
     }
     this.#tally.struck("kills", `trio, ${victim} ${syscall}`);
     return true;
@@ -125,7 +125,7 @@ export class Trio {
   /** Points of one order's whole way, from a run without faults. */
   async #count(victim: Victim): Promise<readonly Point[]> {
     const pid = await until(`a running ${victim}`, 30_000, async () => this.#pidOf(victim), this.#said);
-    const tracer = await attach(pid, join(this.rig.dir, `trace-${victim}`), { syscalls: everyCall });
+    const tracer = await attach(pid, join(this.kit.dir, `trace-${victim}`), { syscalls: everyCall });
     this.#orders.order();
     await this.#orders.settle();
     await tracer.detach();
@@ -135,13 +135,13 @@ export class Trio {
   }
 
   #pidOf(victim: Victim): number | undefined {
-    if (victim === "signer") return this.rig.signerPid();
-    if (victim === "courier") return this.rig.courierPid();
-    const gateway = this.rig.gateway;
+    if (victim === "signer") return this.kit.signerPid();
+    if (victim === "courier") return this.kit.courierPid();
+    const gateway = this.kit.gateway;
     return gateway === null || gateway.child.exitCode !== null || gateway.child.signalCode !== null ? undefined : gateway.pid;
   }
 
-  readonly #said = (): string => this.rig.crypto?.output().slice(-3000) ?? "";
+  readonly #said = (): string => this.kit.crypto?.output().slice(-3000) ?? "";
 
   /** `count` kills of the three in turn, with disturbed connections between them. */
   async strike(count: number, victim?: Victim): Promise<void> {
@@ -158,7 +158,7 @@ export class Trio {
     const random = seeded(`${this.#seed}/bursts`);
     const orders = Math.ceil(count * ordersPerStrike);
     const connection = { name: "connection", tickets: 2, strike: () => this.disturb() };
-    const killer = new Killer([...processesOf(this.rig, this.#random), connection], this.#random, count);
+    const killer = new Killer([...processesOf(this.kit, this.#random), connection], this.#random, count);
     const killing = killer.play(() => asked.length / orders);
     while (asked.length < orders) {
       for (let left = 1 + Math.floor(random() * burstMax); left > 0; left -= 1) this.#orders.order();
@@ -181,40 +181,40 @@ export class Trio {
     const kept = this.#keepState();
     await stop(this.#gateway());
     const database = this.#databaseNow();
-    await this.rig.startGateway();
+    await this.kit.startGateway();
     const count = 1 + Math.floor(this.#random() * (newest - 1));
-    const [file = ""] = segments(this.rig.stateDir);
+    const [file = ""] = segments(this.kit.stateDir);
     const lines = readFileSync(file, "utf8").split("\n").slice(0, count);
     truncateSync(file, Buffer.byteLength(`${lines.join("\n")}\n`));
     const isAway = this.#random() < 0.4;
     if (isAway) await stop(this.#gateway());
-    await this.rig.startCrypto();
-    if (isAway) await this.rig.startGateway();
+    await this.kit.startCrypto();
+    if (isAway) await this.kit.startGateway();
     // While the agent is locked; it is paid when the true ledger is back.
     const asked = this.#orders.order();
     const found: string[] = [];
     const knows = async (): Promise<true | undefined> => (behind.includes(this.#agent().lockedCode) ? true : undefined);
     await this.#expect(found, "the gateway knows that the agent is behind", knows);
-    const kinds = recordsIn(this.rig.stateDir)
+    const kinds = recordsIn(this.kit.stateDir)
       .slice(count)
       .map(({ kind }) => kind);
     if (!kinds.includes("LOCKED")) found.push("no lock was recorded");
     if (kinds.includes("INTENT") || kinds.includes("SIGNED")) found.push("it signed after the restore");
-    // A lock at the gateway may need its operator: both are put back to where they were.
+    // A lock at the gateway may need its operator: both are moved back to where they were.
     await this.#stopCrypto();
     await stop(this.#gateway());
-    putBack(database);
+    restoreImage(database);
     this.#putStateBack(kept);
-    await this.rig.startGateway();
-    await this.rig.startCrypto();
+    await this.kit.startGateway();
+    await this.kit.startCrypto();
     this.#orders.again(asked);
     await this.#orders.settle();
     this.#tally.struck("restores", `trio, ledger, the gateway ${isAway ? "away" : "there"}`);
-    this.#tally.violated(`trio, ledger put back to record ${count} of ${newest}`, found);
+    this.#tally.violated(`trio, ledger restored to record ${count} of ${newest}`, found);
   }
 
   /**
-   * The gateway's database put back to `most` earlier commits, each on its own. Gives how many were
+   * The gateway's database restored to `most` earlier commits, each on its own. Gives how many were
    * behind the agent.
    */
   async restoreDatabases(most: number): Promise<number> {
@@ -231,7 +231,7 @@ export class Trio {
   async #commits(): Promise<readonly Image[]> {
     const paths = this.#databaseFiles();
     const syscalls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"];
-    const tracer = await attach(this.#gateway().pid, join(this.rig.dir, "commits"), { syscalls, paths, withData: true });
+    const tracer = await attach(this.#gateway().pid, join(this.kit.dir, "commits"), { syscalls, paths, withData: true });
     const disk = new Disk(paths);
     for (let count = 0; count < 3; count += 1) this.#orders.order();
     await this.#orders.settle();
@@ -248,42 +248,42 @@ export class Trio {
    * nothing has to be.
    */
   async #restoreDatabase(image: Image): Promise<boolean> {
-    const { stateDir } = this.rig;
+    const { stateDir } = this.kit;
     const before = recordsIn(stateDir);
     await stop(this.#gateway());
     const now = this.#databaseNow();
-    putBack(image);
+    restoreImage(image);
     const { headSeq, jobSequence } = this.#agent();
     const isBehind = headSeq < ackedIn(before) || jobSequence < jobsIn(before);
     if (!isBehind) {
-      putBack(now);
-      await this.rig.startGateway();
+      restoreImage(now);
+      await this.kit.startGateway();
       return false;
     }
     await this.#stopCrypto();
     const kept = this.#keepState();
-    await this.rig.startGateway();
-    await this.rig.startCrypto();
+    await this.kit.startGateway();
+    await this.kit.startCrypto();
     const found: string[] = [];
     const news = (): readonly LedgerRecord[] => recordsIn(stateDir).slice(before.length);
     const isTold = async (): Promise<true | undefined> => {
       const told = this.#agent();
       return told.headSeq >= ackedIn(before) && told.jobSequence >= jobsIn(before) ? true : undefined;
     };
-    // A statement that comes before the telling is done raises an alarm; told at once, the gateway
+    // A statement that comes before the resync is done raises an alarm; told at once, the gateway
     // never lacks anything.
-    await this.#expect(found, "the gateway is told again what it lost", isTold);
+    await this.#expect(found, "the gateway receives again what it lost", isTold);
     if (news().some(({ kind }) => kind === "INTENT" || kind === "SIGNED")) found.push("it signed what was signed before");
     await this.#stopCrypto();
     await stop(this.#gateway());
-    putBack(now);
+    restoreImage(now);
     this.#putStateBack(kept);
-    await this.rig.startGateway();
-    await this.rig.startCrypto();
+    await this.kit.startGateway();
+    await this.kit.startCrypto();
     this.#orders.order();
     await this.#orders.settle();
     this.#tally.struck("restores", "trio, gateway's database");
-    this.#tally.violated(`trio, database put back to head ${headSeq} and job ${jobSequence}`, found);
+    this.#tally.violated(`trio, database restored to head ${headSeq} and job ${jobSequence}`, found);
     return true;
   }
 
@@ -292,12 +292,12 @@ export class Trio {
   }
 
   #databaseFiles(): readonly string[] {
-    const database = join(this.rig.dir, "gateway", "gateway.db");
+    const database = join(this.kit.dir, "gateway", "gateway.db");
     return [database, `${database}-wal`];
   }
 
   #agent(): AgentRow {
-    const row = askCopy<AgentRow>(join(this.rig.dir, "gateway", "gateway.db"), "SELECT * FROM agents")[0];
+    const row = askCopy<AgentRow>(join(this.kit.dir, "gateway", "gateway.db"), "SELECT * FROM agents")[0];
     if (row === undefined) throw new Error("no agent is paired");
     return row;
   }
@@ -307,30 +307,30 @@ export class Trio {
   }
 
   #gateway(): Started {
-    if (this.rig.gateway === null) throw new Error("there is no gateway");
-    return this.rig.gateway;
+    if (this.kit.gateway === null) throw new Error("there is no gateway");
+    return this.kit.gateway;
   }
 
   #keepState(): string {
-    const kept = `${this.rig.stateDir}-kept`;
-    cpSync(this.rig.stateDir, kept, { recursive: true });
+    const kept = `${this.kit.stateDir}-kept`;
+    cpSync(this.kit.stateDir, kept, { recursive: true });
     return kept;
   }
 
   #putStateBack(kept: string): void {
-    rmSync(this.rig.stateDir, { recursive: true });
-    renameSync(kept, this.rig.stateDir);
+    rmSync(this.kit.stateDir, { recursive: true });
+    renameSync(kept, this.kit.stateDir);
   }
 
   /** A pairing of the same wallet from another folder is refused while the first agent lives. */
   async pairAgain(): Promise<void> {
-    const { rig } = this;
-    const configPath = join(rig.dir, "second.json");
-    const { mnemonic, apiKey, encKey } = rig;
-    const config = JSON.parse(readFileSync(rig.configPath, "utf8")) as object;
+    const { kit } = this;
+    const configPath = join(kit.dir, "second.json");
+    const { mnemonic, apiKey, encKey } = kit;
+    const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as object;
     writeFileSync(configPath, JSON.stringify({ ...config, mnemonic, apiKey, encKey }), { mode: 0o600 });
-    const args = [join(projectRoot, "pair.js"), "--config", configPath, "--state", join(rig.dir, "second"), "--yes", "--json"];
-    const done = await run(process.execPath, args, { cwd: rig.dir, logFile: join(rig.dir, "pair.log") });
+    const args = [join(projectRoot, "pair.js"), "--config", configPath, "--state", join(kit.dir, "second"), "--yes", "--json"];
+    const done = await run(process.execPath, args, { cwd: kit.dir, logFile: join(kit.dir, "pair.log") });
     this.#tally.struck("restores", "trio, second pairing of one wallet");
     if (done.code === 0) this.#tally.violated("trio, second pairing", ["a second agent was paired with the same wallet"]);
     this.#orders.order();
@@ -350,12 +350,12 @@ export class Trio {
   }
 
   async #end(): Promise<void> {
-    await this.rig.close();
+    await this.kit.close();
     for (const [way, proxy] of Object.entries(this.#ways)) if (way !== "agent and chain") await proxy.close();
   }
 
   async #stopCrypto(): Promise<void> {
-    if (this.rig.crypto !== null) await stop(this.rig.crypto);
+    if (this.kit.crypto !== null) await stop(this.kit.crypto);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * The stream `withdrawals`: kills at every system call and at moments of chance, failing and full
- * disks, short writes, power failures, and everything that can be put back put back, in worlds of a
+ * disks, short writes, power failures, and everything that can be restored restored, in worlds of a
  * few dozen strikes each. A world's seed makes the same choices again, though not the same timing.
  */
 import { generateKeyPairSync } from "node:crypto";
@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RecordBody } from "../../agent/ledger/records.ts";
-import type { RigOptions } from "../rig/rig.ts";
+import type { KitOptions } from "../kit/kit.ts";
 import { Counterpart } from "./counterpart.ts";
 import { type GatewayFault, GatewayWorld } from "./gateway-world.ts";
 import { type History, restoreLedgers, runTwice } from "./restores.ts";
@@ -26,7 +26,7 @@ export interface WithdrawalFaults {
   readonly seed: string;
   readonly say: (line: string) => void;
   /** Worlds at the same time. */
-  readonly lanes: number;
+  readonly workers: number;
   /** Only this one of the planned worlds, to play a finding again. */
   readonly only: number | null;
   /** Without the whole system on its own chain: the worlds of one process each. */
@@ -58,14 +58,21 @@ const idleMax = 60;
 
 const spoken = (counts: FaultCounts): string => faultKinds.map((kind) => `${counts[kind]} ${kind}`).join(", ");
 
-/** Plays all worlds, `lanes` at a time. */
-export async function playWithdrawals({ counts, seed, say, lanes, only, isLight }: WithdrawalFaults): Promise<WithdrawalReport> {
+/** Plays all worlds, `workers` at a time. */
+export async function playWithdrawals({
+  counts,
+  seed,
+  say,
+  workers,
+  only,
+  isLight,
+}: WithdrawalFaults): Promise<WithdrawalReport> {
   const tally = new Tally();
   const worlds = planOf(counts, isLight).map((world, place) => ({ world, place }));
   const waiting = worlds.filter(({ place }) => only === null || place === only);
   const total = waiting.length;
   let ended = 0;
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { world, place } = next;
       const own = new Tally();
@@ -79,7 +86,7 @@ export async function playWithdrawals({ counts, seed, say, lanes, only, isLight 
       say(`${ended} of ${total} worlds: ${spoken(tally.counts)}${news}`);
     }
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: workers }, worker));
   const { withdrawals, paidOnce, violations, detail } = tally;
   const lines = Object.entries(detail)
     .sort()
@@ -250,7 +257,7 @@ const gatewayWorld: World["play"] = async (world, seed, tally) => {
 };
 
 /** One world of the whole system, ended and judged whatever happens in it. */
-function trioWorld(act: (trio: Trio, count: number) => Promise<void>, chain?: RigOptions): World["play"] {
+function trioWorld(act: (trio: Trio, count: number) => Promise<void>, chain?: KitOptions): World["play"] {
   return async ({ count }, seed, tally) => {
     const trio = await Trio.create(seed, tally, chain);
     try {

@@ -3,7 +3,7 @@
  * it reaches a block that none before reached. Coverage is read once for many inputs; only when
  * something new is in it are they run again one by one.
  */
-import { Seeded } from "../rig/seeded.ts";
+import { Seeded } from "../kit/seeded.ts";
 import { type Coverage, Reached, type Trace } from "./coverage.ts";
 import { mutate } from "./mutate.ts";
 import { runOnce, type Target } from "./target.ts";

@@ -17,11 +17,11 @@ export type Trace = ReadonlyMap<string, Gaps>;
 
 export class Coverage {
   readonly #session = new Session();
-  readonly #places: RegExp;
+  readonly #locations: RegExp;
 
   /** `places` is matched against the addresses of scripts. */
-  constructor(places: RegExp = ours) {
-    this.#places = places;
+  constructor(locations: RegExp = ours) {
+    this.#locations = locations;
   }
 
   start(): void {
@@ -75,7 +75,7 @@ export class Coverage {
 
   #take(): readonly Profiler.ScriptCoverage[] {
     const taken = this.#post("Profiler.takePreciseCoverage") as Profiler.TakePreciseCoverageReturnType;
-    return taken.result.filter(({ url }) => this.#places.test(url));
+    return taken.result.filter(({ url }) => this.#locations.test(url));
   }
 
   /** A session of the own thread answers before it returns. */
@@ -98,8 +98,8 @@ export class Reached {
   /** How many blocks of it never ran before. */
   fresh(trace: Trace): number {
     let fresh = 0;
-    for (const [place, gaps] of trace) {
-      const known = this.#gaps.get(place);
+    for (const [location, gaps] of trace) {
+      const known = this.#gaps.get(location);
       if (known === undefined) {
         fresh += 1;
         continue;
@@ -113,9 +113,9 @@ export class Reached {
   /** Adds a trace; gives how many blocks of it never ran before. */
   add(trace: Trace): number {
     const fresh = this.fresh(trace);
-    for (const [place, gaps] of trace) {
-      const known = this.#gaps.get(place);
-      this.#gaps.set(place, known === undefined ? gaps : meet(known, gaps));
+    for (const [location, gaps] of trace) {
+      const known = this.#gaps.get(location);
+      this.#gaps.set(location, known === undefined ? gaps : meet(known, gaps));
     }
     return fresh;
   }

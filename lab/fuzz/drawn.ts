@@ -3,7 +3,7 @@
  * one choice; where the input is used up, its hash goes on.
  */
 import { createHash } from "node:crypto";
-import { Seeded } from "../rig/seeded.ts";
+import { Seeded } from "../kit/seeded.ts";
 
 const choiceBytes = 4;
 

@@ -6,7 +6,7 @@
 import { randomInt } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readCommandLine } from "../rig/command-line.ts";
+import { readCommandLine } from "../kit/command-line.ts";
 import { campaign, type Failure, type Outcome } from "./campaign.ts";
 import { corpusFolder, fileBytesMax, nameOf, readCorpus, writeCorpus } from "./corpus.ts";
 import { Coverage } from "./coverage.ts";
@@ -15,7 +15,7 @@ import { openTarget, targetNames } from "./targets/all.ts";
 
 const { values, whole, stop } = readCommandLine({
   name: "fuzz",
-  does: "Feeds everything that reads foreign bytes, guided by coverage; ends with 1 when a sentence did not hold.",
+  does: "Feeds everything that reads foreign bytes, guided by coverage; ends with 1 when an invariant did not hold.",
   options: {
     seconds: { takes: "N", default: "10", says: "so long against each target" },
     target: { takes: "NAME", default: "all", says: `one of ${targetNames.join(", ")}` },
@@ -36,7 +36,7 @@ else {
   const target = await openTarget(names[0] as string);
   await runOnce(target, new Uint8Array(readFileSync(values.input)));
   await target.close?.();
-  process.stderr.write("fuzz: every sentence holds\n");
+  process.stderr.write("fuzz: every invariant holds\n");
 }
 
 async function fuzzAll(): Promise<void> {

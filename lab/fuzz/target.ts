@@ -1,11 +1,11 @@
 /**
- * A fuzz target, and the sentence that all targets share: for any input the answer is a value, a
+ * A fuzz target, and the invariant that all targets share: for any input the answer is a value, a
  * refusal or a fault with a code of the table; never a bug, and never a change to what all objects
  * inherit.
  */
 import { type Code, codes } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
-import type { Seeded } from "../rig/seeded.ts";
+import type { Seeded } from "../kit/seeded.ts";
 
 export interface Target {
   readonly name: string;
@@ -13,9 +13,9 @@ export interface Target {
   readonly words: readonly string[];
   /** Honest input. */
   readonly seeds: readonly Uint8Array[];
-  /** Something like honest input, with a few things bent. */
+  /** Something like honest input, with a few things malformed. */
   make(random: Seeded): Uint8Array;
-  /** Feeds the input in. Throws when a sentence does not hold. */
+  /** Feeds the input in. Throws when an invariant does not hold. */
   run(input: Uint8Array): void | Promise<void>;
   /** Shapes whose cost must grow no faster than they do, each with the smallest size to measure. */
   readonly shapes: Readonly<Record<string, Shape>>;
@@ -27,13 +27,13 @@ export interface Shape {
   readonly of: (size: number) => Uint8Array;
 }
 
-/** A sentence does not hold. */
+/** An invariant does not hold. */
 export class Finding extends Error {
   override readonly name = "Finding";
 }
 
-export function must(condition: unknown, sentence: string): asserts condition {
-  if (!condition) throw new Finding(sentence);
+export function must(condition: unknown, invariant: string): asserts condition {
+  if (!condition) throw new Finding(invariant);
 }
 
 /**

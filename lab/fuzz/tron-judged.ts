@@ -1,11 +1,11 @@
 /**
  * Two runs of chains/tron against tronweb: generated transfers must be to it what they are to us,
- * and bent bytes are refused or read as it reads them. Each throws a Finding with the bytes.
+ * and malformed bytes are refused or read as it reads them. Each throws a Finding with the bytes.
  */
 import { utils } from "tronweb";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
 import { attachSignature, buildTransfer, describe, digestOf } from "../../chains/tron/transaction.ts";
-import { Seeded } from "../rig/seeded.ts";
+import { Seeded } from "../kit/seeded.ts";
 import {
   encodeByTronweb,
   exactNumbers,
@@ -14,8 +14,8 @@ import {
   readByTronweb,
   readingOf,
   signerByTronweb,
-} from "../rig/tron-judge.ts";
-import { addressBy, keyBy, payer, transferBy } from "../rig/tron-values.ts";
+} from "../kit/tron-judge.ts";
+import { addressBy, keyBy, sender, transferBy } from "../kit/tron-values.ts";
 import { must } from "./target.ts";
 import { mutateRawData } from "./tron-mutations.ts";
 
@@ -54,8 +54,8 @@ export function judgeTransfer(random: Seeded): { readonly contract: string; read
   const wanted = readingOf(transfer);
   must(described.ok && same(readingOf(described.transfer), wanted), `our own reading differs: ${hex(rawData)}`);
   must(same({ ...wanted, ...exactNumbers(rawData) }, wanted), `the plain reading differs: ${hex(rawData)}`);
-  const { raw, txHash } = attachSignature(rawData, signDigest(digestOf(rawData), key), transfer.payer);
-  must(signerByTronweb(txHash, raw.subarray(-65)) === transfer.payer, `tronweb recovers another signer: ${hex(rawData)}`);
+  const { raw, txHash } = attachSignature(rawData, signDigest(digestOf(rawData), key), transfer.sender);
+  must(signerByTronweb(txHash, raw.subarray(-65)) === transfer.sender, `tronweb recovers another signer: ${hex(rawData)}`);
   if (contract === "" && transfer.amountUnits > exactMax) return { contract, isExact: false };
   must(same(readByTronweb(rawData), wanted), `tronweb reads it differently: ${hex(rawData)}`);
   const theirs = encodeByTronweb(jsonOf(transfer));
@@ -64,7 +64,7 @@ export function judgeTransfer(random: Seeded): { readonly contract: string; read
   return { contract, isExact: true };
 }
 
-/** Bent bytes by their end; `refusedThoughRead` of the refused could be read by tronweb. */
+/** Malformed bytes by their end; `refusedThoughRead` of the refused could be read by tronweb. */
 export interface Mutations {
   readonly unchanged: number;
   readonly read: number;
@@ -73,22 +73,22 @@ export interface Mutations {
   readonly byCode: Readonly<Record<string, number>>;
 }
 
-/** Bends transfers `count` times; those that stay what they were are counted apart. */
+/** Malforms transfers `count` times; those that stay what they were are counted apart. */
 export function judgeMutations(seed: number, count: number): Mutations {
   const random = new Seeded(seed);
   const seen = { unchanged: 0, read: 0, refused: 0, refusedThoughRead: 0 };
   const byCode: Record<string, number> = {};
   const others = Array.from({ length: 8 }, () => buildTransfer(transferBy(random, addressBy(random), true)));
   while (seen.read + seen.refused < count) {
-    const honest = buildTransfer(transferBy(random, random.chance(2) ? payer : addressBy(random), random.chance(2)));
-    const bent = mutateRawData(honest, others, random);
-    if (Buffer.compare(honest, bent) === 0) seen.unchanged += 1;
+    const honest = buildTransfer(transferBy(random, random.chance(2) ? sender : addressBy(random), random.chance(2)));
+    const malformed = mutateRawData(honest, others, random);
+    if (Buffer.compare(honest, malformed) === 0) seen.unchanged += 1;
     else {
-      const code = judgeBytes(bent);
+      const code = judgeBytes(malformed);
       seen[code === "" ? "read" : "refused"] += 1;
       if (code === "") continue;
       byCode[code] = (byCode[code] ?? 0) + 1;
-      if (readOrNull(bent) !== null) seen.refusedThoughRead += 1;
+      if (readOrNull(malformed) !== null) seen.refusedThoughRead += 1;
     }
   }
   return { ...seen, byCode };

@@ -1,10 +1,10 @@
 /**
- * Structured chance for Tron's raw_data: the message taken apart as fields, bent where a reader
- * could be lenient (order, doubles, unknown fields, longer spellings, a padding that is none), and
- * put together again.
+ * Structured chance for Tron's raw_data: the message taken apart as fields, malformed where a
+ * reader could be lenient (order, doubles, unknown fields, longer spellings, a padding that is
+ * none), and put together again.
  */
 
-import type { Seeded } from "../rig/seeded.ts";
+import type { Seeded } from "../kit/seeded.ts";
 import { mutate } from "./mutate.ts";
 
 /** A field as it stands in the bytes; `spare` bytes lengthen its number, its length or its tag. */
@@ -23,7 +23,7 @@ const sizes = [0, 1, 2, 8, 19, 20, 21, 22, 32, 67, 68, 69, 100];
 /**
  * Fields of each message that a transfer does not have: memo, authorities, permission id and more.
  */
-const strangers: Readonly<Record<string, readonly number[]>> = {
+const outsiders: Readonly<Record<string, readonly number[]>> = {
   "": [2, 3, 9, 10, 12, 16, 18, 19],
   "11": [3, 4, 5, 6],
   "11.2": [3],
@@ -40,13 +40,13 @@ export function mutateRawData(rawData: Uint8Array, others: readonly Uint8Array[]
     leaf.value = otherValue(leaf.value, random);
     return write(nodes);
   }
-  for (let times = 1 + random.below(2); times > 0; times--) bend(nodes, random);
+  for (let times = 1 + random.below(2); times > 0; times--) malform(nodes, random);
   const bytes = write(nodes);
   if (random.chance(40)) return Buffer.concat([bytes, Uint8Array.of(random.below(256))]);
   return random.chance(40) ? bytes.subarray(0, random.below(bytes.length)) : bytes;
 }
 
-function bend(top: Node[], random: Seeded): void {
+function malform(top: Node[], random: Seeded): void {
   const { path, nodes } = random.pick(levels(top, ""));
   const at = random.below(Math.max(1, nodes.length));
   const node = nodes[at];
@@ -63,7 +63,7 @@ function bend(top: Node[], random: Seeded): void {
       nodes.splice(random.below(nodes.length + 1), 0, node);
       return;
     case 3:
-      nodes.splice(random.chance(2) ? nodes.length : random.below(nodes.length + 1), 0, stranger(path, random));
+      nodes.splice(random.chance(2) ? nodes.length : random.below(nodes.length + 1), 0, outsider(path, random));
       return;
     case 4:
       if (random.chance(2)) node.spareTag = 1 + random.below(3);
@@ -73,24 +73,24 @@ function bend(top: Node[], random: Seeded): void {
       node.wire = random.below(8);
       return;
     default:
-      bendValue(node, random);
+      malformValue(node, random);
   }
 }
 
-function stranger(path: string, random: Seeded): Node {
-  const number = random.chance(3) ? 1 + random.below(40) : random.pick(strangers[path] ?? [3]);
+function outsider(path: string, random: Seeded): Node {
+  const number = random.chance(3) ? 1 + random.below(40) : random.pick(outsiders[path] ?? [3]);
   const isNumber = random.chance(2);
   const value = isNumber ? random.pick(numbers) : someBytes(random);
   return { number, wire: isNumber ? 0 : 2, value, spareTag: 0, spareValue: 0 };
 }
 
-function bendValue(node: Node, random: Seeded): void {
+function malformValue(node: Node, random: Seeded): void {
   const { value } = node;
   if (typeof value === "bigint") {
     node.value = random.chance(2) ? random.pick(numbers) : BigInt.asUintN(64, value * 2n);
-  } else if (Array.isArray(value)) bend(value, random);
-  else if (value.length === 68 && random.chance(2)) node.value = bentCall(value, random);
-  else node.value = bentBytes(value, random);
+  } else if (Array.isArray(value)) malform(value, random);
+  else if (value.length === 68 && random.chance(2)) node.value = malformedCall(value, random);
+  else node.value = malformedBytes(value, random);
 }
 
 /** A value of the same kind and length, as another honest transfer could have it. */
@@ -104,7 +104,7 @@ function otherValue(value: Node["value"], random: Seeded): Node["value"] {
 /**
  * A call with a prefix in the address's padding, dirt in it, another selector, or another amount.
  */
-function bentCall(call: Uint8Array, random: Seeded): Uint8Array {
+function malformedCall(call: Uint8Array, random: Seeded): Uint8Array {
   const copy = Uint8Array.from(call);
   switch (random.below(5)) {
     case 0:
@@ -125,7 +125,7 @@ function bentCall(call: Uint8Array, random: Seeded): Uint8Array {
   }
 }
 
-function bentBytes(value: Uint8Array, random: Seeded): Uint8Array {
+function malformedBytes(value: Uint8Array, random: Seeded): Uint8Array {
   const copy = Uint8Array.from(value);
   switch (random.below(5)) {
     case 0:

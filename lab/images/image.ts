@@ -4,7 +4,7 @@
  * image names what was done, so that it can be made again.
  */
 import { invariant } from "../../base/fault.ts";
-import type { Seeded } from "../rig/seeded.ts";
+import type { Seeded } from "../kit/seeded.ts";
 import type { Moment, Story } from "./story.ts";
 
 export interface Image {

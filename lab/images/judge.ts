@@ -1,22 +1,23 @@
 /**
  * The fate of an agent that starts on an image: opened by the real ledger, folded by the real core,
- * greeted by a gateway whose database is at its true state, and pressed by a courier that asks for
- * every signature there could be. An image may be refused, stopped by the gateway's echo, or
- * recovered; a payment that the gateway has heard of is never forgotten.
+ * after the handshake by a gateway whose database is at its true state, and pressed by a courier
+ * that asks for every signature there could be. An image may be refused, stopped by the gateway
+ * head, or recovered; a payment that the gateway has received is never forgotten.
  */
+
+import { isPastFile } from "../../agent/ledger/archive.ts";
 import { openLedger } from "../../agent/ledger/ledger.ts";
-import { isPastFile } from "../../agent/ledger/past.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
-import { MemoryDisk } from "../rig/ledger-disk.ts";
-import { testSeal } from "../rig/ledger-seal.ts";
-import { facts, Rig } from "../rig/signer-rig.ts";
+import { MemoryDisk } from "../kit/ledger-disk.ts";
+import { testSeal } from "../kit/ledger-seal.ts";
+import { Kit, txParams } from "../kit/signer-kit.ts";
 import { type Image, segmentFile } from "./image.ts";
 import { gatewayKey, type Moment, type Story } from "./story.ts";
 
-export type Fate = "recovered" | "refused" | "echoed";
+export type Fate = "recovered" | "refused" | "stopped";
 
 export interface Verdict {
   readonly fate: Fate;
@@ -25,24 +26,24 @@ export interface Verdict {
 
 export interface JudgeOptions {
   /**
-   * False: the gateway says it holds whatever the agent has, as if there were no echo. To see what
-   * the echo is for.
+   * False: the gateway says it holds whatever the agent has, as if there were no gateway head. To
+   * see what the gateway head is for.
    */
-  readonly isEchoTrue?: boolean;
+  readonly isGatewayHeadTrue?: boolean;
 }
 
 /** Says of each image what becomes of it. */
 export class Judge {
   readonly #story: Story;
-  readonly #isEchoTrue: boolean;
+  readonly #isGatewayHeadTrue: boolean;
   /**
    * The fate of the first `seq` records of a moment, if nothing else in the folder had changed.
    */
   readonly #prefixes = new Map<Moment, Map<number, Verdict>>();
 
-  constructor(story: Story, { isEchoTrue = true }: JudgeOptions = {}) {
+  constructor(story: Story, { isGatewayHeadTrue = true }: JudgeOptions = {}) {
     this.#story = story;
-    this.#isEchoTrue = isEchoTrue;
+    this.#isGatewayHeadTrue = isGatewayHeadTrue;
   }
 
   judge(image: Image): Verdict {
@@ -66,7 +67,7 @@ export class Judge {
     const head = opened.records.at(-1) as LedgerRecord;
     assertTornKept(image, disk, opened.tornBytes);
     const drive = (): Verdict =>
-      pressed(() => press(this.#story, moment, disk.files, head, this.#isEchoTrue ? moment.stored : head));
+      pressed(() => press(this.#story, moment, disk.files, head, this.#isGatewayHeadTrue ? moment.stored : head));
     if (isChangedElsewhere(image)) {
       assertVerifyFinds(image, disk);
       return drive();
@@ -80,7 +81,7 @@ export class Judge {
 }
 
 /**
- * A changed file of what is closed is found by whoever looks an order up in it: that ends the
+ * A changed file of what is closed is found by anybody who looks an order up in it: that ends the
  * signer, as a refused start does.
  */
 function pressed(press: () => Verdict): Verdict {
@@ -94,8 +95,8 @@ function pressed(press: () => Verdict): Verdict {
 
 class Broken extends Error {}
 
-function must(condition: boolean, sentence: string): void {
-  if (!condition) throw new Broken(sentence);
+function must(condition: boolean, invariant: string): void {
+  if (!condition) throw new Broken(invariant);
 }
 
 function open(disk: MemoryDisk): ReturnType<typeof openLedger> | AgentError {
@@ -169,48 +170,48 @@ function isWholeChain(files: ReadonlyMap<string, Uint8Array>, moment: Moment): b
   });
 }
 
-/** Starts the agent on what was found, greets it, and asks for everything. */
+/** Starts the agent on what was found, completes the handshake with it, and asks for everything. */
 function press(
   story: Story,
   moment: Moment,
   files: Iterable<readonly [string, Uint8Array]>,
   { seq, hash }: Head,
-  echo: Head | null,
+  gatewayHead: Head | null,
 ): Verdict {
-  const rig = new Rig({ found: MemoryDisk.over(files), gatewayKey });
-  rig.now = moment.nowMs;
-  rig.gateway.stored = echo === null ? null : { seq: echo.seq, hash: echo.hash };
-  rig.gateway.last = moment.last;
-  rig.gateway.texts.push(...moment.texts);
-  rig.gateway.epoch = moment.epoch;
-  const wasLocked = rig.core.locked !== null;
-  askForAll(rig);
-  must(signedSince(rig, seq).length === 0, "signed before the gateway greeted");
-  const greeting = rig.greet();
+  const kit = new Kit({ found: MemoryDisk.over(files), gatewayKey });
+  kit.now = moment.nowMs;
+  kit.gateway.stored = gatewayHead === null ? null : { seq: gatewayHead.seq, hash: gatewayHead.hash };
+  kit.gateway.last = moment.last;
+  kit.gateway.texts.push(...moment.texts);
+  kit.gateway.ledgerEpoch = moment.ledgerEpoch;
+  const wasLocked = kit.core.locked !== null;
+  askForAll(kit);
+  must(signedSince(kit, seq).length === 0, "signed before the handshake was complete");
+  const handshake = kit.handshake();
   // A gateway that lacks something is told first.
-  if (rig.signer.run.telling !== null) rig.acknowledge();
-  // A ledger from before a recovery is of an epoch that is over: nobody greets it.
-  const isOver = greeting.code === "ADMISSION_OTHER_EPOCH";
-  if (rig.core.locked === null && !isOver) {
-    must(rig.signer.run.greeted, `neither greeted nor locked: ${greeting.code}`);
-    const isThere = echo === null || (seq >= echo.seq && (seq > echo.seq || hash === echo.hash));
-    must(isThere, `greeted at record ${seq}, the gateway holds ${echo?.seq}`);
+  if (kit.signer.run.resync !== null) kit.acknowledge();
+  // A ledger from before a recovery is of an epoch that is over: no handshake completes with it.
+  const isOver = handshake.code === "ADMISSION_OTHER_EPOCH";
+  if (kit.core.locked === null && !isOver) {
+    must(kit.signer.run.handshakeDone, `neither handshake nor lock: ${handshake.code}`);
+    const isThere = gatewayHead === null || (seq >= gatewayHead.seq && (seq > gatewayHead.seq || hash === gatewayHead.hash));
+    must(isThere, `handshake at record ${seq}, the gateway holds ${gatewayHead?.seq}`);
   }
-  goOn(rig);
-  const signed = signedSince(rig, seq);
-  if (rig.core.locked !== null || isOver) must(signed.length === 0, "signed although locked or not greeted");
+  goOn(kit);
+  const signed = signedSince(kit, seq);
+  if (kit.core.locked !== null || isOver) must(signed.length === 0, "signed although locked or without a handshake");
   assertNothingForgotten(story, moment, signed);
-  return { fate: (rig.core.locked === null && !isOver) || wasLocked ? "recovered" : "echoed", violation: null };
+  return { fate: (kit.core.locked === null && !isOver) || wasLocked ? "recovered" : "stopped", violation: null };
 }
 
 /**
- * Every signature that could be asked for, the newest first: whoever came first before comes last
- * now.
+ * Every signature that could be asked for, the newest first: anybody who came first before comes
+ * last now.
  */
-function askForAll(rig: Rig): void {
-  for (const { transactionId, versions } of [...rig.core.book.open()].reverse()) {
-    rig.ask("sign", { transactionId, facts });
-    rig.ask("replace", { transactionId, above: Math.max(1, versions.length), facts });
+function askForAll(kit: Kit): void {
+  for (const { transactionId, attempts } of [...kit.core.book.open()].reverse()) {
+    kit.ask("sign", { transactionId, txParams });
+    kit.ask("replace", { transactionId, above: Math.max(1, attempts.length), txParams });
   }
 }
 
@@ -218,26 +219,26 @@ function askForAll(rig: Rig): void {
  * The first counter once more, the jobs again from where the ledger stands, one that is new, and a
  * full turn with the gateway.
  */
-function goOn(rig: Rig): void {
-  const { gateway, core } = rig;
-  rig.ask("adopt", { chain: "local", slot: "5", witnesses: 2 });
-  gateway.job({ orderId: "after-the-image" }, rig.now);
+function goOn(kit: Kit): void {
+  const { gateway, core } = kit;
+  kit.ask("adopt", { chain: "local", slot: "5", quorum: 2 });
+  gateway.job({ orderId: "after-the-image" }, kit.now);
   for (let from = core.chain.sequence; from < gateway.texts.length; from += 10) {
-    rig.admit(gateway.jobs(gateway.texts.slice(from, from + 10)));
+    kit.admit(gateway.jobs(gateway.texts.slice(from, from + 10)));
   }
-  askForAll(rig);
-  if (core.locked !== null || !rig.signer.run.greeted) return;
-  rig.acknowledge();
-  askForAll(rig);
+  askForAll(kit);
+  if (core.locked !== null || !kit.signer.run.handshakeDone) return;
+  kit.acknowledge();
+  askForAll(kit);
 }
 
 type Of<K extends LedgerRecord["kind"]> = Extract<LedgerRecord, { kind: K }>;
 
 /** Tokens bound or signed since the start. */
-function signedSince(rig: Rig, seq: number): readonly (Of<"INTENT"> | Of<"SIGNED">)[] {
-  rig.settle();
-  const { durableHead } = rig.signer.ledger;
-  const since = durableHead.seq > seq ? rig.signer.ledger.read(seq + 1, durableHead.seq) : [];
+function signedSince(kit: Kit, seq: number): readonly (Of<"INTENT"> | Of<"SIGNED">)[] {
+  kit.settle();
+  const { durableHead } = kit.signer.ledger;
+  const since = durableHead.seq > seq ? kit.signer.ledger.read(seq + 1, durableHead.seq) : [];
   return since.filter((record): record is Of<"INTENT"> | Of<"SIGNED"> => record.kind === "INTENT" || record.kind === "SIGNED");
 }
 
@@ -245,10 +246,10 @@ function signedSince(rig: Rig, seq: number): readonly (Of<"INTENT"> | Of<"SIGNED
  * A withdrawal that the gateway knows was perhaps paid, so its slot belongs to no other, and it has
  * no other slot.
  */
-function assertNothingForgotten({ bound }: Story, { heardSeq }: Moment, signed: ReturnType<typeof signedSince>): void {
-  const heard = bound.filter(({ signedSeq }) => signedSeq <= heardSeq);
-  const owner = new Map(heard.map(({ token, transactionId }) => [token, transactionId]));
-  const tokenOf = new Map(heard.map(({ token, transactionId }) => [transactionId, token]));
+function assertNothingForgotten({ bound }: Story, { receivedSeq }: Moment, signed: ReturnType<typeof signedSince>): void {
+  const received = bound.filter(({ signedSeq }) => signedSeq <= receivedSeq);
+  const owner = new Map(received.map(({ token, transactionId }) => [token, transactionId]));
+  const tokenOf = new Map(received.map(({ token, transactionId }) => [transactionId, token]));
   for (const record of signed) {
     if (record.kind !== "INTENT") continue;
     const { transactionId } = record;

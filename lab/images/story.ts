@@ -8,8 +8,8 @@ import { invariant } from "../../base/fault.ts";
 import { privateKeyFromSeed, sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { recoveryNameOf } from "../../protocol/recovery.ts";
-import { Seeded } from "../rig/seeded.ts";
-import { agentId, facts, hot, Rig, settings, wallet } from "../rig/signer-rig.ts";
+import { Seeded } from "../kit/seeded.ts";
+import { agentId, hotWallet, Kit, settings, txParams, wallet } from "../kit/signer-kit.ts";
 
 export const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(9));
 
@@ -25,10 +25,10 @@ export interface Moment {
   /**
    * The gateway's database: the epoch, the newest head it holds, its newest job, every job's text.
    */
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly stored: Head | null;
   /** The newest record that any gateway ever held: what was signed up to there may be out. */
-  readonly heardSeq: number;
+  readonly receivedSeq: number;
   readonly last: { readonly sequence: number; readonly hash: string };
   readonly texts: readonly string[];
   /** The next rotation follows: this segment never gets another record. */
@@ -55,89 +55,89 @@ export interface StoryOptions {
   readonly segmentBytesMax: number;
 }
 
-/** Above this two people must say yes. */
+/** Above this two operators must say yes. */
 const usdt = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10", twoApproversAbove: "100" };
 
 /** Lives until the ledger has exactly so many records, the last of them a LOCKED. */
 export function tellStory({ seed, records, segmentBytesMax }: StoryOptions): Story {
-  const rig = new Rig({ segmentBytesMax, gatewayKey, settings: { ...settings, policy: { ...settings.policy, usdt } } });
-  const teller = new Teller(rig, new Seeded(seed));
-  opening(teller);
-  while (teller.seq < records / 2) teller.step();
-  teller.recover();
-  while (teller.seq < records - 7) teller.step();
-  while (teller.seq < records - 1) teller.rig.request({ orderId: "order-1" });
-  teller.keep(true);
-  teller.lock();
-  teller.keep(true);
-  const all = rig.records();
+  const kit = new Kit({ segmentBytesMax, gatewayKey, settings: { ...settings, policy: { ...settings.policy, usdt } } });
+  const narrator = new Narrator(kit, new Seeded(seed));
+  opening(narrator);
+  while (narrator.seq < records / 2) narrator.step();
+  narrator.recover();
+  while (narrator.seq < records - 7) narrator.step();
+  while (narrator.seq < records - 1) narrator.kit.request({ orderId: "order-1" });
+  narrator.keep(true);
+  narrator.lock();
+  narrator.keep(true);
+  const all = kit.records();
   const tokens = new Map(
     all.flatMap((one) => (one.kind === "INTENT" ? [[one.transactionId, `${one.network} ${one.account} ${one.slot}`]] : [])),
   );
   invariant(all.length === records, `a story of ${all.length} records instead of ${records}`);
   const bound = all.flatMap((one) =>
-    one.kind === "SIGNED" && one.version === 1
+    one.kind === "SIGNED" && one.attempt === 1
       ? [{ transactionId: one.transactionId, token: tokens.get(one.transactionId) ?? "", signedSeq: one.seq }]
       : [],
   );
-  return { moments: teller.moments, hashes: all.map(({ hash }) => hash), kinds: all.map(({ kind }) => kind), bound };
+  return { moments: narrator.moments, hashes: all.map(({ hash }) => hash), kinds: all.map(({ kind }) => kind), bound };
 }
 
 /** Every kind of record once, with the crash between INTENT and SIGNED. */
-function opening(teller: Teller): void {
-  const { rig } = teller;
-  rig.ready();
-  const { transactionId: paid } = rig.pay();
-  teller.observe(paid, "broadcast");
-  teller.observe(paid, "included");
-  teller.keep();
-  teller.observe(paid, "final");
-  rig.acknowledge();
-  teller.turn();
-  const { transactionId: held, approvalDigest: digest } = rig.request({ mode: "manual", amount: "100.5" });
-  for (const approver of ["ann", "bob"]) rig.operate("approve", { transactionId: held, digest, address: "", approver });
-  teller.dieBetween(held);
-  rig.ask("sign", { transactionId: held, facts });
-  teller.keep();
-  rig.acknowledge();
-  rig.ask("replace", { transactionId: held, above: 1, facts });
-  teller.turn();
-  rig.acknowledge();
-  rig.request({ amount: "1000.5" });
-  rig.request({ expiresAt: rig.now + 1 });
-  rig.now += 90_000;
-  rig.signer.tick();
-  rig.settle();
-  teller.turn();
-  teller.repeat();
-  rig.skew = -90_000;
-  rig.crash();
-  rig.greet();
-  rig.skew = 0;
-  teller.turn();
+function opening(narrator: Narrator): void {
+  const { kit } = narrator;
+  kit.ready();
+  const { transactionId: paid } = kit.pay();
+  narrator.observe(paid, "broadcast");
+  narrator.observe(paid, "included");
+  narrator.keep();
+  narrator.observe(paid, "final");
+  kit.acknowledge();
+  narrator.turn();
+  const { transactionId: held, approvalDigest: digest } = kit.request({ mode: "manual", amount: "100.5" });
+  for (const approver of ["ann", "bob"]) kit.operate("approve", { transactionId: held, digest, address: "", approver });
+  narrator.dieBetween(held);
+  kit.ask("sign", { transactionId: held, txParams });
+  narrator.keep();
+  kit.acknowledge();
+  kit.ask("replace", { transactionId: held, above: 1, txParams });
+  narrator.turn();
+  kit.acknowledge();
+  kit.request({ amount: "1000.5" });
+  kit.request({ expiresAt: kit.now + 1 });
+  kit.now += 90_000;
+  kit.signer.tick();
+  kit.settle();
+  narrator.turn();
+  narrator.repeat();
+  kit.skew = -90_000;
+  kit.crash();
+  kit.handshake();
+  kit.skew = 0;
+  narrator.turn();
 }
 
 /** Withdrawals under way at a time: enough for several tokens to be open. */
 const openWanted = 8;
 
-class Teller {
-  readonly rig: Rig;
+class Narrator {
+  readonly kit: Kit;
   readonly moments: Moment[] = [];
   readonly #random: Seeded;
 
-  constructor(rig: Rig, random: Seeded) {
-    this.rig = rig;
+  constructor(kit: Kit, random: Seeded) {
+    this.kit = kit;
     this.#random = random;
   }
 
   get seq(): number {
-    return this.rig.signer.ledger.durableHead.seq;
+    return this.kit.signer.ledger.durableHead.seq;
   }
 
   /** Something that happens to a live agent. */
   step(): void {
     const random = this.#random;
-    const open = [...this.rig.core.book.open()];
+    const open = [...this.kit.core.book.open()];
     const some = (...states: readonly string[]): string | undefined =>
       open.find((withdrawal) => states.includes(withdrawal.state))?.transactionId;
     const approved = some("approved", "intent");
@@ -146,88 +146,90 @@ class Teller {
     if (ticket < 9 && seen !== undefined) this.observe(seen, random.pick(["broadcast", "included", "final", "final"]));
     else if (ticket < 10 && seen !== undefined) this.#replace(seen);
     else if (ticket < 11 && approved !== undefined) this.dieBetween(approved);
-    else if (ticket < 15 && approved !== undefined) this.rig.ask("sign", { transactionId: approved, facts });
-    else if (ticket < 16) this.rig.hear();
+    else if (ticket < 15 && approved !== undefined) this.kit.ask("sign", { transactionId: approved, txParams });
+    else if (ticket < 16) this.kit.receive();
     else if (ticket < 17) this.#live();
-    else if (open.length < openWanted) this.rig.request({ amount: `${1 + random.below(9)}.${1 + random.below(9)}` });
-    if (random.chance(3)) this.rig.acknowledge();
+    else if (open.length < openWanted) this.kit.request({ amount: `${1 + random.below(9)}.${1 + random.below(9)}` });
+    if (random.chance(3)) this.kit.acknowledge();
     this.turn();
     if (random.chance(12)) this.keep();
   }
 
   /** The courier saw it on chain. */
   observe(transactionId: string, stage: "broadcast" | "included" | "final"): void {
-    const { versions } = this.rig.show(transactionId);
+    const { attempts } = this.kit.show(transactionId);
     const outcome = stage === "final" ? "paid" : "";
-    this.rig.ask("observed", {
+    this.kit.ask("observed", {
       transactionId,
       stage,
       outcome,
-      txHash: versions.at(-1)?.txHash ?? "",
+      txHash: attempts.at(-1)?.txHash ?? "",
       block: this.#random.below(99),
     });
   }
 
   /** The power goes when INTENT is on disk and SIGNED is not. */
   dieBetween(transactionId: string): void {
-    this.rig.send("sign", { transactionId, facts });
-    this.rig.disk.sync();
-    this.rig.crash();
+    this.kit.send("sign", { transactionId, txParams });
+    this.kit.disk.sync();
+    this.kit.crash();
     this.turn();
     this.keep();
-    this.rig.greet();
+    this.kit.handshake();
   }
 
   /** An order comes again under a new job: one record. */
   repeat(): void {
-    this.rig.request({ orderId: "order-1" });
+    this.kit.request({ orderId: "order-1" });
     this.turn();
   }
 
   /** The gateway says of a record what the ledger denies. */
   lock(): void {
-    const { gateway, core, nonce, now } = this.rig;
-    this.rig.admit(gateway.welcome(nonce, { echo: { seq: core.heads.head.seq, hash: "ab".repeat(32) }, at: now + 1 }));
+    const { gateway, core, nonce, now } = this.kit;
+    this.kit.admit(gateway.welcome(nonce, { gatewayHead: { seq: core.heads.head.seq, hash: "ab".repeat(32) }, at: now + 1 }));
   }
 
   /**
-   * The gateway's database is put back to an earlier day and the agent locked; a new ledger is
+   * The gateway's database is restored to an earlier day and the agent locked; a new ledger is
    * opened by the gateway's order: what is open with a slot keeps it, what had none is left out,
-   * what the gateway lost is told again.
+   * what the gateway lost is sent again.
    */
   recover(): void {
-    const { rig } = this;
-    const { gateway } = rig;
+    const { kit } = this;
+    const { gateway } = kit;
     const lost = gateway.stored?.seq ?? 0;
-    rig.request({ amount: "7" });
+    kit.request({ amount: "7" });
     this.lock();
-    const held = rig.statements.map(({ head }) => head).find(({ seq }) => seq > lost - 12) ?? null;
+    const held = kit.statements.map(({ head }) => head).find(({ seq }) => seq > lost - 12) ?? null;
     gateway.stored = null; // In a new epoch it holds nothing yet.
-    gateway.epoch += 1;
-    const open = [...rig.core.book.open()].filter(({ slot, state }) => slot !== "" && !isFinal(state));
-    const withdrawals = open.flatMap(({ transactionId, address, account, slot, versions }) => {
+    gateway.ledgerEpoch += 1;
+    const open = [...kit.core.book.open()].filter(({ slot, state }) => slot !== "" && !isFinal(state));
+    const withdrawals = open.flatMap(({ transactionId, address, account, slot, attempts }) => {
       const job = gateway.texts.find((text) => text.includes(transactionId)) ?? "";
-      const signed = versions.filter(({ txHash }) => txHash !== "");
+      const signed = attempts.filter(({ txHash }) => txHash !== "");
       if (signed.length === 0) return [];
       const told = signed.map(({ txHash }) => ({ txHash, feeMax: "130000000000000" }));
-      return [{ job, signature: signJob(job, gateway.key), address, account, slot, versions: told }];
+      return [{ job, signature: signJob(job, gateway.key), address, account, slot, attempts: told }];
     });
-    const next = rig.core.accounts.find("eip155:31337", hot)?.next.toString();
+    const next = kit.core.accounts.find("eip155:31337", hotWallet)?.next.toString();
     const contents = {
-      ...{ agent: agentId, wallet, epoch: gateway.epoch, answers: rig.nonce, part: 1, parts: 1, held },
-      ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hot, next }], spent: [] },
-      ...{ withdrawals, ended: [], spends: [] },
+      ...{ agent: agentId, wallet, ledgerEpoch: gateway.ledgerEpoch, answers: kit.nonce, part: 1, parts: 1, held },
+      ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hotWallet, next }], spent: [] },
+      ...{ withdrawals, ended: [], outgoing: [] },
     };
-    const order = { ...contents, order: recoveryNameOf("", contents), at: rig.now };
-    rig.admit(sealEnvelope("recovery", order, gateway.key));
-    const shown = rig.operate("recover", { digest: "", both: true }) as unknown as { readonly plan: { readonly digest: string } };
-    rig.operate("recover", { digest: shown.plan.digest, both: true });
+    const order = { ...contents, order: recoveryNameOf("", contents), at: kit.now };
+    kit.admit(sealEnvelope("recovery", order, gateway.key));
+    const shown = kit.operate("recover", { digest: "", bothRestored: true }) as unknown as {
+      readonly plan: { readonly digest: string };
+    };
+    kit.operate("recover", { digest: shown.plan.digest, bothRestored: true });
     this.keep();
-    rig.now += 1;
-    rig.greet();
-    rig.acknowledge();
+    kit.now += 1;
+    kit.handshake();
+    kit.acknowledge();
     this.turn();
-    rig.operate("finish");
+    kit.operate("finish");
     this.keep();
     this.turn();
   }
@@ -237,34 +239,40 @@ class Teller {
    * successor.
    */
   turn(): void {
-    this.rig.settle();
-    this.rig.now += 1 + this.#random.below(500);
-    const { wantsRotation } = this.rig.signer.ledger;
+    this.kit.settle();
+    this.kit.now += 1 + this.#random.below(500);
+    const { wantsRotation } = this.kit.signer.ledger;
     if (wantsRotation) this.keep(true);
-    this.rig.signer.tick();
+    this.kit.signer.tick();
     if (wantsRotation) this.keep();
-    this.rig.settle();
+    this.kit.settle();
   }
 
   keep(isFull = false): void {
-    this.rig.settle();
-    const { disk, gateway, now, signer } = this.rig;
+    this.kit.settle();
+    const { disk, gateway, now, signer } = this.kit;
     const files = new Map(disk.files);
     const segment = Math.max(...[...files.keys()].map((name) => Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0)));
-    const heardSeq = Math.max(0, ...this.rig.statements.map(({ head }) => head.seq));
-    const around = { heardSeq, epoch: gateway.epoch, stored: gateway.stored, last: gateway.last, texts: [...gateway.texts] };
+    const receivedSeq = Math.max(0, ...this.kit.statements.map(({ head }) => head.seq));
+    const around = {
+      receivedSeq,
+      ledgerEpoch: gateway.ledgerEpoch,
+      stored: gateway.stored,
+      last: gateway.last,
+      texts: [...gateway.texts],
+    };
     this.moments.push({ files, segment, head: signer.ledger.durableHead, nowMs: now, ...around, isFull });
   }
 
   #replace(transactionId: string): void {
-    const above = this.rig.show(transactionId).versions.length;
-    this.rig.ask("replace", { transactionId, above, facts });
+    const above = this.kit.show(transactionId).attempts.length;
+    this.kit.ask("replace", { transactionId, above, txParams });
   }
 
   #live(): void {
-    if (this.#random.chance(2)) this.rig.crash();
-    this.rig.now += this.#random.below(600_000);
-    this.rig.greet();
-    this.rig.ask("report", { after: 0 });
+    if (this.#random.chance(2)) this.kit.crash();
+    this.kit.now += this.#random.below(600_000);
+    this.kit.handshake();
+    this.kit.ask("report", { after: 0 });
   }
 }

@@ -1,18 +1,18 @@
 /**
- * `npm run pages [-- --out DIR]`: looks at the payer's page in each of its ten states, in two
+ * `npm run pages [-- --out DIR]`: looks at the sender's page in each of its ten states, in two
  * languages, light and dark, 360 and 1280 px wide: 80 looks. Each must be free of violations of
  * WCAG 2.2 AA, must ask nobody but the gateway, and must not break the page's own policy.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { payerStates } from "../../gateway/pages/state.ts";
-import { readCommandLine } from "../rig/command-line.ts";
-import { startStatesGateway } from "../rig/payer-states.ts";
+import { readCommandLine } from "../kit/command-line.ts";
+import { startStatesGateway } from "../kit/payer-states.ts";
 import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "./browser.ts";
 
 const { values } = readCommandLine({
   name: "pages",
-  does: "Looks at the payer's page in a browser: ten states, two languages, light and dark, two widths.",
+  does: "Looks at the sender's page in a browser: ten states, two languages, light and dark, two widths.",
   options: { out: { takes: "DIR", says: "keeps a picture of each look there" } },
 });
 

@@ -1,12 +1,12 @@
 /**
  * The command that runs the product's own code on simulated edges, seed by seed, or with each kept
- * bug in turn: arguments, progress, figures, exit code 1 when a sentence did not hold or a bug was
- * not caught. `npm run simulate -- --help` tells its options.
+ * bug in turn: arguments, progress, figures, exit code 1 when an invariant did not hold or a bug
+ * was not caught. `npm run simulate -- --help` tells its options.
  */
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { performance } from "node:perf_hooks";
-import { readCommandLine } from "../rig/command-line.ts";
+import { readCommandLine } from "../kit/command-line.ts";
 import { huntMutants } from "./mutants/command.ts";
 import type { Run } from "./run.ts";
 import { type Failure, runShards } from "./shards.ts";
@@ -18,7 +18,7 @@ const seedsDefault = 2_000;
 const mutantSeedsDefault = 50_000;
 const { values, whole } = readCommandLine({
   name: "simulate",
-  does: "Runs the product's own code on simulated edges, seed by seed; ends with 1 when a sentence did not hold.",
+  does: "Runs the product's own code on simulated edges, seed by seed; ends with 1 when an invariant did not hold.",
   options: {
     seeds: {
       takes: "N",
@@ -55,7 +55,7 @@ const hostileAlways: Patch = {
 const toldMax = 20;
 const say = (line: string): void => void process.stderr.write(`simulate: ${line}\n`);
 
-/** The whole run in lines, for a person. */
+/** The whole run in lines, for an operator. */
 async function trace(folder: string, seed: number): Promise<number> {
   const tree = await loadTree(folder);
   process.on("unhandledRejection", (error) => tree.rejected(error));
@@ -101,7 +101,7 @@ async function main(): Promise<number> {
   if (values.trace && seeds === 1) return trace(folder, from);
   let toldMs = begunMs;
   const onDone = (seedsDone: number, failed: readonly Failure[]): void => {
-    for (const { seed, sentence } of failed) say(`seed ${seed}: ${sentence} is not so`);
+    for (const { seed, invariant } of failed) say(`seed ${seed}: ${invariant} is not so`);
     if (values.json || performance.now() - toldMs < 10_000) return;
     toldMs = performance.now();
     say(`${seedsDone} of ${seeds} seeds`);

@@ -13,10 +13,10 @@ export interface Part {
   readonly seeds: number;
 }
 
-/** A seed in which a sentence did not hold. */
+/** A seed in which an invariant did not hold. */
 export interface Failure {
   readonly seed: number;
-  readonly sentence: string;
+  readonly invariant: string;
   readonly detail: string;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Makes a failing run small: takes faults out of the list of those that came true, whole kinds
- * first, then ever smaller parts, as long as the same sentence still does not hold. Every draw has
+ * first, then ever smaller parts, as long as the same invariant still does not hold. Every draw has
  * its own name, so what is left strikes where it struck before. Source: delta debugging (ddmin),
  * Zeller and Hildebrandt 2002.
  */
@@ -18,14 +18,14 @@ export interface Shrunk {
 
 class Shrinking {
   readonly #tree: Pick<Run, "runSeed">;
-  readonly #sentence: string | undefined;
+  readonly #invariant: string | undefined;
   faults: readonly string[];
   result: RunResult;
   tries = 0;
 
   constructor(tree: Pick<Run, "runSeed">, failing: RunResult) {
     this.#tree = tree;
-    this.#sentence = failing.violation?.sentence;
+    this.#invariant = failing.violation?.invariant;
     this.faults = failing.taken;
     this.result = failing;
   }
@@ -38,7 +38,7 @@ class Shrinking {
     if (this.tries >= triesMax || kept.length >= this.faults.length) return false;
     this.tries += 1;
     const again = await this.#tree.runSeed(this.result.seed, { only: new Set(kept), isReadable: false });
-    if (again.violation?.sentence !== this.#sentence) return false;
+    if (again.violation?.invariant !== this.#invariant) return false;
     this.faults = again.taken;
     this.result = again;
     return true;
@@ -68,7 +68,7 @@ function kindOf(fault: string): string {
   return fault.slice(0, fault.lastIndexOf("#"));
 }
 
-/** @param failing a run whose sentence was violated, with the faults that came true in it */
+/** @param failing a run whose invariant was violated, with the faults that came true in it */
 export async function shrink(tree: Pick<Run, "runSeed">, failing: RunResult): Promise<Shrunk> {
   const shrinking = new Shrinking(tree, failing);
   if (!(await shrinking.failsWith([]))) {

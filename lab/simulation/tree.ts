@@ -1,6 +1,6 @@
 /**
  * The simulated tree: the sources that a run reaches, compiled to a folder of their own, in which a
- * handful of imports at the edges lead to stand-ins. The code between the edges is the product's
+ * handful of imports at the edges lead to fakes. The code between the edges is the product's
  * own, word for word, or with one patch: an intended bug. Reads the sources, writes under
  * dist/simulated.
  */
@@ -13,7 +13,7 @@ import type { Run } from "./run.ts";
 
 /** A change of one source file: `find` must be there exactly once. */
 export interface Patch {
-  readonly file: string; // from the root, as "agent/signer/acts/run.ts"
+  readonly file: string; // from the root, as "agent/signer/handlers/context.ts"
   readonly find: string;
   readonly replace: string;
 }
@@ -22,26 +22,26 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 const entry = "lab/simulation/run.ts";
 const trees = join(root, "dist", "simulated");
 
-interface StandIn {
+interface Fake {
   readonly file?: string; // only in this one
   readonly from: string;
   readonly to: string;
 }
 
 /** Everything else that the code imports is real. */
-const standIns: readonly StandIn[] = [
-  { from: "node:crypto", to: "lab/simulation/stand-ins/crypto.ts" },
-  { from: "tiny-secp256k1", to: "lab/simulation/stand-ins/curve.ts" },
-  { from: "ws", to: "lab/simulation/stand-ins/socket.ts" },
-  { file: "agent/ledger/disk.ts", from: "node:fs", to: "lab/simulation/stand-ins/files.ts" },
-  { file: "agent/ledger/disk.ts", from: "../files/trusted.ts", to: "lab/simulation/stand-ins/trusted.ts" },
-  { from: "../curve/account-node.ts", to: "lab/simulation/stand-ins/account-node.ts" },
-  { file: "chains/evm/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/stand-ins/rpc.ts" },
-  { file: "chains/tron/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/stand-ins/api.ts" },
-  { file: "protocol/envelope.ts", from: "./point.ts", to: "lab/simulation/stand-ins/point.ts" },
+const fakes: readonly Fake[] = [
+  { from: "node:crypto", to: "lab/simulation/fakes/crypto.ts" },
+  { from: "tiny-secp256k1", to: "lab/simulation/fakes/curve.ts" },
+  { from: "ws", to: "lab/simulation/fakes/socket.ts" },
+  { file: "agent/ledger/disk.ts", from: "node:fs", to: "lab/simulation/fakes/files.ts" },
+  { file: "agent/ledger/disk.ts", from: "../files/trusted.ts", to: "lab/simulation/fakes/trusted.ts" },
+  { from: "../curve/account-node.ts", to: "lab/simulation/fakes/account-node.ts" },
+  { file: "chains/evm/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/rpc.ts" },
+  { file: "chains/tron/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/api.ts" },
+  { file: "protocol/envelope.ts", from: "./point.ts", to: "lab/simulation/fakes/point.ts" },
 ];
 
-const timers = "lab/simulation/stand-ins/timers.ts";
+const timers = "lab/simulation/fakes/timers.ts";
 const timerNames = [
   "setTimeout",
   "setInterval",
@@ -97,8 +97,8 @@ const isOwn = (file: string): boolean => file.startsWith("lab/simulation/");
 
 /** The target of an import: another source, or null for a package. */
 function targetOf(file: string, name: string): string | null {
-  const standIn = isOwn(file) ? undefined : standIns.find((one) => one.from === name && (one.file ?? file) === file);
-  if (standIn !== undefined) return standIn.to;
+  const fake = isOwn(file) ? undefined : fakes.find((one) => one.from === name && (one.file ?? file) === file);
+  if (fake !== undefined) return fake.to;
   return name.startsWith(".") ? posix.join(posix.dirname(file), name) : null;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The questions of java-tron's HTTP API, answered from the chain: /wallet for the head,
- * /walletsolidity for what is solidified. Only what payers, watchers and tronweb ask. Source:
+ * /walletsolidity for what is solidified. Only what customers, watchers and tronweb ask. Source:
  * Tron's documentation of the HTTP API.
  */
 import type { Block, Chain, Done } from "./chain.ts";

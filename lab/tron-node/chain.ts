@@ -1,5 +1,5 @@
 /**
- * The stand-in's chain: blocks one after the other, of which those a fixed number below the head
+ * The fake's chain: blocks one after the other, of which those a fixed number below the head
  * are solidified and stay; the others can be replaced. Blocks come on command, with a clock of the
  * chain's own that only commands move, or at a pace, by the wall clock. Deterministic in the first
  * case. Source: Tron's documentation of TAPOS, of solidified blocks and of transaction expiration.

@@ -1,5 +1,5 @@
 /**
- * The stand-in for java-tron as a process of its own: prints one line of JSON with its addresses
+ * The fake for java-tron as a process of its own: prints one line of JSON with its addresses
  * and the chain's id when it answers, and lives until its standard input ends. Options are one JSON
  * text as its only argument.
  */

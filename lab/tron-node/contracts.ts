@@ -1,5 +1,5 @@
 /**
- * The contracts of the stand-in's chain, by the effect that real ones have: a USDT whose event is
+ * The contracts of the fake's chain, by the effect that real ones have: a USDT whose event is
  * right and whose return value says false, tokens that take a fee, are paused, or tell of transfers
  * that never were, one that pays many in a single transaction, and one whose calls have entries of
  * coins that never move. Approvals are not modelled. No virtual machine: figures of energy are

@@ -6,10 +6,10 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Meter } from "../rig/provider/meter.ts";
-import { backendAt, behindAt, type Profile } from "../rig/provider/profile.ts";
-import { refuse, trouble } from "../rig/provider/reply.ts";
-import { bendTron, refusedPath } from "../rig/provider/tron-view.ts";
+import { Meter } from "../kit/provider/meter.ts";
+import { backendAt, behindAt, type Profile } from "../kit/provider/profile.ts";
+import { refuse, trouble } from "../kit/provider/reply.ts";
+import { malformTron, refusedPath } from "../kit/provider/tron-view.ts";
 import { answerOf, errorJson, type View } from "./api.ts";
 import type { Chain } from "./chain.ts";
 import { type Lie, lied } from "./lies.ts";
@@ -24,7 +24,7 @@ export interface Trouble {
   readonly isHung?: boolean; // takes the question and never answers
   readonly isCut?: boolean; // breaks the connection after the question
   readonly isGarbage?: boolean; // answers something that is no JSON
-  readonly times?: number; // so many questions, default for ever
+  readonly times?: number; // so many questions, default permanently
   readonly share?: number; // share of the questions, 0 to 1, by its own random numbers; default all
   readonly paths?: string; // only for paths that contain this text
   readonly lagBlocks?: number; // behind the head, and so much behind what is solidified
@@ -98,7 +98,7 @@ export class Front {
     this.#left = trouble.times ?? Number.POSITIVE_INFINITY;
   }
 
-  /** As a process that started anew: it remembers no transaction that it was offered. */
+  /** As a process that started again: it remembers no transaction that it was offered. */
   forget(): void {
     this.#offered.clear();
   }
@@ -146,7 +146,7 @@ export class Front {
     try {
       const answer = answerOf(view, path, asked);
       const isSolid = path.startsWith("/walletsolidity/");
-      return answer === undefined ? undefined : bendTron(this.profile, path, answer, isSolid ? view.solid : view.head);
+      return answer === undefined ? undefined : malformTron(this.profile, path, answer, isSolid ? view.solid : view.head);
     } catch (error) {
       return errorJson(error);
     }

@@ -1,5 +1,5 @@
 /**
- * How a lying provider bends its answers. A lie is told consistently: the same question gets the
+ * How a lying provider malforms its answers. A lie is told consistently: the same question gets the
  * same wrong answer.
  */
 
@@ -24,15 +24,15 @@ export type Lie =
 type Fields = Record<string, unknown>;
 
 export function lied(answer: unknown, lies: readonly Lie[]): unknown {
-  return lies.reduce((told, lie) => bend(told, lie), answer);
+  return lies.reduce((told, lie) => malform(told, lie), answer);
 }
 
-function bend(value: unknown, lie: Lie): unknown {
-  if (Array.isArray(value)) return value.filter((one) => !isHidden(one, lie)).map((one) => bend(one, lie));
+function malform(value: unknown, lie: Lie): unknown {
+  if (Array.isArray(value)) return value.filter((one) => !isHidden(one, lie)).map((one) => malform(one, lie));
   if (typeof value !== "object" || value === null) return value;
   if (isHidden(value, lie)) return {};
-  const fields = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, bend(one, lie)]));
-  return bendFields(fields, lie);
+  const fields = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, malform(one, lie)]));
+  return malformFields(fields, lie);
 }
 
 function isHidden(value: unknown, lie: Lie): boolean {
@@ -42,7 +42,7 @@ function isHidden(value: unknown, lie: Lie): boolean {
   return typeof txId === "string" && (lie.txIds?.includes(txId) ?? true);
 }
 
-function bendFields(fields: Fields, lie: Lie): Fields {
+function malformFields(fields: Fields, lie: Lie): Fields {
   switch (lie.kind) {
     case "amount":
       return { ...fields, ...tenfold(fields, "amount"), ...logTenfold(fields), ...tenfold(fields, "balance") };
@@ -98,8 +98,8 @@ function failed(fields: Fields): Fields {
 function otherHash(fields: Fields, from: number): Fields {
   const swap = (name: "blockID" | "parentHash"): Fields => {
     const id = fields[name];
-    const isBent = typeof id === "string" && Number.parseInt(id.slice(0, 16), 16) >= from;
-    return isBent ? { [name]: `${id.slice(0, 62)}${id.endsWith("00") ? "11" : "00"}` } : {};
+    const isMalformed = typeof id === "string" && Number.parseInt(id.slice(0, 16), 16) >= from;
+    return isMalformed ? { [name]: `${id.slice(0, 62)}${id.endsWith("00") ? "11" : "00"}` } : {};
   };
   return { ...fields, ...swap("blockID"), ...swap("parentHash") };
 }

@@ -1,5 +1,5 @@
 /**
- * Starts the stand-in for java-tron as a process of its own and speaks to it: for the demo, which
+ * Starts the fake for java-tron as a process of its own and speaks to it: for the demo, which
  * has it beside the product. The chain lives in memory and dies with the process that started it.
  */
 import { spawn } from "node:child_process";

@@ -1,5 +1,5 @@
 /**
- * The state after a block of the stand-in's chain: accounts with their coins, resources and TRC-10
+ * The state after a block of the fake's chain: accounts with their coins, resources and TRC-10
  * tokens, and each holder's balance in each contract. A value: `fork` gives a copy, so that a
  * failed transaction or a replaced block costs nothing but forgetting it.
  */
@@ -41,14 +41,14 @@ const dayMs = 24 * 60 * 60 * 1000;
 
 export class State {
   #accounts: Map<string, Account>;
-  #holdings: Map<string, bigint>; // by contract and holder
+  #tokenBalances: Map<string, bigint>; // by contract and holder
   readonly contracts: Map<string, Contract>;
   readonly assets: Map<string, Asset>;
   burnedSun: bigint;
 
   constructor(from?: State) {
     this.#accounts = new Map(from === undefined ? [] : from.#accounts);
-    this.#holdings = new Map(from === undefined ? [] : from.#holdings);
+    this.#tokenBalances = new Map(from === undefined ? [] : from.#tokenBalances);
     this.contracts = new Map(from === undefined ? [] : from.contracts);
     this.assets = new Map(from === undefined ? [] : from.assets);
     this.burnedSun = from?.burnedSun ?? 0n;
@@ -61,7 +61,7 @@ export class State {
   /** Takes over what a fork of it came to. */
   become(fork: State): void {
     this.#accounts = fork.#accounts;
-    this.#holdings = fork.#holdings;
+    this.#tokenBalances = fork.#tokenBalances;
     this.burnedSun = fork.burnedSun;
   }
 
@@ -88,11 +88,11 @@ export class State {
   }
 
   held(contract: string, holder: string): bigint {
-    return this.#holdings.get(`${contract} ${holder}`) ?? 0n;
+    return this.#tokenBalances.get(`${contract} ${holder}`) ?? 0n;
   }
 
   hold(contract: string, holder: string, units: bigint): void {
-    this.#holdings.set(`${contract} ${holder}`, units);
+    this.#tokenBalances.set(`${contract} ${holder}`, units);
   }
 }
 

@@ -1,13 +1,13 @@
 /**
- * Transactions as the stand-in for java-tron reads them: with tronweb alone, never with code of
- * ours, so that the node judges our bytes as a stranger would. Source: Tron's protobuf definitions
+ * Transactions as the fake for java-tron reads them: with tronweb alone, never with code of
+ * ours, so that the node judges our bytes as an outsider would. Source: Tron's protobuf definitions
  * (core/Tron.proto) in tronweb's own build.
  */
 import { utils } from "tronweb";
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** The contract types that the stand-in carries out. */
+/** The contract types that the fake carries out. */
 const typeNames: Readonly<Record<number, string>> = {
   1: "TransferContract",
   2: "TransferAssetContract",
@@ -122,7 +122,7 @@ function read(message: TransactionMessage): ReadTransaction {
   const [contract] = contracts;
   if (raw === undefined || contract === undefined || contracts.length !== 1) throw new Unreadable("No contract!");
   const type = typeNames[contract.getType()];
-  if (type === undefined) throw new Unreadable(`contract type ${contract.getType()} is not carried out by this stand-in`);
+  if (type === undefined) throw new Unreadable(`contract type ${contract.getType()} is not carried out by this fake`);
   const rawDataHex = Buffer.from(raw.serializeBinary()).toString("hex");
   const shown = parsed(() => utils.deserializeTx.deserializeTransaction(type, rawDataHex)) as Json;
   const rawData = shownFields(shown) as { readonly contract: readonly [{ readonly parameter: { readonly value: Json } }] };

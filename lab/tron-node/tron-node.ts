@@ -1,7 +1,8 @@
 /**
  * A node of ours that stands in for java-tron in tests and in the demo, since no local one can be
  * had as a package: one chain in memory behind one or several providers' addresses on loopback.
- * Begins here for whoever runs it inside their own process; command.ts runs it as one of its own.
+ * Begins here for anybody who runs it inside their own process; command.ts runs it as one of its
+ * own.
  */
 import { Chain, type ChainOptions, type Kept } from "./chain.ts";
 import { Front, type FrontOptions, type Trouble } from "./front.ts";

@@ -1,7 +1,7 @@
 /**
  * The contents of a release: the built program of agent and gateway, their launchers, units,
  * documents, and a lock file each for their production packages. No source, no test, nothing that
- * builds: a thief on a server with keys uses whatever lies there.
+ * builds: an attacker on a server with keys uses whatever lies there.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -7,8 +7,8 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { readCommandLine } from "../../lab/rig/command-line.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { readCommandLine } from "../../lab/kit/command-line.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { checksumLine, writeArchive } from "./archive.ts";
 import { productionProjects, treeVersion, writeContents } from "./contents.ts";
 import { publicKeyText, readSigningKey, signatureOf } from "./signature.ts";

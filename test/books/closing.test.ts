@@ -18,13 +18,13 @@ import {
   keepPayment,
   mine,
   network,
+  outgoingForeign,
   pay,
   payout,
   signed,
-  spendForeign,
   sweep,
   topUp,
-} from "../support/books-rig.ts";
+} from "../support/books-kit.ts";
 
 eachTestItsBooks();
 
@@ -34,8 +34,8 @@ const usd = 10n ** 6n;
 
 /** A hot wallet whose books have begun, and a day with everything that moves money. */
 async function aDay(): Promise<{ readonly coins: ReturnType<typeof issue>; readonly tokens: ReturnType<typeof issue> }> {
-  chain.move(agent.hotAddress, "eth", 10n * eth);
-  chain.move(agent.hotAddress, "usd", 1_000n * usd);
+  chain.move(agent.hotWalletAddress, "eth", 10n * eth);
+  chain.move(agent.hotWalletAddress, "usd", 1_000n * usd);
   mine();
   await close();
   const coins = issue();
@@ -53,7 +53,7 @@ async function aDay(): Promise<{ readonly coins: ReturnType<typeof issue>; reado
   mine();
   payout("usd", 30n * usd, fee);
   payout("eth", eth, fee, { status: 2, stage: "failed", code: "chain_reverted" });
-  chain.move(agent.hotAddress, "eth", eth); // a reverted payment moves no coins
+  chain.move(agent.hotWalletAddress, "eth", eth); // a reverted payment moves no coins
   mine();
   return { coins, tokens };
 }
@@ -71,7 +71,7 @@ describe("books that close", () => {
   });
 
   it("books of a hot wallet begin with what it holds, and what moved before does not count", async () => {
-    chain.move(agent.hotAddress, "eth", 5n * eth);
+    chain.move(agent.hotWalletAddress, "eth", 5n * eth);
     payout("eth", eth, fee);
     mine();
     const first = await close();
@@ -88,12 +88,12 @@ describe("books that close", () => {
 
   it("money that came to a hot wallet from outside is told once, as information", async () => {
     await aDay();
-    chain.move(agent.hotAddress, "usd", 400n * usd);
+    chain.move(agent.hotWalletAddress, "usd", 400n * usd);
     mine();
     const closed = await close();
     expect(differences(closed)).toEqual([]);
     expect(closed.entries).toMatchObject([
-      { kind: "outside", address: agent.hotAddress, currency: "usd", units: `${400n * usd}` },
+      { kind: "outside", address: agent.hotWalletAddress, currency: "usd", units: `${400n * usd}` },
     ]);
     mine();
     expect((await close()).entries).toEqual([]);
@@ -103,7 +103,7 @@ describe("books that close", () => {
     await aDay();
     const to = issue();
     const { address } = to;
-    const ends = { depositAddress: address, receiverAddress: agent.hotAddress };
+    const ends = { depositAddress: address, receiverAddress: agent.hotWalletAddress };
     const id = signed(9, {
       operation: "sweep",
       mode: "",
@@ -112,7 +112,7 @@ describe("books that close", () => {
       metadata: '{"depositIndex":0}',
       ...ends,
     });
-    chain.move(agent.hotAddress, "usd", 9n * usd);
+    chain.move(agent.hotWalletAddress, "usd", 9n * usd);
     mine();
     expect((await close()).left).toEqual([{ currency: "usd", code: "moving", balances: 1 }]);
     db.store.database.run(
@@ -224,16 +224,16 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
     "a sweep that took more than its row says",
     ({ coins }) => {
       chain.move(coins.address, "eth", -3n, 105);
-      chain.move(agent.hotAddress, "eth", 3n, 105);
+      chain.move(agent.hotWalletAddress, "eth", 3n, 105);
       return `${coins.address} -0.000000000000000003 eth from 105`;
     },
   ],
   [
     "a sweep that completed and never happened",
     ({ coins }) => {
-      const ends = { depositAddress: coins.address, receiverAddress: agent.hotAddress };
+      const ends = { depositAddress: coins.address, receiverAddress: agent.hotWalletAddress };
       keepEnded({ operation: "sweep", currency: "usd", ...ends, amountUnits: `${7n * usd}`, feeUnits: "0", finalBlock: 105 });
-      return [`${agent.hotAddress} -7 usd from 105`, `${coins.address} 7 usd from 105`];
+      return [`${agent.hotWalletAddress} -7 usd from 105`, `${coins.address} 7 usd from 105`];
     },
   ],
   [
@@ -254,41 +254,41 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
     "a top-up that is recorded as failed",
     ({ tokens }) => {
       removeRow("UPDATE transactions SET status = 2 WHERE operation = 'topup'");
-      return [`${tokens.address} 0.000042 eth from 104`, `${agent.hotAddress} -0.000042 eth from 104`];
+      return [`${tokens.address} 0.000042 eth from 104`, `${agent.hotWalletAddress} -0.000042 eth from 104`];
     },
   ],
   [
     "a payout that counts as failed and was paid",
     () => {
       removeRow("UPDATE transactions SET status = 2 WHERE operation = 'withdraw' AND currency = 'usd'");
-      return `${agent.hotAddress} -30 usd from 106`;
+      return `${agent.hotWalletAddress} -30 usd from 106`;
     },
   ],
   [
     "a payout that paid twice",
     () => {
-      chain.move(agent.hotAddress, "usd", -30n * usd, 106);
-      return `${agent.hotAddress} -30 usd from 106`;
+      chain.move(agent.hotWalletAddress, "usd", -30n * usd, 106);
+      return `${agent.hotWalletAddress} -30 usd from 106`;
     },
   ],
   [
     "a transaction of the hot wallet that nobody ordered, behind money from outside",
     () => {
-      chain.move(agent.hotAddress, "usd", 500n * usd);
-      spendForeign("usd", 20n * usd, fee);
-      return [`${agent.hotAddress} 480 usd from 107`, `${agent.hotAddress} -0.000021 eth from 107`];
+      chain.move(agent.hotWalletAddress, "usd", 500n * usd);
+      outgoingForeign("usd", 20n * usd, fee);
+      return [`${agent.hotWalletAddress} 480 usd from 107`, `${agent.hotWalletAddress} -0.000021 eth from 107`];
     },
   ],
   [
     "a transaction of the hot wallet that nobody ordered, and just as much from outside",
     () => {
-      chain.move(agent.hotAddress, "usd", 20n * usd);
-      spendForeign("usd", 20n * usd, fee);
-      return [`${agent.hotAddress} 0 usd from 107`, `${agent.hotAddress} -0.000021 eth from 107`];
+      chain.move(agent.hotWalletAddress, "usd", 20n * usd);
+      outgoingForeign("usd", 20n * usd, fee);
+      return [`${agent.hotWalletAddress} 0 usd from 107`, `${agent.hotWalletAddress} -0.000021 eth from 107`];
     },
   ],
   [
-    "an address for deposits that somebody else emptied",
+    "a deposit address that somebody else emptied",
     ({ coins }) => {
       chain.move(coins.address, "usd", -7n * usd);
       return `${coins.address} -7 usd from 107`;

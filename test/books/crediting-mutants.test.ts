@@ -9,23 +9,23 @@ import * as bloom from "../../chains/evm/bloom.ts";
 import * as tronAnswers from "../../chains/tron/answers.ts";
 import * as states from "../../gateway/store/address-states.ts";
 import * as deposits from "../../gateway/store/deposits.ts";
-import * as holdings from "../../gateway/store/holdings.ts";
 import * as store from "../../gateway/store/payments.ts";
 import * as topUps from "../../gateway/store/top-ups.ts";
+import * as unsweptBalances from "../../gateway/store/unswept-balances.ts";
 import * as credit from "../../gateway/watcher/credit.ts";
 import * as readings from "../../gateway/watcher/readings.ts";
-import { pairAgent } from "../../lab/rig/gateway-database.ts";
-import { type Given, Town } from "../support/credited-town.ts";
+import { pairAgent } from "../../lab/kit/gateway-database.ts";
+import { type Given, TestNetwork } from "../support/credited-network.ts";
 
 const eth = 10n ** 18n;
 const fee = eth / 1000n;
 const usd = 10n ** 6n;
 
-let town: Town | null = null;
+let testNetwork: TestNetwork | null = null;
 afterEach(() => {
   vi.restoreAllMocks();
-  town?.db.remove();
-  town = null;
+  testNetwork?.db.remove();
+  testNetwork = null;
 });
 
 /** The functions themselves, before any is exchanged. */
@@ -43,24 +43,25 @@ function explaining(sql: string, sign: bigint): void {
   });
 }
 
-const asFinal: typeof store.keepSeenPayment = (database, payment) => real.keepFinalPayment(database, { ...payment, final: 1 });
+const asFinal: typeof store.keepDetectedPayment = (database, payment) =>
+  real.keepFinalPayment(database, { ...payment, final: 1 });
 
 /** An address that was compared once before anybody paid. */
-async function given(at: Town, ...change: Parameters<Town["give"]>): Promise<Given> {
+async function given(at: TestNetwork, ...change: Parameters<TestNetwork["give"]>): Promise<Given> {
   const one = at.give(...change);
   await at.settle();
   return one;
 }
 
 /** A sweep of an address that ended on the chain. */
-async function swept(at: Town, { address }: Given, currency: string, units: bigint): Promise<void> {
+async function swept(at: TestNetwork, { address }: Given, currency: string, units: bigint): Promise<void> {
   const contract = currency === "usd" ? { contract: at.usd } : {};
   const id = at.row({
     operation: "sweep",
     currency,
     depositAddress: address,
     amountUnits: `${units}`,
-    receiverAddress: at.agent.hotAddress,
+    receiverAddress: at.agent.hotWalletAddress,
   });
   const block = at.mine({ address, units: -units, ...contract }, { address, units: -fee });
   at.change(id, `status = 1, stage = 'completed', finalBlock = ${block}, feeUnits = '${fee}'`);
@@ -68,10 +69,10 @@ async function swept(at: Town, { address }: Given, currency: string, units: bigi
 }
 
 /** A top-up for a token's sweep, which then ends. */
-async function toppedUp(at: Town): Promise<Given> {
+async function toppedUp(at: TestNetwork): Promise<Given> {
   const one = await given(at, { currency: "usd", amountUnits: `${5n * usd}` });
   await at.settle({ address: one.address, units: 5n * usd, contract: at.usd, txHash: "paid" });
-  const ends = { depositAddress: at.agent.hotAddress, receiverAddress: one.address };
+  const ends = { depositAddress: at.agent.hotWalletAddress, receiverAddress: one.address };
   const sweep = at.row({ operation: "sweep", currency: "usd", depositAddress: one.address, amountUnits: `${5n * usd}` });
   const id = at.row({ operation: "topup", orderId: sweep, currency: "usd", ...ends, amountUnits: `${2n * fee}` });
   at.sign(id, "top-up");
@@ -85,7 +86,7 @@ async function toppedUp(at: Town): Promise<Given> {
 }
 
 /** The balance of an address before it was given out. */
-async function remainder(at: Town): Promise<Given> {
+async function remainder(at: TestNetwork): Promise<Given> {
   const one = at.give();
   at.mine({ address: one.address, units: 5n * eth });
   at.mine();
@@ -95,7 +96,7 @@ async function remainder(at: Town): Promise<Given> {
   return one;
 }
 
-const staked = async (at: Town, note: string): Promise<Given> => {
+const staked = async (at: TestNetwork, note: string): Promise<Given> => {
   const one = await given(at, { amountUnits: "1000000000" });
   await at.settle({ address: one.address, units: 1_000_000_000n, note });
   await at.settle();
@@ -105,12 +106,12 @@ const staked = async (at: Town, note: string): Promise<Given> => {
 interface Rule {
   readonly rule: string;
   readonly takeOut: () => unknown;
-  readonly story: (at: Town) => Promise<Given>;
+  readonly story: (at: TestNetwork) => Promise<Given>;
   readonly named: string; // units that the address holds beyond what is explained, and their currency
   readonly isTron?: boolean;
 }
 
-const direct = async (at: Town): Promise<Given> => {
+const direct = async (at: TestNetwork): Promise<Given> => {
   const one = await given(at);
   await at.settle({ address: one.address, units: eth, txHash: "paid" });
   return one;
@@ -170,7 +171,7 @@ const rules: readonly Rule[] = [
     story: async (at) => {
       const other = pairAgent(at.db.store, "b", "0x90F79bf6EB2c4f870365E785982E1f101E93b906");
       const one = await given(at, { currency: "usd", amountUnits: `${5n * usd}` });
-      const ends = { depositAddress: other.hotAddress, receiverAddress: one.address };
+      const ends = { depositAddress: other.hotWalletAddress, receiverAddress: one.address };
       const id = at.row({
         merchant: "m-b",
         operation: "withdraw",
@@ -214,7 +215,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: "a payment counts when its block is final, not when it is seen",
-    takeOut: () => vi.spyOn(store, "keepSeenPayment").mockImplementation(asFinal),
+    takeOut: () => vi.spyOn(store, "keepDetectedPayment").mockImplementation(asFinal),
     story: async (at) => {
       const one = await given(at);
       at.mine({ address: one.address, units: eth, txHash: "paid" });
@@ -230,7 +231,7 @@ const rules: readonly Rule[] = [
     takeOut: () => vi.spyOn(states, "isBeingSwept").mockReturnValue(false),
     story: async (at) => {
       const one = await direct(at);
-      const ends = { depositAddress: one.address, receiverAddress: at.agent.hotAddress };
+      const ends = { depositAddress: one.address, receiverAddress: at.agent.hotWalletAddress };
       const id = at.row({ operation: "sweep", ...ends, amountUnits: `${eth - fee}` });
       await at.nextDay();
       const block = at.mine({ address: one.address, units: -eth });
@@ -282,7 +283,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: "a receipt's entry counts as far as the final balance bears it out",
-    takeOut: () => vi.spyOn(store, "dropSeenPayment").mockImplementation(asFinal),
+    takeOut: () => vi.spyOn(store, "dropDetectedPayment").mockImplementation(asFinal),
     story: (at) => staked(at, "call"),
     named: "-1000000000 eth",
     isTron: true,
@@ -291,7 +292,7 @@ const rules: readonly Rule[] = [
     rule: "staked coins are none: neither the note of an entry nor the balance is looked at",
     takeOut: () => {
       withoutNotes();
-      vi.spyOn(store, "dropSeenPayment").mockImplementation(asFinal);
+      vi.spyOn(store, "dropDetectedPayment").mockImplementation(asFinal);
     },
     story: (at) => staked(at, "freezeBalanceV2ForBandwidth"),
     named: "-1000000000 eth",
@@ -307,11 +308,11 @@ function withoutNotes(): void {
   });
 }
 
-const statusOf = (at: Town, { id }: Given): unknown =>
+const statusOf = (at: TestNetwork, { id }: Given): unknown =>
   at.db.store.database.get("SELECT status FROM transactions WHERE id = ?", id);
 
 /** Rules of which the books cannot tell: the sum of an address stays explained. */
-const unseen: readonly (Omit<Rule, "named"> & { readonly differs: (at: Town, one: Given) => unknown })[] = [
+const unseen: readonly (Omit<Rule, "named"> & { readonly differs: (at: TestNetwork, one: Given) => unknown })[] = [
   {
     rule: "a baseline that is not kept is credited as a payment: the request completes by it, the sum is explained",
     takeOut: () => vi.spyOn(states, "keepBaseline").mockReturnValue(),
@@ -348,10 +349,10 @@ const unseen: readonly (Omit<Rule, "named"> & { readonly differs: (at: Town, one
     differs: (at) => at.db.store.database.get("SELECT count(*) AS paid FROM payments"),
   },
   {
-    rule: "holdings that are not kept leave nothing to sweep, and the books stand on payments",
-    takeOut: () => vi.spyOn(holdings, "hold").mockReturnValue(),
+    rule: "unsweptBalances that are not kept leave nothing to sweep, and the books stand on payments",
+    takeOut: () => vi.spyOn(unsweptBalances, "hold").mockReturnValue(),
     story: direct,
-    differs: (at, { address }) => holdings.holdingOf(at.db.store.database, address, at.network, "eth"),
+    differs: (at, { address }) => unsweptBalances.unsweptBalanceOf(at.db.store.database, address, at.network, "eth"),
   },
   {
     rule: "staked coins whose note nobody looks at show as seen, and the final balance drops them",
@@ -367,10 +368,13 @@ const unseen: readonly (Omit<Rule, "named"> & { readonly differs: (at: Town, one
   },
 ];
 
-async function played(story: Rule["story"], isTron: boolean | undefined): Promise<{ readonly at: Town; readonly one: Given }> {
-  town?.db.remove();
-  town = new Town(isTron);
-  return { at: town, one: await story(town) };
+async function played(
+  story: Rule["story"],
+  isTron: boolean | undefined,
+): Promise<{ readonly at: TestNetwork; readonly one: Given }> {
+  testNetwork?.db.remove();
+  testNetwork = new TestNetwork(isTron);
+  return { at: testNetwork, one: await story(testNetwork) };
 }
 
 describe("the books judge the rules of crediting", () => {

@@ -5,7 +5,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes } from "../../gateway/books/compare.ts";
-import { hashOf } from "../../lab/rig/fake-chain.ts";
+import { hashOf } from "../../lab/kit/fake-chain.ts";
 import {
   chain,
   currency,
@@ -14,12 +14,12 @@ import {
   eth,
   keys,
   network,
+  outsider,
   passes,
   payment,
   request,
   signedWithdrawal,
   start,
-  stranger,
   token,
   usd,
   usdPayment,
@@ -79,7 +79,7 @@ const nodes: BookNodes = {
 };
 
 async function named(): Promise<readonly string[]> {
-  db.store.database.run("UPDATE agents SET releasedAt = 1");
+  db.store.database.run("UPDATE agents SET unpairedAt = 1");
   const currencies = [currency("eth", ""), currency("usd", token)];
   const options = { store: db.store, network, reader: nodes, currencies, coin: "eth", merchant: null, isWhole: true };
   const closed = await closeBooks({ ...options, clock: () => 5_000, rest: async () => {} });
@@ -89,17 +89,17 @@ async function named(): Promise<readonly string[]> {
 /** Every way in which money comes to an address here, and coins that lay on an address before. */
 async function aDay() {
   const [direct, tokens, contract, payout, used] = [request(0), request(1, usd), request(2), request(3), request(4)];
-  const [hot, id] = [keys.hotAddress, signedWithdrawal(5, { receiverAddress: payout.address })];
+  const [hotWallet, id] = [keys.hotWalletAddress, signedWithdrawal(5, { receiverAddress: payout.address })];
   chain.coins.push({ block: 0, address: used.address, units: 3n * eth });
   await start();
   await passes(6);
   chain.mine(
-    { hash: hashOf("direct"), from: stranger, to: direct.address, value: eth },
+    { hash: hashOf("direct"), from: outsider, to: direct.address, value: eth },
     usdPayment("tokens", tokens.address, 5_000_000n),
   );
   chain.tokens.set(`${token} ${tokens.address}`.toLowerCase(), 5_000_000n);
   chain.coins.push({ block: chain.mine(), address: contract.address, units: eth / 2n });
-  chain.mine(payment(id, 5, { from: hot, to: payout.address }));
+  chain.mine(payment(id, 5, { from: hotWallet, to: payout.address }));
   chain.mineEmpty(6);
   await passes(8);
   chain.mineEmpty(2);

@@ -1,6 +1,6 @@
 /**
- * A closing beside nodes as they are: without old state, telling of their newest block alone, away,
- * behind the watcher; and with very many addresses. Public reports of the kind:
+ * A closing beside nodes as they are: without old state, that report their newest block alone,
+ * away, behind the watcher; and with very many addresses. Public reports of the kind:
  * btcpayserver/btcpayserver #4835 and cryptoadvance/specter-desktop #298 (balances of nodes that
  * keep no old state).
  */
@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { lastHour, startBooks } from "../../gateway/books/books.ts";
 import { booksState } from "../../gateway/books/state.ts";
 import { takeIn } from "../../gateway/books/taking-in.ts";
-import { silentLog } from "../../lab/rig/gateway-database.ts";
+import { silentLog } from "../../lab/kit/gateway-database.ts";
 import {
   agent,
   chain,
@@ -22,12 +22,12 @@ import {
   keepPayment,
   mine,
   network,
+  outgoingForeign,
   pay,
   payout,
   read,
   signed,
-  spendForeign,
-} from "../support/books-rig.ts";
+} from "../support/books-kit.ts";
 
 eachTestItsBooks();
 
@@ -82,7 +82,7 @@ describe("books and the nodes", () => {
   it("a balance of a block that the watcher has not read is waited for before it is judged", async () => {
     chain.tellsNewestBalances = true;
     const one = issue();
-    chain.move(agent.hotAddress, "eth", eth);
+    chain.move(agent.hotWalletAddress, "eth", eth);
     mine();
     await close();
     pay(one, "eth", eth);
@@ -141,15 +141,15 @@ describe("books and the nodes", () => {
   });
 
   it("an account that a signed payout may have moved already is left for the next closing, a stuck one is named", async () => {
-    chain.move(agent.hotAddress, "eth", 10n * eth);
+    chain.move(agent.hotWalletAddress, "eth", 10n * eth);
     mine();
     await close();
     mine();
     const id = signed(7);
-    chain.move(agent.hotAddress, "eth", -eth - fee);
+    chain.move(agent.hotWalletAddress, "eth", -eth - fee);
     db.store.database.run(
-      "INSERT INTO spends VALUES (?, ?, '7', ?, ?, '0x01', '', ?, 0)",
-      ...[network, agent.hotAddress, `signed ${id}`, chain.block, `${eth}`],
+      "INSERT INTO outgoing VALUES (?, ?, '7', ?, ?, '0x01', '', ?, 0)",
+      ...[network, agent.hotWalletAddress, `signed ${id}`, chain.block, `${eth}`],
     );
     mine();
     const closed = await close();
@@ -157,7 +157,7 @@ describe("books and the nodes", () => {
     db.store.database.run("UPDATE transactions SET stage = 'stuck' WHERE id = ?", id);
     const [row] = (await close()).differences;
     expect([row?.address, row?.sinceBlock, row?.detail]).toEqual([
-      ...[agent.hotAddress, chain.block - 1, `withdraw ${id} is stuck`],
+      ...[agent.hotWalletAddress, chain.block - 1, `withdraw ${id} is stuck`],
     ]);
   });
 
@@ -188,8 +188,8 @@ describe("books and the nodes", () => {
   });
 });
 
-describe("a person and the books", () => {
-  const taking = { network, currency: "eth", decimal: 18, person: "Jane Doe", reason: "refunded by hand", nowMs: 9 };
+describe("an operator and the books", () => {
+  const taking = { network, currency: "eth", decimal: 18, operator: "Jane Doe", reason: "refunded by hand", nowMs: 9 };
 
   it("a difference is taken in by its amount and a name alone, counts as explained, and stands in the audit table", async () => {
     const one = issue();
@@ -214,25 +214,25 @@ describe("a person and the books", () => {
     expect(differences(await close())).toEqual([`${address} -1 eth from ${chain.block - 1}`]);
   });
 
-  it("a spend of a hot wallet by another program is taken in with its fee, and the next one is named again", async () => {
-    chain.move(agent.hotAddress, "eth", 10n * eth);
+  it("an outgoing transaction of a hot wallet by another program is taken in with its fee, and the next one is named again", async () => {
+    chain.move(agent.hotWalletAddress, "eth", 10n * eth);
     mine();
     await close();
     mine();
-    const hash = spendForeign("eth", eth, fee);
+    const hash = outgoingForeign("eth", eth, fee);
     mine();
     const [row] = (await close()).differences;
     expect([row?.sinceBlock, row?.detail]).toEqual([
       chain.block - 1,
       `${hash} in block ${chain.block - 1} was ordered by nobody here`,
     ]);
-    expect(takeIn(db.store, { ...taking, address: agent.hotAddress, amount: "-1.000021" })).toMatchObject({ ok: true });
+    expect(takeIn(db.store, { ...taking, address: agent.hotWalletAddress, amount: "-1.000021" })).toMatchObject({ ok: true });
     payout("eth", eth, fee);
     mine();
     expect(differences(await close())).toEqual([]);
-    spendForeign("eth", 1n, fee);
+    outgoingForeign("eth", 1n, fee);
     mine();
-    expect(differences(await close())).toEqual([`${agent.hotAddress} -0.000021000000000001 eth from ${chain.block - 1}`]);
+    expect(differences(await close())).toEqual([`${agent.hotWalletAddress} -0.000021000000000001 eth from ${chain.block - 1}`]);
   });
 });
 

@@ -11,9 +11,9 @@ import { run } from "../../gateway/command.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
-import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/rig/fake-chain.ts";
-import { giveAddress, silentLog } from "../../lab/rig/gateway-database.ts";
-import { testConfig } from "../../lab/rig/gateway-server.ts";
+import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/kit/fake-chain.ts";
+import { giveAddress, silentLog } from "../../lab/kit/gateway-database.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
 
 const disk = vi.hoisted(() => ({ freeBytes: 2 ** 40 }));
 vi.mock("../../gateway/store/disk.ts", async (real) => ({

@@ -53,13 +53,13 @@ describe("verifyCallback", () => {
   });
 
   it("verifyCallback refuses every change of it, as the stock package does", () => {
-    const bent = { ...headers, "webhook-signature": `${headers["webhook-signature"]?.slice(0, -3)}AA=` };
+    const malformed = { ...headers, "webhook-signature": `${headers["webhook-signature"]?.slice(0, -3)}AA=` };
     const cases: readonly [string, Readonly<Record<string, string>>, string, string][] = [
       [other, headers, body, "signature_wrong"],
       [secret, headers, `${body} `, "signature_wrong"],
       [secret, { ...headers, "webhook-id": "msg_2" }, body, "signature_wrong"],
       [secret, { ...headers, "webhook-timestamp": String(seconds - 1) }, body, "signature_wrong"],
-      [secret, bent, body, "signature_wrong"],
+      [secret, malformed, body, "signature_wrong"],
       [secret, { ...headers, "webhook-signature": `v2,${headers["webhook-signature"]?.slice(3)}` }, body, "signature_wrong"],
       [secret, { ...headers, "webhook-signature": "v1," }, body, "signature_wrong"],
       [secret, { ...headers, "webhook-timestamp": "soon" }, body, "timestamp_wrong"],

@@ -10,8 +10,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { verifyCallback } from "../../client/callbacks.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
-import { createDoor } from "../../gateway/callbacks/door.ts";
 import type { EventType } from "../../gateway/callbacks/events.ts";
+import { createDoor } from "../../gateway/callbacks/send.ts";
 import {
   addCallback,
   callbackDeliveries,
@@ -21,9 +21,9 @@ import {
   rotateCallback,
   testCallback,
 } from "../../gateway/operator/callbacks.ts";
-import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";
-import { type Receiver, startReceiver } from "../../lab/rig/callback-receiver.ts";
-import { startTestGateway, type TestGateway } from "../../lab/rig/gateway-server.ts";
+import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
+import { type Receiver, startReceiver } from "../../lab/kit/callback-receiver.ts";
+import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { auto, db, decide, deposit, eachTestItsGateway, gateway, many, ready, row } from "../support/shop.ts";
 import { until } from "../support/until.ts";
 
@@ -138,7 +138,7 @@ describe("a callback", () => {
     const chain = { network: "eip155:31337", address, txHash: "0x1", block: 5, blockHash: "0xb" };
     const pay = (currency: string, units: string, logIndex: number, final: 0 | 1) =>
       gateway.service.store.write((database) => {
-        const keep = final === 1 ? keepFinalPayment : keepSeenPayment;
+        const keep = final === 1 ? keepFinalPayment : keepDetectedPayment;
         keep(database, { ...chain, currency, units, logIndex, final, transactionId });
         const stage = final === 1 ? "partial" : "seen";
         const received = currency === "eth" && final === 1 ? units : "0";
@@ -172,8 +172,8 @@ describe("a callback", () => {
     later(1);
     await arrived(1);
     expect(types()).toEqual(["withdrawal.broadcast"]);
-    const unheard = (await auto({ orderId: "order-2" })).body.transactionId;
-    expect(statusOf(unheard)).toBe(0);
+    const notReceived = (await auto({ orderId: "order-2" })).body.transactionId;
+    expect(statusOf(notReceived)).toBe(0);
   });
 });
 
@@ -287,7 +287,7 @@ describe("a secret", () => {
       expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toMatchObject({ type: "withdrawal.created" });
       expect(verifyCallback(secret, { headers, body }).ok).toBe(true);
     }
-    expect(listCallbacks(gateway.operator, undefined)[0]?.twoSecretsUntil).toBe(rotated.oldUntil);
+    expect(listCallbacks(gateway.operator, undefined)[0]?.twoSecretsUntil).toBe(rotated.oldValidUntil);
     gateway.clock.nowMs += 86_400_000;
     await auto({ orderId: "order-2" });
     await arrived(2);

@@ -1,9 +1,10 @@
 /**
- * The events of a change, by its row before and after, and the turns of the lanes that send them.
+ * The events of a change, by its row before and after, and the turns of the concurrent requests
+ * that send them.
  */
 import { describe, expect, it } from "vitest";
+import { concurrencyMax, DeliveryConcurrency, type Waiting } from "../../gateway/callbacks/delivery-concurrency.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
-import { Lanes, lanesMax, type Waiting } from "../../gateway/callbacks/lanes.ts";
 import { nextTry, retryAfterOf } from "../../gateway/callbacks/schedule.ts";
 import { callbackSettings } from "../../gateway/config/callback-settings.ts";
 import type { Glimpse } from "../../gateway/store/callback-outbox.ts";
@@ -133,62 +134,62 @@ describe("the schedule", () => {
   });
 });
 
-describe("lanes", () => {
+describe("concurrency", () => {
   const of = (merchant: string, target = merchant): Waiting => ({ merchant, target });
-  const takeAll = (lanes: Lanes, waiting: readonly Waiting[]): readonly string[] => {
+  const takeAll = (concurrency: DeliveryConcurrency, waiting: readonly Waiting[]): readonly string[] => {
     const taken: string[] = [];
-    for (let next = lanes.take(waiting); next !== null; next = lanes.take(waiting)) taken.push(next.target);
+    for (let next = concurrency.take(waiting); next !== null; next = concurrency.take(waiting)) taken.push(next.target);
     return taken;
   };
 
-  it("lanes of callbacks give one to a target that never answered, four to a good one, eight to a merchant", () => {
-    const lanes = new Lanes();
+  it("the concurrency of callbacks give one to a target that never answered, four to a good one, eight to a merchant", () => {
+    const concurrency = new DeliveryConcurrency();
     const mine = ["a", "b", "c"].map((target) => of("m", target));
-    expect(takeAll(lanes, mine)).toEqual(["a", "b", "c"]);
-    for (const { target } of mine) lanes.free(target, true, 10);
-    expect(takeAll(lanes, mine)).toHaveLength(8);
-    expect(takeAll(lanes, [of("n")])).toEqual(["n"]);
+    expect(takeAll(concurrency, mine)).toEqual(["a", "b", "c"]);
+    for (const { target } of mine) concurrency.free(target, true, 10);
+    expect(takeAll(concurrency, mine)).toHaveLength(8);
+    expect(takeAll(concurrency, [of("n")])).toEqual(["n"]);
   });
 
-  it("lanes of callbacks go to the merchant who has fewest, then to whom was served longest ago", () => {
-    const lanes = new Lanes();
+  it("the concurrency of callbacks go to the merchant who has fewest, then to whom was served longest ago", () => {
+    const concurrency = new DeliveryConcurrency();
     const all = [of("m", "m1"), of("m", "m2"), of("n")];
     for (const { target } of all) {
-      lanes.take(all.filter((one) => one.target === target));
-      lanes.free(target, true, 1);
+      concurrency.take(all.filter((one) => one.target === target));
+      concurrency.free(target, true, 1);
     }
-    const first = takeAll(lanes, all);
+    const first = takeAll(concurrency, all);
     expect(first.slice(0, 4)).toEqual(["m1", "n", "m2", "n"]);
   });
 
-  it("lanes of callbacks leave room for the good ones, however many hang, and find the good ones again", () => {
-    const lanes = new Lanes();
+  it("the concurrency of callbacks leave room for the good ones, however many hang, and find the good ones again", () => {
+    const concurrency = new DeliveryConcurrency();
     const good = [of("shop"), of("other shop")];
     for (const { target } of good) {
-      lanes.take(good);
-      lanes.free(target, true, 1);
+      concurrency.take(good);
+      concurrency.free(target, true, 1);
     }
     const hung = Array.from({ length: 500 }, (_, i) => of(`hung ${i}`));
-    const stuck = [...takeAll(lanes, hung)];
-    for (const target of stuck) lanes.free(target, false, 15_000);
-    const again = takeAll(lanes, hung);
+    const stuck = [...takeAll(concurrency, hung)];
+    for (const target of stuck) concurrency.free(target, false, 15_000);
+    const again = takeAll(concurrency, hung);
     expect([stuck.length, again.length]).toEqual([24, 48]);
-    expect(takeAll(lanes, good)).toHaveLength(8);
-    expect(lanes.taken).toBeLessThan(lanesMax);
-    for (const target of again) lanes.free(target, true, 1);
-    lanes.keepOnly(new Set());
-    expect(takeAll(lanes, hung).length).toBeGreaterThan(20);
+    expect(takeAll(concurrency, good)).toHaveLength(8);
+    expect(concurrency.taken).toBeLessThan(concurrencyMax);
+    for (const target of again) concurrency.free(target, true, 1);
+    concurrency.keepOnly(new Set());
+    expect(takeAll(concurrency, hung).length).toBeGreaterThan(20);
   });
 
-  it("lanes of callbacks take one that dawdles for slow until it does not", () => {
-    const lanes = new Lanes();
+  it("the concurrency of callbacks take one that dawdles for slow until it does not", () => {
+    const concurrency = new DeliveryConcurrency();
     const shop = [of("shop")];
-    lanes.take(shop);
-    lanes.free("shop", true, 3_000);
-    expect(takeAll(lanes, shop)).toHaveLength(1);
-    lanes.free("shop", true, 100);
-    expect(takeAll(lanes, shop)).toHaveLength(4);
-    lanes.back("shop");
-    expect(takeAll(lanes, shop)).toHaveLength(1);
+    concurrency.take(shop);
+    concurrency.free("shop", true, 3_000);
+    expect(takeAll(concurrency, shop)).toHaveLength(1);
+    concurrency.free("shop", true, 100);
+    expect(takeAll(concurrency, shop)).toHaveLength(4);
+    concurrency.back("shop");
+    expect(takeAll(concurrency, shop)).toHaveLength(1);
   });
 });

@@ -12,8 +12,8 @@ import { type AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { createDoor, type Door, type DoorOptions } from "../../gateway/callbacks/door.ts";
 import { mayReach, urlProblem } from "../../gateway/callbacks/guard.ts";
+import { createDoor, type Door, type DoorOptions } from "../../gateway/callbacks/send.ts";
 import { type CallbackSettings, callbackSettings } from "../../gateway/config/callback-settings.ts";
 
 const strict: CallbackSettings = { ...callbackSettings(undefined, false), timeoutMs: 1_000 };
@@ -262,8 +262,8 @@ describe("a receiver", () => {
     expect(await known.send(letter(`https://other.example:${port}/`))).toMatchObject({
       ...{ status: 0, answer: "could not be reached (ERR_TLS_CERT_ALTNAME_INVALID)" },
     });
-    const stranger = door({ settings: open, nameServers: [names.at] });
-    expect((await stranger.send(letter(`https://shop.example:${port}/`))).answer).toMatch(/^could not be reached \([A-Z_]+\)$/);
+    const outsider = door({ settings: open, nameServers: [names.at] });
+    expect((await outsider.send(letter(`https://shop.example:${port}/`))).answer).toMatch(/^could not be reached \([A-Z_]+\)$/);
     names.close();
   });
 

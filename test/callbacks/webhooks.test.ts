@@ -9,12 +9,12 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
-import { createDoor } from "../../gateway/callbacks/door.ts";
 import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
+import { createDoor } from "../../gateway/callbacks/send.ts";
 import { addCallback, rotateCallback, testCallback } from "../../gateway/operator/callbacks.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
-import { type Receiver, startReceiver } from "../../lab/rig/callback-receiver.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { type Receiver, startReceiver } from "../../lab/kit/callback-receiver.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { readDescription } from "../support/described.ts";
 import { auto, db, decide, deposit, eachTestItsGateway, gateway, ready } from "../support/shop.ts";
 import { until } from "../support/until.ts";
@@ -87,8 +87,8 @@ it("each message fits its webhook, and every webhook comes with every field that
     expect([...(about.fields.get(name) ?? [])].sort(), name).toEqual(documented);
   }
   const [one] = receiver.received;
-  const bent = { ...one!, body: JSON.stringify({ ...JSON.parse(one!.body), more: 1 }) };
-  expect(() => about.judgeMessage(bent)).toThrow();
+  const malformed = { ...one!, body: JSON.stringify({ ...JSON.parse(one!.body), more: 1 }) };
+  expect(() => about.judgeMessage(malformed)).toThrow();
   expect(() => about.judgeMessage({ ...one!, headers: { ...one!.headers, "webhook-id": "7" } })).toThrow();
 });
 

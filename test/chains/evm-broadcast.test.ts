@@ -1,6 +1,6 @@
 /** The recorded answers of eight clients to a broadcast, and the meaning of each. */
 import { expect, describe as group, it } from "vitest";
-import { classifyBroadcastError, isCurableByPrice, isRevert } from "../../chains/evm/broadcast.ts";
+import { classifyBroadcastError, isCurableByFee, isRevert } from "../../chains/evm/broadcast.ts";
 import { mergeBroadcasts } from "../../chains/providers/broadcasts.ts";
 import { vectors } from "../support/evm-values.ts";
 
@@ -64,7 +64,7 @@ group("what nodes say to a broadcast", () => {
     ["a provider", "daily request count exceeded, request rate limited"],
   ];
   it.each(incurable)("no price cures the refusal by %s: %s", (_client, text) => {
-    expect(isCurableByPrice(text)).toBe(false);
+    expect(isCurableByFee(text)).toBe(false);
   });
 
   const curable = [
@@ -77,7 +77,7 @@ group("what nodes say to a broadcast", () => {
   ];
   it.each([...curable, ...texts.flatMap(([, text, kind]) => (kind === "underpriced" ? [text] : []))])(
     "a price may cure: %s",
-    (text) => expect(isCurableByPrice(text)).toBe(true),
+    (text) => expect(isCurableByFee(text)).toBe(true),
   );
 
   it("a refusal of several nodes is one only where each of them refused, and curable where one is", () => {

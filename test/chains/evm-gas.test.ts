@@ -7,7 +7,7 @@ const destination = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const contract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 
 describe("intrinsic gas", () => {
-  it("intrinsic gas is 21,000 and the dearer of EIP-2028's price and EIP-7623's floor", () => {
+  it("intrinsic gas is 21,000 and the more expensive of EIP-2028's price and EIP-7623's floor", () => {
     expect(intrinsicGas(new Uint8Array(0))).toBe(21_000n);
     // Ten tokens a byte that is not zero, four times ten; the price alone would be 16 each.
     expect(intrinsicGas(Uint8Array.of(0, 0, 1))).toBe(21_000n + 2n * 10n + 40n);

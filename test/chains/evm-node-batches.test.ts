@@ -3,7 +3,7 @@
  * one call, and the size that works is kept. A write is sent once in every case.
  */
 import { expect, describe as group, it } from "vitest";
-import type { FakeAnswer, RpcCall } from "../../lab/rig/fake-node.ts";
+import type { FakeAnswer, RpcCall } from "../../lab/kit/fake-node.ts";
 import { closesItsNodes, codeOf, fakeNode, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
 
 closesItsNodes();

@@ -4,11 +4,11 @@ import { mayHold } from "../../chains/evm/bloom.ts";
 import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
 import { addressTopic, readTransferLog, transferTopic } from "../../chains/evm/token-reads.ts";
-import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
-import { type FakeAnswer, type FakeNode, forwarding } from "../../lab/rig/fake-node.ts";
-import { rpc, tokenCall } from "../../lab/rig/rpc.ts";
-import { deployToken } from "../../lab/rig/token.ts";
-import { closedPort, closesItsNodes, codeOf, fakeNode, hex, hot, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
+import { type Anvil, startAnvil } from "../../lab/kit/anvil.ts";
+import { type FakeAnswer, type FakeNode, forwarding } from "../../lab/kit/fake-node.ts";
+import { rpc, tokenCall } from "../../lab/kit/rpc.ts";
+import { deployToken } from "../../lab/kit/token.ts";
+import { closedPort, closesItsNodes, codeOf, fakeNode, hex, hotWallet, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
 
 closesItsNodes();
 
@@ -17,7 +17,7 @@ describe("a real chain", () => {
   let token: string;
   const mine = (blocks = 1): Promise<unknown> => rpc(anvil.url, "anvil_mine", [`0x${blocks.toString(16)}`]);
   const nonceOf = async (): Promise<bigint> =>
-    BigInt((await rpc(anvil.url, "eth_getTransactionCount", [hot.address, "latest"])) as string);
+    BigInt((await rpc(anvil.url, "eth_getTransactionCount", [hotWallet.address, "latest"])) as string);
 
   beforeAll(async () => {
     anvil = await startAnvil();
@@ -26,7 +26,7 @@ describe("a real chain", () => {
       {
         from: ((await rpc(anvil.url, "eth_accounts")) as string[])[0],
         to: token,
-        data: tokenCall("mint", hot.address, 10n ** 12n),
+        data: tokenCall("mint", hotWallet.address, 10n ** 12n),
       },
     ]);
     await rpc(anvil.url, "evm_setAutomine", [false]);
@@ -44,16 +44,16 @@ describe("a real chain", () => {
       hash: (await nodes.block(head.number - 2, { full: false })).hash,
     });
     expect((await nodes.fees()).baseFeePerGas).toBe(head.baseFeePerGas);
-    expect(await nodes.balance(hot.address, "", "latest")).toBe(10_000n * 10n ** 18n);
-    expect(await nodes.balance(hot.address, token, "latest")).toBe(10n ** 12n);
+    expect(await nodes.balance(hotWallet.address, "", "latest")).toBe(10_000n * 10n ** 18n);
+    expect(await nodes.balance(hotWallet.address, token, "latest")).toBe(10n ** 12n);
   });
 
   it("the pool of nodes reads code and calls, and never takes an empty answer for a number", async () => {
     const nodes = nodesOf([anvil.url]);
-    expect(await nodes.code(hot.address, "latest")).toBe("0x");
+    expect(await nodes.code(hotWallet.address, "latest")).toBe("0x");
     expect((await nodes.code(token, "latest")).length).toBeGreaterThan(100);
     expect(BigInt(await nodes.call(token, "0x313ce567", "latest"))).toBe(6n);
-    expect(await codeOf(nodes.balance(hot.address, receiver, "latest"))).toBe("NODE_ANSWER");
+    expect(await codeOf(nodes.balance(hotWallet.address, receiver, "latest"))).toBe("NODE_ANSWER");
     expect(await codeOf(nodes.block(10_000, { full: false }))).toBe("NODE_NO_BLOCK");
     expect(await nodes.receipt(`0x${"12".repeat(32)}`)).toBeNull();
   });
@@ -69,25 +69,25 @@ describe("a real chain", () => {
     ]);
     expect((await nodes.broadcast(native.raw)).outcome).toBe("known");
     expect(await nodes.receipt(native.txHash)).toBeNull();
-    expect(await nodes.counters(hot.address)).toMatchObject({ latest: nonce, pending: nonce + 2n, witnesses: 1 });
+    expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({ latest: nonce, pending: nonce + 2n, quorum: 1 });
 
     await mine();
     const receipt = await nodes.receipt(call.txHash);
     const { number } = await nodes.head();
-    expect(receipt).toMatchObject({ txHash: call.txHash, blockNumber: number, status: 1, from: hot.address, to: token });
-    expect(receipt!.logs.map(readTransferLog)).toEqual([{ from: hot.address, to: receiver, amountUnits: 777n }]);
-    expect(await nodes.counters(hot.address)).toMatchObject({ latest: nonce + 2n, pending: nonce + 2n, final: nonce });
+    expect(receipt).toMatchObject({ txHash: call.txHash, blockNumber: number, status: 1, from: hotWallet.address, to: token });
+    expect(receipt!.logs.map(readTransferLog)).toEqual([{ from: hotWallet.address, to: receiver, amountUnits: 777n }]);
+    expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({ latest: nonce + 2n, pending: nonce + 2n, final: nonce });
     expect(await nodes.finalReceipt(call.txHash)).toBeNull();
     await mine();
     expect(await nodes.finalReceipt(call.txHash)).toBeNull();
     await mine();
     expect(await nodes.finalReceipt(call.txHash)).toEqual(receipt);
     expect(await nodes.finalReceipt(native.txHash)).toMatchObject({ status: 1, to: receiver, gasUsed: 21_000n });
-    expect(await nodes.counters(hot.address)).toMatchObject({ latest: nonce + 2n, final: nonce + 2n });
+    expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({ latest: nonce + 2n, final: nonce + 2n });
 
     const block = await nodes.block(number, { full: true });
     expect(block.transactions.find((one) => one.hash === native.txHash)).toMatchObject({
-      from: hot.address,
+      from: hotWallet.address,
       to: receiver,
       valueUnits: 12345n,
       input: "0x",
@@ -129,7 +129,7 @@ describe("a real chain", () => {
   it("estimates gas, and tells a call that would revert from an account without funds", async () => {
     const nodes = nodesOf([anvil.url]);
     const call = (units: bigint) => ({
-      from: hot.address,
+      from: hotWallet.address,
       to: token,
       valueWei: 0n,
       data: hex(encodeTransferCall(receiver, units)),
@@ -234,23 +234,23 @@ describe("a real chain", () => {
         ),
         "other counters": await lying((method, result) => (method === "eth_getTransactionCount" ? "0x0" : result)),
       };
-      const truth = await nodesOf([anvil.url]).counters(hot.address);
+      const truth = await nodesOf([anvil.url]).slotCounts(hotWallet.address);
       for (const [lie, liar] of Object.entries(liars)) {
         const three = nodesOf([liar.url, anvil.url, anvil.url]);
         expect((await three.finalReceipt(paid.txHash))?.status, lie).toBe(1);
         expect((await three.finalBlock()).number, lie).toBeLessThan(1000);
-        expect(await three.counters(hot.address), lie).toEqual({ ...truth, witnesses: 2 });
+        expect(await three.slotCounts(hotWallet.address), lie).toEqual({ ...truth, quorum: 2 });
       }
       const two = (lie: keyof typeof liars): EvmNodes => nodesOf([liars[lie].url, anvil.url]);
       expect(await codeOf(two("a reverted receipt").finalReceipt(paid.txHash))).toBe("NODE_DISAGREE");
       expect(await codeOf(two("a receipt in another block").finalReceipt(paid.txHash))).toBe("NODE_DISAGREE");
       expect(await codeOf(two("a head far ahead").finalReceipt(paid.txHash))).toBe("NODE_ANSWER");
-      expect(await codeOf(two("other counters").counters(hot.address))).toBe("NODE_DISAGREE");
+      expect(await codeOf(two("other counters").slotCounts(hotWallet.address))).toBe("NODE_DISAGREE");
       expect((await nodesOf([anvil.url, anvil.url]).finalReceipt(paid.txHash))?.status).toBe(1);
     });
 
     it("the pool of nodes counts at the head and in the pool the number that enough nodes have reached, and never so the final one", async () => {
-      const truth = await nodesOf([anvil.url]).counters(hot.address);
+      const truth = await nodesOf([anvil.url]).slotCounts(hotWallet.address);
       const aheadBy = (more: bigint): Promise<FakeNode> =>
         fakeNode({
           answer: forwarding(anvil.url, ({ method, params }, answer): FakeAnswer => {
@@ -260,10 +260,10 @@ describe("a real chain", () => {
           }),
         });
       const [ahead, further] = [await aheadBy(3n), await aheadBy(4n)];
-      const more = { latest: truth.latest + 3n, pending: truth.pending + 3n, isSame: false, witnesses: 2 };
-      expect(await nodesOf([ahead.url, anvil.url]).counters(hot.address)).toEqual({ ...truth, isSame: false, witnesses: 2 });
-      expect(await nodesOf([ahead.url, ahead.url]).counters(hot.address)).toEqual({ ...truth, ...more, isSame: true });
-      expect(await nodesOf([ahead.url, further.url]).counters(hot.address)).toEqual({ ...truth, ...more });
+      const more = { latest: truth.latest + 3n, pending: truth.pending + 3n, isSame: false, quorum: 2 };
+      expect(await nodesOf([ahead.url, anvil.url]).slotCounts(hotWallet.address)).toEqual({ ...truth, isSame: false, quorum: 2 });
+      expect(await nodesOf([ahead.url, ahead.url]).slotCounts(hotWallet.address)).toEqual({ ...truth, ...more, isSame: true });
+      expect(await nodesOf([ahead.url, further.url]).slotCounts(hotWallet.address)).toEqual({ ...truth, ...more });
     });
 
     it("the pool of nodes says nothing is final on one node's word when two are configured", async () => {
@@ -271,7 +271,7 @@ describe("a real chain", () => {
       const nodes = nodesOf([dead, anvil.url]);
       expect(await codeOf(nodes.finalReceipt(paid.txHash))).toBe("NODE_UNREACHABLE");
       expect(await codeOf(nodes.finalBlock())).toBe("NODE_UNREACHABLE");
-      expect(await codeOf(nodes.counters(hot.address))).toBe("NODE_UNREACHABLE");
+      expect(await codeOf(nodes.slotCounts(hotWallet.address))).toBe("NODE_UNREACHABLE");
       expect((await nodes.receipt(paid.txHash))?.status).toBe(1);
       const blind = await lying((method, result) => (method.endsWith("Receipt") ? null : result));
       expect(await nodesOf([blind.url, anvil.url]).finalReceipt(paid.txHash)).toBeNull();
@@ -305,7 +305,7 @@ describe("a real chain", () => {
     });
 
     it("the pool of nodes declines a call only when two nodes say that it would revert", async () => {
-      const call = { from: hot.address, to: token, valueWei: 0n, data: hex(encodeTransferCall(receiver, 1n)) };
+      const call = { from: hotWallet.address, to: token, valueWei: 0n, data: hex(encodeTransferCall(receiver, 1n)) };
       const reverting = await fakeNode({
         answer: forwarding(anvil.url, ({ method }, answer) =>
           method === "eth_estimateGas" ? { error: { code: 3, message: "execution reverted" } } : answer,

@@ -5,17 +5,17 @@
  */
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
 import { createWatcher } from "../../chains/evm/node-watcher.ts";
-import type { AddressBook, SeenPayment, WatcherNodes } from "../../chains/nodes.ts";
-import { FakeChain, hashOf } from "../../lab/rig/fake-chain.ts";
-import type { FakeAnswer, RpcCall } from "../../lab/rig/fake-node.ts";
+import type { AddressBook, DetectedPayment, WatcherNodes } from "../../chains/nodes.ts";
+import { FakeChain, hashOf } from "../../lab/kit/fake-chain.ts";
+import type { FakeAnswer, RpcCall } from "../../lab/kit/fake-node.ts";
 import { closesItsNodes, fakeNode } from "../support/evm-nodes.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const other = "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512";
 const address = "0x52908400098527886E0F7030069857D2E4169EE7";
-const stranger = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
+const outsider = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
-type Bend = (call: RpcCall, honest: unknown) => FakeAnswer | null;
+type Malform = (call: RpcCall, honest: unknown) => FakeAnswer | null;
 type Fields = Record<string, unknown>;
 
 let chain: FakeChain;
@@ -33,21 +33,21 @@ const bookOf = (...all: readonly string[]): AddressBook => {
 };
 
 function pays(units: bigint, to = address, contract = token): number {
-  const transfers = [{ contract, from: stranger, to, units }];
-  return chain.mine({ hash: hashOf(`${chain.top} ${to} ${units}`), from: stranger, to: contract, transfers });
+  const transfers = [{ contract, from: outsider, to, units }];
+  return chain.mine({ hash: hashOf(`${chain.top} ${to} ${units}`), from: outsider, to: contract, transfers });
 }
 
-async function nodeWith(bend: Bend = () => null) {
+async function nodeWith(malform: Malform = () => null) {
   return fakeNode({
     answer: (call) => {
       const honest = chain.answer(call.method, call.params);
-      return bend(call, honest) ?? { result: honest };
+      return malform(call, honest) ?? { result: honest };
     },
   });
 }
 
-async function watchedBy(...bends: readonly (Bend | undefined)[]) {
-  const nodes = await Promise.all(bends.map((bend) => nodeWith(bend)));
+async function watchedBy(...malforms: readonly (Malform | undefined)[]) {
+  const nodes = await Promise.all(malforms.map((malform) => nodeWith(malform)));
   const options = { nodes: nodes.map(({ url }) => url), chainId: 31337, confirmations: 1 };
   watcher = createWatcher(options, () => undefined);
   return { nodes, reader: watcher };
@@ -59,15 +59,15 @@ async function found(reader: WatcherNodes, from: number, to: number, isAgreed = 
   return reader.payments(blocks, ["", token, other], book, isAgreed);
 }
 
-const unitsOf = (payments: readonly SeenPayment[]): readonly bigint[] => payments.map(({ amountUnits }) => amountUnits);
+const unitsOf = (payments: readonly DetectedPayment[]): readonly bigint[] => payments.map(({ amountUnits }) => amountUnits);
 const ofLogs =
-  (result: unknown): Bend =>
+  (result: unknown): Malform =>
   (call) =>
     call.method === "eth_getLogs" ? { result } : null;
 const change =
-  (method: string, bend: (honest: Fields) => unknown): Bend =>
+  (method: string, malform: (honest: Fields) => unknown): Malform =>
   (call, honest) =>
-    call.method === method && honest !== null ? { result: bend(honest as Fields) } : null;
+    call.method === method && honest !== null ? { result: malform(honest as Fields) } : null;
 
 group("an empty list", () => {
   // ethereum/go-ethereum #24078: a lagging machine behind one name; besu-eth/besu #8007 and
@@ -83,7 +83,7 @@ group("an empty list", () => {
   );
 
   it("an empty list is believed if the header speaks of none, and costs no further question", async () => {
-    chain.mine({ hash: hashOf("coins"), from: stranger, to: stranger, value: 1n });
+    chain.mine({ hash: hashOf("coins"), from: outsider, to: outsider, value: 1n });
     chain.mineEmpty(2);
     const { nodes, reader } = await watchedBy(undefined);
     expect(await found(reader, 1, 3)).toEqual([]);
@@ -93,7 +93,7 @@ group("an empty list", () => {
 
   it("an empty list from a node without the receipts too is a block that the node does not have, and credits nothing", async () => {
     pays(5n);
-    const lags: Bend = (call) =>
+    const lags: Malform = (call) =>
       call.method === "eth_getLogs"
         ? { result: [] }
         : call.method.endsWith("Receipts") || call.method.endsWith("Receipt")
@@ -107,19 +107,19 @@ group("an empty list", () => {
 
   it("an empty list from a node without receipts by block is proven by the receipts one by one", async () => {
     pays(5n);
-    const bend: Bend = (call) => {
+    const malform: Malform = (call) => {
       if (call.method === "eth_getLogs") return { result: [] };
       return call.method === "eth_getBlockReceipts" ? { error: { code: -32601, message: "method not found" } } : null;
     };
-    const { reader } = await watchedBy(bend);
+    const { reader } = await watchedBy(malform);
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
   });
 
   it("an empty list beside a header without a bloom is proven by receipts where the block has transactions", async () => {
     pays(5n);
-    const bend: Bend = (call, honest) =>
+    const malform: Malform = (call, honest) =>
       change("eth_getBlockByNumber", ({ logsBloom: _, ...block }) => block)(call, honest) ?? ofLogs([])(call, honest);
-    const { reader } = await watchedBy(bend);
+    const { reader } = await watchedBy(malform);
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
   });
 
@@ -149,12 +149,13 @@ group("an empty list", () => {
 group("a list that is cut", () => {
   // ethers-io/ethers.js #1389: a provider cuts lists at 100 without a word.
   it("a list that is cut at a round number is asked for in smaller ranges, and of one block by its receipts", async () => {
-    for (let at = 0; at < 150; at += 1) pays(1n, stranger);
+    for (let at = 0; at < 150; at += 1) pays(1n, outsider);
     const last = pays(7n);
-    const many = Array.from({ length: 120 }, () => ({ contract: token, from: stranger, to: stranger, units: 1n }));
-    const transfers = [...many, { contract: token, from: stranger, to: address, units: 9n }];
-    const full = chain.mine({ hash: hashOf("full"), from: stranger, to: token, transfers });
-    const cut: Bend = (call, honest) => (call.method === "eth_getLogs" ? { result: (honest as unknown[]).slice(0, 100) } : null);
+    const many = Array.from({ length: 120 }, () => ({ contract: token, from: outsider, to: outsider, units: 1n }));
+    const transfers = [...many, { contract: token, from: outsider, to: address, units: 9n }];
+    const full = chain.mine({ hash: hashOf("full"), from: outsider, to: token, transfers });
+    const cut: Malform = (call, honest) =>
+      call.method === "eth_getLogs" ? { result: (honest as unknown[]).slice(0, 100) } : null;
     const { reader } = await watchedBy(cut);
     expect(unitsOf(await found(reader, 1, last))).toEqual([7n]);
     expect(unitsOf(await found(reader, full, full))).toEqual([9n]);
@@ -177,8 +178,8 @@ group("a question that is too large", () => {
         const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
         return Number(toBlock) - Number(fromBlock) + 1;
       };
-      const bend: Bend = (call) => (call.method === "eth_getLogs" && sizeOf(call) > 10 ? refusal : null);
-      const { nodes, reader } = await watchedBy(bend);
+      const malform: Malform = (call) => (call.method === "eth_getLogs" && sizeOf(call) > 10 ? refusal : null);
+      const { nodes, reader } = await watchedBy(malform);
       expect(await found(reader, 1, 32)).toHaveLength(32);
       const refused = nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10).length;
       expect(refused).toBe(2);
@@ -212,12 +213,12 @@ group("a question that is too large", () => {
     pays(1n);
     const transfers = Array.from({ length: 4 }, (_, at) => ({
       contract: token,
-      from: stranger,
+      from: outsider,
       to: address,
       units: BigInt(at + 2),
     }));
-    chain.mine({ hash: hashOf("four"), from: stranger, to: token, transfers });
-    const many: Bend = (call, honest) =>
+    chain.mine({ hash: hashOf("four"), from: outsider, to: token, transfers });
+    const many: Malform = (call, honest) =>
       call.method === "eth_getLogs" && (honest as unknown[]).length > 3
         ? { error: { code: -32005, message: "query returned more than 3 results" } }
         : null;
@@ -248,41 +249,41 @@ group("a question that is too large", () => {
   });
 });
 
-group("acts of strangers", () => {
+group("acts of outsiders", () => {
   // subsquid/squid-sdk #542 and OffchainLabs/go-ethereum #658: no nonce; hiero-ledger/
   // hiero-json-rpc-relay #417: no type, price or signature either.
   it("a foreign transaction with odd fields fails no block, and nodes need not show it alike", async () => {
-    const odd = (more: Fields): Bend =>
+    const odd = (more: Fields): Malform =>
       change("eth_getBlockByNumber", ({ transactions, ...block }) => ({
         ...{
           ...block,
           transactions: (transactions as Fields[]).flatMap((one) => [{ hash: hashOf("system"), type: "0x7e", ...more }, one]),
         },
       }));
-    const block = chain.mine({ hash: hashOf("coins"), from: stranger, to: address, value: 4n });
+    const block = chain.mine({ hash: hashOf("coins"), from: outsider, to: address, value: 4n });
     const { reader } = await watchedBy(odd({ from: other, to: other, value: "0x0" }), odd({ from: null, nonce: "x", input: 7 }));
     expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
-    expect(reader.spends([await reader.block(block, true)], new Set([stranger])).map(({ txHash }) => txHash)).toEqual([
+    expect(reader.outgoing([await reader.block(block, true)], new Set([outsider])).map(({ txHash }) => txHash)).toEqual([
       hashOf("coins"),
     ]);
   });
 
   it("a payment by a transaction without a nonce is credited, also where nodes show others differently", async () => {
     const block = chain.mine(
-      { hash: hashOf("deposit"), from: stranger, to: address, value: 4n },
+      { hash: hashOf("deposit"), from: outsider, to: address, value: 4n },
       { hash: hashOf("b"), from: other, to: other },
     );
-    const bend = (value: string): Bend =>
+    const malform = (value: string): Malform =>
       change("eth_getBlockByNumber", ({ transactions, ...head }) => ({
         ...head,
         transactions: (transactions as Fields[]).map(({ nonce: _, ...one }) => (one.from === other ? { ...one, value } : one)),
       }));
-    const { reader } = await watchedBy(bend("0x1"), bend("0x2"));
+    const { reader } = await watchedBy(malform("0x1"), malform("0x2"));
     expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
   });
 
   it("our own transaction in another amount by one of two nodes is a disagreement, and of three the two count", async () => {
-    const block = chain.mine({ hash: hashOf("coins"), from: stranger, to: address, value: 4n });
+    const block = chain.mine({ hash: hashOf("coins"), from: outsider, to: address, value: 4n });
     const tenfold = change("eth_getBlockByNumber", ({ transactions, ...head }) => ({
       ...{
         ...head,
@@ -298,9 +299,9 @@ group("acts of strangers", () => {
 
   it("a foreign log with odd fields fails nothing, ours with an odd field does", async () => {
     pays(5n);
-    pays(6n, stranger);
-    const bendAt =
-      (to: string): Bend =>
+    pays(6n, outsider);
+    const malformAt =
+      (to: string): Malform =>
       (call, honest) => {
         if (call.method !== "eth_getLogs") return null;
         const isOf = ({ topics }: Fields): boolean => String((topics as string[])[2]).endsWith(to.slice(2).toLowerCase());
@@ -310,18 +311,18 @@ group("acts of strangers", () => {
           ),
         };
       };
-    const { reader } = await watchedBy(bendAt(stranger));
+    const { reader } = await watchedBy(malformAt(outsider));
     expect(unitsOf(await found(reader, 1, 2))).toEqual([5n]);
     reader.close();
-    const { reader: bent } = await watchedBy(bendAt(address));
-    await expect(found(bent, 1, 2)).rejects.toMatchObject({ code: "NODE_ANSWER" });
+    const { reader: malformed } = await watchedBy(malformAt(address));
+    await expect(found(malformed, 1, 2)).rejects.toMatchObject({ code: "NODE_ANSWER" });
   });
 
   // foundry-rs/foundry #7640.
   it("a receipt without its price credits what it pays", async () => {
-    const block = chain.mine({ hash: hashOf("coins"), from: stranger, to: address, value: 4n });
-    const bend = change("eth_getTransactionReceipt", ({ effectiveGasPrice: _, gasUsed: _gas, ...receipt }) => receipt);
-    const { reader } = await watchedBy(bend, bend);
+    const block = chain.mine({ hash: hashOf("coins"), from: outsider, to: address, value: 4n });
+    const malform = change("eth_getTransactionReceipt", ({ effectiveGasPrice: _, gasUsed: _gas, ...receipt }) => receipt);
+    const { reader } = await watchedBy(malform, malform);
     expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
   });
 });
@@ -352,8 +353,8 @@ group("the cost of many addresses", () => {
 
 it("two payments of one block are both credited where a node counts logs in each transaction", async () => {
   const pay = (units: bigint) => ({
-    ...{ hash: hashOf(`pay ${units}`), from: stranger, to: token },
-    transfers: [{ contract: token, from: stranger, to: address, units }],
+    ...{ hash: hashOf(`pay ${units}`), from: outsider, to: token },
+    transfers: [{ contract: token, from: outsider, to: address, units }],
   });
   const top = chain.mine(pay(5n), pay(6n));
   const { reader } = await watchedBy((call, honest) =>

@@ -5,7 +5,7 @@
  * #299 (the question is missing); floating/frame #659 (no history of fees).
  */
 import { describe, expect, it } from "vitest";
-import type { FakeAnswer, FakeNodeOptions, RpcCall } from "../../lab/rig/fake-node.ts";
+import type { FakeAnswer, FakeNodeOptions, RpcCall } from "../../lab/kit/fake-node.ts";
 import { closesItsNodes, codeOf, fakeNode, nodesOf } from "../support/evm-nodes.ts";
 
 closesItsNodes();

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentError } from "../../base/fault.ts";
 import { createEvmNodes, type EvmNodes } from "../../chains/evm/node.ts";
-import type { FakeAnswer, FakeNodeOptions } from "../../lab/rig/fake-node.ts";
+import type { FakeAnswer, FakeNodeOptions } from "../../lab/kit/fake-node.ts";
 import { closedPort, closesItsNodes, codeOf, fakeNode, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
 
 closesItsNodes();

@@ -1,21 +1,21 @@
 /**
- * The offline door to the chains: slots, the rule for a dearer version, and addresses whose network
- * is not known yet.
+ * The offline door to the chains: slots, the rule for a replacement with a higher fee, and
+ * addresses whose network is not known yet.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Bug } from "../../base/fault.ts";
-import { openPayer } from "../../chains/connect.ts";
+import { openSender } from "../../chains/connect.ts";
 import { encodeTransferCall } from "../../chains/evm/erc20.ts";
-import { outcomeOf } from "../../chains/evm/verdict.ts";
-import { families, familyOf, findFamily, networkOf, parseAddress, waitingOf } from "../../chains/families.ts";
-import type { Facts, PricedVersion } from "../../chains/family.ts";
+import { outcomeOf } from "../../chains/evm/outcome.ts";
+import { expiryExclusionOf, families, familyOf, findFamily, networkOf, parseAddress } from "../../chains/families.ts";
+import type { PricedAttempt, TxParams } from "../../chains/family.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
 
 const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const { slots, fees } = families.evm;
-const { dearer, dearerAt } = fees.bidding!;
+const { replacement, replacementAt } = fees.bidding!;
 
 describe("families", () => {
   it("families are found by the names of their networks, and only ours are", () => {
@@ -27,18 +27,18 @@ describe("families", () => {
     expect(() => familyOf("xrpl:0")).toThrow(Bug);
   });
 
-  it("families exclude a second payment by a slot or by waiting, and only by waiting one asks what is dead", () => {
+  it("families exclude a second payment by a slot or by waiting, and only by waiting one asks what is void", () => {
     const [waits, pays] = ["tron:0x2b6653dc", "eip155:1"];
-    expect([waits, pays].map((network) => familyOf(network).exclusion.kind)).toEqual(["waiting", "slot"]);
-    expect([waitingOf(waits)?.marginMs, waitingOf(pays)]).toEqual([120_000, null]);
+    expect([waits, pays].map((network) => familyOf(network).exclusion.kind)).toEqual(["expiry", "slot"]);
+    expect([expiryExclusionOf(waits)?.marginMs, expiryExclusionOf(pays)]).toEqual([120_000, null]);
     expect([waits, pays].map((network) => transactionsOf(network).cancels === null)).toEqual([true, false]);
     expect([waits, pays].map((network) => familyOf(network).fees.bidding === null)).toEqual([true, false]);
     const options = { nodes: ["http://127.0.0.1:9"], confirmations: "finalized" } as const;
     const rest = { tokens: [], clock: () => 0, log: () => undefined };
     const asks = (chain: { family: "evm" | "tron"; chainId: number | string }): boolean => {
-      const nodes = openPayer({ chain: { ...chain, ...options }, ...rest });
+      const nodes = openSender({ chain: { ...chain, ...options }, ...rest });
       nodes.close();
-      return nodes.dead !== undefined;
+      return nodes.findVoid !== undefined;
     };
     expect([asks({ family: "tron", chainId: "0x2b6653dc" }), asks({ family: "evm", chainId: 1 })]).toEqual([true, false]);
   });
@@ -66,33 +66,33 @@ describe("slots of an account", () => {
   });
 });
 
-describe("a dearer version", () => {
+describe("a replacement with a higher fee", () => {
   const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
   const offer = fc
     .record({ fee: wei, tip: wei })
-    .map(({ fee, tip }): Facts => ({ gasLimit: "21000", maxFeePerGas: `${fee + tip}`, maxPriorityFeePerGas: `${tip}` }));
-  const version = (facts: Facts): PricedVersion => ({ txHash: "0x1", facts, feeMax: `${fees.most(facts)}` });
-  const figure = (facts: Facts, name: string): bigint => BigInt(facts[name] ?? "-1");
+    .map(({ fee, tip }): TxParams => ({ gasLimit: "21000", maxFeePerGas: `${fee + tip}`, maxPriorityFeePerGas: `${tip}` }));
+  const attempt = (txParams: TxParams): PricedAttempt => ({ txHash: "0x1", txParams, feeMax: `${fees.most(txParams)}` });
+  const figure = (txParams: TxParams, name: string): bigint => BigInt(txParams[name] ?? "-1");
   const isEighthAbove = (now: bigint, before: bigint): boolean => 8n * now >= 9n * before && now > before;
 
-  it("a dearer version raises both fees by an eighth at least, and the same rule leaves its own result as it is", () => {
+  it("a replacement with a higher fee raises both fees by an eighth at least, and the same rule leaves its own result as it is", () => {
     fc.assert(
       fc.property(offer, offer, (newest, asked) => {
-        const next = dearer([version(newest)], asked, false);
+        const next = replacement([attempt(newest)], asked, false);
         expect(isEighthAbove(figure(next, "maxFeePerGas"), figure(newest, "maxFeePerGas"))).toBe(true);
         expect(isEighthAbove(figure(next, "maxPriorityFeePerGas"), figure(newest, "maxPriorityFeePerGas"))).toBe(true);
         expect(figure(next, "maxFeePerGas")).toBeGreaterThanOrEqual(figure(next, "maxPriorityFeePerGas"));
-        expect(dearer([version(newest)], next, false)).toEqual(next);
+        expect(replacement([attempt(newest)], next, false)).toEqual(next);
       }),
     );
   });
 
-  it("a dearer version is to the signer what the courier reckoned it to be", () => {
-    const price = { baseFeePerGas: 30n, maxPriorityFeePerGas: 2n, maxPriorityFeePerGasHigh: 5n };
+  it("a replacement with a higher fee is to the signer what the courier reckoned it to be", () => {
+    const feeMarket = { baseFeePerGas: 30n, maxPriorityFeePerGas: 2n, maxPriorityFeePerGasHigh: 5n };
     fc.assert(
       fc.property(offer, fc.integer({ min: 1, max: 14 }), fc.boolean(), (newest, number, isTipLow) => {
-        const next = dearerAt(price, [version(newest)], 21_000n, number, isTipLow);
-        expect(dearer([version(newest)], next, false)).toEqual(next);
+        const next = replacementAt(feeMarket, [attempt(newest)], 21_000n, number, isTipLow);
+        expect(replacement([attempt(newest)], next, false)).toEqual(next);
       }),
     );
   });

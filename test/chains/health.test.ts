@@ -81,10 +81,10 @@ describe("a chain", () => {
     expect(three.nodes.map(({ code }) => code)).toEqual(["", "NODE_LAG", ""]);
   });
 
-  it("a chain with a node that went back says so", () => {
+  it("a chain with a node that was rolled back says so", () => {
     const back = judge(up("http://a", head(195, 460_000, { highest: 655 })));
-    expect(back.code).toBe("NODE_WENT_BACK");
-    expect(back.words).toContain("http://a went back from block 655 to block 195 and shows no new block for 460 s");
+    expect(back.code).toBe("NODE_ROLLED_BACK");
+    expect(back.words).toContain("http://a rolled back from block 655 to block 195 and shows no new block for 460 s");
     // Backends behind one name differ by some blocks.
     expect(judge(up("http://a", head(650, 0, { highest: 655 }))).code).toBe("");
   });

@@ -4,10 +4,10 @@
  * ChainSafe/lodestar #1599, sigp/lighthouse #5051, ConsenSys-archive/truffle-migrate #36.
  */
 import { afterEach, describe, expect, it } from "vitest";
-import { createPayer, type TronPayer } from "../../chains/tron/node-payer.ts";
-import type { FakeAnswer, FakeNodeOptions, RpcCall } from "../../lab/rig/fake-node.ts";
+import { createSender, type TronSender } from "../../chains/tron/node-sender.ts";
+import type { FakeAnswer, FakeNodeOptions, RpcCall } from "../../lab/kit/fake-node.ts";
 import { closesItsNodes, codeOf, fakeNode, nodesOf, signed } from "../support/evm-nodes.ts";
-import { payer, startTown, type Town } from "../support/tron-town.ts";
+import { sender, startTestNetwork, type TestNetwork } from "../support/tron-network.ts";
 
 closesItsNodes();
 
@@ -110,12 +110,12 @@ describe("a block that a node lacks below a head that it has shown", () => {
 });
 
 describe("a body of Tron that nobody can read", () => {
-  let town: Town | null = null;
-  let door: TronPayer | null = null;
+  let testNetwork: TestNetwork | null = null;
+  let door: TronSender | null = null;
   afterEach(async () => {
     door?.close();
-    await town?.node.close();
-    [town, door] = [null, null];
+    await testNetwork?.node.close();
+    [testNetwork, door] = [null, null];
   });
 
   it.each([
@@ -123,11 +123,17 @@ describe("a body of Tron that nobody can read", () => {
     ["a gateway's page", { status: 502 }, ""],
     ["a refusal", { status: 500 }, "NODE_HTTP"],
   ])("a read answered with %s is asked once more, unless the answer is a refusal", async (_, trouble, code) => {
-    town = await startTown({ fronts: [{}] });
+    testNetwork = await startTestNetwork({ fronts: [{}] });
     const clock = (): number => performance.now();
-    door = createPayer({ urls: town.node.urls, chainId: town.node.chainId, tokens: [], clock, log: () => undefined });
-    await door.facts(payer.address);
-    town.node.fronts[0]!.suffer({ ...trouble, times: 1 });
-    expect(await codeOf(door.facts(payer.address))).toBe(code);
+    door = createSender({
+      urls: testNetwork.node.urls,
+      chainId: testNetwork.node.chainId,
+      tokens: [],
+      clock,
+      log: () => undefined,
+    });
+    await door.chainState(sender.address);
+    testNetwork.node.fronts[0]!.suffer({ ...trouble, times: 1 });
+    expect(await codeOf(door.chainState(sender.address))).toBe(code);
   });
 });

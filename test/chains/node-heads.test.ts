@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { Heads } from "../../chains/providers/node-heads.ts";
-import type { FakeAnswer } from "../../lab/rig/fake-node.ts";
+import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
 import { closesItsNodes, fakeNode, nodesOf } from "../support/evm-nodes.ts";
 import { until } from "../support/until.ts";
 
@@ -21,7 +21,7 @@ describe("the heads of a node", () => {
     expect(heads.view(60_000)).toMatchObject({ number: 104, seenAgoMs: 40_000, stoodForMs: 12_000, blockMs: 2_000 });
   });
 
-  it("the heads of a node keep the highest number of a node that went back, and forget it after an hour", () => {
+  it("the heads of a node keep the highest number of a node that was rolled back, and forget it after an hour", () => {
     const heads = new Heads();
     heads.saw(655, 1_000_000, 0);
     heads.saw(195, 500_000, 1_000);

@@ -9,10 +9,10 @@ import { lookAtNode } from "../../chains/connect.ts";
 import { isPruned } from "../../chains/evm/node-pool.ts";
 import { nodeFindings } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
-import { FakeChain } from "../../lab/rig/fake-chain.ts";
-import type { FakeAnswer } from "../../lab/rig/fake-node.ts";
-import { type EvmFront, startEvmFront } from "../../lab/rig/provider/evm-front.ts";
-import { evmProfiles } from "../../lab/rig/provider/evm-profiles.ts";
+import { FakeChain } from "../../lab/kit/fake-chain.ts";
+import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
+import { type EvmFront, startEvmFront } from "../../lab/kit/provider/evm-front.ts";
+import { evmProfiles } from "../../lab/kit/provider/evm-profiles.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const chain = { family: "evm", chainId: 31337, confirmations: 6 } as const;

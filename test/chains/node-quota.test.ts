@@ -7,7 +7,7 @@
 import { describe, expect, it } from "vitest";
 import { quietMsOf } from "../../chains/providers/node-quota.ts";
 import { shownWords, statusWords } from "../../chains/providers/node-words.ts";
-import type { FakeAnswer } from "../../lab/rig/fake-node.ts";
+import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
 import { closesItsNodes, codeOf, fakeNode, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
 
 closesItsNodes();

@@ -167,12 +167,13 @@ describe("docs/chains.md", () => {
   it("docs/chains.md says of Tron how long a payment waits, what one is counted with and what the presets bear, as the code has it", () => {
     const section = page.split("## 6. Tron")[1] ?? "";
     const { fees, exclusion } = families.tron;
-    if (exclusion.kind !== "waiting") throw new Error("nothing excludes by waiting");
+    if (exclusion.kind !== "expiry") throw new Error("nothing excludes by expiry");
     const prices = { energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n };
-    const offer = (work: bigint) => fees.first({ refBlockBytes: 0n, refBlockHash: 0n, blockMs: 0n, ...prices }, work);
-    const most = (work: bigint): string => formatAmount(fees.most(offer(work)), fees.decimal);
+    const offer = (computeLimit: bigint) =>
+      fees.first({ refBlockBytes: 0n, refBlockHash: 0n, blockMs: 0n, ...prices }, computeLimit);
+    const most = (computeLimit: bigint): string => formatAmount(fees.most(offer(computeLimit)), fees.decimal);
     const words = ["no", "one", "two", "three", "four", "five"];
-    expect(section).toContain(`A version lives ${words[exclusion.untilMs(offer(0n)) / 60_000]} minutes`);
+    expect(section).toContain(`An attempt lives ${words[exclusion.validUntilMs(offer(0n)) / 60_000]} minutes`);
     expect(section).toContain(`past its end by ${words[exclusion.marginMs / 60_000]} minutes`);
     expect(section).toContain(`| TRX | ${most(0n)}; ${most(1n)} to an account that is not there yet |`);
     expect(section).toContain(`| USDT to an address that has some (64,285 energy) | ${most(64_285n)} |`);
@@ -191,7 +192,7 @@ describe("docs/chains.md", () => {
     const rows = rowsOf("4. The currencies");
     expect([...rows.keys()].sort()).toEqual(Object.keys(currencyPresets).sort());
     for (const [id, { chain, lines, source }] of Object.entries(currencyPresets)) {
-      const contract = lines.contract === undefined ? "the chain's coin" : `\`${lines.contract}\``;
+      const contract = lines.contract === undefined ? "the native coin" : `\`${lines.contract}\``;
       expect(rows.get(id)).toEqual([`\`${chain}\``, lines.symbol, `${lines.decimal}`, contract, source]);
     }
   });

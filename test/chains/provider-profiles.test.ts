@@ -6,21 +6,21 @@ import { getAddress } from "ethers";
 import { afterEach, expect, describe as group, it } from "vitest";
 import { openWatcher } from "../../chains/connect.ts";
 import type { ConfiguredChain } from "../../chains/family.ts";
-import type { SeenPayment, WatcherNodes } from "../../chains/nodes.ts";
-import { FakeChain, fakeChainId, hashOf } from "../../lab/rig/fake-chain.ts";
-import type { FakeAnswer } from "../../lab/rig/fake-node.ts";
-import { startEvmFront } from "../../lab/rig/provider/evm-front.ts";
-import type { Profile } from "../../lab/rig/provider/profile.ts";
-import { ofOneChain, profileNamed, profiles } from "../../lab/rig/provider/profiles.ts";
+import type { DetectedPayment, WatcherNodes } from "../../chains/nodes.ts";
+import { FakeChain, fakeChainId, hashOf } from "../../lab/kit/fake-chain.ts";
+import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
+import { startEvmFront } from "../../lab/kit/provider/evm-front.ts";
+import type { Profile } from "../../lab/kit/provider/profile.ts";
+import { ofOneChain, profileNamed, profiles } from "../../lab/kit/provider/profiles.ts";
 import { encodeDisperse } from "../../lab/tron-node/contracts.ts";
-import { disperser, inhabitant, payer, startTown, usdt } from "../support/tron-town.ts";
+import { disperser, inhabitant, sender, startTestNetwork, usdt } from "../support/tron-network.ts";
 
 /** Read by a pass that fails now and then: the watcher asks again, so often at most. */
 const passesMax = 12;
 const blocksAtOnce = 15;
 const token = getAddress(`0x${"7a".repeat(20)}`);
 const ours = [getAddress(`0x${"a1".repeat(20)}`), getAddress(`0x${"a2".repeat(20)}`)] as const;
-const stranger = `0x${"b0".repeat(20)}`;
+const outsider = `0x${"b0".repeat(20)}`;
 
 const closers: (() => unknown)[] = [];
 
@@ -52,8 +52,8 @@ async function read(
   last: number,
   contracts: readonly string[],
   addresses: readonly string[],
-): Promise<readonly SeenPayment[]> {
-  const found: SeenPayment[] = [];
+): Promise<readonly DetectedPayment[]> {
+  const found: DetectedPayment[] = [];
   for (let [first, failed] = [1, 0]; first <= last; ) {
     try {
       const final = await reader.finalTip();
@@ -70,7 +70,7 @@ async function read(
   return found;
 }
 
-const sums = (found: readonly SeenPayment[]): Record<string, bigint> => {
+const sums = (found: readonly DetectedPayment[]): Record<string, bigint> => {
   const all: Record<string, bigint> = {};
   for (const { address, contract, amountUnits } of found)
     all[`${address} ${contract}`] = (all[`${address} ${contract}`] ?? 0n) + amountUnits;
@@ -82,13 +82,13 @@ function evmChain(): FakeChain {
   for (let number = 1; number <= 30; number += 1) {
     const name = `payment ${number}`;
     const to = ours[number % 2] as string;
-    const transfer = { contract: token, from: stranger, to, units: BigInt(number) };
+    const transfer = { contract: token, from: outsider, to, units: BigInt(number) };
     const hash = (text: string): string => hashOf(`${text} of ${name}`);
-    if (number % 5 === 0) chain.mine({ hash: hash("coins"), from: stranger, to, value: BigInt(number * 100) });
+    if (number % 5 === 0) chain.mine({ hash: hash("coins"), from: outsider, to, value: BigInt(number * 100) });
     else if (number % 3 === 0)
       chain.mine(
-        { hash: hash("token"), from: stranger, to: token, transfers: [transfer] },
-        { hash: hash("noise"), from: stranger, to: stranger },
+        { hash: hash("token"), from: outsider, to: token, transfers: [transfer] },
+        { hash: hash("noise"), from: outsider, to: outsider },
       );
     else chain.mine();
   }
@@ -126,16 +126,16 @@ group("the readers of EVM chains", () => {
 group("the readers of Tron", () => {
   it.each(survived("tron"))("every payment is found beside a plain node: %s", async (name) => {
     const fronts = pairOf("tron", name).map((profile) => ({ profile }));
-    const town = await startTown({ fronts, solidLag: 5 });
-    closers.push(() => town.node.close());
+    const testNetwork = await startTestNetwork({ fronts, solidLag: 5 });
+    closers.push(() => testNetwork.node.close());
     const [first, second] = [inhabitant("a depositor"), inhabitant("another depositor")];
-    await town.send(town.coins(payer, first.address, 5_000_000), 1);
-    await town.send(town.token(payer, usdt, second.address, 7_000_000n), 1);
-    town.node.chain.mine();
+    await testNetwork.send(testNetwork.coins(sender, first.address, 5_000_000), 1);
+    await testNetwork.send(testNetwork.token(sender, usdt, second.address, 7_000_000n), 1);
+    testNetwork.node.chain.mine();
     const call = encodeDisperse("", [first.hex, second.hex], [3_000_000n, 4_000_000n]);
-    await town.send(town.call(payer, disperser, call, { callSun: 7_000_000 }), 1);
-    town.node.chain.mine(12);
-    const { chainId, urls } = town.node;
+    await testNetwork.send(testNetwork.call(sender, disperser, call, { callSun: 7_000_000 }), 1);
+    testNetwork.node.chain.mine(12);
+    const { chainId, urls } = testNetwork.node;
     const reader = watch({ family: "tron", chainId, nodes: urls, confirmations: "finalized" });
     expect(sums(await read(reader, 28, ["", usdt], [first.address, second.address]))).toEqual({
       [`${first.address} `]: 8_000_000n,

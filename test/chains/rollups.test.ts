@@ -1,5 +1,5 @@
 /**
- * Chains that bill data: the payer on nodes of a real chain in place of a rollup, the rules of
+ * Chains that bill data: the sender on nodes of a real chain in place of a rollup, the rules of
  * fees, the receipt, and the policy that counts gas and data.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,13 +10,13 @@ import { gasPriceOracle } from "../../chains/evm/data-fee.ts";
 import { type FeeModel, feeModelOf } from "../../chains/evm/fee-model.ts";
 import { fees } from "../../chains/evm/fees.ts";
 import { createEvmNodes } from "../../chains/evm/node.ts";
-import { createPayer } from "../../chains/evm/node-payer.ts";
+import { createSender } from "../../chains/evm/node-sender.ts";
+import { judgeConsumer } from "../../chains/evm/outcome.ts";
 import { evmTransactions } from "../../chains/evm/transactions.ts";
-import { judgeConsumer } from "../../chains/evm/verdict.ts";
-import type { Facts } from "../../chains/family.ts";
-import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
-import { rpc } from "../../lab/rig/rpc.ts";
-import { deployToken } from "../../lab/rig/token.ts";
+import type { TxParams } from "../../chains/family.ts";
+import { type Anvil, startAnvil } from "../../lab/kit/anvil.ts";
+import { rpc } from "../../lab/kit/rpc.ts";
+import { deployToken } from "../../lab/kit/token.ts";
 
 const account = `0x${"a1".repeat(20)}`;
 const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -34,66 +34,66 @@ afterAll(() => anvil.stop());
 /** Code that answers every call with one word, or refuses every call. */
 const answering = (value: bigint): string => `0x7f${value.toString(16).padStart(64, "0")}60005260206000f3`;
 const refusing = "0x60006000fd";
-const standIn = (code: string): Promise<unknown> => rpc(anvil.url, "anvil_setCode", [gasPriceOracle, code]);
+const fake = (code: string): Promise<unknown> => rpc(anvil.url, "anvil_setCode", [gasPriceOracle, code]);
 
-function payerOn(feeModel: FeeModel, tokens: { contract: string; decimal: number }[] = [], clock = () => 0) {
+function senderOn(feeModel: FeeModel, tokens: { contract: string; decimal: number }[] = [], clock = () => 0) {
   const nodes = createEvmNodes({ urls: [anvil.url], chainId: 31337, confirmations: 1, feeModel });
-  return createPayer(nodes, tokens, clock);
+  return createSender(nodes, tokens, clock);
 }
 
-describe("a payer on an OP Stack chain", () => {
-  it("prices data and the operator's fee with double room, and offers it in the facts", async () => {
-    await standIn(answering(unit));
-    const payer = payerOn("op-stack");
-    const { price } = await payer.facts(account);
-    expect(price.dataFee).toBe(4n * unit);
-    const offer = fees.first(price, 21_000n);
+describe("a sender on an OP Stack chain", () => {
+  it("prices data and the operator's fee with double room, and offers it in the parameters", async () => {
+    await fake(answering(unit));
+    const sender = senderOn("op-stack");
+    const { feeMarket } = await sender.chainState(account);
+    expect(feeMarket.dataFee).toBe(4n * unit);
+    const offer = fees.first(feeMarket, 21_000n);
     expect(offer.dataFee).toBe(`${4n * unit}`);
     expect(fees.most(offer)).toBe(21_000n * BigInt(offer.maxFeePerGas!) + 4n * unit);
-    payer.close();
+    sender.close();
   });
 
-  it("a payer on an OP Stack chain has no facts where the oracle says nothing, so that nothing is signed by a guess", async () => {
-    const payer = payerOn("op-stack");
+  it("a sender on an OP Stack chain has no facts where the oracle says nothing, so that nothing is signed by a guess", async () => {
+    const sender = senderOn("op-stack");
     for (const code of ["0x", refusing]) {
-      await standIn(code);
-      await expect(payer.facts(account)).rejects.toMatchObject({ effect: "none" });
+      await fake(code);
+      await expect(sender.chainState(account)).rejects.toMatchObject({ effect: "none" });
     }
-    await standIn(answering(unit));
-    await expect(payer.facts(account)).resolves.toMatchObject({ price: { dataFee: 4n * unit } });
-    payer.close();
+    await fake(answering(unit));
+    await expect(sender.chainState(account)).resolves.toMatchObject({ feeMarket: { dataFee: 4n * unit } });
+    sender.close();
   });
 
-  it("a payer on an OP Stack chain asks no oracle on a chain that bills gas alone", async () => {
-    await standIn(answering(unit));
-    const payer = payerOn("ethereum");
-    expect(Object.keys((await payer.facts(account)).price)).not.toContain("dataFee");
-    payer.close();
+  it("a sender on an OP Stack chain asks no oracle on a chain that bills gas alone", async () => {
+    await fake(answering(unit));
+    const sender = senderOn("ethereum");
+    expect(Object.keys((await sender.chainState(account)).feeMarket)).not.toContain("dataFee");
+    sender.close();
   });
 });
 
-describe("a payer on Arbitrum", () => {
+describe("a sender on Arbitrum", () => {
   it("estimates a plain payment and a cancel, with double room, where Ethereum's takes 21,000", async () => {
     const payment = { contract: "", destination: shop, amountUnits: 0n };
-    const arbitrum = payerOn("arbitrum");
-    const ethereum = payerOn("ethereum");
-    expect(await ethereum.work(account, payment)).toEqual({ ok: true, work: 21_000n });
-    expect(await arbitrum.work(account, payment)).toEqual({ ok: true, work: 42_000n });
-    expect((await arbitrum.facts(account)).price.cancelGas).toBe(42_000n);
-    expect((await ethereum.facts(account)).price.cancelGas).toBeUndefined();
+    const arbitrum = senderOn("arbitrum");
+    const ethereum = senderOn("ethereum");
+    expect(await ethereum.computeLimit(account, payment)).toEqual({ ok: true, computeLimit: 21_000n });
+    expect(await arbitrum.computeLimit(account, payment)).toEqual({ ok: true, computeLimit: 42_000n });
+    expect((await arbitrum.chainState(account)).feeMarket.cancelGas).toBe(42_000n);
+    expect((await ethereum.chainState(account)).feeMarket.cancelGas).toBeUndefined();
     arbitrum.close();
     ethereum.close();
   });
 });
 
-describe("a token of a payer", () => {
-  it("a token of a payer has no funds while its contract counts otherwise than configured, and the others go on", async () => {
+describe("a token of a sender", () => {
+  it("a token of a sender has no funds while its contract counts otherwise than configured, and the others go on", async () => {
     const [right, wrong] = [await deployToken(anvil.url), await deployToken(anvil.url)];
     const none = { contract: shop, decimal: 6 };
     let nowMs = 0;
     const tokens = [{ contract: right.address, decimal: 6 }, { contract: wrong.address, decimal: 18 }, none];
-    const payer = payerOn("ethereum", tokens, () => nowMs);
-    const { balances, unfit } = await payer.facts(account);
+    const sender = senderOn("ethereum", tokens, () => nowMs);
+    const { balances, unfit } = await sender.chainState(account);
     expect([...balances.keys()].sort()).toEqual(["", right.address].sort());
     expect(unfit.get(wrong.address)).toBe("the contract has 6 decimals, and config.json says 18 decimals");
     expect(unfit.get(shop)).toBe("the contract is no token's, and config.json says 6 decimals");
@@ -101,49 +101,55 @@ describe("a token of a payer", () => {
     // It is asked again: a contract may come to stand there.
     await rpc(anvil.url, "anvil_setCode", [shop, answering(6n)]);
     nowMs = 31_000;
-    expect((await payer.facts(account)).unfit.size).toBe(1);
+    expect((await sender.chainState(account)).unfit.size).toBe(1);
     await rpc(anvil.url, "anvil_setCode", [shop, "0x"]);
-    payer.close();
+    sender.close();
   });
 });
 
 describe("the fees of a rollup", () => {
-  const offer = (over: Facts = {}): Facts => ({ gasLimit: "60000", maxFeePerGas: "100", maxPriorityFeePerGas: "10", ...over });
-  const version = (facts: Facts) => ({ txHash: "0x1", facts, feeMax: `${fees.most(facts)}` });
+  const offer = (over: TxParams = {}): TxParams => ({
+    gasLimit: "60000",
+    maxFeePerGas: "100",
+    maxPriorityFeePerGas: "10",
+    ...over,
+  });
+  const attempt = (txParams: TxParams) => ({ txHash: "0x1", txParams, feeMax: `${fees.most(txParams)}` });
 
-  it("the fees of a rollup keep the highest figure for data of all versions, since one of them comes into the block", () => {
-    const versions = [version(offer({ dataFee: "900" })), version(offer({ dataFee: "500" }))];
-    expect(fees.bidding!.dearer(versions, offer({ dataFee: "700" }), false).dataFee).toBe("900");
-    expect(fees.bidding!.dearer(versions, offer({ dataFee: "1000" }), false).dataFee).toBe("1000");
-    expect(fees.bidding!.dearer([version(offer())], offer(), false).dataFee).toBeUndefined();
-    const next = fees.bidding!.dearer(versions, offer({ dataFee: "700" }), false);
-    expect(fees.bidding!.dearer(versions, next, false)).toEqual(next);
+  it("the fees of a rollup keep the highest figure for data of all attempts, since one of them comes into the block", () => {
+    const attempts = [attempt(offer({ dataFee: "900" })), attempt(offer({ dataFee: "500" }))];
+    expect(fees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false).dataFee).toBe("900");
+    expect(fees.bidding!.replacement(attempts, offer({ dataFee: "1000" }), false).dataFee).toBe("1000");
+    expect(fees.bidding!.replacement([attempt(offer())], offer(), false).dataFee).toBeUndefined();
+    const next = fees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false);
+    expect(fees.bidding!.replacement(attempts, next, false)).toEqual(next);
   });
 
   it("the fees of a rollup give a cancel the gas that its chain asks for one, and 21,000 elsewhere", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
-    const gasOf = (facts: Facts): unknown => {
-      const found = fees.bidding!.unstick([version(facts)], true, wish);
-      return found.ok ? found.facts.map(({ gasLimit }) => gasLimit) : found.code;
+    const gasOf = (txParams: TxParams): unknown => {
+      const found = fees.bidding!.manualReplacement([attempt(txParams)], true, wish);
+      return found.ok ? found.txParams.map(({ gasLimit }) => gasLimit) : found.code;
     };
     expect(gasOf(offer({ cancelGas: "90000" }))).toEqual(["90000", "90000"]);
     expect(gasOf(offer())).toEqual(["21000", "21000"]);
-    // A dearer version of a cancel takes what is asked now, and never less than before.
+    // A replacement with a higher fee of a cancel takes what is asked now, and never less than
+    // before.
     const cancel = offer({ gasLimit: "90000", cancelGas: "90000" });
-    expect(fees.bidding!.dearer([version(cancel)], offer({ cancelGas: "120000" }), true).gasLimit).toBe("120000");
-    expect(fees.bidding!.dearer([version(cancel)], offer({ cancelGas: "70000" }), true).gasLimit).toBe("90000");
+    expect(fees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "120000" }), true).gasLimit).toBe("120000");
+    expect(fees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "70000" }), true).gasLimit).toBe("90000");
   });
 
-  it("the fees of a rollup let a person name the figure for data, and take the highest known one otherwise", () => {
+  it("the fees of a rollup let an operator name the figure for data, and take the highest known one otherwise", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
-    const dataOf = (over: Facts): unknown => {
-      const found = fees.bidding!.unstick([version(offer({ dataFee: "900" }))], false, { ...wish, ...over });
-      return found.ok ? found.facts[0]?.dataFee : found.code;
+    const dataOf = (over: TxParams): unknown => {
+      const found = fees.bidding!.manualReplacement([attempt(offer({ dataFee: "900" }))], false, { ...wish, ...over });
+      return found.ok ? found.txParams[0]?.dataFee : found.code;
     };
     expect(dataOf({})).toBe("900");
     expect(dataOf({ dataFee: "5000" })).toBe("5000");
-    expect(() => fees.read(offer({ dataFee: "1.5" }))).toThrow("facts");
-    expect(() => fees.read(offer({ other: "1" }))).toThrow("facts");
+    expect(() => fees.read(offer({ dataFee: "1.5" }))).toThrow("txParams");
+    expect(() => fees.read(offer({ other: "1" }))).toThrow("txParams");
     expect(fees.read(offer({ dataFee: "15" }))).toEqual(offer({ dataFee: "15" }));
   });
 
@@ -212,17 +218,17 @@ describe("the policy on a rollup", () => {
     return { policy, approval: policy.approval(transactionId)! };
   };
   const clear = ({ policy, approval }: ReturnType<typeof policyOf>, dataFee?: string) => {
-    const facts = { gasLimit: "21000", maxFeePerGas: `${gwei}`, maxPriorityFeePerGas: "1", ...(dataFee ? { dataFee } : {}) };
+    const txParams = { gasLimit: "21000", maxFeePerGas: `${gwei}`, maxPriorityFeePerGas: "1", ...(dataFee ? { dataFee } : {}) };
     const payment = { network, account: shop, slot: "5", contract: "", destination: approval.address, amountUnits: 5n };
-    const unsigned = evmTransactions.build(payment, facts);
-    return policy.clear({ approval, unsigned, facts, version: 2, account: shop, child: null, slot: "5" }, 0);
+    const unsigned = evmTransactions.build(payment, txParams);
+    return policy.clear({ approval, unsigned, txParams, attempt: 2, account: shop, addressIndex: null, slot: "5" }, 0);
   };
   const gasMost = 21_000n * gwei;
   const room = 10n ** 15n - gasMost;
 
   it("the policy on a rollup signs nothing without a figure for data where the chain bills it beside the gas", () => {
     expect(clear(policyOf("op-stack"))).toMatchObject({ ok: false, code: "POLICY_FEE_UNBOUNDED" });
-    expect(clear(policyOf("op-stack"), "1")).toMatchObject({ ok: true, description: { facts: { dataFee: "1" } } });
+    expect(clear(policyOf("op-stack"), "1")).toMatchObject({ ok: true, description: { txParams: { dataFee: "1" } } });
     expect(clear(policyOf())).toMatchObject({ ok: true });
   });
 

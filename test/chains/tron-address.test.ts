@@ -110,9 +110,9 @@ group("Tron accounts", () => {
   });
 
   it("a proof fits the account whose key made it, hot or for deposits, and no other", () => {
-    const hot = root.derive("m/44'/195'/0'/0/0");
+    const hotWallet = root.derive("m/44'/195'/0'/0/0");
     const named = { purpose: "hot", id: derived.addresses[0]! } as const;
-    const proof = accounts.proofOf(named, digest, signDigest(digest, hot.privateKey!).subarray(0, 64));
+    const proof = accounts.proofOf(named, digest, signDigest(digest, hotWallet.privateKey!).subarray(0, 64));
     expect(accounts.proofFits(named, digest, proof!)).toBe(true);
     expect(accounts.proofFits({ purpose: "hot", id: derived.addresses[1]! }, digest, proof!)).toBe(false);
     expect(accounts.proofFits(named, new Uint8Array(32), proof!)).toBe(false);

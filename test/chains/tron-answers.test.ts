@@ -1,15 +1,15 @@
 /**
  * The answers of Tron's nodes, read strictly: shapes, whole numbers of any size, events, and the
- * rule for "paid" over several versions.
+ * rule for "paid" over several attempts.
  */
 import { expect, describe as group, it } from "vitest";
 import { readAccount, readBlock, readParameters, readReceipt, readTrial } from "../../chains/tron/answers.ts";
 import { transfersOf } from "../../chains/tron/events.ts";
+import { type AttemptEvidence, judgePayout } from "../../chains/tron/outcome.ts";
 import { parseJson } from "../../chains/tron/rpc-json.ts";
-import { judgePayout, type VersionEvidence } from "../../chains/tron/verdict.ts";
-import { inhabitant, usdt } from "../support/tron-town.ts";
+import { inhabitant, usdt } from "../support/tron-network.ts";
 
-const payer = inhabitant("payer");
+const sender = inhabitant("sender");
 const receiver = inhabitant("a receiver");
 const id = (byte: string): string => byte.repeat(32);
 const topic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -35,7 +35,7 @@ group("answers of nodes", () => {
   const header = { raw_data: { number: 26, parentHash: id("aa"), timestamp: 1_790_000_000_000 } };
   const blockID = `${(26).toString(16).padStart(16, "0")}${"bb".repeat(24)}`;
   const contract = (type: string, value: object) => [{ type, parameter: { value } }];
-  const coins = { owner_address: payer.hex, to_address: receiver.hex, amount: "9007199254740993" };
+  const coins = { owner_address: sender.hex, to_address: receiver.hex, amount: "9007199254740993" };
   const transaction = {
     txID: id("cc"),
     ret: [{ contractRet: "SUCCESS" }],
@@ -68,8 +68,8 @@ group("answers of nodes", () => {
     ["a receiver of another chain", { ...coins, to_address: `a0${receiver.hex.slice(2)}` }, "receiver"],
     ["no owner", { ...coins, owner_address: undefined }, "owner"],
   ] as const)("a foreign transaction with %s fails no block, and is a fault for whom it concerns", (_, value, field) => {
-    const bent = { ...transaction, raw_data: { contract: contract("TransferContract", value) } };
-    const block = readBlock({ blockID, block_header: header, transactions: [bent, transaction] });
+    const malformed = { ...transaction, raw_data: { contract: contract("TransferContract", value) } };
+    const block = readBlock({ blockID, block_header: header, transactions: [malformed, transaction] });
     expect(block?.transactions[1]?.receiver).toBe(receiver.address);
     expect(() => block?.transactions[0]?.[field]).toThrow(expect.objectContaining({ code: "NODE_ANSWER", effect: "none" }));
   });
@@ -158,7 +158,7 @@ group("answers of nodes", () => {
 
   it("an account that the chain does not know has nothing; parameters that are off are 0", () => {
     expect(readAccount({})).toEqual({ exists: false, balanceSun: 0n, isContract: false });
-    expect(readAccount({ address: payer.hex })).toEqual({ exists: true, balanceSun: 0n, isContract: false });
+    expect(readAccount({ address: sender.hex })).toEqual({ exists: true, balanceSun: 0n, isContract: false });
     expect(readParameters({ chainParameter: [{ key: "a", value: 3 }, { key: "b" }, { key: "c", value: -1 }] })).toEqual(
       new Map([
         ["a", 3n],
@@ -179,7 +179,7 @@ group("answers of nodes", () => {
 group("Transfer events", () => {
   const log = {
     address: inhabitant("contract of usdt").hex.slice(2),
-    topics: [topic, word(payer.hex.slice(2)), word(receiver.hex.slice(2))],
+    topics: [topic, word(sender.hex.slice(2)), word(receiver.hex.slice(2))],
     data: word("05"),
   };
   const receiptWith = (...logs: readonly object[]) => readReceipt({ id: id("cc"), log: logs })!;
@@ -187,7 +187,7 @@ group("Transfer events", () => {
   it("Transfer events of the contract are read with their place, others are left out", () => {
     const other = { ...log, address: "22".repeat(20) };
     const approval = { ...log, topics: [word("01"), ...log.topics.slice(1)] };
-    const transfer = { from: payer.address, to: receiver.address, toKey: receiver.hex, amountUnits: 5n, index: 2 };
+    const transfer = { from: sender.address, to: receiver.address, toKey: receiver.hex, amountUnits: 5n, index: 2 };
     expect(transfersOf(usdt, receiptWith(other, approval, log))).toEqual([transfer]);
   });
 
@@ -199,38 +199,38 @@ group("Transfer events", () => {
     ],
     ["an amount of two words", { ...log, data: word("05") + word("05") }],
     ["no amount", { ...log, data: "" }],
-  ])("one with %s is no transfer that is known", (_, bent) => {
-    expect(transfersOf(usdt, receiptWith(bent))).toEqual([null]);
+  ])("one with %s is no transfer that is known", (_, malformed) => {
+    expect(transfersOf(usdt, receiptWith(malformed))).toEqual([null]);
   });
 });
 
-group("the end of a payment on Tron by all its versions", () => {
-  const payment = { account: payer.address, contract: "", destination: receiver.address, amountUnits: 5n };
-  const version = (txHash: string, isDone: boolean, change: object = {}): VersionEvidence => {
-    const base = { txHash, kind: "coins", owner: payer.address, receiver: receiver.address, amountSun: 5n } as const;
+group("the end of a payment on Tron by all its attempts", () => {
+  const payment = { account: sender.address, contract: "", destination: receiver.address, amountUnits: 5n };
+  const attempt = (txHash: string, isDone: boolean, change: object = {}): AttemptEvidence => {
+    const base = { txHash, kind: "coins", owner: sender.address, receiver: receiver.address, amountSun: 5n } as const;
     const transaction = { ...base, contract: "", data: "", isDone, ...change };
     const receipt = { txHash, block: 7, isDone, callResult: "", feeSun: 9n, logs: [], internal: [], others: [] };
     return { txHash, includedIn: 7, final: { receipt, transaction } };
   };
-  const nowhere = (txHash: string): VersionEvidence => ({ txHash, includedIn: null, final: null });
+  const nowhere = (txHash: string): AttemptEvidence => ({ txHash, includedIn: null, final: null });
   const end = (txHash: string) => ({ txHash, block: 7, feeUnits: 9n });
 
   it("one that paid completes it, with its fee, whatever became of others", () => {
-    expect(judgePayout(payment, [version("a", true)])).toEqual({ kind: "completed", final: end("a") });
-    expect(judgePayout(payment, [version("a", false), version("b", true)])).toEqual({ kind: "completed", final: end("b") });
-    expect(judgePayout(payment, [version("a", true), nowhere("b")])).toEqual({ kind: "completed", final: end("a") });
+    expect(judgePayout(payment, [attempt("a", true)])).toEqual({ kind: "completed", final: end("a") });
+    expect(judgePayout(payment, [attempt("a", false), attempt("b", true)])).toEqual({ kind: "completed", final: end("b") });
+    expect(judgePayout(payment, [attempt("a", true), nowhere("b")])).toEqual({ kind: "completed", final: end("a") });
   });
 
   it("the newest that failed ends it; an older one leaves it open", () => {
-    expect(judgePayout(payment, [nowhere("a"), version("b", false)])).toEqual({
+    expect(judgePayout(payment, [nowhere("a"), attempt("b", false)])).toEqual({
       kind: "failed",
       code: "chain_reverted",
       final: end("b"),
     });
-    expect(judgePayout(payment, [version("a", false), nowhere("b")])).toEqual({ kind: "waiting" });
+    expect(judgePayout(payment, [attempt("a", false), nowhere("b")])).toEqual({ kind: "waiting" });
   });
 
-  it("a payment with no version in a block is waiting, one with a version not final yet is confirming: nothing missing is a failure", () => {
+  it("a payment with no attempt in a block is waiting, one with an attempt not final yet is confirming: nothing missing is a failure", () => {
     expect(judgePayout(payment, [nowhere("a")])).toEqual({ kind: "waiting" });
     expect(judgePayout(payment, [{ txHash: "a", includedIn: 9, final: null }])).toEqual({
       kind: "confirming",
@@ -240,11 +240,11 @@ group("the end of a payment on Tron by all its versions", () => {
   });
 
   it.each([
-    ["another amount", [version("a", true, { amountSun: 6n })]],
-    ["another receiver", [version("a", true, { receiver: payer.address })]],
-    ["another payer", [version("a", true, { owner: receiver.address })]],
-    ["two that paid", [version("a", true), version("b", true)]],
-  ])("%s is for a person", (_, versions) => {
-    expect(judgePayout(payment, versions)).toMatchObject({ kind: "stuck", code: "WATCHER_CONTENT_DIFFERS" });
+    ["another amount", [attempt("a", true, { amountSun: 6n })]],
+    ["another receiver", [attempt("a", true, { receiver: sender.address })]],
+    ["another sender", [attempt("a", true, { owner: receiver.address })]],
+    ["two that paid", [attempt("a", true), attempt("b", true)]],
+  ])("%s is for an operator", (_, attempts) => {
+    expect(judgePayout(payment, attempts)).toMatchObject({ kind: "stuck", code: "WATCHER_CONTENT_DIFFERS" });
   });
 });

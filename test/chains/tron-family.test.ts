@@ -1,31 +1,31 @@
 /**
  * chains/tron behind the offline door: networks, ordinals, the offer and its costs, waiting, and
- * the facts that go with the bytes.
+ * the parameters that go with the bytes.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
-import type { Accounts, Facts, KeyPaths, Payment, Slots, TypedFees } from "../../chains/family.ts";
+import type { Accounts, KeyPaths, Payment, Slots, TxParams, TypedFees } from "../../chains/family.ts";
+import * as exclusion from "../../chains/tron/expiry-exclusion.ts";
 import { tron } from "../../chains/tron/family.ts";
 import { bandwidthOf, buildTransfer } from "../../chains/tron/transaction.ts";
 import { tronTransactions } from "../../chains/tron/transactions.ts";
-import * as exclusion from "../../chains/tron/waiting.ts";
-import { payer, plain, token } from "../../lab/rig/tron-values.ts";
+import { plain, sender, token } from "../../lab/kit/tron-values.ts";
 import { bytes, codeOf, hex } from "../support/evm-values.ts";
 
 const { slots, fees } = tron;
 const network = "tron:0x2b6653dc";
-const price = {
+const feeMarket = {
   ...{ refBlockBytes: 0x7b3bn, refBlockHash: 0xb21ace8d6ac20e7en, blockMs: 1_700_000_000_000n },
   ...{ energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n },
 };
 const inCoins: Payment = {
-  ...{ network, account: payer, slot: "7", contract: "" },
+  ...{ network, account: sender, slot: "7", contract: "" },
   destination: plain.destination,
   amountUnits: 5n,
 };
 const inTokens: Payment = { ...inCoins, contract: token.contract };
-const told = (facts: Facts, slot = "7") => ({ network, account: inCoins.account, slot, facts });
+const told = (txParams: TxParams, slot = "7") => ({ network, account: inCoins.account, slot, txParams });
 
 describe("networks of Tron", () => {
   it("a chain's id has one spelling, from a number or from text", () => {
@@ -47,7 +47,7 @@ describe("networks of Tron", () => {
 
   it("keys lie under coin type 195, and the parts of the family fit the door", () => {
     const parts: { readonly paths: KeyPaths; readonly slots: Slots; readonly accounts: Accounts } = tron;
-    expect(parts.paths).toMatchObject({ coinType: 195, hotKey: [0, 0], deposits: [0] });
+    expect(parts.paths).toMatchObject({ coinType: 195, hotWalletKey: [0, 0], deposits: [0] });
   });
 
   it("no payment link is made, since wallets agree on none", () => {
@@ -72,7 +72,7 @@ describe("slots of a Tron account", () => {
 
 describe("the offer of a Tron payment", () => {
   it("a token's fee limit is the energy asked for and a quarter; TRX burns none", () => {
-    const inToken = fees.first(price, 64_285n);
+    const inToken = fees.first(feeMarket, 64_285n);
     expect(inToken).toEqual({
       ...{
         refBlockBytes: "31547",
@@ -83,37 +83,44 @@ describe("the offer of a Tron payment", () => {
       ...{ feeLimitSun: "8035625", energy: "64285", byteSun: "1000", activationSun: "0" },
     });
     expect(fees.most(inToken)).toBe(8_035_625n + 350_000n);
-    const inCoin = fees.first(price, fees.workMin);
+    const inCoin = fees.first(feeMarket, fees.computeLimitMin);
     expect([inCoin.feeLimitSun, inCoin.energy, inCoin.activationSun, fees.most(inCoin)]).toEqual(["0", "0", "0", 277_000n]);
-    const toNew = fees.first(price, 1n);
+    const toNew = fees.first(feeMarket, 1n);
     expect([toNew.feeLimitSun, toNew.activationSun, fees.most(toNew)]).toEqual(["0", "1100000", 1_377_000n]);
-    for (const work of [0n, 1n, 64_285n, fees.workUnknown]) expect(fees.workOf(fees.first(price, work))).toBe(work);
+    for (const computeLimit of [0n, 1n, 64_285n, fees.computeLimitUnknown])
+      expect(fees.computeLimitOf(fees.first(feeMarket, computeLimit))).toBe(computeLimit);
   });
 
   it("a price of bytes below the present one is counted as the present one", () => {
-    expect(fees.most(fees.first({ ...price, byteSun: 0n }, 0n))).toBe(277_000n);
-    expect(fees.most(fees.first({ ...price, byteSun: 2_000n }, 0n))).toBe(554_000n);
+    expect(fees.most(fees.first({ ...feeMarket, byteSun: 0n }, 0n))).toBe(277_000n);
+    expect(fees.most(fees.first({ ...feeMarket, byteSun: 2_000n }, 0n))).toBe(554_000n);
   });
 
   it("the most that a payment costs covers the bandwidth of the longest one, to the byte", () => {
     const longest = { ...plain, amountUnits: 2n ** 63n - 1n, timestampMs: 2n ** 53n - 600_001n, expirationMs: 2n ** 53n - 1n };
     const longestToken = { ...longest, contract: token.contract, amountUnits: 2n ** 256n - 1n, feeLimitSun: 15_000_000_000n };
-    const facts = fees.first(price, 0n);
-    expect(bandwidthOf(buildTransfer(longest)) * 1_000n).toBe(fees.most(facts));
-    expect(bandwidthOf(buildTransfer(longestToken)) * 1_000n).toBe(fees.most({ ...facts, feeLimitSun: "1" }) - 1n);
+    const txParams = fees.first(feeMarket, 0n);
+    expect(bandwidthOf(buildTransfer(longest)) * 1_000n).toBe(fees.most(txParams));
+    expect(bandwidthOf(buildTransfer(longestToken)) * 1_000n).toBe(fees.most({ ...txParams, feeLimitSun: "1" }) - 1n);
   });
 
-  it("facts are read strictly, a person's wish with gaps", () => {
-    const facts = fees.first(price, 64_285n);
-    expect(fees.read(facts)).toBe(facts);
-    expect(fees.readWish({ ...facts, feeLimitSun: "" })).toEqual({ ...facts, feeLimitSun: "" });
-    const { energy, ...less } = facts;
-    const wrong: readonly Facts[] = [
-      ...[less, { ...facts, more: "1" }, { ...less, Energy: energy! }, { ...facts, energy: "" }, { ...facts, energy: "-1" }],
+  it("facts are read strictly, an operator's wish with gaps", () => {
+    const txParams = fees.first(feeMarket, 64_285n);
+    expect(fees.read(txParams)).toBe(txParams);
+    expect(fees.readWish({ ...txParams, feeLimitSun: "" })).toEqual({ ...txParams, feeLimitSun: "" });
+    const { energy, ...less } = txParams;
+    const wrong: readonly TxParams[] = [
       ...[
-        { ...facts, energy: "01" },
-        { ...facts, energy: "0x1" },
-        { ...facts, energy: "9".repeat(40) },
+        less,
+        { ...txParams, more: "1" },
+        { ...less, Energy: energy! },
+        { ...txParams, energy: "" },
+        { ...txParams, energy: "-1" },
+      ],
+      ...[
+        { ...txParams, energy: "01" },
+        { ...txParams, energy: "0x1" },
+        { ...txParams, energy: "9".repeat(40) },
       ],
     ];
     for (const each of wrong)
@@ -124,132 +131,134 @@ describe("the offer of a Tron payment", () => {
     expect(codeOf(() => fees.readWish(less))).toBe("JSON_SHAPE");
   });
 
-  it("a person types no fee, and a wish without one reads", () => {
+  it("an operator types no fee, and a wish without one reads", () => {
     const none = fees.typed({});
-    expect(none.ok && fees.readWish(none.facts)).toEqual(none.ok ? none.facts : null);
-    expect(none).toMatchObject({ ok: true, facts: { feeLimitSun: "" } });
+    expect(none.ok && fees.readWish(none.txParams)).toEqual(none.ok ? none.txParams : null);
+    expect(none).toMatchObject({ ok: true, txParams: { feeLimitSun: "" } });
     // The options as the command hands them over, also those that are no fees.
     expect(fees.typed({ state: "/folder", yes: true } as TypedFees)).toEqual(none);
-    for (const option of [{ maxFee: "1" }, { tip: "0" }, { work: "65000" }, { dataFee: "1" }])
+    for (const option of [{ maxFee: "1" }, { tip: "0" }, { computeLimit: "65000" }, { dataFee: "1" }])
       expect(fees.typed(option)).toMatchObject({ ok: false });
   });
 
   it("an offer of a Tron payment with too little energy, or too low a fee limit, is told; enough is not", () => {
-    const facts = fees.first(price, 10_000n);
-    expect(fees.tooLittle({ contract: token.contract, facts })).toBeNull();
-    expect(fees.tooLittle({ contract: token.contract, facts: { ...facts, feeLimitSun: "1000000" } })).toBeNull();
-    expect(fees.tooLittle({ contract: token.contract, facts: { ...facts, energy: "9999" } })).toBe("energy 9999, at least 10000");
-    expect(fees.tooLittle({ contract: token.contract, facts: { ...facts, feeLimitSun: "999999" } })).toBe(
+    const txParams = fees.first(feeMarket, 10_000n);
+    expect(fees.tooLittle({ contract: token.contract, txParams })).toBeNull();
+    expect(fees.tooLittle({ contract: token.contract, txParams: { ...txParams, feeLimitSun: "1000000" } })).toBeNull();
+    expect(fees.tooLittle({ contract: token.contract, txParams: { ...txParams, energy: "9999" } })).toBe(
+      "energy 9999, at least 10000",
+    );
+    expect(fees.tooLittle({ contract: token.contract, txParams: { ...txParams, feeLimitSun: "999999" } })).toBe(
       "fee limit 0.999999 TRX, at least 1",
     );
-    expect(fees.tooLittle({ contract: "", facts: fees.first(price, 0n) })).toBeNull();
+    expect(fees.tooLittle({ contract: "", txParams: fees.first(feeMarket, 0n) })).toBeNull();
   });
 
-  it("a person reads it in TRX and in chain time", () => {
-    const first = fees.first(price, 64_285n);
-    const next = exclusion.stamped({ ...first, feeLimitSun: "9000000" }, 1_700_000_400_000n);
+  it("an operator reads it in TRX and in chain time", () => {
+    const first = fees.first(feeMarket, 64_285n);
+    const next = exclusion.timestamped({ ...first, feeLimitSun: "9000000" }, 1_700_000_400_000n);
     expect(fees.say(first)).toBe("energy 64285, fee limit 8.035625 TRX, until 2023-11-14T22:18:20.000Z");
-    expect(fees.say(fees.first(price, 1n))).toBe("no energy, 1.1 TRX for a new account, until 2023-11-14T22:18:20.000Z");
+    expect(fees.say(fees.first(feeMarket, 1n))).toBe("no energy, 1.1 TRX for a new account, until 2023-11-14T22:18:20.000Z");
     expect(fees.rows(first, null, "")).toEqual([
       ["energy", "64285"],
       ["fee limit", "8.035625 TRX"],
       ["bandwidth", "0.001 TRX a byte"],
       ["until", "2023-11-14T22:18:20.000Z"],
     ]);
-    expect(fees.rows(next, first, "version 1").map(([, text]) => text)).toEqual([
-      "64285, version 1 has 64285",
-      "9 TRX, version 1 has 8.035625 TRX",
-      "0.001 TRX a byte, version 1 has 0.001 TRX",
-      "2023-11-14T22:25:00.001Z, version 1 has 2023-11-14T22:18:20.000Z",
+    expect(fees.rows(next, first, "attempt 1").map(([, text]) => text)).toEqual([
+      "64285, attempt 1 has 64285",
+      "9 TRX, attempt 1 has 8.035625 TRX",
+      "0.001 TRX a byte, attempt 1 has 0.001 TRX",
+      "2023-11-14T22:25:00.001Z, attempt 1 has 2023-11-14T22:18:20.000Z",
     ]);
-    expect(fees.rows(fees.first(price, 1n), null, "")[1]).toEqual(["new account", "1.1 TRX"]);
+    expect(fees.rows(fees.first(feeMarket, 1n), null, "")[1]).toEqual(["new account", "1.1 TRX"]);
   });
 });
 
 describe("waiting on Tron", () => {
   it("waiting on Tron ends with the expiration, two minutes of chain time later", () => {
-    expect([exclusion.untilMs(fees.first(price, 0n)), exclusion.marginMs]).toEqual([1_700_000_300_000, 120_000]);
+    expect([exclusion.validUntilMs(fees.first(feeMarket, 0n)), exclusion.marginMs]).toEqual([1_700_000_300_000, 120_000]);
   });
 
-  it("stamps rise strictly, and the end moves with the stamp", () => {
-    const facts = fees.first(price, 0n);
+  it("timestamps rise strictly, and the end moves with the timestamp", () => {
+    const txParams = fees.first(feeMarket, 0n);
     fc.assert(
       fc.property(fc.bigInt({ min: 1_699_999_000_000n, max: 1_700_001_000_000n }), (last) => {
-        const next = exclusion.stamped(facts, last);
-        expect(exclusion.stamp(next) > last).toBe(true);
-        expect(BigInt(exclusion.untilMs(next)) - exclusion.stamp(next)).toBe(300_000n);
-        expect(exclusion.stamp(facts) > last ? next : facts).toBe(facts);
-        expect(exclusion.stamped(next, last)).toEqual(next);
+        const next = exclusion.timestamped(txParams, last);
+        expect(exclusion.timestamp(next) > last).toBe(true);
+        expect(BigInt(exclusion.validUntilMs(next)) - exclusion.timestamp(next)).toBe(300_000n);
+        expect(exclusion.timestamp(txParams) > last ? next : txParams).toBe(txParams);
+        expect(exclusion.timestamped(next, last)).toEqual(next);
       }),
     );
   });
 
   it("two equal payments by one block are two transactions once they are stamped", () => {
-    const facts = fees.first(price, 0n);
-    const next = exclusion.stamped(facts, exclusion.stamp(facts));
-    const idOf = (each: Facts): string => hex(tronTransactions.digests(tronTransactions.build(inCoins, each))[0]!);
-    expect(idOf(facts)).toBe(idOf(facts));
-    expect(idOf(next)).not.toBe(idOf(facts));
+    const txParams = fees.first(feeMarket, 0n);
+    const next = exclusion.timestamped(txParams, exclusion.timestamp(txParams));
+    const idOf = (each: TxParams): string => hex(tronTransactions.digests(tronTransactions.build(inCoins, each))[0]!);
+    expect(idOf(txParams)).toBe(idOf(txParams));
+    expect(idOf(next)).not.toBe(idOf(txParams));
   });
 });
 
 describe("Tron transactions behind the door", () => {
-  const facts = fees.first(price, 64_285n);
-  const plainFacts = fees.first(price, 1n);
+  const txParams = fees.first(feeMarket, 64_285n);
+  const plainTxParams = fees.first(feeMarket, 1n);
 
   it("Tron transactions behind the door are described as they were built, with the facts told beside the bytes", () => {
     for (const [payment, each] of [
-      [inCoins, plainFacts],
-      [inTokens, facts],
+      [inCoins, plainTxParams],
+      [inTokens, txParams],
     ] as const) {
       const unsigned = tronTransactions.build(payment, each);
       expect(tronTransactions.describe(unsigned, told(each))).toEqual({
         ok: true,
-        description: { ...payment, facts: each, feeMaxUnits: fees.most(each) },
+        description: { ...payment, txParams: each, feeMaxUnits: fees.most(each) },
       });
     }
   });
 
   it("Tron transactions behind the door are refused when a figure told is not the one in the bytes", () => {
-    const unsigned = tronTransactions.build(inTokens, facts);
+    const unsigned = tronTransactions.build(inTokens, txParams);
     for (const name of ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"]) {
-      const other = { ...facts, [name]: `${BigInt(facts[name]!) + 1n}` };
+      const other = { ...txParams, [name]: `${BigInt(txParams[name]!) + 1n}` };
       expect(tronTransactions.describe(unsigned, told(other)), name).toMatchObject({ ok: false, code: "TRANSACTION_FIELD" });
     }
-    expect(tronTransactions.describe(unsigned, told({ ...facts, energy: "64286" }))).toMatchObject({ ok: true });
+    expect(tronTransactions.describe(unsigned, told({ ...txParams, energy: "64286" }))).toMatchObject({ ok: true });
   });
 
   it("Tron transactions behind the door are neither built nor described with figures that no such payment has", () => {
-    const wrong: readonly (readonly [payment: Payment, facts: Facts])[] = [
-      [inTokens, { ...facts, energy: "0" }],
-      [inTokens, { ...facts, energy: "1000000001" }],
-      [inTokens, { ...facts, byteSun: "1000001" }],
-      [inTokens, { ...facts, activationSun: "1" }],
-      [inCoins, { ...plainFacts, energy: "1" }],
-      [inCoins, { ...plainFacts, activationSun: "100000001" }],
+    const wrong: readonly (readonly [payment: Payment, txParams: TxParams])[] = [
+      [inTokens, { ...txParams, energy: "0" }],
+      [inTokens, { ...txParams, energy: "1000000001" }],
+      [inTokens, { ...txParams, byteSun: "1000001" }],
+      [inTokens, { ...txParams, activationSun: "1" }],
+      [inCoins, { ...plainTxParams, energy: "1" }],
+      [inCoins, { ...plainTxParams, activationSun: "100000001" }],
     ];
     for (const [payment, each] of wrong) {
       expect(
         codeOf(() => tronTransactions.build(payment, each)),
         JSON.stringify(each),
       ).toBe("TRANSACTION_FIELD");
-      const unsigned = tronTransactions.build(payment, payment === inCoins ? plainFacts : facts);
+      const unsigned = tronTransactions.build(payment, payment === inCoins ? plainTxParams : txParams);
       expect(tronTransactions.describe(unsigned, told(each))).toMatchObject({ ok: false, code: "TRANSACTION_FIELD" });
     }
-    expect(codeOf(() => tronTransactions.build({ ...inCoins, network: "eip155:1" }, plainFacts))).toBe("TRANSACTION_FIELD");
+    expect(codeOf(() => tronTransactions.build({ ...inCoins, network: "eip155:1" }, plainTxParams))).toBe("TRANSACTION_FIELD");
     expect(codeOf(() => tronTransactions.build(inCoins, {}))).toBe("JSON_SHAPE");
-    const edges = { ...plainFacts, activationSun: "100000000", byteSun: "1000000" };
+    const edges = { ...plainTxParams, activationSun: "100000000", byteSun: "1000000" };
     expect(codeOf(() => tronTransactions.build(inCoins, edges))).toBe("");
-    expect(codeOf(() => tronTransactions.build(inTokens, { ...facts, energy: "1000000000" }))).toBe("");
+    expect(codeOf(() => tronTransactions.build(inTokens, { ...txParams, energy: "1000000000" }))).toBe("");
   });
 
-  it("Tron transactions behind the door take one signature of the payer, and know no cancel", () => {
+  it("Tron transactions behind the door take one signature of the sender, and know no cancel", () => {
     const key = bytes("2d8f68944bdbfbc0769542fba8fc2d2a3de67393334471624364c7006da2aa54");
-    const unsigned = tronTransactions.build(inTokens, facts);
+    const unsigned = tronTransactions.build(inTokens, txParams);
     const signature = signDigest(tronTransactions.digests(unsigned)[0]!, key);
-    expect(tron.isTxHash(tronTransactions.attach(unsigned, [signature], payer).txHash)).toBe(true);
+    expect(tron.isTxHash(tronTransactions.attach(unsigned, [signature], sender).txHash)).toBe(true);
     for (const several of [[], [signature, signature]])
-      expect(codeOf(() => tronTransactions.attach(unsigned, several, payer))).toBe("TRANSACTION_SIGNATURE");
+      expect(codeOf(() => tronTransactions.attach(unsigned, several, sender))).toBe("TRANSACTION_SIGNATURE");
     expect(tronTransactions.cancels).toBeNull();
   });
 });

@@ -1,13 +1,13 @@
 /**
  * chains/tron offline against tronweb, a share of the fuzz targets `tron` and `tron-transfers`:
- * generated transfers, and bent bytes. SEED=<number> replays them.
+ * generated transfers, and malformed bytes. SEED=<number> replays them.
  */
 import { expect, describe as group, it } from "vitest";
 import { buildTransfer } from "../../chains/tron/transaction.ts";
 import { judgeBytes, judgeMutations, judgeTransfers } from "../../lab/fuzz/tron-judged.ts";
-import { seedsOfRun } from "../../lab/rig/seeded.ts";
-import { readByTronweb } from "../../lab/rig/tron-judge.ts";
-import { plain } from "../../lab/rig/tron-values.ts";
+import { seedsOfRun } from "../../lab/kit/seeded.ts";
+import { readByTronweb } from "../../lab/kit/tron-judge.ts";
+import { plain } from "../../lab/kit/tron-values.ts";
 
 const seed = seedsOfRun(1)[0]!;
 
@@ -19,7 +19,7 @@ group("Tron transfers against tronweb", () => {
     expect(encodedByTronweb).toBeGreaterThan(350);
   });
 
-  it(`bent bytes of transfers are refused or read as tronweb reads them, SEED=${seed}`, () => {
+  it(`malformed bytes of transfers are refused or read as tronweb reads them, SEED=${seed}`, () => {
     const { read, refused, refusedThoughRead, byCode } = judgeMutations(seed, 4_000);
     expect(read + refused).toBe(4_000);
     expect(read).toBeGreaterThan(200);
@@ -40,6 +40,6 @@ group("Tron transfers against tronweb", () => {
     expect(judgeBytes(endless)).toBe("TRANSACTION_PROTOBUF");
     expect(() => readByTronweb(endless)).toThrow("a length leads beyond its message");
     // The twin: the same field with its true length.
-    expect(readByTronweb(buildTransfer(plain)).payer).toBe(plain.payer);
+    expect(readByTronweb(buildTransfer(plain)).sender).toBe(plain.sender);
   });
 });

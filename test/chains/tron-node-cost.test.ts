@@ -1,22 +1,22 @@
 /**
- * The watcher's fee for a payment on Tron, against the stand-in for java-tron: the gateway keeps
+ * The watcher's fee for a payment on Tron, against the fake for java-tron: the gateway keeps
  * this amount back before it orders a sweep.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import { createWatcher, type TronWatcher } from "../../chains/tron/node-watcher.ts";
-import { inhabitant, payer, startTown, type Town, usdt } from "../support/tron-town.ts";
+import { inhabitant, sender, startTestNetwork, type TestNetwork, usdt } from "../support/tron-network.ts";
 
-let town: Town;
+let testNetwork: TestNetwork;
 let nodes: TronWatcher;
 
 async function begin(): Promise<void> {
-  town = await startTown({ fronts: [{}, {}] });
-  nodes = createWatcher({ urls: town.node.urls, chainId: town.node.chainId, log: () => {} });
+  testNetwork = await startTestNetwork({ fronts: [{}, {}] });
+  nodes = createWatcher({ urls: testNetwork.node.urls, chainId: testNetwork.node.chainId, log: () => {} });
 }
 
 afterEach(async () => {
   nodes.close();
-  await town.node.close();
+  await testNetwork.node.close();
 });
 
 const coinsTo = (destination: string) => ({ contract: "", destination, amountUnits: 1_000_000n });
@@ -24,8 +24,8 @@ const coinsTo = (destination: string) => ({ contract: "", destination, amountUni
 group("the cost of a payment on Tron", () => {
   it("the cost of a payment on Tron is bandwidth alone for coins to a known receiver, and a new account's price more for an unknown one", async () => {
     await begin();
-    const known = await nodes.cost(payer.address, coinsTo(payer.address));
-    const unknown = await nodes.cost(payer.address, coinsTo(inhabitant("nobody so far").address));
+    const known = await nodes.cost(sender.address, coinsTo(sender.address));
+    const unknown = await nodes.cost(sender.address, coinsTo(inhabitant("nobody so far").address));
     expect(known).toEqual({ ok: true, feeUnits: 277_000n });
     expect(unknown).toEqual({ ok: true, feeUnits: 277_000n + 1_100_000n });
   });
@@ -33,12 +33,12 @@ group("the cost of a payment on Tron", () => {
   it("the cost of a payment on Tron holds the fee limit of a token's call, which is above coins' by its energy", async () => {
     await begin();
     const wanted = { contract: usdt, destination: inhabitant("a holder").address, amountUnits: 5n };
-    const cost = await nodes.cost(payer.address, wanted);
+    const cost = await nodes.cost(sender.address, wanted);
     expect(cost.ok && cost.feeUnits > 1_000_000n).toBe(true);
   });
 
   it("the cost of a payment on Tron is refused for coins to a contract, as the chain refuses them", async () => {
     await begin();
-    expect(await nodes.cost(payer.address, coinsTo(usdt))).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
+    expect(await nodes.cost(sender.address, coinsTo(usdt))).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
   });
 });

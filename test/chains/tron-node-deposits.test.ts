@@ -4,15 +4,14 @@
  * counts twice. SEED=<number> replays one run.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
-import type { SeenPayment } from "../../chains/nodes.ts";
+import type { DetectedPayment } from "../../chains/nodes.ts";
 import { createWatcher, type TronWatcher } from "../../chains/tron/node-watcher.ts";
-import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { encodeDisperse } from "../../lab/tron-node/contracts.ts";
 import type { Trouble } from "../../lab/tron-node/front.ts";
 import type { Lie } from "../../lab/tron-node/lies.ts";
 import { Rejection } from "../../lab/tron-node/rules.ts";
 import { type ReadTransaction, readJson } from "../../lab/tron-node/transaction.ts";
-import { Scanner } from "../support/tron-scanner.ts";
 import {
   disperser,
   feeToken,
@@ -20,13 +19,14 @@ import {
   liar,
   lookAlike,
   paused,
-  payer,
-  startTown,
-  type Town,
+  sender,
+  startTestNetwork,
+  type TestNetwork,
   usdt,
-} from "../support/tron-town.ts";
+} from "../support/tron-network.ts";
+import { Scanner } from "../support/tron-scanner.ts";
 
-let town: Town;
+let testNetwork: TestNetwork;
 let watcher: TronWatcher;
 
 const patient = { timeoutMs: 10_000, patienceMs: 20_000 };
@@ -34,46 +34,46 @@ const patient = { timeoutMs: 10_000, patienceMs: 20_000 };
 const hasty = { timeoutMs: 300, patienceMs: 600 };
 
 function watch(times = patient): TronWatcher {
-  const chainId = town.node.chainId;
-  return createWatcher({ urls: town.node.urls, chainId, log: () => undefined, ...times });
+  const chainId = testNetwork.node.chainId;
+  return createWatcher({ urls: testNetwork.node.urls, chainId, log: () => undefined, ...times });
 }
 
 async function begin(fronts: number): Promise<void> {
-  town = await startTown({ fronts: Array.from({ length: fronts }, () => ({})) });
+  testNetwork = await startTestNetwork({ fronts: Array.from({ length: fronts }, () => ({})) });
   watcher = watch();
 }
 
 afterEach(async () => {
   watcher.close();
-  await town.node.close();
+  await testNetwork.node.close();
 });
 
 const address = (at: number): string => inhabitant(`deposit ${at}`).address;
 const one = inhabitant("deposit 0").address;
 
 /** Everything paid to `addresses` since block 25, at the newest solidified block. */
-async function found(addresses: readonly string[], contracts = ["", usdt]): Promise<readonly SeenPayment[]> {
+async function found(addresses: readonly string[], contracts = ["", usdt]): Promise<readonly DetectedPayment[]> {
   const scanner = scannerOf(addresses, contracts);
   expect(await scanner.read(watcher)).toBe(true);
   return [...scanner.credited.values()];
 }
 
 function scannerOf(addresses: readonly string[], contracts: readonly string[]): Scanner {
-  const { number, id } = town.node.chain.blocks[5]!;
+  const { number, id } = testNetwork.node.chain.blocks[5]!;
   return new Scanner({ number, hash: id }, addresses, contracts);
 }
 
 async function mined(...sent: readonly { readonly txID: string }[]): Promise<void> {
-  for (const signed of sent) expect(await town.send(signed as never)).toMatchObject({ result: true });
-  town.node.chain.mine(20);
+  for (const signed of sent) expect(await testNetwork.send(signed as never)).toMatchObject({ result: true });
+  testNetwork.node.chain.mine(20);
 }
 
 group("what a deposit on Tron is", () => {
   it("coins and tokens are found with their transaction, their place in it and their block", async () => {
     await begin(2);
-    const [coins, token] = [town.coins(payer, one, 5_000_000), town.token(payer, usdt, one, 7n)];
+    const [coins, token] = [testNetwork.coins(sender, one, 5_000_000), testNetwork.token(sender, usdt, one, 7n)];
     await mined(coins, token);
-    const { number: block, id: blockHash } = town.node.chain.blocks[26]!;
+    const { number: block, id: blockHash } = testNetwork.node.chain.blocks[26]!;
     expect(await found([one])).toEqual([
       { txHash: coins.txID, index: -1, address: one, contract: "", amountUnits: 5_000_000n, block, blockHash },
       { txHash: token.txID, index: 0, address: one, contract: usdt, amountUnits: 7n, block, blockHash },
@@ -85,12 +85,12 @@ group("what a deposit on Tron is", () => {
     const two = address(1);
     const hexes = [inhabitant("deposit 0").hex, inhabitant("deposit 1").hex, inhabitant("deposit 0").hex];
     await mined(
-      town.call(payer, disperser, encodeDisperse(inhabitant("contract of usdt").hex, hexes, [1n, 2n, 4n])),
-      town.call(payer, disperser, encodeDisperse("", hexes, [10n, 20n, 40n]), { callSun: 70 }),
+      testNetwork.call(sender, disperser, encodeDisperse(inhabitant("contract of usdt").hex, hexes, [1n, 2n, 4n])),
+      testNetwork.call(sender, disperser, encodeDisperse("", hexes, [10n, 20n, 40n]), { callSun: 70 }),
     );
-    const places = (await found([one, two])).map((each) => [each.contract, each.index, each.address, each.amountUnits]);
-    expect(places).toHaveLength(6);
-    expect(places).toEqual(
+    const locations = (await found([one, two])).map((each) => [each.contract, each.index, each.address, each.amountUnits]);
+    expect(locations).toHaveLength(6);
+    expect(locations).toEqual(
       expect.arrayContaining([
         [usdt, 0, one, 1n],
         [usdt, 1, two, 2n],
@@ -103,50 +103,50 @@ group("what a deposit on Tron is", () => {
   });
 
   it.each([
-    ["a look-alike of the same name", () => town.token(payer, lookAlike, one, 9n)],
-    ["a TRC-10 token of the same name", () => town.asset(payer, one, 9)],
-    ["a token that tells of transfers and moves nothing", () => town.token(payer, liar, one, 9n)],
-    ["a transfer of nothing", () => town.token(payer, usdt, one, 0n)],
-    ["a call that reverts", () => town.token(payer, usdt, one, 9_000_000_000_000n)],
-    ["a call that runs out of energy", () => town.token(payer, usdt, one, 9n, { feeLimitSun: 1_000_000 })],
-    ["a paused token", () => town.token(payer, paused, one, 9n)],
+    ["a look-alike of the same name", () => testNetwork.token(sender, lookAlike, one, 9n)],
+    ["a TRC-10 token of the same name", () => testNetwork.asset(sender, one, 9)],
+    ["a token that tells of transfers and moves nothing", () => testNetwork.token(sender, liar, one, 9n)],
+    ["a transfer of nothing", () => testNetwork.token(sender, usdt, one, 0n)],
+    ["a call that reverts", () => testNetwork.token(sender, usdt, one, 9_000_000_000_000n)],
+    ["a call that runs out of energy", () => testNetwork.token(sender, usdt, one, 9n, { feeLimitSun: 1_000_000 })],
+    ["a paused token", () => testNetwork.token(sender, paused, one, 9n)],
   ])("%s is no deposit of USDT, and the one beside it is", async (_, make) => {
     await begin(2);
-    await mined(make(), town.token(payer, usdt, one, 3n));
+    await mined(make(), testNetwork.token(sender, usdt, one, 3n));
     const paid = await found([one]);
     expect(paid.map(({ contract, amountUnits }) => [contract, amountUnits])).toEqual([[usdt, 3n]]);
   });
 
   it("the deposit of a token that takes a fee is the amount that arrived", async () => {
     await begin(2);
-    await mined(town.token(payer, feeToken, one, 1_000n));
+    await mined(testNetwork.token(sender, feeToken, one, 1_000n));
     expect((await found([one], [feeToken])).map(({ amountUnits }) => amountUnits)).toEqual([990n]);
   });
 
   it("TRX that a contract delegates is no deposit and is logged; coins that the same call sends are one", async () => {
     await begin(2);
     const told: (readonly [string, unknown])[] = [];
-    const { urls, chainId } = town.node;
+    const { urls, chainId } = testNetwork.node;
     watcher.close();
     watcher = createWatcher({ urls, chainId, log: (event, { message }) => void told.push([event, message]), ...patient });
     const note = "delegateResourceOfEnergy";
     const lies: readonly Lie[] = [{ kind: "delegates", toHex: inhabitant("deposit 0").hex, sun: 1_000_000_000, note }];
-    for (const front of town.node.fronts) front.suffer({ lies });
-    await mined(town.token(payer, usdt, address(1), 3n));
+    for (const front of testNetwork.node.fronts) front.suffer({ lies });
+    await mined(testNetwork.token(sender, usdt, address(1), 3n));
     expect(await found([one], [""])).toEqual([]);
     expect(told).toEqual([["entry-unknown", note]]);
-    await mined(town.call(payer, disperser, encodeDisperse("", [inhabitant("deposit 0").hex], [7n]), { callSun: 7 }));
+    await mined(testNetwork.call(sender, disperser, encodeDisperse("", [inhabitant("deposit 0").hex], [7n]), { callSun: 7 }));
     expect((await found([one], [""])).map(({ index, amountUnits }) => [index, amountUnits])).toEqual([[-2, 7n]]);
   });
 
   // tronprotocol/java-tron #6284, #3152: of two providers one keeps no internal transactions.
   it("coins that a call sends to us are found by the word of the node that keeps them, where the other node keeps none", async () => {
     await begin(2);
-    town.node.fronts[1]!.suffer({ lies: [{ kind: "no-internal" }] });
-    const toStranger = town.call(payer, disperser, encodeDisperse("", [inhabitant("nobody").hex], [7n]), { callSun: 7 });
-    await mined(toStranger, town.token(payer, usdt, one, 3n));
+    testNetwork.node.fronts[1]!.suffer({ lies: [{ kind: "no-internal" }] });
+    const toOutsider = testNetwork.call(sender, disperser, encodeDisperse("", [inhabitant("nobody").hex], [7n]), { callSun: 7 });
+    await mined(toOutsider, testNetwork.token(sender, usdt, one, 3n));
     expect((await found([one])).map(({ contract, amountUnits }) => [contract, amountUnits])).toEqual([[usdt, 3n]]);
-    await mined(town.call(payer, disperser, encodeDisperse("", [inhabitant("deposit 0").hex], [7n]), { callSun: 7 }));
+    await mined(testNetwork.call(sender, disperser, encodeDisperse("", [inhabitant("deposit 0").hex], [7n]), { callSun: 7 }));
     await watcher.finalTip();
     const blocks = [await watcher.block(46, true)];
     expect(await watcher.payments(blocks, [""], bookOf(one), true)).toMatchObject([{ address: one, amountUnits: 7n }]);
@@ -154,28 +154,28 @@ group("what a deposit on Tron is", () => {
 
   it("nodes that disagree on more than internal entries give nothing, and the one that keeps none is named", async () => {
     await begin(2);
-    town.node.fronts[1]!.suffer({ lies: [{ kind: "no-internal" }] });
-    town.node.fronts[0]!.suffer({ lies: [{ kind: "amount" }] });
+    testNetwork.node.fronts[1]!.suffer({ lies: [{ kind: "no-internal" }] });
+    testNetwork.node.fronts[0]!.suffer({ lies: [{ kind: "amount" }] });
     await mined(
-      town.call(payer, disperser, encodeDisperse("", [inhabitant("deposit 0").hex], [7n]), { callSun: 7 }),
-      town.token(payer, usdt, one, 3n),
+      testNetwork.call(sender, disperser, encodeDisperse("", [inhabitant("deposit 0").hex], [7n]), { callSun: 7 }),
+      testNetwork.token(sender, usdt, one, 3n),
     );
     await watcher.finalTip();
-    const port = new URL(town.node.urls[1]!).host;
+    const port = new URL(testNetwork.node.urls[1]!).host;
     const asked = watcher.block(26, true).then((block) => watcher.payments([block], ["", usdt], bookOf(one), true));
     await expect(asked).rejects.toMatchObject({
       code: "NODE_DISAGREE",
       message: expect.stringContaining(`${port} keeps no internal transactions (vm.saveInternalTx)`),
     });
-    town.node.fronts[0]!.suffer({});
-    town.node.fronts[1]!.suffer({});
+    testNetwork.node.fronts[0]!.suffer({});
+    testNetwork.node.fronts[1]!.suffer({});
     const block = await watcher.block(26, true);
     expect(await watcher.payments([block], ["", usdt], bookOf(one), true)).toHaveLength(2);
   });
 
   it("a block that is asked for many times at once is downloaded once from each node", async () => {
     await begin(2);
-    await mined(town.token(payer, usdt, one, 3n));
+    await mined(testNetwork.token(sender, usdt, one, 3n));
     const asked: Promise<unknown>[] = [];
     for (let at = 0; at < 20; at += 1) {
       asked.push(watcher.block(26, true));
@@ -183,23 +183,23 @@ group("what a deposit on Tron is", () => {
     }
     await Promise.all(asked);
     await watcher.block(26, true);
-    expect(town.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblockbynum"))).toEqual([1, 1]);
+    expect(testNetwork.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblockbynum"))).toEqual([1, 1]);
   });
 
   it("a deposit counts once its block is solidified, and is seen before", async () => {
     await begin(2);
-    await town.send(town.token(payer, usdt, one, 3n));
-    town.node.chain.mine(19);
+    await testNetwork.send(testNetwork.token(sender, usdt, one, 3n));
+    testNetwork.node.chain.mine(19);
     expect(await found([one])).toEqual([]);
     const seen = await watcher.payments([await watcher.block(26, false)], [usdt], bookOf(one), false);
     expect(seen).toHaveLength(1);
-    town.node.chain.mine();
+    testNetwork.node.chain.mine();
     expect(await found([one])).toHaveLength(1);
   });
 
   it("coins beyond 2^53 keep their last unit", async () => {
     await begin(2);
-    town.node.fund(one, 2n ** 60n + 1n);
+    testNetwork.node.fund(one, 2n ** 60n + 1n);
     const { number } = await watcher.finalTip();
     expect(await watcher.balance(one, "", number)).toBe(2n ** 60n + 1n);
     await expect(watcher.balance(one, "", number + 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
@@ -207,22 +207,23 @@ group("what a deposit on Tron is", () => {
 
   it("the final block of nodes that stand at one costs one question of each, and of nodes that stand apart one more", async () => {
     await begin(2);
-    const asked = (): readonly number[] => town.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblock") ?? 0);
+    const asked = (): readonly number[] =>
+      testNetwork.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblock") ?? 0);
     const { number, hash } = await watcher.finalTip();
-    expect(hash).toBe(town.node.chain.blocks[number]!.id);
+    expect(hash).toBe(testNetwork.node.chain.blocks[number]!.id);
     expect(asked()).toEqual([1, 1]);
-    town.node.fronts[0]!.suffer({ lagBlocks: 1 });
-    expect(await watcher.finalTip()).toEqual({ number: number - 1, hash: town.node.chain.blocks[number - 1]!.id });
+    testNetwork.node.fronts[0]!.suffer({ lagBlocks: 1 });
+    expect(await watcher.finalTip()).toEqual({ number: number - 1, hash: testNetwork.node.chain.blocks[number - 1]!.id });
     expect(asked()).toEqual([3, 3]);
   });
 
   it("a balance is of the block asked for or a later one, also by nodes that stand apart", async () => {
     await begin(2);
-    await mined(town.token(payer, usdt, one, 1_000n));
-    town.node.chain.mine(2);
+    await mined(testNetwork.token(sender, usdt, one, 1_000n));
+    testNetwork.node.chain.mine(2);
     const { number } = await watcher.finalTip();
     expect(await watcher.balance(one, usdt, number - 1)).toBe(1_000n);
-    town.node.fronts[0]!.suffer({ lagBlocks: 1 });
+    testNetwork.node.fronts[0]!.suffer({ lagBlocks: 1 });
     expect(await watcher.balance(one, usdt, number - 1)).toBe(1_000n);
     await expect(watcher.balance(one, usdt, number)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
   });
@@ -234,23 +235,23 @@ group("what a deposit on Tron is", () => {
     await expect(watcher.decimals(one)).rejects.toMatchObject({ code: "NODE_ERROR" });
   });
 
-  it("a spend of an account shows whom it pays, in coins, in tokens, by another call", async () => {
+  it("an outgoing transaction of an account shows whom it pays, in coins, in tokens, by another call", async () => {
     await begin(2);
     const calls = [
-      town.coins(payer, one, 5),
-      town.token(payer, usdt, one, 7n),
-      town.call(payer, usdt, "06fdde03"),
-      town.asset(payer, one, 1),
+      testNetwork.coins(sender, one, 5),
+      testNetwork.token(sender, usdt, one, 7n),
+      testNetwork.call(sender, usdt, "06fdde03"),
+      testNetwork.asset(sender, one, 1),
     ];
     await mined(...calls);
-    const spends = watcher.spends([await watcher.block(26, true)], new Set([payer.address]));
-    expect(spends.map(({ receiver, contract, amountUnits, slot }) => [receiver, contract, amountUnits, slot])).toEqual([
+    const outgoing = watcher.outgoing([await watcher.block(26, true)], new Set([sender.address]));
+    expect(outgoing.map(({ receiver, contract, amountUnits, slot }) => [receiver, contract, amountUnits, slot])).toEqual([
       [one, "", 5n, ""],
       [one, usdt, 7n, ""],
       [usdt, "", 0n, ""],
       ["", "", 0n, ""],
     ]);
-    expect(watcher.spends([await watcher.block(26, true)], new Set([one]))).toEqual([]);
+    expect(watcher.outgoing([await watcher.block(26, true)], new Set([one]))).toEqual([]);
   });
 });
 
@@ -273,11 +274,11 @@ group("a provider that misbehaves", () => {
   it.each(lies)("a provider of two that %s stops the reading and credits nothing wrong", async (_, lie) => {
     await begin(2);
     await mined(
-      town.token(payer, usdt, one, 3n),
-      town.coins(payer, one, 4),
-      town.token(payer, usdt, one, 9n, { feeLimitSun: 1_000_000 }),
+      testNetwork.token(sender, usdt, one, 3n),
+      testNetwork.coins(sender, one, 4),
+      testNetwork.token(sender, usdt, one, 9n, { feeLimitSun: 1_000_000 }),
     );
-    town.node.fronts[1]!.suffer({ lies: [lie] });
+    testNetwork.node.fronts[1]!.suffer({ lies: [lie] });
     const scanner = scannerOf([one], ["", usdt]);
     await scanner.read(watcher);
     for (const [contract, units] of [
@@ -285,7 +286,7 @@ group("a provider that misbehaves", () => {
       [usdt, 3n],
     ] as const)
       expect([0n, units]).toContain(scanner.sum(one, contract));
-    town.node.fronts[1]!.suffer({});
+    testNetwork.node.fronts[1]!.suffer({});
     await expect.poll(() => scanner.read(watcher)).toBe(true);
     expect([scanner.sum(one, ""), scanner.sum(one, usdt)]).toEqual([4n, 3n]);
   });
@@ -293,11 +294,11 @@ group("a provider that misbehaves", () => {
   it.each(lies)("a provider of three that %s changes nothing", async (_, lie) => {
     await begin(3);
     await mined(
-      town.token(payer, usdt, one, 3n),
-      town.coins(payer, one, 4),
-      town.token(payer, usdt, one, 9n, { feeLimitSun: 1_000_000 }),
+      testNetwork.token(sender, usdt, one, 3n),
+      testNetwork.coins(sender, one, 4),
+      testNetwork.token(sender, usdt, one, 9n, { feeLimitSun: 1_000_000 }),
     );
-    town.node.fronts[0]!.suffer({ lies: [lie] });
+    testNetwork.node.fronts[0]!.suffer({ lies: [lie] });
     const paid = await found([one]);
     expect(paid.map(({ contract, amountUnits }) => [contract, amountUnits])).toEqual([
       ["", 4n],
@@ -307,44 +308,45 @@ group("a provider that misbehaves", () => {
 
   it("receipts that are missing are waited for, and none of them is a failure", async () => {
     await begin(2);
-    await mined(town.token(payer, usdt, one, 3n));
-    for (const front of town.node.fronts) front.suffer({ lies: [{ kind: "hides" }], paths: "gettransactioninfobyblocknum" });
+    await mined(testNetwork.token(sender, usdt, one, 3n));
+    for (const front of testNetwork.node.fronts)
+      front.suffer({ lies: [{ kind: "hides" }], paths: "gettransactioninfobyblocknum" });
     const scanner = scannerOf([one], ["", usdt]);
     expect(await scanner.read(watcher)).toBe(false);
     expect(scanner.cursor.number).toBeLessThan(26);
-    for (const front of town.node.fronts) front.suffer({});
+    for (const front of testNetwork.node.fronts) front.suffer({});
     await expect.poll(() => scanner.read(watcher)).toBe(true);
     expect(scanner.sum(one, usdt)).toBe(3n);
   });
 
   it("a receipt that says it failed pays nothing, whatever events it shows", async () => {
     await begin(1);
-    await mined(town.token(payer, usdt, one, 3n));
-    town.node.fronts[0]!.suffer({ lies: [{ kind: "failure" }] });
+    await mined(testNetwork.token(sender, usdt, one, 3n));
+    testNetwork.node.fronts[0]!.suffer({ lies: [{ kind: "failure" }] });
     expect(await found([one])).toEqual([]);
     watcher.close();
     watcher = watch();
-    town.node.fronts[0]!.suffer({});
+    testNetwork.node.fronts[0]!.suffer({});
     expect(await found([one])).toHaveLength(1);
   });
 
   it("a provider's bound on questions makes reading late and misses nothing", async () => {
-    town = await startTown({
+    testNetwork = await startTestNetwork({
       fronts: [
         { questionsPerS: 40, apiKey: "key-one" },
         { questionsPerS: 40, apiKey: "key-two" },
       ],
     });
-    const keyed = town.node.urls.map((url, at) => url.replace("//", `//key-${at === 0 ? "one" : "two"}@`));
-    watcher = createWatcher({ urls: keyed, chainId: town.node.chainId, log: () => undefined });
+    const keyed = testNetwork.node.urls.map((url, at) => url.replace("//", `//key-${at === 0 ? "one" : "two"}@`));
+    watcher = createWatcher({ urls: keyed, chainId: testNetwork.node.chainId, log: () => undefined });
     for (let at = 0; at < 40; at += 1) {
-      town.node.chain.push(readSigned(town.token(payer, usdt, one, 1n)));
-      town.node.chain.mine();
+      testNetwork.node.chain.push(readSigned(testNetwork.token(sender, usdt, one, 1n)));
+      testNetwork.node.chain.mine();
     }
-    town.node.chain.mine(20);
+    testNetwork.node.chain.mine(20);
     expect((await found([one])).length).toBe(40);
-    expect(town.node.fronts[0]!.refused).toBeGreaterThan(0);
-    expect(town.node.fronts[0]!.refused).toBeLessThan(60);
+    expect(testNetwork.node.fronts[0]!.refused).toBeGreaterThan(0);
+    expect(testNetwork.node.fronts[0]!.refused).toBeLessThan(60);
   });
 
   const suspended = "The key exceeds the frequency limit(15), and the query server is suspended for 1s";
@@ -355,7 +357,7 @@ group("a provider that misbehaves", () => {
   ])("a provider that asks to wait a second by %s is not asked in that second, and then answers", async (_, trouble) => {
     await begin(1);
     await watcher.tip();
-    town.node.fronts[0]!.suffer(trouble);
+    testNetwork.node.fronts[0]!.suffer(trouble);
     const startedAt = performance.now();
     await watcher.tip();
     expect(performance.now() - startedAt).toBeGreaterThan(950);
@@ -364,13 +366,13 @@ group("a provider that misbehaves", () => {
   it("a provider that answers 403 without words of a limit is not asked again: the key is wrong", async () => {
     await begin(1);
     await watcher.tip();
-    town.node.fronts[0]!.suffer({ status: 403, words: "ApiKey not exists", times: 1 });
+    testNetwork.node.fronts[0]!.suffer({ status: 403, words: "ApiKey not exists", times: 1 });
     await expect(watcher.tip()).rejects.toMatchObject({ code: "NODE_HTTP" });
     await watcher.tip();
   });
 });
 
-/** Signed JSON, as the stand-in itself reads it. */
+/** Signed JSON, as the fake itself reads it. */
 function readSigned(signed: object): ReadTransaction {
   return readJson(signed as never);
 }
@@ -388,7 +390,7 @@ group("deposits of every shape, with replaced blocks and providers in trouble", 
       watcher.close();
       watcher = watch(hasty);
       const chance = new Seeded(seed);
-      const { chain, fronts } = town.node;
+      const { chain, fronts } = testNetwork.node;
       const addresses = Array.from({ length: 40 }, (_, at) => address(at));
       const contracts = ["", usdt, feeToken];
       const scanner = scannerOf(addresses, contracts);
@@ -423,7 +425,7 @@ group("deposits of every shape, with replaced blocks and providers in trouble", 
       await expect.poll(() => scanner.read(watcher), { timeout: 30_000 }).toBe(true);
       const wrong = addresses.flatMap((each) =>
         contracts.flatMap((contract) => {
-          const [credited, held] = [scanner.sum(each, contract), town.node.solidBalance(each, contract)];
+          const [credited, held] = [scanner.sum(each, contract), testNetwork.node.solidBalance(each, contract)];
           return credited === held ? [] : [`${each} ${contract}: ${credited} credited, ${held} there`];
         }),
       );
@@ -446,33 +448,33 @@ function deposit(chance: Seeded, addresses: readonly string[]): object {
   switch (chance.below(13)) {
     case 0:
     case 1:
-      return town.coins(payer, to, amount);
+      return testNetwork.coins(sender, to, amount);
     case 2:
     case 3:
     case 4:
-      return town.token(payer, usdt, to, BigInt(amount));
+      return testNetwork.token(sender, usdt, to, BigInt(amount));
     case 5:
-      return town.token(payer, feeToken, to, BigInt(amount));
+      return testNetwork.token(sender, feeToken, to, BigInt(amount));
     case 6: {
       const list = hexes();
-      return town.call(payer, disperser, encodeDisperse(inhabitant("contract of usdt").hex, list, amounts(list)));
+      return testNetwork.call(sender, disperser, encodeDisperse(inhabitant("contract of usdt").hex, list, amounts(list)));
     }
     case 7: {
       const list = hexes();
       const sums = amounts(list);
       const callSun = Number(sums.reduce((sum, each) => sum + each, 0n));
-      return town.call(payer, disperser, encodeDisperse("", list, sums), { callSun });
+      return testNetwork.call(sender, disperser, encodeDisperse("", list, sums), { callSun });
     }
     case 8:
-      return town.token(payer, lookAlike, to, BigInt(amount));
+      return testNetwork.token(sender, lookAlike, to, BigInt(amount));
     case 9:
-      return town.asset(payer, to, (amount % 1_000) + 1);
+      return testNetwork.asset(sender, to, (amount % 1_000) + 1);
     case 10:
-      return town.token(payer, usdt, to, BigInt(amount), { feeLimitSun: 1_000_000 });
+      return testNetwork.token(sender, usdt, to, BigInt(amount), { feeLimitSun: 1_000_000 });
     case 11:
-      return town.token(payer, usdt, to, 0n);
+      return testNetwork.token(sender, usdt, to, 0n);
     default:
-      return town.token(payer, usdt, to, 10n ** 15n);
+      return testNetwork.token(sender, usdt, to, 10n ** 15n);
   }
 }
 

@@ -4,23 +4,29 @@
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { NodeStatus } from "../../chains/nodes.ts";
-import { createPayer, type TronPayer } from "../../chains/tron/node-payer.ts";
-import { payer, startTown, type Town } from "../support/tron-town.ts";
+import { createSender, type TronSender } from "../../chains/tron/node-sender.ts";
+import { sender, startTestNetwork, type TestNetwork } from "../support/tron-network.ts";
 import { until } from "../support/until.ts";
 
-let town: Town;
-let door: TronPayer;
+let testNetwork: TestNetwork;
+let door: TronSender;
 
 async function begin(): Promise<void> {
-  town = await startTown({ fronts: [{}, {}] });
+  testNetwork = await startTestNetwork({ fronts: [{}, {}] });
   const clock = (): number => performance.now();
-  door = createPayer({ urls: town.node.urls, chainId: town.node.chainId, tokens: [], clock, log: () => undefined });
-  await door.facts(payer.address);
+  door = createSender({
+    urls: testNetwork.node.urls,
+    chainId: testNetwork.node.chainId,
+    tokens: [],
+    clock,
+    log: () => undefined,
+  });
+  await door.chainState(sender.address);
 }
 
 afterEach(async () => {
   door.close();
-  await town.node.close();
+  await testNetwork.node.close();
 });
 
 const second = (): NodeStatus => door.status()[1]!;
@@ -29,9 +35,9 @@ group("a provider of Tron that is out", () => {
   it("a provider that answers 429 all the time is out after five seconds, though its questions wait still", async () => {
     await begin();
     expect(second()).toMatchObject({ ok: true, detail: "", outForMs: null });
-    town.node.fronts[1]!.suffer({ status: 429 });
+    testNetwork.node.fronts[1]!.suffer({ status: 429 });
     let isOver = false;
-    const asked = door.facts(payer.address).catch(() => undefined);
+    const asked = door.chainState(sender.address).catch(() => undefined);
     void asked.then(() => {
       isOver = true;
     });
@@ -40,16 +46,16 @@ group("a provider of Tron that is out", () => {
     expect(second().detail).toBe("NODE_QUOTA: HTTP status 429 (too many requests): trouble");
     expect(second().outForMs).toBeGreaterThanOrEqual(5_000);
     expect(door.status()[0]).toMatchObject({ ok: true, outForMs: null });
-    town.node.fronts[1]!.suffer({});
+    testNetwork.node.fronts[1]!.suffer({});
     await asked;
     expect(second()).toMatchObject({ ok: true, detail: "", outForMs: null });
   }, 20_000);
 
   it("a provider that answers 429 for a moment is not out", async () => {
     await begin();
-    town.node.fronts[1]!.suffer({ status: 429, times: 2 });
-    const asked = door.facts(payer.address);
-    await until(() => town.node.fronts[1]!.counts.size > 0);
+    testNetwork.node.fronts[1]!.suffer({ status: 429, times: 2 });
+    const asked = door.chainState(sender.address);
+    await until(() => testNetwork.node.fronts[1]!.counts.size > 0);
     await new Promise((done) => setTimeout(done, 500));
     expect(second()).toMatchObject({ ok: true, outForMs: null });
     await asked;
@@ -57,14 +63,14 @@ group("a provider of Tron that is out", () => {
 
   it("a provider that is down is out since its first failure, not its last", async () => {
     await begin();
-    town.node.fronts[1]!.suffer({ isCut: true });
-    const facts = () => expect(door.facts(payer.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
-    await facts();
+    testNetwork.node.fronts[1]!.suffer({ isCut: true });
+    const chainState = () => expect(door.chainState(sender.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
+    await chainState();
     // One node's failure ends the question; the other node's may come a moment later.
     await until(() => second().outForMs !== null);
     const { outForMs } = second();
     await new Promise((done) => setTimeout(done, 300));
-    await facts();
+    await chainState();
     expect(second().ok).toBe(false);
     expect(second().outForMs).toBeGreaterThanOrEqual(outForMs! + 290);
   });

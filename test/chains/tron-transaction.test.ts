@@ -11,8 +11,8 @@ import { decodeMessage, encodeMessage, type ProtoField } from "../../chains/tron
 import { decodeRawData, encodeRawData, type Transfer } from "../../chains/tron/raw-data.ts";
 import { attachSignature, bandwidthOf, buildTransfer, describe, digestOf } from "../../chains/tron/transaction.ts";
 import { decodeTransferCall, encodeTransferCall } from "../../chains/tron/trc20.ts";
-import { readByTronweb, signerByTronweb } from "../../lab/rig/tron-judge.ts";
-import { payer, plain, token } from "../../lab/rig/tron-values.ts";
+import { readByTronweb, signerByTronweb } from "../../lab/kit/tron-judge.ts";
+import { plain, sender, token } from "../../lab/kit/tron-values.ts";
 import { bytes, codeOf, hex, random, vectors } from "../support/evm-values.ts";
 
 interface TransactionVector {
@@ -28,9 +28,9 @@ interface TransactionVector {
 
 const { transactions } = vectors<{ readonly transactions: readonly TransactionVector[] }>("tron");
 
-function transferOf({ payer, contract, destination, ...numbers }: TransactionVector["transfer"]): Transfer {
+function transferOf({ sender, contract, destination, ...numbers }: TransactionVector["transfer"]): Transfer {
   const integers = Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, BigInt(text)]));
-  return { payer, contract, destination, ...integers } as unknown as Transfer;
+  return { sender, contract, destination, ...integers } as unknown as Transfer;
 }
 
 group("public Tron transactions", () => {
@@ -55,9 +55,9 @@ group("public Tron transactions", () => {
     expect(signerByTronweb(vector.txId, bytes(vector.signature))).toBe(vector.signer);
   });
 
-  it("a public signature by another account than the payer is not attached", () => {
+  it("a public signature by another account than the sender is not attached", () => {
     const { rawData, signature, signer, transfer } = transactions.find((each) => each.signer !== "" && each.privateKey === "")!;
-    expect(codeOf(() => attachSignature(bytes(rawData), bytes(signature), transfer.payer))).toBe("TRANSACTION_SENDER");
+    expect(codeOf(() => attachSignature(bytes(rawData), bytes(signature), transfer.sender))).toBe("TRANSACTION_SENDER");
     expect(codeOf(() => attachSignature(bytes(rawData), bytes(signature), signer))).toBe("TRANSACTION_SENDER");
   });
 });
@@ -97,7 +97,7 @@ function remade(transfer: Transfer, { raw = same, contract = same, parameter = s
 const put = (number: number, value: bigint | Uint8Array) => (fields: ProtoField[]) => withField(fields, number, value);
 const drop = (number: number) => (fields: ProtoField[]) => fields.filter(([each]) => each !== number);
 const call = encodeTransferCall(token.destination, token.amountUnits);
-const callWith = (place: number, byte: number): Uint8Array => call.map((each, index) => (index === place ? byte : each));
+const callWith = (location: number, byte: number): Uint8Array => call.map((each, index) => (index === location ? byte : each));
 const url = (name: string): Uint8Array => Buffer.from(`type.googleapis.com/protocol.${name}`);
 const honest = buildTransfer(plain);
 const tooLong = { expirationMs: plain.timestampMs + 600_001n };
@@ -142,14 +142,14 @@ const refused: readonly (readonly [why: string, rawData: Uint8Array, code: strin
     remade(plain, { parameter: put(1, url("transferContract")) }),
     "TRANSACTION_TYPE",
   ],
-  ["no payer", remade(plain, { value: drop(1) }), "TRANSACTION_PROTOBUF"],
+  ["no sender", remade(plain, { value: drop(1) }), "TRANSACTION_PROTOBUF"],
   ["no amount", remade(plain, { value: drop(3) }), "TRANSACTION_PROTOBUF"],
   ["a receiver of twenty bytes", remade(plain, { value: put(2, new Uint8Array(20).fill(1)) }), "TRANSACTION_PROTOBUF"],
   ["a receiver with another prefix", remade(plain, { value: put(2, bytes(`a0${"11".repeat(20)}`)) }), "TRANSACTION_PROTOBUF"],
   ["the zero address as receiver", remade(plain, { value: put(2, zero) }), "ADDRESS_ZERO"],
-  ["the zero address as payer", remade(plain, { value: put(1, zero) }), "ADDRESS_ZERO"],
+  ["the zero address as sender", remade(plain, { value: put(1, zero) }), "ADDRESS_ZERO"],
   [
-    "the payer itself as receiver",
+    "the sender itself as receiver",
     remade(plain, { value: put(2, at(fieldsOf(at(fieldsOf(at(fieldsOf(at(fieldsOf(honest), 11)), 2)), 2)), 1)) }),
     "TRANSACTION_FIELD",
   ],
@@ -225,10 +225,10 @@ group("describe of a Tron transaction", () => {
     for (const transfer of [plain, token]) {
       const rawData = buildTransfer(transfer);
       // The outer message's tags, lengths and numbers begin here.
-      for (const place of [0, 1, 4, 5, 14, 15]) {
-        const longer = Uint8Array.of(...rawData.slice(0, place), rawData[place]! | 0x80, 0, ...rawData.slice(place + 1));
-        if (rawData[place]! >= 0x80) continue;
-        expect(describe(longer), `${place}`).toMatchObject({ ok: false, code: "TRANSACTION_PROTOBUF" });
+      for (const location of [0, 1, 4, 5, 14, 15]) {
+        const longer = Uint8Array.of(...rawData.slice(0, location), rawData[location]! | 0x80, 0, ...rawData.slice(location + 1));
+        if (rawData[location]! >= 0x80) continue;
+        expect(describe(longer), `${location}`).toMatchObject({ ok: false, code: "TRANSACTION_PROTOBUF" });
         tried += 1;
       }
     }
@@ -259,10 +259,10 @@ group("buildTransfer on Tron", () => {
       ["TRANSACTION_FIELD", { refBlockHash: 2n ** 64n }],
       ["TRANSACTION_FIELD", { refBlockHash: -1n }],
       ["TRANSACTION_FIELD", { feeLimitSun: 1n }],
-      ["TRANSACTION_FIELD", { destination: payer }],
+      ["TRANSACTION_FIELD", { destination: sender }],
       ["TRANSACTION_FIELD", tooLong],
       ["ADDRESS_CHECKSUM", { destination: plain.destination.replace("VV", "Vv") }],
-      ["ADDRESS_FORMAT", { payer: "415cd0fb0ab3ce40f3051414c604b27756e69e43db" }],
+      ["ADDRESS_FORMAT", { sender: "415cd0fb0ab3ce40f3051414c604b27756e69e43db" }],
       ["ADDRESS_ZERO", { destination: "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb" }],
     ];
     for (const [code, change] of wrong)
@@ -279,7 +279,7 @@ group("buildTransfer on Tron", () => {
     const key = bytes(transactions[0]!.privateKey);
     for (const transfer of [plain, token]) {
       const rawData = buildTransfer(transfer);
-      const { raw } = attachSignature(rawData, signDigest(digestOf(rawData), key), payer);
+      const { raw } = attachSignature(rawData, signDigest(digestOf(rawData), key), sender);
       expect(bandwidthOf(rawData)).toBe(BigInt(raw.length + 64));
     }
     expect([bandwidthOf(buildTransfer(plain)), bandwidthOf(buildTransfer(token))]).toEqual([267n, 345n]);
@@ -305,8 +305,8 @@ group("signatures on Tron", () => {
   const withS = (value: bigint): Uint8Array =>
     Uint8Array.from([...signature.slice(0, 32), ...bytes(value.toString(16).padStart(64, "0")), signature[64]!]);
 
-  it("the payer's own signature is attached as the chain's wallets write it", () => {
-    const { raw, txHash } = attachSignature(rawData, signature, payer);
+  it("the sender's own signature is attached as the chain's wallets write it", () => {
+    const { raw, txHash } = attachSignature(rawData, signature, sender);
     expect(txHash).toBe(Buffer.from(digestOf(rawData)).toString("hex"));
     const [[, first], [, second], ...rest] = fieldsOf(raw) as [ProtoField, ProtoField];
     expect([hex(first as Uint8Array), rest]).toEqual([hex(rawData), []]);
@@ -326,11 +326,11 @@ group("signatures on Tron", () => {
     ];
     for (const [code, each] of wrong)
       expect(
-        codeOf(() => attachSignature(rawData, each, payer)),
+        codeOf(() => attachSignature(rawData, each, sender)),
         code,
       ).toBe(code);
     expect(codeOf(() => attachSignature(rawData, signature, plain.destination))).toBe("TRANSACTION_SENDER");
-    expect(codeOf(() => attachSignature(rawData.slice(0, -1), signature, payer))).toBe("TRANSACTION_PROTOBUF");
-    expect(codeOf(() => attachSignature(rawData, withS(s), payer))).toBe("");
+    expect(codeOf(() => attachSignature(rawData.slice(0, -1), signature, sender))).toBe("TRANSACTION_PROTOBUF");
+    expect(codeOf(() => attachSignature(rawData, withS(s), sender))).toBe("");
   });
 });

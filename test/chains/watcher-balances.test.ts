@@ -7,21 +7,21 @@ import { afterEach, expect, describe as group, it } from "vitest";
 import { createWatcher } from "../../chains/evm/node-watcher.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { createWatcher as createTronWatcher } from "../../chains/tron/node-watcher.ts";
-import { type ChainNode, FakeChain, hashOf, type Lie, serveChain } from "../../lab/rig/fake-chain.ts";
-import { inhabitant, startTown, type Town, usdt } from "../support/tron-town.ts";
+import { type ChainNode, FakeChain, hashOf, type Lie, serveChain } from "../../lab/kit/fake-chain.ts";
+import { inhabitant, startTestNetwork, type TestNetwork, usdt } from "../support/tron-network.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const addressAt = (at: number): string => `0x${(at + 1).toString(16).padStart(40, "0")}`;
 
 let nodes: ChainNode[] = [];
 let watcher: WatcherNodes | null = null;
-let town: Town | null = null;
+let testNetwork: TestNetwork | null = null;
 
 afterEach(async () => {
   watcher?.close();
   for (const node of nodes.splice(0)) await node.close();
-  await town?.node.close();
-  town = null;
+  await testNetwork?.node.close();
+  testNetwork = null;
 });
 
 async function twoNodes(chain: FakeChain, lie: Lie | null = null): Promise<WatcherNodes> {
@@ -131,11 +131,11 @@ group("by one call of a contract", () => {
 
 group("on Tron", () => {
   it("balances come in the order of the questions, and one of a block to come is a fault", async () => {
-    town = await startTown({ fronts: [{}, {}] });
-    watcher = createTronWatcher({ urls: town.node.urls, chainId: town.node.chainId, log: () => undefined });
+    testNetwork = await startTestNetwork({ fronts: [{}, {}] });
+    watcher = createTronWatcher({ urls: testNetwork.node.urls, chainId: testNetwork.node.chainId, log: () => undefined });
     const accounts = Array.from({ length: 70 }, (_, at) => inhabitant(`many ${at}`).address);
-    for (const [at, account] of accounts.entries()) town.node.fund(account, BigInt(at + 1));
-    town.node.mint(usdt, accounts[3]!, 9n);
+    for (const [at, account] of accounts.entries()) testNetwork.node.fund(account, BigInt(at + 1));
+    testNetwork.node.mint(usdt, accounts[3]!, 9n);
     const { number } = await watcher.finalTip();
     const questions = [{ account: accounts[3]!, contract: usdt }, ...accounts.map((account) => ({ account, contract: "" }))];
     const expected = [9n, ...accounts.map((_, at) => BigInt(at + 1))];
@@ -144,10 +144,10 @@ group("on Tron", () => {
   });
 
   it("an account was used that exists, and one of a block to come is a fault", async () => {
-    town = await startTown({ fronts: [{}, {}] });
-    watcher = createTronWatcher({ urls: town.node.urls, chainId: town.node.chainId, log: () => undefined });
+    testNetwork = await startTestNetwork({ fronts: [{}, {}] });
+    watcher = createTronWatcher({ urls: testNetwork.node.urls, chainId: testNetwork.node.chainId, log: () => undefined });
     const [known, unknown] = ["known", "unknown"].map((name) => inhabitant(name).address);
-    town.node.fund(known!, 1n);
+    testNetwork.node.fund(known!, 1n);
     const { number } = await watcher.finalTip();
     expect(await watcher.wereUsed([unknown!, known!], number)).toEqual([false, true]);
     await expect(watcher.wereUsed([known!], number + 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });

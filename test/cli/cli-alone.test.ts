@@ -9,33 +9,33 @@ import { describe, expect, it, vi } from "vitest";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger } from "../../agent/ledger/ledger.ts";
 import { unitsIn } from "../../cli/machine.ts";
-import { testSeal } from "../../lab/rig/ledger-seal.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { nowMs, rig, run, usesTheRig } from "../support/command-rig.ts";
+import { kit, nowMs, run, usesTheKit } from "../support/command-kit.ts";
 import { well } from "../support/operator-socket.ts";
 
-usesTheRig();
+usesTheKit();
 
 const body = {
   kind: "PAIRED",
   agent: well.agent,
   merchant: "m_1",
   wallet: well.wallet,
-  epoch: 1,
+  ledgerEpoch: 1,
   gatewayKey: "22".repeat(32),
 } as const;
 
 describe("verify without an answer of the signer", () => {
   it("a signer that takes the question and is silent costs ten seconds, and the command reads the folder itself", async () => {
-    createLedger(ledgerDisk(join(rig.state, "signer", "ledger")), body, () => nowMs, testSeal);
-    let heard: () => void = () => {};
+    createLedger(ledgerDisk(join(kit.state, "signer", "ledger")), body, () => nowMs, testSeal);
+    let caughtUp: () => void = () => {};
     const isAsked = new Promise<void>((resolve) => {
-      heard = resolve;
+      caughtUp = resolve;
     });
-    rig.signer.answers = {
+    kit.signer.answers = {
       status: () => {
-        heard();
+        caughtUp();
         return new Promise(() => {}) as unknown as object;
       },
     };
@@ -50,21 +50,21 @@ describe("verify without an answer of the signer", () => {
     } finally {
       vi.useRealTimers();
     }
-    expect(rig.signer.asked.map(({ verb }) => verb)).toEqual(["status"]);
+    expect(kit.signer.asked.map(({ verb }) => verb)).toEqual(["status"]);
   });
 });
 
 describe("verify without a running signer", () => {
   it("verify without a running signer reads the folder itself, and names what is damaged", async () => {
-    await rig.signer.close();
+    await kit.signer.close();
     const missing = await run("verify --state STATE");
     expect(missing.code).toBe(4);
-    createLedger(ledgerDisk(join(rig.state, "signer", "ledger")), body, () => nowMs, testSeal);
+    createLedger(ledgerDisk(join(kit.state, "signer", "ledger")), body, () => nowMs, testSeal);
     const whole = await run("verify --state STATE");
     expect(whole.code, whole.text).toBe(0);
     expect(whole.text).toContain("this command, hashes alone: no signer answers");
-    const path = join(rig.state, "signer", "ledger", "00000001.jsonl");
-    writeFileSync(path, readFileSync(path, "utf8").replace('"epoch":1', '"epoch":2'));
+    const path = join(kit.state, "signer", "ledger", "00000001.jsonl");
+    writeFileSync(path, readFileSync(path, "utf8").replace('"ledgerEpoch":1', '"ledgerEpoch":2'));
     const edited = await run("verify --state STATE");
     expect(edited.code).toBe(4);
     expect(edited.text).toMatch(/^crypto: .+\nhint: .+\n$/);
@@ -74,10 +74,10 @@ describe("verify without a running signer", () => {
 describe("the service manager's output", () => {
   it("the service manager's output is read by unit, and a block without a name is passed over", () => {
     const text =
-      "Id=crypto.service\nActiveState=active\nStatusText=a=b\n\nId=crypto-signer.service\nActiveState=failed\n\nno unit\n";
+      "Id=autowithdraw-courier.service\nActiveState=active\nStatusText=a=b\n\nId=autowithdraw-signer.service\nActiveState=failed\n\nno unit\n";
     expect([...unitsIn(text)]).toEqual([
-      ["crypto.service", { Id: "crypto.service", ActiveState: "active", StatusText: "a=b" }],
-      ["crypto-signer.service", { Id: "crypto-signer.service", ActiveState: "failed" }],
+      ["autowithdraw-courier.service", { Id: "autowithdraw-courier.service", ActiveState: "active", StatusText: "a=b" }],
+      ["autowithdraw-signer.service", { Id: "autowithdraw-signer.service", ActiveState: "failed" }],
     ]);
     expect(unitsIn("").size).toBe(0);
   });

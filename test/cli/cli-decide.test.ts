@@ -4,44 +4,44 @@
  */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { rig, run, Screen, usesTheRig } from "../support/command-rig.ts";
+import { kit, run, Screen, usesTheKit } from "../support/command-kit.ts";
 import { scenes, twin } from "../support/command-scenes.ts";
 import { held, transactionId } from "../support/operator-socket.ts";
 
-usesTheRig();
+usesTheKit();
 
 describe("the commands and the socket", () => {
   it("an approval names the digest of what was shown, and an address only where there was none", async () => {
     await scenes.working?.();
     const named = { address: "", approver: "alice" };
     expect((await run("approve ID --state STATE --yes")).code).toBe(0);
-    expect(rig.signer.asked.at(-1)).toEqual({ verb: "approve", transactionId, digest: held.approvalDigest, ...named });
+    expect(kit.signer.asked.at(-1)).toEqual({ verb: "approve", transactionId, digest: held.approvalDigest, ...named });
     await scenes.manual?.();
     expect((await run(`approve ID --state STATE --yes --address ${held.address.toLowerCase()}`)).code).toBe(0);
-    expect(rig.signer.asked.at(-1)).toMatchObject({ verb: "approve", address: held.address });
+    expect(kit.signer.asked.at(-1)).toMatchObject({ verb: "approve", address: held.address });
   });
 
   it("a name goes with every word, this user's own or the one that is given", async () => {
     await scenes.working?.();
     for (const command of ["approve", "refuse"]) {
       expect((await run(`${command} ID --state STATE --yes`)).code).toBe(0);
-      expect(rig.signer.asked.at(-1)).toMatchObject({ verb: command, approver: "alice" });
+      expect(kit.signer.asked.at(-1)).toMatchObject({ verb: command, approver: "alice" });
       expect((await run(`${command} ID --state STATE --yes --as bob@shop`)).code).toBe(0);
-      expect(rig.signer.asked.at(-1)).toMatchObject({ verb: command, approver: "bob@shop" });
+      expect(kit.signer.asked.at(-1)).toMatchObject({ verb: command, approver: "bob@shop" });
       const screen = new Screen();
       screen.user = "domain user";
       expect((await run(`${command} ID --state STATE --yes --as carol`, screen)).code).toBe(0);
-      const decided = rig.signer.asked.length;
+      const decided = kit.signer.asked.length;
       expect((await run(`${command} ID --state STATE --yes`, screen)).code).toBe(2);
       expect((await run(`${command} ID --state STATE --yes --as ${"a".repeat(65)}`)).code).toBe(2);
-      expect(rig.signer.asked).toHaveLength(decided);
+      expect(kit.signer.asked).toHaveLength(decided);
     }
   });
 
   it("an address that is given is looked at before the yes", async () => {
     await scenes.manual?.();
     const { text } = await run(`approve ID --state STATE --yes --address ${twin.toLowerCase()}`);
-    expect(rig.signer.asked[0]).toMatchObject({ verb: "show", address: twin });
+    expect(kit.signer.asked[0]).toMatchObject({ verb: "show", address: twin });
     expect(text).toContain(`to address      ${twin}\n  LOOKS LIKE      ${held.address}\n`);
   });
 
@@ -57,7 +57,7 @@ describe("the commands and the socket", () => {
       screen.isInteractive = false;
       expect((await run(`${command} ID --state STATE`, screen)).code).toBe(2);
     }
-    expect(rig.signer.asked.every(({ verb }) => verb === "show")).toBe(true);
+    expect(kit.signer.asked.every(({ verb }) => verb === "show")).toBe(true);
   });
 
   it("an address that would not be paid to is refused here already", async () => {
@@ -68,7 +68,7 @@ describe("the commands and the socket", () => {
     expect((await run("approve ID --state STATE --yes")).code).toBe(2);
     await scenes.working?.();
     expect((await run(`approve ID --state STATE --yes --address 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266`)).code).toBe(2);
-    expect(rig.signer.asked.some(({ verb }) => verb === "approve")).toBe(false);
+    expect(kit.signer.asked.some(({ verb }) => verb === "approve")).toBe(false);
   });
 
   it("--json prints exactly one line that parses, fine or not", async () => {
@@ -102,8 +102,8 @@ describe("the commands and the socket", () => {
     screen.rounds = 3;
     const sleep = screen.sleep.bind(screen);
     screen.sleep = async () => {
-      if (screen.rounds === 3) await rig.signer.close();
-      if (screen.rounds === 2) await rig.signer.open(join(rig.state, "run", "operator.sock"));
+      if (screen.rounds === 3) await kit.signer.close();
+      if (screen.rounds === 2) await kit.signer.open(join(kit.state, "run", "operator.sock"));
       return sleep();
     };
     const { code, text } = await run("status --watch --state STATE", screen);

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LimitView, SignerStatus, WaitView } from "../../agent/socket/verbs.ts";
 import { commandTree, runCommand } from "../../cli/main.ts";
 import type { Terminal } from "../../cli/terminal.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { broadcast, firstNonce, held, OperatorSocket, recoveryPlan, transactionId, well } from "../support/operator-socket.ts";
 
 const signer = new OperatorSocket();
@@ -25,7 +25,7 @@ const limit: LimitView = {
     maxPerDay: "5",
     holdAbove: "0.5",
     twoApproversAbove: "0.8",
-    resignAbove: "0.4",
+    manualReplaceAbove: "0.4",
   },
   newDestination: { holdAbove: "0.1", delayMinutes: 60 },
   ...{
@@ -55,9 +55,9 @@ const wait: WaitView = {
   confirmed: { approver: "bob", address: held.address, at: 2 },
 };
 
-const resign = { transactionId, network: "tron:0x2b6653dc", slot: "7", versions: 1 };
+const manualReplace = { transactionId, network: "tron:0x2b6653dc", slot: "7", attempts: 1 };
 const unreachable = { transactionId, network: "eip155:1", slot: "7", count: 1 };
-const noRoom = { ...resign, code: "POLICY_ABOVE_HOUR" } as const;
+const noRoom = { ...manualReplace, code: "POLICY_ABOVE_HOUR" } as const;
 
 /** The fields in the table of a section. */
 function rowsOf(section: string): string[] {
@@ -81,7 +81,7 @@ beforeAll(async () => {
   writeFileSync(
     join(dir, "pairing.json"),
     JSON.stringify({
-      version: 1,
+      attempt: 1,
       step: "sealed",
       wallet: {
         wallet: well.wallet,
@@ -102,14 +102,14 @@ beforeAll(async () => {
     mode: 0o600,
   });
   signer.answers = {
-    status: () => ({ status: { ...well, limits: [limit], resign, noRoom, unreachable, ledgerReadOnly: true } }),
+    status: () => ({ status: { ...well, limits: [limit], manualReplace, noRoom, unreachable, ledgerReadOnly: true } }),
     list: () => ({ withdrawals: [broadcast, held] }),
-    show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }], wait, spends: [] }),
+    show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }], wait, outgoing: [] }),
     approve: () => ({ withdrawal: held, wait }),
     refuse: () => ({ withdrawal: held }),
-    unstick: () => ({
+    manualReplacement: () => ({
       withdrawal: broadcast,
-      plan: { act: "replace", version: 2, facts: { gasLimit: "21000", maxFeePerGas: "2", maxPriorityFeePerGas: "1" } },
+      plan: { act: "replace", attempt: 2, txParams: { gasLimit: "21000", maxFeePerGas: "2", maxPriorityFeePerGas: "1" } },
     }),
     end: () => ({ withdrawal: broadcast, plan: { slot: "7", counted: "0" } }),
     pause: ({ paused }) => ({ paused }),

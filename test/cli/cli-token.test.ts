@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { describe, expect, it } from "vitest";
-import { apiKey, nowMs, rig, run, secret, usesTheRig } from "../support/command-rig.ts";
+import { apiKey, kit, nowMs, run, secret, usesTheKit } from "../support/command-kit.ts";
 
-usesTheRig();
+usesTheKit();
 
 describe("token", () => {
   it("the command token makes a token that any JWT library verifies", async () => {
@@ -39,8 +39,8 @@ describe("token", () => {
     ["token --api-key-file DIR/api.key --method POST", 2],
     ["token --api-key-file DIR/api.key --profile loose", 2],
   ])("the command token: %s", async (line, exit) => {
-    writeFileSync(join(rig.dir, "bad.key"), "k_1.2.3", { mode: 0o600 });
-    writeFileSync(join(rig.dir, "open.key"), apiKey, { mode: 0o644 });
+    writeFileSync(join(kit.dir, "bad.key"), "k_1.2.3", { mode: 0o600 });
+    writeFileSync(join(kit.dir, "open.key"), apiKey, { mode: 0o644 });
     const { code, text } = await run(line);
     expect(code, text).toBe(exit);
     expect(text).toMatch(/^crypto: .+\nhint: .+\n$/);

@@ -7,12 +7,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { ordinary, rig, run, Screen, usesTheRig } from "../support/command-rig.ts";
+import { kit, ordinary, run, Screen, usesTheKit } from "../support/command-kit.ts";
 import { faults, scenes, states } from "../support/command-scenes.ts";
 import { internalScenes, nextScenes } from "../support/next-scenes.ts";
 import { well } from "../support/operator-socket.ts";
 
-usesTheRig();
+usesTheKit();
 
 const allScenes = { ...scenes, ...nextScenes, ...internalScenes };
 
@@ -31,10 +31,10 @@ describe("transcripts", () => {
         said.push(line);
         const [, what, value = ""] = /^# (scene|terminal|answer): (.*)$/.exec(line) ?? [];
         if (what === "scene") {
-          rig.machine = ordinary;
+          kit.machine = ordinary;
           // The scene before may have closed it.
-          await rig.signer.close();
-          await rig.signer.open(join(rig.state, "run", "operator.sock"));
+          await kit.signer.close();
+          await kit.signer.open(join(kit.state, "run", "operator.sock"));
           await allScenes[value]?.();
         }
         if (what === "terminal") screen.isInteractive = value === "yes";
@@ -43,7 +43,7 @@ describe("transcripts", () => {
       if (!line.startsWith("$ ")) continue;
       screen.text = "";
       const { code } = await run(line.slice(2).replace(/^autowithdraw /, ""), screen);
-      const text = screen.text.replaceAll(rig.state, "STATE").replaceAll(rig.dir, "DIR");
+      const text = screen.text.replaceAll(kit.state, "STATE").replaceAll(kit.dir, "DIR");
       said.push(line, `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}[exit ${code}]`, "");
     }
     await expect(`${said.join("\n").trimEnd()}\n`).toMatchFileSnapshot(join(folder, file));
@@ -60,8 +60,8 @@ describe("the transcripts", () => {
     expect(blocks.length).toBe(Object.keys(states).length);
     for (const block of blocks) {
       const verdict = /^ {2}now +(.*)$/m.exec(block)?.[1] ?? "";
-      expect(verdict, block).toMatch(/^(?:goes on|waits|waits for a person|STUCK|ended well|ended, nothing paid|FAILED): /);
-      if (/^(?:STUCK|FAILED|waits for a person)/.test(verdict)) expect(block).toMatch(/^ {18}do: /m);
+      expect(verdict, block).toMatch(/^(?:goes on|waits|waits for an operator|STUCK|ended well|ended, nothing paid|FAILED): /);
+      if (/^(?:STUCK|FAILED|waits for an operator)/.test(verdict)) expect(block).toMatch(/^ {18}do: /m);
     }
   });
 
@@ -69,8 +69,8 @@ describe("the transcripts", () => {
     const blocks = textOf("faults.txt").split("# scene: ").slice(1);
     expect(blocks.length).toBe(Object.keys(faults).length);
     const wrong = [...blocks, ...textOf("status.txt").split("# scene: ").slice(1)].filter((block) => !block.includes("[exit 0]"));
-    const dead = Object.values(states).length - 14;
-    expect(wrong.length + dead).toBeGreaterThanOrEqual(40);
+    const voidBy = Object.values(states).length - 14;
+    expect(wrong.length + voidBy).toBeGreaterThanOrEqual(40);
     for (const block of blocks.filter((one) => /\[exit [1-5]\]/.test(one) && !one.includes("--held")))
       expect(block).toMatch(/hint: \S|not said yet/);
   });

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { readMetrics, readNotify } from "../../agent/config/notify.ts";
 import type { JsonValue } from "../../base/json.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
-import { testConfig } from "../../lab/rig/gateway-server.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
 
 const currencies = { eth: { chain: "local", decimal: 18 } };
 const notify = (value: JsonValue) => readNotify(value, currencies);

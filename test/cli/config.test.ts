@@ -123,7 +123,7 @@ describe("the file itself", () => {
     expect(error.message).toContain(join(dir, "nowhere.json"));
   });
 
-  it("a config.json that is a symbolic link is refused, whoever named it", () => {
+  it("a config.json that is a symbolic link is refused, no matter who named it", () => {
     const link = join(dir, "link.json");
     const file = write(JSON.stringify(sample()));
     symlinkSync(file, link);
@@ -277,7 +277,7 @@ describe("a value", () => {
       { family: "tron", chainId: "0x2B6653DC", nodes: ["https://x.example"], confirmations: "finalized" },
     ],
     ["CONFIG_VALUE", "chains/tron", { family: "tron", chainId: "0x2b6653dc", nodes: ["https://x.example"], confirmations: 19 }],
-    ["CONFIG_AMOUNT", "policy/usdt-erc20/resignAbove", "1.0000001"],
+    ["CONFIG_AMOUNT", "policy/usdt-erc20/manualReplaceAbove", "1.0000001"],
     ["CONFIG_VALUE", "chains/ethereum/chainId", 0],
     ["CONFIG_VALUE", "chains/ethereum/nodes", []],
     ["CONFIG_VALUE", "chains/ethereum/nodes", Array.from({ length: 9 }, (_, index) => `https://n${index}.example`)],
@@ -365,10 +365,10 @@ describe("a value", () => {
     const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://t.example"], confirmations: "finalized" };
     config.chains.tron = tron;
     config.currencies.trx = { chain: "tron", decimal: 6 };
-    config.policy.trx = { maxPerWithdrawal: "5", maxPerDay: "50", maxFee: "45", maxFeePerDay: "2000", resignAbove: "3" };
+    config.policy.trx = { maxPerWithdrawal: "5", maxPerDay: "50", maxFee: "45", maxFeePerDay: "2000", manualReplaceAbove: "3" };
     const { chains, policy } = readConfig(write(JSON.stringify(config)), every).settings;
     expect(chains.tron).toEqual(tron);
-    expect(policy.trx!.resignAbove).toBe("3");
+    expect(policy.trx!.manualReplaceAbove).toBe("3");
     const error = faultAfter((two) => {
       two.chains.tron = tron;
       two.chains.nile = { ...tron, chainId: "0xcd8690dc" };
@@ -387,7 +387,7 @@ describe("a value", () => {
     ["policy/trx/maxTip", "5", "CONFIG_VALUE", "leave it out"],
     ["chains/tron/feeModel", "ethereum", "CONFIG_VALUE", "leave it out"],
     ["chains/tron/confirmations", 20, "CONFIG_VALUE", 'must be "finalized"'],
-  ])("an error says in words what is wrong beside a chain that ends by waiting: %s %s", (place, value, code, words) => {
+  ])("an error says in words what is wrong beside a chain that ends by expiry: %s %s", (place, value, code, words) => {
     const change = (config: ReturnType<typeof sample>): void => {
       config.chains.tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://t.example"], confirmations: "finalized" };
       config.currencies.trx = { chain: "tron", decimal: 6 };

@@ -12,7 +12,7 @@ import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
-import { type FakeNode, startFakeNode } from "../../lab/rig/fake-node.ts";
+import { type FakeNode, startFakeNode } from "../../lab/kit/fake-node.ts";
 import { AgentFolder, knownMnemonic } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -64,7 +64,7 @@ beforeEach(async () => {
   writeFileSync(join(state, "signer", "ledger", "00000001.jsonl"), "{}\n", { mode: 0o600 });
   const link = {
     agent: "aa".repeat(8),
-    epoch: 1,
+    ledgerEpoch: 1,
     gatewayKey: "22".repeat(32),
     linkSeed: randomBytes(32),
     gatewayUrl: "http://127.0.0.1:9",

@@ -10,30 +10,30 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isCopyOf } from "../../cli/config-copies.ts";
 import { fileSystemOf } from "../../cli/doctor/machine.ts";
 import { exposureIn } from "../../cli/doctor/outside.ts";
-import { DoctorRig, nowMs, paid, refusal } from "../support/doctor-rig.ts";
+import { DoctorKit, nowMs, paid, refusal } from "../support/doctor-kit.ts";
 import { closedPort } from "../support/evm-nodes.ts";
 
-let rig: DoctorRig;
+let kit: DoctorKit;
 beforeEach(async () => {
-  rig = new DoctorRig();
-  await rig.open();
+  kit = new DoctorKit();
+  await kit.open();
 });
-afterEach(() => rig.close());
+afterEach(() => kit.close());
 
 const isRoot = process.geteuid?.() === 0;
 const secret = `{ "mnemonic": "one two three" }`;
-const beside = (name: string): string => join(rig.dir, "etc", name);
-const inSigner = (name: string): string => join(rig.state.signer, name);
+const beside = (name: string): string => join(kit.dir, "etc", name);
+const inSigner = (name: string): string => join(kit.state.signer, name);
 const nodesOf = (...nodes: string[]): object => ({ local: { family: "evm", chainId: 31337, nodes, confirmations: 1 } });
 const currencies = (decimal: number): object => ({
-  ...(rig.config.currencies as object),
-  usdt: { ...(rig.config.currencies as { usdt: object }).usdt, decimal },
+  ...(kit.config.currencies as object),
+  usdt: { ...(kit.config.currencies as { usdt: object }).usdt, decimal },
 });
 const underUnits = (): void => {
-  rig.isUnderUnits = true;
-  for (const name of ["crypto-signer.service", "crypto.service"])
-    rig.units.set(name, { Id: name, ActiveState: "active", NRestarts: "0" });
-  rig.exposures.set("crypto-signer.service", 0.2).set("crypto.service", 1.3);
+  kit.isUnderUnits = true;
+  for (const name of ["autowithdraw-signer.service", "autowithdraw-courier.service"])
+    kit.units.set(name, { Id: name, ActiveState: "active", NRestarts: "0" });
+  kit.exposures.set("autowithdraw-signer.service", 0.2).set("autowithdraw-courier.service", 1.3);
 };
 
 type Break = () => void | Promise<void>;
@@ -41,29 +41,29 @@ type Break = () => void | Promise<void>;
 const cases: readonly (readonly [what: string, code: string, broken: Break, before?: Break])[] = [
   // files
   ["a keystore that its group can read", "FILE_EXPOSED", () => chmodSync(inSigner("keystore.json"), 0o640)],
-  ["a link file that all can read", "FILE_EXPOSED", () => chmodSync(join(rig.state.courier, "link.json"), 0o604)],
+  ["a link file that all can read", "FILE_EXPOSED", () => chmodSync(join(kit.state.courier, "link.json"), 0o604)],
   ["a ledger segment that all can read", "DOCTOR_FILE_RIGHTS", () => chmodSync(inSigner("ledger/00000001.jsonl"), 0o644)],
-  ["a signer's folder that all may enter", "DOCTOR_FILE_RIGHTS", () => chmodSync(rig.state.signer, 0o711)],
-  ["a state folder that all may list", "DOCTOR_FILE_RIGHTS", () => chmodSync(rig.state.root, 0o755)],
-  ["an operators' socket that all may use", "DOCTOR_FILE_RIGHTS", () => chmodSync(join(rig.state.run, "operator.sock"), 0o666)],
-  ["a run folder that the group may write", "FILE_EXPOSED", () => chmodSync(rig.state.run, 0o770)],
+  ["a signer's folder that all may enter", "DOCTOR_FILE_RIGHTS", () => chmodSync(kit.state.signer, 0o711)],
+  ["a state folder that all may list", "DOCTOR_FILE_RIGHTS", () => chmodSync(kit.state.root, 0o755)],
+  ["an operators' socket that all may use", "DOCTOR_FILE_RIGHTS", () => chmodSync(join(kit.state.run, "operator.sock"), 0o666)],
+  ["a run folder that the group may write", "FILE_EXPOSED", () => chmodSync(kit.state.run, 0o770)],
   [
     "a keystore that is a symbolic link",
     "DOCTOR_FILE_LINK",
     () => {
-      renameSync(inSigner("keystore.json"), join(rig.dir, "moved.json"));
-      symlinkSync(join(rig.dir, "moved.json"), inSigner("keystore.json"));
+      renameSync(inSigner("keystore.json"), join(kit.dir, "moved.json"));
+      symlinkSync(join(kit.dir, "moved.json"), inSigner("keystore.json"));
     },
   ],
-  ["a keystore with a second name", "DOCTOR_FILE_LINK", () => linkSync(inSigner("keystore.json"), join(rig.dir, "second.json"))],
+  ["a keystore with a second name", "DOCTOR_FILE_LINK", () => linkSync(inSigner("keystore.json"), join(kit.dir, "second.json"))],
   ["no keystore", "STATE_INCOMPLETE", () => rmSync(inSigner("keystore.json"))],
-  ["no link file", "STATE_INCOMPLETE", () => rmSync(join(rig.state.courier, "link.json"))],
+  ["no link file", "STATE_INCOMPLETE", () => rmSync(join(kit.state.courier, "link.json"))],
   ["no ledger", "LEDGER_MISSING", () => rmSync(inSigner("ledger"), { recursive: true })],
-  ["a pairing file that is none", "PAIRING_PROGRESS", () => writeFileSync(rig.state.pairing, "{}")],
+  ["a pairing file that is none", "PAIRING_PROGRESS", () => writeFileSync(kit.state.pairing, "{}")],
   [
     "encKey in the state folder",
     "DOCTOR_ENCKEY_BESIDE",
-    () => writeFileSync(join(rig.state.root, "encKey"), "k", { mode: 0o600 }),
+    () => writeFileSync(join(kit.state.root, "encKey"), "k", { mode: 0o600 }),
   ],
   ["encKey beside the keystore", "DOCTOR_ENCKEY_BESIDE", () => writeFileSync(inSigner("enc-key.txt"), "k", { mode: 0o600 })],
   [
@@ -75,40 +75,40 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
   [
     "a second agent beside this one",
     "DOCTOR_AGENTS_MANY",
-    () => rig.writeKeystore(join(rig.dir, "agent", "other", "signer"), "ee".repeat(16)),
+    () => kit.writeKeystore(join(kit.dir, "agent", "other", "signer"), "ee".repeat(16)),
   ],
   [
     "a copy of this agent's folder",
     "DOCTOR_AGENTS_MANY",
-    () => rig.writeKeystore(join(rig.dir, "agent", "other", "signer"), rig.status.wallet),
-    () => mkdirSync(join(rig.dir, "agent", "other")),
+    () => kit.writeKeystore(join(kit.dir, "agent", "other", "signer"), kit.status.wallet),
+    () => mkdirSync(join(kit.dir, "agent", "other")),
   ],
   // config.json
-  ["a config.json that others can read", "FILE_EXPOSED", () => chmodSync(rig.configPath, 0o644)],
-  ["a config.json that is no JSON", "CONFIG_JSON", () => writeFileSync(rig.configPath, "{,", { mode: 0o600 })],
-  ["a key that nothing reads", "CONFIG_UNKNOWN_KEY", () => rig.writeConfig({ polcy: {} }, false)],
-  ["a config.json that is gone", "CONFIG_MISSING", () => rmSync(rig.configPath)],
+  ["a config.json that others can read", "FILE_EXPOSED", () => chmodSync(kit.configPath, 0o644)],
+  ["a config.json that is no JSON", "CONFIG_JSON", () => writeFileSync(kit.configPath, "{,", { mode: 0o600 })],
+  ["a key that nothing reads", "CONFIG_UNKNOWN_KEY", () => kit.writeConfig({ polcy: {} }, false)],
+  ["a config.json that is gone", "CONFIG_MISSING", () => rmSync(kit.configPath)],
   [
     "a limit lowered on disk and not in force",
     "DOCTOR_CONFIG_OTHER",
     () => {
-      const policy = rig.config.policy as { eth: object };
-      rig.writeConfig({ policy: { ...policy, eth: { ...policy.eth, maxPerDay: "20" } } }, false);
+      const policy = kit.config.policy as { eth: object };
+      kit.writeConfig({ policy: { ...policy, eth: { ...policy.eth, maxPerDay: "20" } } }, false);
     },
   ],
-  ["a courier with another config.json", "DOCTOR_CONFIG_COURIER", () => rig.courier({ configDigest: "ee".repeat(32) })],
-  ["a mnemonic left after pairing", "PAIRING_SECRETS_KEPT", () => rig.writeConfig({ mnemonic: "one two three" })],
-  ["encKey in config.json", "DOCTOR_ENCKEY_BESIDE", () => rig.writeConfig({ encKey: "0123456789abcdef" })],
+  ["a courier with another config.json", "DOCTOR_CONFIG_COURIER", () => kit.courier({ configDigest: "ee".repeat(32) })],
+  ["a mnemonic left after pairing", "PAIRING_SECRETS_KEPT", () => kit.writeConfig({ mnemonic: "one two three" })],
+  ["encKey in config.json", "DOCTOR_ENCKEY_BESIDE", () => kit.writeConfig({ encKey: "0123456789abcdef" })],
   [
     "encKey in config.json under the units",
     "CONFIG_SECRET_PRESENT",
-    () => rig.writeConfig({ encKey: "0123456789abcdef" }),
+    () => kit.writeConfig({ encKey: "0123456789abcdef" }),
     underUnits,
   ],
   [
     "a currency without a policy",
     "POLICY_NONE",
-    () => rig.writeConfig({ policy: { eth: (rig.config.policy as { eth: object }).eth } }),
+    () => kit.writeConfig({ policy: { eth: (kit.config.policy as { eth: object }).eth } }),
   ],
   ["an editor's copy of config.json", "DOCTOR_CONFIG_COPY", () => writeFileSync(beside("config.json~"), "{}")],
   [
@@ -125,80 +125,80 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
   [
     "a node that is away",
     "NODE_UNREACHABLE",
-    async () => rig.writeConfig({ chains: nodesOf(rig.nodes[0]!.url, `http://127.0.0.1:${await closedPort()}`) }),
+    async () => kit.writeConfig({ chains: nodesOf(kit.nodes[0]!.url, `http://127.0.0.1:${await closedPort()}`) }),
   ],
-  ["a node of another chain", "NODE_WRONG_CHAIN", () => rig.node({ chainId: 1 })],
-  ["two nodes on two branches", "NODE_DISAGREE", () => rig.node({ hash: `0x${"ba".repeat(32)}` })],
-  ["a node far behind", "DOCTOR_CHAIN_LAG", () => rig.node({ block: 20_999_900, blockAtMs: nowMs - 900_000 })],
+  ["a node of another chain", "NODE_WRONG_CHAIN", () => kit.node({ chainId: 1 })],
+  ["two nodes on two branches", "NODE_DISAGREE", () => kit.node({ hash: `0x${"ba".repeat(32)}` })],
+  ["a node far behind", "DOCTOR_CHAIN_LAG", () => kit.node({ block: 20_999_900, blockAtMs: nowMs - 900_000 })],
   [
     "plain http to another machine",
     "DOCTOR_CHAIN_PLAIN",
     () => {
-      const asked = rig.config;
-      rig.writeConfig({ chains: nodesOf("http://node.example.com:8545", rig.nodes[1]!.url) });
+      const asked = kit.config;
+      kit.writeConfig({ chains: nodesOf("http://node.example.com:8545", kit.nodes[1]!.url) });
       // Nobody is asked outside this machine: the answers are those of the healthy nodes.
-      const { chains } = rig.outside;
-      rig.outside = { ...rig.outside, chains: () => chains({ ...asked } as unknown as Parameters<typeof chains>[0]) };
+      const { chains } = kit.outside;
+      kit.outside = { ...kit.outside, chains: () => chains({ ...asked } as unknown as Parameters<typeof chains>[0]) };
     },
   ],
-  ["a token with other decimals", "CHECK_DECIMALS", () => rig.writeConfig({ currencies: currencies(18) })],
+  ["a token with other decimals", "CHECK_DECIMALS", () => kit.writeConfig({ currencies: currencies(18) })],
   [
     "a contract that is none",
     "CHECK_CONTRACT",
     () => {
-      for (const chain of rig.chains) chain.code = "0x";
+      for (const chain of kit.chains) chain.code = "0x";
     },
   ],
   // clocks
-  ["a gateway four minutes ahead", "DOCTOR_CLOCK_GATEWAY", () => rig.gatewayIsAhead(240_000)],
-  ["a gateway an hour behind", "DOCTOR_CLOCK_GATEWAY", () => rig.gatewayIsAhead(-3_600_000)],
+  ["a gateway four minutes ahead", "DOCTOR_CLOCK_GATEWAY", () => kit.gatewayIsAhead(240_000)],
+  ["a gateway an hour behind", "DOCTOR_CLOCK_GATEWAY", () => kit.gatewayIsAhead(-3_600_000)],
   [
     "this machine an hour behind",
     "DOCTOR_CLOCK_HERE",
     () => {
-      rig.gatewayAheadMs = 3_600_000;
-      for (const chain of rig.chains) chain.blockAtMs = nowMs + 3_595_000;
+      kit.gatewayAheadMs = 3_600_000;
+      for (const chain of kit.chains) chain.blockAtMs = nowMs + 3_595_000;
     },
   ],
   [
     "this machine an hour ahead",
     "DOCTOR_CLOCK_HERE",
     () => {
-      rig.gatewayAheadMs = -3_600_000;
-      for (const chain of rig.chains) chain.blockAtMs = nowMs - 3_605_000;
+      kit.gatewayAheadMs = -3_600_000;
+      for (const chain of kit.chains) chain.blockAtMs = nowMs - 3_605_000;
     },
   ],
   [
     "two clocks apart and a chain that says nothing",
     "CLOCK_SKEW",
     () => {
-      rig.gatewayAheadMs = 300_000;
-      for (const chain of rig.chains) chain.blockAtMs = nowMs - 86_400_000;
+      kit.gatewayAheadMs = 300_000;
+      for (const chain of kit.chains) chain.blockAtMs = nowMs - 86_400_000;
     },
   ],
   // the machine
-  ["a Node without updates", "DOCTOR_NODEJS_END", () => rig.sees({ nodeVersion: "v18.20.4" })],
+  ["a Node without updates", "DOCTOR_NODEJS_END", () => kit.sees({ nodeVersion: "v18.20.4" })],
   [
     "a Node near its end",
     "DOCTOR_NODEJS_END",
-    () => rig.at(Date.parse("2027-03-01")),
+    () => kit.at(Date.parse("2027-03-01")),
     () => {
-      rig.outside = { ...rig.outside, nodeVersion: "v22.11.0" };
-      rig.at(Date.parse("2027-01-01"));
+      kit.outside = { ...kit.outside, nodeVersion: "v22.11.0" };
+      kit.at(Date.parse("2027-01-01"));
     },
   ],
   [
     "a state folder in memory",
     "DOCTOR_DISK_KIND",
-    () => rig.sees({ mounts: () => `/dev/sda1 / ext4 rw 0 0\ntmpfs ${rig.dir} tmpfs rw 0 0\n` }),
+    () => kit.sees({ mounts: () => `/dev/sda1 / ext4 rw 0 0\ntmpfs ${kit.dir} tmpfs rw 0 0\n` }),
   ],
   [
     "a state folder on the network",
     "DOCTOR_DISK_KIND",
-    () => rig.sees({ mounts: () => `/dev/sda1 / ext4 rw 0 0\nnas:/a ${rig.dir} nfs4 rw 0 0\n` }),
+    () => kit.sees({ mounts: () => `/dev/sda1 / ext4 rw 0 0\nnas:/a ${kit.dir} nfs4 rw 0 0\n` }),
   ],
-  ["a container's own layer", "DOCTOR_DISK_KIND", () => rig.sees({ mounts: () => "overlay / overlay rw 0 0\n" })],
-  ["a slow disk", "DOCTOR_DISK_SLOW", () => rig.sees({ syncsMs: () => [60, 80, 2] })],
+  ["a container's own layer", "DOCTOR_DISK_KIND", () => kit.sees({ mounts: () => "overlay / overlay rw 0 0\n" })],
+  ["a slow disk", "DOCTOR_DISK_SLOW", () => kit.sees({ syncsMs: () => [60, 80, 2] })],
   [
     "a disk that was mounted read-only",
     "LEDGER_READ_ONLY",
@@ -206,15 +206,15 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
       const syncsMs = (): never => {
         throw Object.assign(new Error("read-only"), { code: "EROFS" });
       };
-      rig.outside = { ...rig.outside, syncsMs };
+      kit.outside = { ...kit.outside, syncsMs };
     },
   ],
   [
     "a unit that has failed",
     "DOCTOR_UNIT_FAILED",
     () =>
-      void rig.units.set("crypto.service", {
-        Id: "crypto.service",
+      void kit.units.set("autowithdraw-courier.service", {
+        Id: "autowithdraw-courier.service",
         ActiveState: "failed",
         Result: "exit-code",
         ExecMainStatus: "2",
@@ -224,48 +224,58 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
   [
     "a unit that starts again and again",
     "DOCTOR_UNIT_FAILED",
-    () => void rig.units.set("crypto.service", { Id: "crypto.service", ActiveState: "active", NRestarts: "41" }),
+    () =>
+      void kit.units.set("autowithdraw-courier.service", {
+        Id: "autowithdraw-courier.service",
+        ActiveState: "active",
+        NRestarts: "41",
+      }),
     underUnits,
   ],
-  ["a unit opened by a drop-in", "DOCTOR_UNIT_EXPOSED", () => void rig.exposures.set("crypto-signer.service", 4.1), underUnits],
+  [
+    "a unit opened by a drop-in",
+    "DOCTOR_UNIT_EXPOSED",
+    () => void kit.exposures.set("autowithdraw-signer.service", 4.1),
+    underUnits,
+  ],
   // the agent by its own word
-  ["a full disk", "LEDGER_DISK_FULL", () => rig.says({ freeBytes: 1_000_000, ledgerWritable: false })],
-  ["a disk that is nearly full", "DOCTOR_DISK_LOW", () => rig.says({ freeBytes: 200_000_000 })],
+  ["a full disk", "LEDGER_DISK_FULL", () => kit.says({ freeBytes: 1_000_000, ledgerWritable: false })],
+  ["a disk that is nearly full", "DOCTOR_DISK_LOW", () => kit.says({ freeBytes: 200_000_000 })],
   [
     "orders that wait for the disk",
     "LEDGER_DISK_FULL",
-    () => rig.courier({ linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" }),
+    () => kit.courier({ linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" }),
   ],
-  ["a ledger that failed", "LEDGER_POISONED", () => rig.says({ ledgerWritable: false })],
-  ["a ledger on a read-only disk", "LEDGER_READ_ONLY", () => rig.says({ ledgerWritable: false, ledgerReadOnly: true })],
-  ["a signer that is root", "DOCTOR_ISOLATION", () => rig.says({ isolation: "L0 one user, and it is root" })],
-  ["a signer with its courier's user", "DOCTOR_ISOLATION", () => rig.says({ isolation: "L0 one user" })],
+  ["a ledger that failed", "LEDGER_POISONED", () => kit.says({ ledgerWritable: false })],
+  ["a ledger on a read-only disk", "LEDGER_READ_ONLY", () => kit.says({ ledgerWritable: false, ledgerReadOnly: true })],
+  ["a signer that is root", "DOCTOR_ISOLATION", () => kit.says({ isolation: "level 0: one user, and it is root" })],
+  ["a signer with its courier's user", "DOCTOR_ISOLATION", () => kit.says({ isolation: "level 0: one user" })],
   [
     "a unit that leaves the network in reach",
     "DOCTOR_ISOLATION",
-    () => rig.says({ isolation: "L1 own user; network in reach" }),
+    () => kit.says({ isolation: "level 1: own user; network in reach" }),
     underUnits,
   ],
-  ["a signer of an older version", "DOCTOR_VERSION_OTHER", () => rig.says({ version: "0.0.9" })],
+  ["a signer of an older version", "DOCTOR_VERSION_OTHER", () => kit.says({ version: "0.0.9" })],
   [
     "a locked signer",
     "LEDGER_BEHIND_GATEWAY",
-    () => rig.says({ locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25" }),
+    () => kit.says({ locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25" }),
   ],
-  ["a recovery that waits", "RECOVERY_OFFERED", () => rig.says({ recovery: "RECOVERY_OFFERED" })],
-  ["a courier that is gone", "DOCTOR_COURIER_AWAY", () => rig.says({ courierConnected: false })],
-  ["a courier that is silent", "DOCTOR_COURIER_AWAY", () => rig.courier({ at: nowMs - 120_000 })],
-  ["a link that is down", "LINK_SOCKET", () => rig.courier({ link: "down", linkDetail: "LINK_SOCKET: ECONNREFUSED" })],
+  ["a recovery that waits", "RECOVERY_OFFERED", () => kit.says({ recovery: "RECOVERY_OFFERED" })],
+  ["a courier that is gone", "DOCTOR_COURIER_AWAY", () => kit.says({ courierConnected: false })],
+  ["a courier that is silent", "DOCTOR_COURIER_AWAY", () => kit.courier({ at: nowMs - 120_000 })],
+  ["a link that is down", "LINK_SOCKET", () => kit.courier({ link: "down", linkDetail: "LINK_SOCKET: ECONNREFUSED" })],
   [
     "a damaged ledger",
     "LEDGER_DAMAGED",
-    () => rig.answers({ verify: () => refusal("LEDGER_DAMAGED", "00000001.jsonl, line 7") }),
+    () => kit.answers({ verify: () => refusal("LEDGER_DAMAGED", "00000001.jsonl, line 7") }),
   ],
   [
     "a limit far above what was ever paid",
     "DOCTOR_LIMIT_WIDE",
-    () => rig.answers({ withdrawals: paid(12, 20_000_000_000_000_000n) }),
-    () => rig.answers({ withdrawals: paid(12, 2_000_000_000_000_000_000n) }),
+    () => kit.answers({ withdrawals: paid(12, 20_000_000_000_000_000n) }),
+    () => kit.answers({ withdrawals: paid(12, 2_000_000_000_000_000_000n) }),
   ],
 ];
 
@@ -274,10 +284,10 @@ describe("doctor finds", () => {
 
   it.each(cases as readonly [string, string, Break, Break?][])("doctor finds %s: %s", async (_, code, broken, before) => {
     await before?.();
-    const healthy = await rig.run();
+    const healthy = await kit.run();
     expect(healthy, healthy.text).toMatchObject({ exit: 0, codes: [], unseen: [] });
     await broken();
-    const ill = await rig.run();
+    const ill = await kit.run();
     expect([...new Set(ill.codes)], ill.text).toEqual([code]);
     expect(ill.exit).toBe(1);
     expect(ill.hints.every((hint) => hint.length > 5)).toBe(true);
@@ -285,36 +295,36 @@ describe("doctor finds", () => {
 
   it.runIf(isRoot)("a file of root's in the signer's folder: DOCTOR_FILE_OWNER", async () => {
     for (const name of ["", "ledger", "ledger/00000001.jsonl", "keystore.json"]) chownSync(inSigner(name), 4711, 4711);
-    expect((await rig.run()).codes).toEqual([]);
+    expect((await kit.run()).codes).toEqual([]);
     chownSync(inSigner("ledger/00000001.jsonl"), 0, 0);
-    const ill = await rig.run();
+    const ill = await kit.run();
     expect(ill.codes).toEqual(["DOCTOR_FILE_OWNER"]);
-    expect(ill.hints[0]).toBe(`chown -R --reference=${rig.state.signer} ${rig.state.signer}`);
+    expect(ill.hints[0]).toBe(`chown -R --reference=${kit.state.signer} ${kit.state.signer}`);
   });
 });
 
 describe("doctor without a signer", () => {
   it("doctor without a signer says that none runs, and still looks at everything else", async () => {
-    await rig.signer.close();
+    await kit.signer.close();
     rmSync(inSigner("ledger/00000001.jsonl"));
-    const ill = await rig.run();
+    const ill = await kit.run();
     expect(ill.codes).toContain("COMMAND_DAEMON_AWAY");
     expect(ill.codes).toContain("LEDGER_MISSING");
   });
 
   it("doctor without a signer judges the disk's room by itself", async () => {
-    await rig.signer.close();
-    rig.outside = { ...rig.outside, freeBytes: () => 1_000_000 };
-    expect((await rig.run()).codes).toContain("LEDGER_DISK_FULL");
-    rig.outside = { ...rig.outside, freeBytes: () => 100_000_000 };
-    expect((await rig.run()).codes).toContain("DOCTOR_DISK_LOW");
+    await kit.signer.close();
+    kit.outside = { ...kit.outside, freeBytes: () => 1_000_000 };
+    expect((await kit.run()).codes).toContain("LEDGER_DISK_FULL");
+    kit.outside = { ...kit.outside, freeBytes: () => 100_000_000 };
+    expect((await kit.run()).codes).toContain("DOCTOR_DISK_LOW");
   });
 
   it("doctor without a signer says of a folder that holds no agent just that", async () => {
-    await rig.signer.close();
-    rmSync(rig.state.pairing);
+    await kit.signer.close();
+    rmSync(kit.state.pairing);
     rmSync(inSigner("keystore.json"));
-    expect((await rig.run(rig.configPath)).codes).toEqual(["STATE_NOT_PAIRED"]);
+    expect((await kit.run(kit.configPath)).codes).toEqual(["STATE_NOT_PAIRED"]);
   });
 });
 
@@ -322,21 +332,21 @@ describe("doctor as somebody with few rights", () => {
   it.runIf(isRoot)(
     "doctor with few rights says what it could not look at, and ends with a missing right only where that is everything",
     async () => {
-      chmodSync(rig.dir, 0o711);
-      chmodSync(join(rig.dir, "agent"), 0o711);
-      chmodSync(rig.state.root, 0o711);
-      chmodSync(rig.state.run, 0o711);
-      chmodSync(join(rig.state.run, "operator.sock"), 0o666);
+      chmodSync(kit.dir, 0o711);
+      chmodSync(join(kit.dir, "agent"), 0o711);
+      chmodSync(kit.state.root, 0o711);
+      chmodSync(kit.state.run, 0o711);
+      chmodSync(join(kit.state.run, "operator.sock"), 0o666);
       process.seteuid?.(65_534);
       try {
-        const seen = await rig.run();
+        const seen = await kit.run();
         expect(seen.unseen.some((one) => one.includes("signer"))).toBe(true);
         expect(seen.codes).toEqual([]);
         process.seteuid?.(0);
-        chmodSync(rig.state.root, 0o700);
-        chmodSync(rig.dir, 0o700);
+        chmodSync(kit.state.root, 0o700);
+        chmodSync(kit.dir, 0o700);
         process.seteuid?.(65_534);
-        await expect(rig.run()).rejects.toMatchObject({ code: "COMMAND_RIGHT" });
+        await expect(kit.run()).rejects.toMatchObject({ code: "COMMAND_RIGHT" });
       } finally {
         process.seteuid?.(0);
       }
@@ -377,7 +387,7 @@ describe("the files that doctor reads", () => {
 
   it("a placeholder in a copy is no secret", async () => {
     writeFileSync(beside("config.json.bak"), `{ "mnemonic": "<MNEMONIC>", "apiKey": "" }`);
-    expect((await rig.run()).codes).toEqual(["DOCTOR_CONFIG_COPY"]);
+    expect((await kit.run()).codes).toEqual(["DOCTOR_CONFIG_COPY"]);
   });
 
   it("the mount point nearest above a folder decides", () => {
@@ -388,25 +398,25 @@ describe("the files that doctor reads", () => {
   });
 
   it("the last line of systemd-analyze has the level", () => {
-    expect(exposureIn("→ Overall exposure level for crypto-signer.service: 0.2 SAFE 😀\n")).toBe(0.2);
-    expect(exposureIn("Unit crypto.service not found.\n")).toBe(null);
+    expect(exposureIn("→ Overall exposure level for autowithdraw-signer.service: 0.2 SAFE 😀\n")).toBe(0.2);
+    expect(exposureIn("Unit autowithdraw-courier.service not found.\n")).toBe(null);
   });
 
   it("a gateway that is away leaves its clock unseen, and is the link's to tell", async () => {
-    rig.writeConfig({ gatewayUrl: `http://127.0.0.1:${await closedPort()}` });
-    const seen = await rig.run();
+    kit.writeConfig({ gatewayUrl: `http://127.0.0.1:${await closedPort()}` });
+    const seen = await kit.run();
     expect(seen.codes).toEqual([]);
     expect(seen.unseen).toHaveLength(1);
   });
 
   it("a socket that takes the question and never answers is a signer that hangs", async () => {
-    await rig.signer.close();
-    const path = join(rig.state.run, "operator.sock");
+    await kit.signer.close();
+    const path = join(kit.state.run, "operator.sock");
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(path, resolve));
     chmodSync(path, 0o660);
     try {
-      expect((await rig.run(rig.configPath)).codes).toEqual(["SOCKET_TIMEOUT"]);
+      expect((await kit.run(kit.configPath)).codes).toEqual(["SOCKET_TIMEOUT"]);
     } finally {
       silent.close();
     }

@@ -11,7 +11,7 @@ import { commandTree, runCommand } from "../../cli/main.ts";
 import { shells } from "../../cli/manual/completion.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 import { tree as gatewayTree } from "../../gateway/command.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -142,7 +142,7 @@ describe("manual pages", () => {
     const gateway = bare(page("autowithdraw-gateway"));
     for (const command of gatewayTree().commands) expect(gateway).toContain(`autowithdraw-gateway ${command.name()}`);
     expect(gateway).toContain("autowithdraw-gateway key list");
-    expect(gateway).toContain("autowithdraw-gateway agents release <agentId>");
+    expect(gateway).toContain("autowithdraw-gateway agents unpair <agentId>");
     expect(bare(page("crypto"))).toContain(".B --role <role>");
   });
 

@@ -1,6 +1,6 @@
 /**
  * Nodes that came in the gateway's file: marked there, named to the operator until replaced or
- * confirmed, and until then another version on a chain where only time excludes is a person's.
+ * confirmed, and until then another attempt on a chain where only expiry excludes is an operator's.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,9 +12,9 @@ import { problemsOf } from "../../cli/status/problems.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writtenWords } from "../../gateway/operator/merchants.ts";
-import { testConfig } from "../../lab/rig/gateway-server.ts";
-import { Rig } from "../../lab/rig/signer-rig.ts";
-import { waitingRig, waitingSettings } from "../support/waiting-rig.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
+import { Kit } from "../../lab/kit/signer-kit.ts";
+import { waitingKit, waitingSettings } from "../support/waiting-kit.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nodes-of-gateway-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -47,7 +47,7 @@ describe("the file that the gateway makes", () => {
     expect(ofGateway(file)).toEqual([]);
   });
 
-  it("the file that the gateway makes without the mark counts as marked where only time excludes, so that leaving it out gains nothing", () => {
+  it("the file that the gateway makes without the mark counts as marked where only expiry excludes, so that leaving it out gains nothing", () => {
     const file = made();
     for (const chain of Object.values(file.chains)) delete chain.nodesFrom;
     expect(ofGateway(file)).toEqual(["mine"]);
@@ -71,37 +71,37 @@ describe("the file that the gateway makes", () => {
 describe("nodes of the gateway", () => {
   const chains = { tron: { ...waitingSettings.chains.tron!, nodesFrom: "gateway" as const } };
 
-  it("nodes of the gateway leave another version to a person, whatever the amount, and status names the chain", () => {
-    const rig = waitingRig({ settings: { ...waitingSettings, chains } });
-    const id = rig.payout({ amount: "0.000001" });
-    rig.callDead(id);
-    expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_WAITS_FOR_PERSON" });
-    const { status } = rig.operate("status");
+  it("nodes of the gateway leave another attempt to an operator, whatever the amount, and status names the chain", () => {
+    const kit = waitingKit({ settings: { ...waitingSettings, chains } });
+    const id = kit.payout({ amount: "0.000001" });
+    kit.callVoid(id);
+    expect(kit.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_WAITS_FOR_OPERATOR" });
+    const { status } = kit.operate("status");
     expect(status.nodesOfGateway).toEqual(["tron"]);
-    const found = problemsOf(status, { nowMs: rig.now, config: { is: "away" }, isUnderUnits: false } as never);
+    const found = problemsOf(status, { nowMs: kit.now, config: { is: "away" }, isUnderUnits: false } as never);
     expect(found.find(({ code }) => code === "AGENT_NODES_OF_GATEWAY")).toMatchObject({ isWarning: true });
-    expect(found.map(({ code }) => code)).toContain("WITHDRAWAL_WAITS_FOR_PERSON");
-    expect(rig.order("replace", id).ok).toBe(true);
-    expect(rig.next(id).ok).toBe(true);
+    expect(found.map(({ code }) => code)).toContain("WITHDRAWAL_WAITS_FOR_OPERATOR");
+    expect(kit.order("replace", id).ok).toBe(true);
+    expect(kit.next(id).ok).toBe(true);
   });
 
   it("nodes of the gateway that are the merchant's own leave it to the courier, and status names no chain", () => {
-    const rig = waitingRig();
-    const id = rig.payout();
-    rig.callDead(id);
-    expect(rig.next(id).ok).toBe(true);
-    expect(rig.operate("status").status.nodesOfGateway).toEqual([]);
+    const kit = waitingKit();
+    const id = kit.payout();
+    kit.callVoid(id);
+    expect(kit.next(id).ok).toBe(true);
+    expect(kit.operate("status").status.nodesOfGateway).toEqual([]);
   });
 
-  it("nodes of the gateway are named where a slot excludes too, and there no person is asked", () => {
-    const rig = new Rig();
+  it("nodes of the gateway are named where a slot excludes too, and there no operator is asked", () => {
+    const kit = new Kit();
     const evm = Object.fromEntries(
-      Object.entries(rig.settings.chains).map(([name, chain]) => [name, { ...chain, nodesFrom: "gateway" as const }]),
+      Object.entries(kit.settings.chains).map(([name, chain]) => [name, { ...chain, nodesFrom: "gateway" as const }]),
     );
-    rig.edited = { ...rig.settings, chains: evm };
-    rig.start();
-    rig.greet();
-    expect(rig.operate("status").status.nodesOfGateway).toEqual(["local"]);
-    expect(rig.operate("status").status.limits.every(({ resignAbove }) => resignAbove === "")).toBe(true);
+    kit.edited = { ...kit.settings, chains: evm };
+    kit.start();
+    kit.handshake();
+    expect(kit.operate("status").status.nodesOfGateway).toEqual(["local"]);
+    expect(kit.operate("status").status.limits.every(({ manualReplaceAbove }) => manualReplaceAbove === "")).toBe(true);
   });
 });

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { makePrivateFolder, socketPaths, stateFolder } from "../../agent/files/state-folder.ts";
 import { BackupWriter } from "../../cli/backup/format.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { held, OperatorSocket, transactionId } from "../support/operator-socket.ts";
 import { hasScript, keys, onTerminal } from "../support/pty.ts";
@@ -36,7 +36,7 @@ describe.runIf(hasScript)("approve and refuse on a terminal", () => {
   beforeAll(async () => {
     for (const folder of [state.root, state.signer, state.courier, state.run]) makePrivateFolder(folder);
     signer.answers = {
-      show: () => ({ withdrawal: held, history: [], wait: waiting, spends: [] }),
+      show: () => ({ withdrawal: held, history: [], wait: waiting, outgoing: [] }),
       approve: () => ({ withdrawal: { ...held, state: "approved", code: "" }, wait: null }),
       refuse: () => ({ withdrawal: { ...held, state: "refused", code: "OPERATOR_REFUSED" } }),
     };

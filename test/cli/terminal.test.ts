@@ -4,8 +4,8 @@
  */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { typed } from "../../cli/command-hint.ts";
 import { fields, momentHere, type Terminal, table, withProgress } from "../../cli/terminal.ts";
-import { typed } from "../../cli/typed.ts";
 
 const heading = ["currency", "network", "address"];
 const address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";

@@ -1,6 +1,6 @@
 /**
  * Foreign text that a command prints moves no cursor, begins no line of its own, and is no part of
- * the line that a person types.
+ * the line that an operator types.
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -10,12 +10,12 @@ import { stateFolder } from "../../agent/files/state-folder.ts";
 import { unpaired } from "../../agent/launcher/paired.ts";
 import { AgentError } from "../../base/fault.ts";
 import { jsonText, shellWord, visible, visibleAll } from "../../base/visible.ts";
-import { whyAway } from "../../cli/away.ts";
 import type { Machine } from "../../cli/machine.ts";
 import { askOperator } from "../../cli/operator.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { whyAway } from "../../cli/unreachable.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { DoctorRig } from "../support/doctor-rig.ts";
+import { DoctorKit } from "../support/doctor-kit.ts";
 
 startsTheBuild();
 
@@ -87,31 +87,31 @@ out("a\\u001b[2Jb\\n"); err("c\\u009bd\\n"); again("e\\u202ef");`;
 });
 
 describe("in a command", () => {
-  let rig: DoctorRig;
+  let kit: DoctorKit;
   beforeEach(async () => {
-    rig = new DoctorRig();
-    await rig.open();
+    kit = new DoctorKit();
+    await kit.open();
   });
-  afterEach(() => rig.close());
+  afterEach(() => kit.close());
 
   it("the courier's report about itself forges no line of status or doctor", async () => {
-    rig.courier({ link: "down", linkDetail: `LINK_SOCKET: ${dirty}`, waiting: [{ transactionId: "1".repeat(32), why: dirty }] });
-    const { status } = await askOperator(rig.state, "status", {});
+    kit.courier({ link: "down", linkDetail: `LINK_SOCKET: ${dirty}`, waiting: [{ transactionId: "1".repeat(32), why: dirty }] });
+    const { status } = await askOperator(kit.state, "status", {});
     expect(status.courier?.linkDetail).toBe(`LINK_SOCKET: ${visible(dirty)}`);
     expect(JSON.stringify(status)).not.toMatch(unseen);
-    const seen = await rig.run();
+    const seen = await kit.run();
     expect(seen.codes).toContain("LINK_SOCKET");
     expect(seen.text).not.toMatch(unseen);
     expect(seen.text).not.toMatch(/^everything works/m);
   });
 
   it("the name of a file in the courier's folder is no line for root to type", async () => {
-    const file = (name: string): void => writeFileSync(join(rig.state.courier, name), "", { mode: 0o644 });
+    const file = (name: string): void => writeFileSync(join(kit.state.courier, name), "", { mode: 0o644 });
     file("plain");
     file("x; touch owned #");
     file(dirty);
-    const { hints, text } = await rig.run();
-    const at = rig.state.courier;
+    const { hints, text } = await kit.run();
+    const at = kit.state.courier;
     expect(new Set(hints)).toEqual(
       new Set([
         `chmod 0600 ${at}/plain`,
@@ -128,7 +128,7 @@ describe("a copy of the installed agent's folder", () => {
     const machine: Machine = {
       isUnderUnits: () => false,
       units: () => new Map(),
-      lastWords: () => [],
+      exitReason: () => [],
       configOnDisk: () => ({ is: "gone" }),
       isThere: () => true,
       isReadOnly: () => false,
@@ -148,15 +148,15 @@ describe("a copy of the installed agent's folder", () => {
   });
 });
 
-describe("last words", () => {
+describe("exit reason", () => {
   const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
-  const left = { code: "BUG", message: "its last words", hint: "its hint", at: 2 };
+  const left = { code: "BUG", message: "its exit reason", hint: "its hint", at: 2 };
   const words = (roles: readonly ("both" | "courier" | "signer")[], isUnderUnits: boolean): string => {
-    const units = new Map([["crypto-signer.service", { ActiveState: "failed", Result: "exit-code", ExecMainStatus: "1" }]]);
+    const units = new Map([["autowithdraw-signer.service", { ActiveState: "failed", Result: "exit-code", ExecMainStatus: "1" }]]);
     const machine: Machine = {
       isUnderUnits: () => isUnderUnits,
       units: () => units,
-      lastWords: () => roles.map((role) => ({ ...left, role })),
+      exitReason: () => roles.map((role) => ({ ...left, role })),
       configOnDisk: () => ({ is: "gone" }),
       isThere: () => true,
       isReadOnly: () => false,
@@ -165,9 +165,9 @@ describe("last words", () => {
     return `${error.message} ${String(error.context.hint)}`;
   };
 
-  it.each([true, false])("a courier's last words do not explain a silent signer (under units: %s)", (isUnderUnits) => {
-    expect(words(["courier"], isUnderUnits)).not.toMatch(/its (?:last words|hint)/);
-    expect(words(["courier", "signer"], isUnderUnits)).toMatch(/its last words.*its hint/);
-    expect(words(["both"], isUnderUnits)).toMatch(/its last words.*its hint/);
+  it.each([true, false])("a courier's exit reason does not explain a silent signer (under units: %s)", (isUnderUnits) => {
+    expect(words(["courier"], isUnderUnits)).not.toMatch(/its (?:exit reason|hint)/);
+    expect(words(["courier", "signer"], isUnderUnits)).toMatch(/its exit reason.*its hint/);
+    expect(words(["both"], isUnderUnits)).toMatch(/its exit reason.*its hint/);
   });
 });

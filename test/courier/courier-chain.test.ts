@@ -4,17 +4,17 @@
  */
 import { describe, expect, it } from "vitest";
 import { type ChainDoor, createChainDoor } from "../../agent/courier/nodes/chain.ts";
-import { foresee } from "../../agent/courier/nodes/foresight.ts";
+import { foresee } from "../../agent/courier/nodes/prefetch.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
 import type { CourierView } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
-import { createPayer } from "../../chains/evm/node-payer.ts";
+import { createSender } from "../../chains/evm/node-sender.ts";
 import { addressTopic, transferTopic } from "../../chains/evm/token-reads.ts";
-import type { PayerNodes } from "../../chains/nodes.ts";
-import { Rig, shop } from "../../lab/rig/signer-rig.ts";
-import { ether, paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
-import { account, sentView, token, viewOf } from "../support/desk-views.ts";
+import type { SenderNodes } from "../../chains/nodes.ts";
+import { Kit, shop } from "../../lab/kit/signer-kit.ts";
+import { ether, kitOn, paid, receiver, startsAnvil } from "../support/courier-on-anvil.ts";
+import { account, sentView, token, viewOf } from "../support/scheduler-views.ts";
 
 startsAnvil();
 
@@ -28,7 +28,7 @@ describe("the door to the chain", () => {
       checkChain: never,
       head: never,
       finalBlock: never,
-      counters: never,
+      slotCounts: never,
       balance: never,
       sent: never,
       code: never,
@@ -51,7 +51,7 @@ describe("the door to the chain", () => {
   };
   const doorTo = (change: Partial<EvmNodes>) =>
     createChainDoor(
-      createPayer(nodesWith(change), [{ contract: token, decimal: 6 }], () => 0),
+      createSender(nodesWith(change), [{ contract: token, decimal: 6 }], () => 0),
       () => 0,
     );
   const tokenView = sentView(1, "included", 1, { contract: token, currency: "usdt", amountUnits: "500" });
@@ -61,9 +61,9 @@ describe("the door to the chain", () => {
     data: `0x${units.toString(16).padStart(64, "0")}`,
     logIndex: 0,
   });
-  const verdict = async (status: 0 | 1, logs: readonly ReturnType<typeof transfer>[], view = tokenView) => {
+  const chainOutcome = async (status: 0 | 1, logs: readonly ReturnType<typeof transfer>[], view = tokenView) => {
     const receipt = {
-      txHash: view.versions[0]!.txHash,
+      txHash: view.attempts[0]!.txHash,
       blockNumber: 5,
       blockHash: "0x5",
       status,
@@ -73,22 +73,22 @@ describe("the door to the chain", () => {
     };
     const door = doorTo({ finalReceipt: () => Promise.resolve({ ...receipt, gasUsed: 1n, effectiveGasPrice: 1n, dataFee: 0n }) });
     const [found] = await door.confirm([{ withdrawal: view, txHashes: [receipt.txHash] }]);
-    return found?.verdict?.outcome;
+    return found?.chainOutcome?.outcome;
   };
 
   it("the door to the chain calls a token payment paid only for one exact Transfer out of the account, and no other of the token", async () => {
     const right = transfer(tokenView.address, 500n);
-    expect(await verdict(1, [right])).toBe("paid");
-    expect(await verdict(1, [right, transfer(account, 9n, tokenView.address, account)])).toBe("paid");
+    expect(await chainOutcome(1, [right])).toBe("paid");
+    expect(await chainOutcome(1, [right, transfer(account, 9n, tokenView.address, account)])).toBe("paid");
     // A fee that the receiver pays leaves less than was asked for.
-    expect(await verdict(1, [right, transfer(account, 9n, tokenView.address)])).toBe("moved");
-    expect(await verdict(0, [])).toBe("reverted");
-    expect(await verdict(1, [])).toBe("moved");
-    expect(await verdict(1, [transfer(tokenView.address, 499n)])).toBe("moved");
-    expect(await verdict(1, [transfer(account, 500n)])).toBe("moved");
-    expect(await verdict(1, [transfer(tokenView.address, 500n, tokenView.address)])).toBe("moved");
-    expect(await verdict(1, [transfer(tokenView.address, 500n, account, account)])).toBe("moved");
-    expect(await verdict(1, [right, transfer("0x0000000000000000000000000000000000000fee", 1n)])).toBe("moved");
+    expect(await chainOutcome(1, [right, transfer(account, 9n, tokenView.address)])).toBe("moved");
+    expect(await chainOutcome(0, [])).toBe("reverted");
+    expect(await chainOutcome(1, [])).toBe("moved");
+    expect(await chainOutcome(1, [transfer(tokenView.address, 499n)])).toBe("moved");
+    expect(await chainOutcome(1, [transfer(account, 500n)])).toBe("moved");
+    expect(await chainOutcome(1, [transfer(tokenView.address, 500n, tokenView.address)])).toBe("moved");
+    expect(await chainOutcome(1, [transfer(tokenView.address, 500n, account, account)])).toBe("moved");
+    expect(await chainOutcome(1, [right, transfer("0x0000000000000000000000000000000000000fee", 1n)])).toBe("moved");
   });
 
   it("the door to the chain knows the native balance when a token's cannot be read", async () => {
@@ -100,15 +100,15 @@ describe("the door to the chain", () => {
       agreedBalance: (_account, contract) =>
         contract === "" ? Promise.resolve(7n) : Promise.reject(new AgentError("NODE_ANSWER", "none", "no word")),
     });
-    expect([...(await door.facts(account)).balances]).toEqual([["", 7n]]);
+    expect([...(await door.chainState(account)).balances]).toEqual([["", 7n]]);
     const away = doorTo({ hasCode: () => Promise.resolve(false) });
-    await expect(away.facts(account)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
+    await expect(away.chainState(account)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
   });
 
   it("the door to the chain calls a payment in the native coin paid by its status", async () => {
     const native = sentView(1, "included");
-    expect(await verdict(1, [], native)).toBe("paid");
-    expect(await verdict(0, [], native)).toBe("reverted");
+    expect(await chainOutcome(1, [], native)).toBe("paid");
+    expect(await chainOutcome(0, [], native)).toBe("reverted");
   });
 
   it("the door to the chain names 21000 gas to a plain address, an estimate and a quarter for the rest", async () => {
@@ -142,7 +142,7 @@ describe("the door to the chain", () => {
       },
     });
     const clock = (): number => nowMs;
-    const door = createChainDoor(createPayer(nodes, [], clock), clock);
+    const door = createChainDoor(createSender(nodes, [], clock), clock);
     const view = viewOf(1, "approved", { contract: token });
     await door.expect(account, { contract: token, address: view.address, amountUnits: view.amountUnits });
     expect(await door.gas(account, view)).toEqual({ ok: true, gasLimit: 50_000n });
@@ -159,7 +159,7 @@ describe("the door to the chain", () => {
   });
 
   it("the door to the chain asks ahead about receivers as the signer spells them, and about none that is no address", () => {
-    const { gateway } = new Rig();
+    const { gateway } = new Kit();
     const asked: string[] = [];
     const door = { expect: (_from: string, { address }: { address: string }) => Promise.resolve(asked.push(address)) };
     const doors = new Map([["local", door as unknown as ChainDoor]]);
@@ -175,27 +175,27 @@ describe("the door to the chain", () => {
     expect(asked).toEqual([shop]);
   });
 
-  it("the door to the chain asks for the dead in one question, and one by one where that is no", async () => {
+  it("the door to the chain asks for void attempts in one question, and one by one where that is no", async () => {
     const asked: string[][] = [];
     const wanted = [1, 2].map((sequence) => {
       const txHash = `${sequence}`.repeat(64);
-      return { withdrawal: viewOf(sequence, "broadcast"), versions: [{ txHash, untilMs: 1 }], txHashes: [txHash] };
+      return { withdrawal: viewOf(sequence, "broadcast"), attempts: [{ txHash, validUntilMs: 1 }], txHashes: [txHash] };
     });
-    const doorOf = (dead: (hashes: readonly string[]) => boolean | AgentError): ChainDoor => {
+    const doorOf = (findVoid: (hashes: readonly string[]) => boolean | AgentError): ChainDoor => {
       asked.length = 0;
       const nodes = {
-        async dead(_: string, versions: readonly { readonly txHash: string }[]) {
-          const hashes = versions.map(({ txHash }) => txHash.slice(0, 1));
+        async findVoid(_: string, attempts: readonly { readonly txHash: string }[]) {
+          const hashes = attempts.map(({ txHash }) => txHash.slice(0, 1));
           asked.push(hashes);
-          const isDead = dead(hashes);
-          if (isDead instanceof AgentError) throw isDead;
-          return { isDead, chainMs: 2, block: 7, witnesses: 2 };
+          const isVoid = findVoid(hashes);
+          if (isVoid instanceof AgentError) throw isVoid;
+          return { isVoid, chainMs: 2, block: 7, quorum: 2 };
         },
       };
-      return createChainDoor(nodes as unknown as PayerNodes, () => 0);
+      return createChainDoor(nodes as unknown as SenderNodes, () => 0);
     };
     const told = async (door: ChainDoor) =>
-      (await door.dead(wanted)).map(({ answer }) => (answer.ok ? answer.isDead : answer.code));
+      (await door.findVoid(wanted)).map(({ answer }) => (answer.ok ? answer.isVoid : answer.code));
     expect(await told(doorOf(() => true))).toEqual([true, true]);
     expect(asked).toEqual([["1", "2"]]);
     expect(await told(doorOf((hashes) => !hashes.includes("2")))).toEqual([true, false]);
@@ -217,7 +217,7 @@ describe("the door to the chain", () => {
   it("the door to the chain leaves out what the nodes could not answer", async () => {
     const wanted = [1, 2].map((sequence) => {
       const view = sentView(sequence, "broadcast");
-      return { withdrawal: view, txHashes: [view.versions[0]!.txHash] };
+      return { withdrawal: view, txHashes: [view.attempts[0]!.txHash] };
     });
     const door = doorTo({
       shownReceipt: (txHash) =>
@@ -226,30 +226,30 @@ describe("the door to the chain", () => {
           : Promise.reject(new AgentError("NODE_TIMEOUT", "none", "late")),
     });
     expect(await door.look(wanted)).toEqual([
-      { transactionId: wanted[0]!.withdrawal.transactionId, place: null, isDoubtful: false },
+      { transactionId: wanted[0]!.withdrawal.transactionId, location: null, isDoubtful: false },
     ]);
   });
 });
 
 describe("the independent reading", () => {
   it("the independent reading finds each single difference", async () => {
-    const rig = await rigOn();
+    const kit = await kitOn();
     const told: Partial<CourierView>[] = [];
-    rig.tamper = (verb, answer) => {
+    kit.tamper = (verb, answer) => {
       if (verb === "admit" || verb === "release") {
         told.push(...((answer as unknown as { withdrawals?: Partial<CourierView>[] }).withdrawals ?? []));
       }
       return answer;
     };
-    const { transactionId } = rig.gateway.order({ address: receiver() });
-    await paid(rig, transactionId);
+    const { transactionId } = kit.gateway.order({ address: receiver() });
+    await paid(kit, transactionId);
     const view = Object.assign({}, ...told) as CourierView;
-    const version = view.versions[0]!;
-    const read = createReadBack(rig.settings);
-    expect(await read(view, version)).toBe("");
-    const other = { ...rig.settings, chains: { local: { ...rig.settings.chains.local!, chainId: 1 } } };
-    expect(await createReadBack(other)(view, version)).toContain("network");
-    expect(await createReadBack(other)({ ...view, network: "eip155:1" }, version)).toContain("chain");
+    const attempt = view.attempts[0]!;
+    const read = createReadBack(kit.settings);
+    expect(await read(view, attempt)).toBe("");
+    const other = { ...kit.settings, chains: { local: { ...kit.settings.chains.local!, chainId: 1 } } };
+    expect(await createReadBack(other)(view, attempt)).toContain("network");
+    expect(await createReadBack(other)({ ...view, network: "eip155:1" }, attempt)).toContain("chain");
     const wrongs: readonly (readonly [object, object, string])[] = [
       [{ address: receiver() }, {}, "to"],
       [{ amountUnits: `${ether + 1n}` }, {}, "amount"],
@@ -260,14 +260,14 @@ describe("the independent reading", () => {
       [{ network: "eip155:1" }, {}, "network"],
       [{ currency: "none" }, {}, "does not know"],
       [{}, { txHash: `0x${"00".repeat(32)}` }, "hash"],
-      [{}, { facts: { ...version.facts, gasLimit: "21001" } }, "gas limit"],
-      [{}, { facts: { ...version.facts, maxFeePerGas: "1" } }, "maxFeePerGas"],
-      [{}, { facts: { ...version.facts, maxPriorityFeePerGas: "7" } }, "maxPriorityFeePerGas"],
-      [{}, { raw: `${version.raw?.slice(0, -2)}00` }, "hash"],
+      [{}, { txParams: { ...attempt.txParams, gasLimit: "21001" } }, "gas limit"],
+      [{}, { txParams: { ...attempt.txParams, maxFeePerGas: "1" } }, "maxFeePerGas"],
+      [{}, { txParams: { ...attempt.txParams, maxPriorityFeePerGas: "7" } }, "maxPriorityFeePerGas"],
+      [{}, { raw: `${attempt.raw?.slice(0, -2)}00` }, "hash"],
       [{}, { raw: "0x02" }, "unreadable"],
     ];
-    for (const [change, versionChange, word] of wrongs) {
-      expect(await read({ ...view, ...change }, { ...version, ...versionChange })).toContain(word);
+    for (const [change, attemptChange, word] of wrongs) {
+      expect(await read({ ...view, ...change }, { ...attempt, ...attemptChange })).toContain(word);
     }
   });
 });

@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
-import { balanceWei } from "../../lab/rig/rpc.ts";
-import { agentId } from "../../lab/rig/signer-rig.ts";
+import { balanceWei } from "../../lab/kit/rpc.ts";
+import { agentId } from "../../lab/kit/signer-kit.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { anvil, cleanups, ether, paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
+import { anvil, cleanups, ether, kitOn, paid, receiver, startsAnvil } from "../support/courier-on-anvil.ts";
 import { until } from "../support/until.ts";
 
 startsTheBuild();
@@ -47,21 +47,21 @@ describe("the process", () => {
   it.runIf(existsSync(program))(
     "the courier's process runs from its bootstrap to the end of its parent's pipe, and logs no secret",
     async () => {
-      const rig = await rigOn();
-      rig.stopCourier();
-      const gatewayKey = publicKeyHex(rig.signer.gateway.key);
-      const identity = { agent: agentId, epoch: 1, gatewayKey, linkSeed: rig.linkKey.seed, gatewayUrl: rig.gateway.url };
-      writeLinkFile(rig.folder, identity);
-      const { child, out, ended } = start(rig.settings);
+      const kit = await kitOn();
+      kit.stopCourier();
+      const gatewayKey = publicKeyHex(kit.signer.gateway.key);
+      const identity = { agent: agentId, ledgerEpoch: 1, gatewayKey, linkSeed: kit.linkKey.seed, gatewayUrl: kit.gateway.url };
+      writeLinkFile(kit.folder, identity);
+      const { child, out, ended } = start(kit.settings);
       await until(() => out.stdout.includes('{"ready":true}\n'), 10_000);
       const to = receiver();
-      const { transactionId } = rig.gateway.order({ address: to });
-      await paid(rig, transactionId);
+      const { transactionId } = kit.gateway.order({ address: to });
+      await paid(kit, transactionId);
       expect(await balanceWei(anvil.url, to)).toBe(ether);
       child.stdin.end();
       expect(await ended).toBe(0);
       expect(out.stderr).toContain("the link is up");
-      expect(out.stderr).not.toContain(Buffer.from(rig.linkKey.seed).toString("hex"));
+      expect(out.stderr).not.toContain(Buffer.from(kit.linkKey.seed).toString("hex"));
       expect(out.stderr).not.toMatch(/"raw"/);
     },
   );

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
 import type { KnownChain } from "../../agent/courier/run-state.ts";
 import { statusOf } from "../../agent/courier/status.ts";
-import type { NodeStatus, PayerNodes } from "../../chains/nodes.ts";
+import type { NodeStatus, SenderNodes } from "../../chains/nodes.ts";
 
 const nowMs = 1_795_211_100_000;
 const good: NodeStatus = { url: "http://one", ok: true, detail: "", outForMs: null, block: 9, head: null };
@@ -29,7 +29,7 @@ const known: KnownChain = {
 };
 
 function saidOf(nodes: readonly NodeStatus[], change: Partial<KnownChain> = {}) {
-  const door = createChainDoor({ status: () => nodes } as unknown as PayerNodes, () => 0);
+  const door = createChainDoor({ status: () => nodes } as unknown as SenderNodes, () => 0);
   const options = { doors: new Map([["tron", door]]), clock: () => nowMs, currencies: {}, configDigest: "" };
   const metrics = { durableMedianUs: () => 0 };
   const state = { link: "up", linkDetail: "", chains: new Map([["tron", { ...known, ...change }]]), summary: null };

@@ -25,7 +25,7 @@ function standing(code: string) {
 }
 
 describe("an acknowledgement", () => {
-  it("an acknowledgement that the signer refuses for its clock begins the connection anew after half a minute, once", async () => {
+  it("an acknowledgement that the signer refuses for its clock begins the connection again after half a minute, once", async () => {
     const { take, check, clock } = standing("CLOCK_SKEW");
     await take();
     clock.ms = 20_000;

@@ -34,61 +34,61 @@ describe("link.json", () => {
   };
   const identity = () => ({
     agent,
-    epoch: 3,
+    ledgerEpoch: 3,
     gatewayKey: gatewayKey.hex,
     linkSeed: linkKey.seed,
     gatewayUrl: "https://pay.example.com",
   });
 
   it("link.json is read back as it was written, for its owner alone", () => {
-    const place = folder();
-    writeLinkFile(place, identity());
-    writeLinkFile(place, { ...identity(), epoch: 4 });
-    expect(readLinkFile(place)).toEqual({ ...identity(), epoch: 4 });
-    expect(statSync(join(place, "link.json")).mode & 0o777).toBe(0o600);
-    expect(statSync(place).mode & 0o777).toBe(0o700);
-    expect(JSON.parse(readFileSync(join(place, "link.json"), "utf8"))).toMatchObject({
+    const location = folder();
+    writeLinkFile(location, identity());
+    writeLinkFile(location, { ...identity(), ledgerEpoch: 4 });
+    expect(readLinkFile(location)).toEqual({ ...identity(), ledgerEpoch: 4 });
+    expect(statSync(join(location, "link.json")).mode & 0o777).toBe(0o600);
+    expect(statSync(location).mode & 0o777).toBe(0o700);
+    expect(JSON.parse(readFileSync(join(location, "link.json"), "utf8"))).toMatchObject({
       linkSeed: Buffer.from(linkKey.seed).toString("hex"),
     });
   });
 
   it("link.json is written through nothing that was planted in its temporary file's place", () => {
-    const place = folder();
-    mkdirSync(place);
-    const planted = join(place, "link.json.new");
-    const elsewhere = join(place, "elsewhere");
+    const location = folder();
+    mkdirSync(location);
+    const planted = join(location, "link.json.new");
+    const elsewhere = join(location, "elsewhere");
     writeFileSync(elsewhere, "theirs");
     for (const plant of [() => writeFileSync(planted, "", { mode: 0o666 }), () => symlinkSync(elsewhere, planted)]) {
       plant();
-      writeLinkFile(place, identity());
-      expect(lstatSync(join(place, "link.json")).mode & 0o777).toBe(0o600);
-      expect(lstatSync(join(place, "link.json")).isFile()).toBe(true);
+      writeLinkFile(location, identity());
+      expect(lstatSync(join(location, "link.json")).mode & 0o777).toBe(0o600);
+      expect(lstatSync(join(location, "link.json")).isFile()).toBe(true);
       expect(readFileSync(elsewhere, "utf8")).toBe("theirs");
-      expect(readLinkFile(place)).toEqual(identity());
+      expect(readLinkFile(location)).toEqual(identity());
     }
   });
 
   it("a link.json that others can read, that is missing or damaged is refused", () => {
-    const place = folder();
-    const path = join(place, "link.json");
-    expect(() => readLinkFile(place)).toThrow(expect.objectContaining({ code: "LINK_FILE_MISSING" }));
-    writeLinkFile(place, identity());
+    const location = folder();
+    const path = join(location, "link.json");
+    expect(() => readLinkFile(location)).toThrow(expect.objectContaining({ code: "LINK_FILE_MISSING" }));
+    writeLinkFile(location, identity());
     const whole = readFileSync(path, "utf8");
     chmodSync(path, 0o640);
-    expect(() => readLinkFile(place)).toThrow(expect.objectContaining({ code: "FILE_EXPOSED" }));
+    expect(() => readLinkFile(location)).toThrow(expect.objectContaining({ code: "FILE_EXPOSED" }));
     chmodSync(path, 0o600);
     for (const damaged of [
       "",
       "{}",
       whole.replace("linkSeed", "seed"),
-      whole.replace(/"epoch":3/, '"epoch":"3"'),
+      whole.replace(/"ledgerEpoch":3/, '"ledgerEpoch":"3"'),
       whole.slice(0, 90),
     ]) {
       writeFileSync(path, damaged);
-      expect(() => readLinkFile(place)).toThrow(expect.objectContaining({ code: "LINK_FILE_INVALID" }));
+      expect(() => readLinkFile(location)).toThrow(expect.objectContaining({ code: "LINK_FILE_INVALID" }));
     }
     writeFileSync(path, whole);
-    expect(readLinkFile(place).agent).toBe(agent);
+    expect(readLinkFile(location).agent).toBe(agent);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * The agent's link against a real WebSocket server on loopback: the gateways that may greet it, the
- * events that end it, and the time of the next try.
+ * The agent's link against a real WebSocket server on loopback: the gateways that may complete a
+ * handshake with it, the events that end it, and the time of the next try.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,7 +10,7 @@ import { backoffMs } from "../../agent/courier/link/backoff.ts";
 import { createLink, type Link, type LinkDown, type LinkOptions } from "../../agent/courier/link/link.ts";
 import { software } from "../../agent/courier/software.ts";
 import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
-import { parseBeat } from "../../protocol/payloads.ts";
+import { parseHeartbeat } from "../../protocol/payloads.ts";
 import { keyPair, type LinkGateway, type LinkGatewayOptions, startLinkGateway } from "../support/link-gateway.ts";
 import { until } from "../support/until.ts";
 
@@ -20,7 +20,7 @@ const nonce = "ef".repeat(32);
 const open = [{ network: "eip155:31337", account: `0x${"11".repeat(20)}`, first: "5", last: "9" }];
 const gatewayKey = keyPair();
 const linkKey = keyPair();
-const quick = { baseMs: 20, capMs: 60, handshakeMs: 400, beatMs: 30, deadMs: 250, settledMs: 100, closeMs: 100 };
+const quick = { baseMs: 20, capMs: 60, handshakeMs: 400, heartbeatMs: 30, deadMs: 250, settledMs: 100, closeMs: 100 };
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -48,7 +48,7 @@ function linkTo(url: string, change: Partial<LinkOptions> = {}): Watched {
     address: linkAddress(url),
     gatewayKey: gatewayKey.publicKey,
     linkKey: linkKey.privateKey,
-    self: { agent, wallet, epoch: 3, nonce },
+    self: { agent, wallet, ledgerEpoch: 3, nonce },
     software,
     clock: () => Date.now(),
     random: () => 0.5,
@@ -70,7 +70,7 @@ async function firstDown(watched: Watched): Promise<string> {
   return watched.downs[0]?.code ?? "";
 }
 
-const beat = (at: number) => ({ agent, head: null, at });
+const heartbeat = (at: number) => ({ agent, head: null, at });
 /** A jobs envelope of exactly so many bytes; what is inside is the signer's to read. */
 const jobsOf = (bytes: number) => sealEnvelope("jobs", Buffer.alloc(bytes - 66, 0x20), gatewayKey.privateKey);
 
@@ -79,7 +79,7 @@ describe("the handshake", () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
-    expect(peer.peers[0]?.hello).toMatchObject({ agent, epoch: 3, nonce, software, open });
+    expect(peer.peers[0]?.hello).toMatchObject({ agent, ledgerEpoch: 3, nonce, software, open });
     expect(peer.peers[0]?.socket.extensions).toBe("");
     expect(watched.downs).toEqual([]);
   });
@@ -116,7 +116,7 @@ describe("the handshake", () => {
     await until(() => before.link.isUp);
     const recorded = first.welcomes[0]!;
     const replaying = await gateway({ welcome: () => recorded });
-    const watched = linkTo(replaying.url, { self: { agent, wallet, epoch: 3, nonce: "11".repeat(32) } });
+    const watched = linkTo(replaying.url, { self: { agent, wallet, ledgerEpoch: 3, nonce: "11".repeat(32) } });
     expect(await firstDown(watched)).toBe("LINK_WELCOME_CHALLENGE");
     const sameRun = linkTo(replaying.url);
     await until(() => sameRun.link.isUp);
@@ -142,19 +142,19 @@ describe("the handshake", () => {
 });
 
 describe("an open link", () => {
-  it("an open link sends signed beats, and lives on the gateway's", async () => {
+  it("an open link sends signed heartbeats, and lives on the gateway's", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
     for (let i = 1; i <= 8; i++) {
-      peer.send("beat", beat(i));
+      peer.send("heartbeat", heartbeat(i));
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     expect(watched.downs).toEqual([]);
     const frames = peer.peers[0]!.frames;
     expect(frames.length).toBeGreaterThan(5);
-    const opened = openEnvelope(frames[0]!, { kind: "beat", publicKey: linkKey.publicKey, bytesMax: 65_536 });
-    expect(parseBeat(opened.payload)).toMatchObject({ agent, head: { seq: 7 } });
+    const opened = openEnvelope(frames[0]!, { kind: "heartbeat", publicKey: linkKey.publicKey, bytesMax: 65_536 });
+    expect(parseHeartbeat(opened.payload)).toMatchObject({ agent, head: { seq: 7 } });
   });
 
   it("an open link is dead when the other end goes silent, and is made again", async () => {
@@ -162,21 +162,21 @@ describe("an open link", () => {
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
     peer.peers[0]?.socket.pause();
-    expect(await firstDown(watched)).toBe("LINK_DEAD");
+    expect(await firstDown(watched)).toBe("LINK_TIMEOUT");
     expect(watched.downs[0]?.wasUp).toBe(true);
     await until(() => watched.ups.length === 2);
   });
 
-  it("an open link takes no beat twice, and none of another key", async () => {
+  it("an open link takes no heartbeat twice, and none of another key", async () => {
     for (const [key, code] of [
-      [gatewayKey, "LINK_BEAT"],
+      [gatewayKey, "LINK_HEARTBEAT"],
       [keyPair(), "ENVELOPE_SIGNATURE"],
     ] as const) {
       const peer = await gateway();
       const watched = linkTo(peer.url);
       await until(() => watched.link.isUp);
-      peer.send("beat", beat(5));
-      peer.send("beat", beat(5), key);
+      peer.send("heartbeat", heartbeat(5));
+      peer.send("heartbeat", heartbeat(5), key);
       expect(await firstDown(watched)).toBe(code);
       watched.link.close();
     }

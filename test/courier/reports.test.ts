@@ -17,8 +17,8 @@ describe("reports", () => {
     const entry = { kind: "alarm", seq, at: 1, code: "TEST", locked: false };
     const payload = {
       agent,
-      epoch: 3,
-      greeted: "",
+      ledgerEpoch: 3,
+      handshakeDone: "",
       after,
       previous: hashOf(after),
       head: { seq, hash: hashOf(seq) },
@@ -93,7 +93,7 @@ describe("reports", () => {
     reporter.pause();
   });
 
-  it("the reporter sends the word that a greeting was taken each time it asks, and not behind what has said so", async () => {
+  it("the reporter sends the word that a handshake was taken each time it asks, and not behind what has said so", async () => {
     const { link, sent } = setUp();
     const answers = [[statement(0, 1)], [statement(1, 1)], [statement(1, 1)], [statement(1, 1)]];
     const reporter = createReporter({ link, report: async () => answers.shift() ?? [], onStatement: () => undefined });

@@ -11,7 +11,7 @@ import { readInstallCommand } from "../../cli/install/command-line.ts";
 import { gatewayConfig, gatewayUser, layouts, takeAwayFile } from "../../cli/install/layout.ts";
 import { commandTree } from "../../cli/main.ts";
 import { tree } from "../../gateway/command.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
 const pages = ["shop", "testnets", "nspawn"].map((name) => `examples/${name}/README.md`);

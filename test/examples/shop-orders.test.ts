@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { receiver, startTestGateway, type TestGateway } from "../../lab/rig/gateway-server.ts";
+import { receiver, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { startBadDays } from "./bad-days.ts";
 import { shops } from "./shops.ts";

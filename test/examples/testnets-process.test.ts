@@ -12,11 +12,11 @@ import { Mnemonic } from "ethers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { currencyPresets } from "../../chains/presets.ts";
 import { createClient } from "../../client/client.ts";
-import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
-import { receiver } from "../../lab/rig/gateway-server.ts";
-import { freePort, type Started, start, stop, until } from "../../lab/rig/processes.ts";
-import { projectRoot, settle } from "../../lab/rig/rig.ts";
-import { rpc, sendUnlocked } from "../../lab/rig/rpc.ts";
+import { type Anvil, startAnvil } from "../../lab/kit/anvil.ts";
+import { receiver } from "../../lab/kit/gateway-server.ts";
+import { projectRoot, settle } from "../../lab/kit/kit.ts";
+import { freePort, type Started, start, stop, until } from "../../lab/kit/processes.ts";
+import { rpc, sendUnlocked } from "../../lab/kit/rpc.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -27,7 +27,7 @@ const commands = [...page.matchAll(/```sh\n([\s\S]*?)```/g)]
   .flatMap(([, block = ""]) => block.trim().split("\n"))
   .map((line) => ({ line, stays: line.endsWith(" # stays") }));
 
-/** A person's work in the editor: replaces the placeholders, and deletes the lines of Nile. */
+/** An operator's work in the editor: replaces the placeholders, and deletes the lines of Nile. */
 const editor = `#!${process.execPath}
 const { readFileSync, writeFileSync } = require("node:fs");
 const [, , path] = process.argv;
@@ -120,8 +120,8 @@ it("the commands of examples/testnets lead from nothing to a paid withdrawal", {
   expect(paired.split(shortCode).length, paired).toBe(3); // pair.js and agents print it
   await begin(async (output) => (output.includes("crypto: ready") ? true : undefined));
 
-  const [hot = ""] = /0x[0-9a-fA-F]{40}/.exec(await shell(upTo("node autowithdraw.js address"))) ?? [];
-  await sendUnlocked(anvil.url, { to: hot, value: `0x${(10n ** 17n).toString(16)}` });
+  const [hotWallet = ""] = /0x[0-9a-fA-F]{40}/.exec(await shell(upTo("node autowithdraw.js address"))) ?? [];
+  await sendUnlocked(anvil.url, { to: hotWallet, value: `0x${(10n ** 17n).toString(16)}` });
   await settle(anvil.url, 4);
   const shop = createClient({ baseUrl, key: { apiKey: shopKey } });
   await until("the funds are final", 40_000, async () => {

@@ -63,7 +63,7 @@ describe("the configurations of examples/testnets", () => {
     for (const { preset } of Object.values(service.currencies)) expect(findCurrencyPreset(preset)).toBeDefined();
   });
 
-  it("every policy lets the README's first withdrawals out without a person, and no fee above the preset's ceiling", () => {
+  it("every policy lets the README's first withdrawals out without an operator, and no fee above the preset's ceiling", () => {
     const { settings } = agent({ ...nodes, ...secrets });
     const service = gateway(nodes);
     const orders = [...textOf("README.md").matchAll(/withdraw test-\d ([a-z0-9-]+) ([\d.]+)/g)].map(([, ...order]) => order);

@@ -6,7 +6,7 @@
 import { describe, expect, it } from "vitest";
 import { addressList, readAddress } from "../../gateway/config/address-list.ts";
 import { addressReader } from "../../gateway/config/client-address.ts";
-import { handmadeToken } from "../../lab/rig/gateway-server.ts";
+import { handmadeToken } from "../../lab/kit/gateway-server.ts";
 import { anotherGateway, db, eachTestItsGateway, gateway } from "../support/shop.ts";
 
 eachTestItsGateway();

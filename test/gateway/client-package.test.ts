@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestGateway, type TestGateway } from "../../lab/rig/gateway-server.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { packClient } from "../../packaging/client-package.ts";
 
 let gateway: TestGateway;

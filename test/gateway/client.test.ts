@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Client, createClient, type Failure } from "../../client/client.ts";
 import { createTokenMaker } from "../../client/signature-token.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
-import { receiver, sha256, startTestGateway, type TestGateway, wallet } from "../../lab/rig/gateway-server.ts";
+import { receiver, sha256, startTestGateway, type TestGateway, wallet } from "../../lab/kit/gateway-server.ts";
 import { publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 
@@ -83,7 +83,10 @@ describe("against the gateway", () => {
     const held = await client.manualWithdraw({ currency: "eth", amount: "1", orderId: "out-2" });
     expect(held).toMatchObject({ ok: true, value: { stage: "awaiting_approval" } });
     const id = withdrawal.ok ? withdrawal.value.transactionId : "";
-    expect(await client.transaction(id, 2)).toMatchObject({ ok: true, value: { status: 0, depositAddress: wallet.hotAddress } });
+    expect(await client.transaction(id, 2)).toMatchObject({
+      ok: true,
+      value: { status: 0, depositAddress: wallet.hotWalletAddress },
+    });
     expect(await client.transaction(id, 1)).toMatchObject({
       ok: false,
       status: 404,

@@ -6,9 +6,9 @@ import { HDKey } from "@scure/bip32";
 import { TronWeb } from "tronweb";
 import { beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
-import { createMerchant, createReceiver } from "../../gateway/operator/people.ts";
+import { createMerchant, createReceiver } from "../../gateway/operator/accounts.ts";
 import { type ReceivingAccount, readAccount } from "../../gateway/operator/xpub.ts";
-import { type Answered, handmadeToken, receiver, testConfig, wallet } from "../../lab/rig/gateway-server.ts";
+import { type Answered, handmadeToken, receiver, testConfig, wallet } from "../../lab/kit/gateway-server.ts";
 import { anotherGateway, db, eachTestItsGateway, gateway, many } from "../support/shop.ts";
 
 eachTestItsGateway();

@@ -1,72 +1,72 @@
 /**
- * A payment that counts for no request is listed by name, and a person credits it to its request:
- * once, in the balance as before, with an event for the shop, and the books stay even. Reports of
- * the kind: btcpayserver/btcpayserver #3449 and #21 (money after the end, which no command could
- * take in), #5006 (an expired invoice that is settled by hand) and killbill/killbill #1015 (one
- * payment that was taken in twice).
+ * A payment that counts for no request is listed by name, and an operator credits it to its
+ * request: once, in the balance as before, with an event for the shop, and the books stay even.
+ * Reports of the kind: btcpayserver/btcpayserver #3449 and #21 (money after the end, which no
+ * command could take in), #5006 (an expired invoice that is settled by hand) and killbill/killbill
+ * #1015 (one payment that was taken in twice).
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openWatcher } from "../../chains/connect.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
+import type { Operator } from "../../gateway/operator/accounts.ts";
 import { creditPayments, paymentName } from "../../gateway/operator/crediting.ts";
-import type { Operator } from "../../gateway/operator/people.ts";
 import { listActsOn } from "../../gateway/store/audit.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
-import { heldUnitsOf } from "../../gateway/store/holdings.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { PutBackRig } from "../support/put-back-rig.ts";
+import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { RestoredKit } from "../support/restored-kit.ts";
 import { configOf, eth, network } from "../support/watched-chain.ts";
 
-vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30, ceilingAheadMax: 1_000_000 }));
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farIndexes: 30, ceilingAheadMax: 1_000_000 }));
 
-let rig: PutBackRig;
+let kit: RestoredKit;
 /** Payments to the address of `anna`, which the database forgot. */
 let lost = "";
 
 /** A database was restored between an order and its payment; the shop has asked again since. */
 beforeEach(async () => {
-  rig = new PutBackRig();
-  await rig.begin();
-  rig.keep("copy", "file");
-  lost = await rig.orderSoon("anna");
-  await rig.putBack("copy");
-  rig.store.database.run(
+  kit = new RestoredKit();
+  await kit.begin();
+  kit.keep("copy", "file");
+  lost = await kit.orderSoon("anna");
+  await kit.restored("copy");
+  kit.store.database.run(
     "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt) VALUES ('c1', 'm1', 'https://shop', '[]', x'00', 0)",
   );
-  await rig.orderSoon("anna");
-  rig.pay(lost);
-  await rig.settle();
+  await kit.orderSoon("anna");
+  kit.pay(lost);
+  await kit.settle();
 });
-afterEach(() => rig.remove());
+afterEach(() => kit.remove());
 
 const deposit = (orderId: string): TransactionRow => {
-  const row = rig.rows().find((one) => one.orderId === orderId);
+  const row = kit.rows().find((one) => one.orderId === orderId);
   if (row === undefined) throw new Error(`no deposit ${orderId}`);
   return row;
 };
-const waiting = () => listUnattributed(rig.store.database, null, 10);
+const waiting = () => listUnattributed(kit.store.database, null, 10);
 const credit = (orderId: string, payments: readonly string[], isShortFine = false) =>
-  creditPayments({ store: rig.store, nowMs: rig.nowMs } as unknown as Operator, deposit(orderId).id, {
+  creditPayments({ store: kit.store, nowMs: kit.nowMs } as unknown as Operator, deposit(orderId).id, {
     ...{ payments, reason: "the customer's hash", isShortFine },
   });
-const acts = (orderId: string) => listActsOn(rig.store.database, deposit(orderId).id).map(({ act }) => act);
+const acts = (orderId: string) => listActsOn(kit.store.database, deposit(orderId).id).map(({ act }) => act);
 const expire = async (orderId: string): Promise<void> => {
-  rig.nowMs += 3_700_000;
-  await rig.settle();
-  await rig.settle();
+  kit.nowMs += 3_700_000;
+  await kit.settle();
+  await kit.settle();
   expect(deposit(orderId).status).toBe(2);
 };
 
 /** Differences in the books at the newest final block. */
 async function differences(): Promise<readonly string[]> {
-  const chain = configOf([rig.nodeUrl], 2).chains.local!;
+  const chain = configOf([kit.nodeUrl], 2).chains.local!;
   const reader = openWatcher({ chain, log: () => undefined });
   try {
     const closed = await closeBooks({
-      ...{ store: rig.store, network, reader, coin: "eth", merchant: null, isWhole: true },
-      ...{ currencies: [{ id: "eth", contract: "", decimal: 18 }], clock: () => rig.nowMs, rest: async () => {} },
+      ...{ store: kit.store, network, reader, coin: "eth", merchant: null, isWhole: true },
+      ...{ currencies: [{ id: "eth", contract: "", decimal: 18 }], clock: () => kit.nowMs, rest: async () => {} },
     });
     return closed.differences.map(({ address, detail }) => `${address} ${detail}`);
   } finally {
@@ -78,7 +78,7 @@ describe("a payment that counts for no request", () => {
   it("a payment that counts for no request is listed until it is credited, and then counts once, in a balance that stays", async () => {
     const [payment] = waiting();
     expect(waiting()).toEqual([expect.objectContaining({ address: lost, leftUnits: eth, orderId: `unattributed/${lost}` })]);
-    const held = heldUnitsOf(rig.store.database, "m1", "eth");
+    const held = heldUnitsOf(kit.store.database, "m1", "eth");
     expect(held).toBe(eth);
     const name = paymentName(payment!);
     expect(credit("anna", [name])).toMatchObject({
@@ -87,13 +87,13 @@ describe("a payment that counts for no request", () => {
     });
     expect(waiting()).toEqual([]);
     expect(deposit(`unattributed/${lost}`)).toMatchObject({ status: 2, amountReceivedUnits: "0" });
-    expect(heldUnitsOf(rig.store.database, "m1", "eth")).toBe(held);
-    const told = readChanges(rig.store.database, 100).filter(({ row }) => row.orderId === "anna");
+    expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(held);
+    const told = readChanges(kit.store.database, 100).filter(({ row }) => row.orderId === "anna");
     const events = told.flatMap((change) => eventsOf(change, { minPaymentUnits: 0n, wasBroadcast: false }));
     expect(events).toEqual(["deposit.completed"]);
     // Again, by the hash alone, and after the chain was read on: nothing more happens.
     expect(credit("anna", [payment!.txHash])).toMatchObject({ ok: true, row: { status: 1 } });
-    await rig.settle();
+    await kit.settle();
     expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${eth}` });
     expect([acts("anna"), acts(`unattributed/${lost}`)]).toEqual([["payment credited"], ["payment credited"]]);
     expect(await differences()).toEqual([]);
@@ -101,29 +101,29 @@ describe("a payment that counts for no request", () => {
 
   it("a payment that counts for no request is refused where it would count twice, or was never made so", async () => {
     const name = paymentName(waiting()[0]!);
-    await rig.orderSoon("bora");
-    const own = await rig.orderSoon("carl");
-    rig.pay(own);
-    await rig.settle();
-    const carls = rig.payments().find(({ address }) => address === own)!;
+    await kit.orderSoon("bora");
+    const own = await kit.orderSoon("carl");
+    kit.pay(own);
+    await kit.settle();
+    const carls = kit.payments().find(({ address }) => address === own)!;
     const no = { ok: false, code: "GATEWAY_NOT_CREDITED" };
     expect(credit("bora", [paymentName(carls)])).toMatchObject(no); // it counts for carl
     expect(credit("bora", ["0xnone"])).toMatchObject(no);
     expect(credit("carl", [name])).toMatchObject(no); // Completed
     expect(credit(`unattributed/${lost}`, [name])).toMatchObject(no);
-    rig.store.database.run("UPDATE transactions SET currency = 'usd' WHERE orderId = 'bora'");
+    kit.store.database.run("UPDATE transactions SET currency = 'usd' WHERE orderId = 'bora'");
     expect(credit("bora", [name])).toMatchObject({ ...no, detail: expect.stringContaining("came in eth") });
-    rig.store.database.run("UPDATE transactions SET currency = 'eth' WHERE orderId = 'bora'");
+    kit.store.database.run("UPDATE transactions SET currency = 'eth' WHERE orderId = 'bora'");
     expect(credit("anna", [name]).ok).toBe(true);
     expect(credit("bora", [name])).toMatchObject({ ...no, detail: expect.stringContaining("was credited to") });
     expect(deposit("bora")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
   });
 
   it("a payment that counts for no request may have come in another currency than its address was asked for", async () => {
-    await rig.orderSoon("dollars");
-    rig.store.database.run("UPDATE transactions SET currency = 'usd', amountUnits = '5' WHERE orderId = 'dollars'");
+    await kit.orderSoon("dollars");
+    kit.store.database.run("UPDATE transactions SET currency = 'usd', amountUnits = '5' WHERE orderId = 'dollars'");
     const { id, depositAddress } = deposit("anna");
-    rig.store.database.run(
+    kit.store.database.run(
       "INSERT INTO payments VALUES (?, '0xabc', 7, ?, 'usd', '5', 3, '0x03', 1, ?)",
       ...[network, depositAddress, id],
     );
@@ -138,20 +138,20 @@ describe("a payment that counts for no request", () => {
     expect(credit("anna", [paymentName(payment!)]).ok).toBe(true);
     // Coins of one block without a transaction are one payment, and a later look adds to that
     // payment.
-    rig.store.database.run("UPDATE payments SET units = ? WHERE address = ?", `${(3n * eth) / 2n}`, lost);
+    kit.store.database.run("UPDATE payments SET units = ? WHERE address = ?", `${(3n * eth) / 2n}`, lost);
     expect(waiting().map(({ leftUnits }) => leftUnits)).toEqual([eth / 2n]);
-    await rig.orderSoon("bora");
+    await kit.orderSoon("bora");
     expect(credit("bora", [paymentName(payment!)])).toMatchObject({ ok: true, row: { amountReceivedUnits: `${eth / 2n}` } });
     expect(waiting()).toEqual([]);
     expect(credit("anna", [paymentName(payment!)])).toMatchObject({ ok: true, row: { amountReceivedUnits: `${eth}` } });
   });
 
-  it("a payment that counts for no request completes an expired one, whole or by a person's word, with what came late to its own address", async () => {
+  it("a payment that counts for no request completes an expired one, whole or by an operator's word, with what came late to its own address", async () => {
     const own = deposit("anna").depositAddress;
     await expire("anna");
-    rig.pay(own, eth / 2n);
-    await rig.settle();
-    rig.store.database.run("UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'", `${2n * eth}`);
+    kit.pay(own, eth / 2n);
+    await kit.settle();
+    kit.store.database.run("UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'", `${2n * eth}`);
     const name = paymentName(waiting()[0]!);
     expect(credit("anna", [name])).toMatchObject({ ok: false, detail: expect.stringContaining("--short") });
     expect(waiting()).toHaveLength(1);
@@ -162,10 +162,10 @@ describe("a payment that counts for no request", () => {
 
   it("a payment that counts for no request leaves an open one open while more is wanted, and its own money completes it", async () => {
     const own = deposit("anna").depositAddress;
-    rig.store.database.run("UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'", `${2n * eth}`);
+    kit.store.database.run("UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'", `${2n * eth}`);
     expect(credit("anna", [paymentName(waiting()[0]!)])).toMatchObject({ ok: true, row: { status: 0, stage: "partial" } });
-    rig.pay(own);
-    await rig.settle();
+    kit.pay(own);
+    await kit.settle();
     expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${2n * eth}` });
     expect(await differences()).toEqual([]);
   });

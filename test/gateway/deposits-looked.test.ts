@@ -1,5 +1,5 @@
 /**
- * An address for deposits leaves only after a look at it: money that lay there before anybody could
+ * A deposit address leaves only after a look at it: money that lay there before anybody could
  * pay is known, through restarts, nodes that do not answer, and a restored database. Reports of the
  * same kind: btcpayserver/btcpayserver #3817 and spesmilo/electrum #6609 (addresses that were used
  * before).
@@ -7,42 +7,42 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { keepAhead, lookMs, readAddressState } from "../../gateway/store/address-states.ts";
-import { markPutBack } from "../../gateway/store/put-back.ts";
-import { depositXpub, gatewayDatabase } from "../../lab/rig/gateway-database.ts";
-import { PutBackRig } from "../support/put-back-rig.ts";
+import { markRestored } from "../../gateway/store/restored-database.ts";
+import { depositXpub, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
+import { RestoredKit } from "../support/restored-kit.ts";
 import { eth, network } from "../support/watched-chain.ts";
 
-let rig: PutBackRig;
+let kit: RestoredKit;
 const addressAt = (index: number): string => depositAddressOf(depositXpub, index);
 
 beforeEach(async () => {
-  rig = new PutBackRig();
-  await rig.begin();
+  kit = new RestoredKit();
+  await kit.begin();
 });
-afterEach(() => rig.remove());
+afterEach(() => kit.remove());
 
 describe("an order right after a start", () => {
   it("an order right after a start waits for the first look, and gets no address that was used", async () => {
-    await rig.stop();
-    rig.chain.coins.push({ block: 1, address: addressAt(0), units: 1n });
-    rig.start();
-    rig.store.database.run("DELETE FROM addressStates");
-    expect(await rig.order("anna")).toMatchObject({ address: addressAt(1) });
+    await kit.stop();
+    kit.chain.coins.push({ block: 1, address: addressAt(0), units: 1n });
+    kit.start();
+    kit.store.database.run("DELETE FROM addressStates");
+    expect(await kit.order("anna")).toMatchObject({ address: addressAt(1) });
   });
 
   it("an order right after a start counts coins that a contract sends at once", async () => {
-    await rig.stop();
-    rig.start();
-    rig.store.database.run("DELETE FROM addressStates");
-    const { address } = await rig.order("anna");
-    rig.chain.coins.push({ block: rig.chain.top + 1, address, units: eth });
-    await rig.settle();
-    await rig.settle();
-    expect(rig.rows()).toMatchObject([{ orderId: "anna", status: 1, amountReceivedUnits: `${eth}` }]);
+    await kit.stop();
+    kit.start();
+    kit.store.database.run("DELETE FROM addressStates");
+    const { address } = await kit.order("anna");
+    kit.chain.coins.push({ block: kit.chain.top + 1, address, units: eth });
+    await kit.settle();
+    await kit.settle();
+    expect(kit.rows()).toMatchObject([{ orderId: "anna", status: 1, amountReceivedUnits: `${eth}` }]);
   });
 
   it("more orders at once than addresses that were looked at each get one", async () => {
-    const got = await Promise.all(Array.from({ length: 80 }, (_, number) => rig.order(`o-${number}`)));
+    const got = await Promise.all(Array.from({ length: 80 }, (_, number) => kit.order(`o-${number}`)));
     expect(new Set(got.map(({ address }) => address)).size).toBe(80);
     expect(got.filter(({ address }) => address === "")).toEqual([]);
   });
@@ -50,25 +50,25 @@ describe("an order right after a start", () => {
 
 describe("nodes that do not answer", () => {
   const seen = async (): Promise<void> => {
-    await rig.read();
-    rig.isDeaf = true;
+    await kit.read();
+    kit.isDeaf = true;
   };
 
   it("nodes that do not answer stop no order while an address is left that was looked at", async () => {
     await seen();
-    rig.nowMs += 10 * lookMs;
-    expect(await rig.order("anna")).toMatchObject({ address: addressAt(0) });
+    kit.nowMs += 10 * lookMs;
+    expect(await kit.order("anna")).toMatchObject({ address: addressAt(0) });
   });
 
   it("nodes that do not answer after a start stop no order for a quarter of an hour, and what comes then waits for them", async () => {
     await seen();
-    await rig.stop();
-    rig.start();
-    expect(await rig.order("anna")).toMatchObject({ address: addressAt(0) });
-    rig.nowMs += lookMs + 1;
-    expect(await rig.order("bora")).toMatchObject({ code: "unavailable", reason: "address_unchecked" });
-    rig.isDeaf = false;
-    expect(await rig.orderSoon("bora")).toBe(addressAt(1));
+    await kit.stop();
+    kit.start();
+    expect(await kit.order("anna")).toMatchObject({ address: addressAt(0) });
+    kit.nowMs += lookMs + 1;
+    expect(await kit.order("bora")).toMatchObject({ code: "unavailable", reason: "address_unchecked" });
+    kit.isDeaf = false;
+    expect(await kit.orderSoon("bora")).toBe(addressAt(1));
   });
 });
 
@@ -80,7 +80,7 @@ it("a look after a restore of the database says only that an address was used", 
     for (const address of [unused, left]) keepAhead(database, { ...look, address, isUsed: 0 });
     keepAhead(database, { ...look, address: used, isUsed: 1 });
     database.run("UPDATE addressStates SET run = '' WHERE address = ?", left);
-    markPutBack(database, { at: 9, reason: "a test" });
+    markRestored(database, { at: 9, reason: "a test" });
   });
   const stands = (address: string): boolean => readAddressState(store.database, network, address) !== undefined;
   expect([stands(unused), stands(used), stands(left)]).toEqual([false, true, true]);

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { operations } from "../../gateway/api/routes.ts";
 import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
-import { startTestGateway, type TestGateway } from "../../lab/rig/gateway-server.ts";
+import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 
 const chromium = ["chromium", "chromium-browser", "google-chrome"].find(
   (name) => spawnSync("sh", ["-c", `command -v ${name}`]).status === 0,

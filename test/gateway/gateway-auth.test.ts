@@ -6,13 +6,13 @@
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { createSeen } from "../../gateway/auth/seen.ts";
+import { createSeen } from "../../gateway/auth/replay-guard.ts";
 import type { SeenToken } from "../../gateway/store/jtis.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
-import { type Answered, encode, handmadeToken, sha256 } from "../../lab/rig/gateway-server.ts";
+import { type Answered, encode, handmadeToken, sha256 } from "../../lab/kit/gateway-server.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { gateway, knock, oneGateway, path } from "../support/door.ts";
+import { gateway, knock, oneGateway, path } from "../support/one-gateway.ts";
 
 oneGateway();
 

@@ -10,16 +10,16 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
+import { listAgents, revoke } from "../../gateway/operator/accounts.ts";
 import { backUp, checkBackup } from "../../gateway/operator/backup.ts";
 import { describeKeys, listKeys } from "../../gateway/operator/key-list.ts";
-import { listAgents, revoke } from "../../gateway/operator/people.ts";
 import { checkCopy } from "../../gateway/store/copy.ts";
-import { keyOfStore } from "../../gateway/store/look.ts";
+import { keyOfStore } from "../../gateway/store/inspect.ts";
 import { schemaVersion } from "../../gateway/store/schema.ts";
 import { openStore } from "../../gateway/store/store.ts";
-import { silentLog } from "../../lab/rig/gateway-database.ts";
-import { startTestGateway, type TestGateway, testConfig } from "../../lab/rig/gateway-server.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { silentLog } from "../../lab/kit/gateway-database.ts";
+import { startTestGateway, type TestGateway, testConfig } from "../../lab/kit/gateway-server.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -234,7 +234,7 @@ describe("key list", () => {
 });
 
 describe("agents", () => {
-  it("agents say no software before the first greeting", () => {
+  it("agents say no software before the first handshake", () => {
     expect(listAgents(gateway.operator).map(({ software }) => software)).toEqual([""]);
   });
 });

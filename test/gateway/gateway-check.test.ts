@@ -11,8 +11,8 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { checkGateway } from "../../gateway/operator/check.ts";
 import { initFolder } from "../../gateway/operator/folder.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
-import { type FakeNode, startFakeNode } from "../../lab/rig/fake-node.ts";
-import { silentLog } from "../../lab/rig/gateway-database.ts";
+import { type FakeNode, startFakeNode } from "../../lab/kit/fake-node.ts";
+import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { closedPort } from "../support/evm-nodes.ts";
 
 const disk = vi.hoisted(() => ({ freeBytes: 2 ** 40 }));

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import { createServer } from "../../gateway/api/server.ts";
-import { addStation } from "../../gateway/api/station.ts";
-import { handmadeToken } from "../../lab/rig/gateway-server.ts";
+import { addStation } from "../../gateway/api/service-routes.ts";
+import { handmadeToken } from "../../lab/kit/gateway-server.ts";
 import { auto, deposit, eachTestItsGateway, gateway, read, ready } from "../support/shop.ts";
 
 eachTestItsGateway();

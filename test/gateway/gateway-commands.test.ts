@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { run, tree } from "../../gateway/command.ts";
-import { insertTransaction } from "../../lab/rig/gateway-database.ts";
-import { startTestGateway, type TestGateway, testConfig } from "../../lab/rig/gateway-server.ts";
+import { insertTransaction } from "../../lab/kit/gateway-database.ts";
+import { startTestGateway, type TestGateway, testConfig } from "../../lab/kit/gateway-server.ts";
 
 const folder = fileURLToPath(new URL("./cli", import.meta.url));
 const account = HDKey.fromMasterSeed(new Uint8Array(32).fill(7)).derive("m/44'/60'/0'");
@@ -64,7 +64,7 @@ async function shop(): Promise<void> {
     ...[hash, address, eth, words.LATE ?? "", hash, address, words.LATE ?? ""],
   );
   store.database.run(
-    "INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq) VALUES (?, 0, 'a', 'eip155:31337', ?, '12', ?, '42000000000000', 9)",
+    "INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq) VALUES (?, 0, 'a', 'eip155:31337', ?, '12', ?, '42000000000000', 9)",
     ...[words.OUT ?? "", address, hash],
   );
 }
@@ -88,7 +88,7 @@ function books(): void {
   const { database } = gateway.service.store;
   const at = Date.parse("2026-03-01T03:00:05.000Z");
   const [network, address] = ["eip155:31337", "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"];
-  const hot = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+  const hotWallet = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
   const merchant = database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
   database.run("INSERT INTO closings VALUES (?, ?, 90, 90, 3, 1, 7, 1, ?, '')", network, at, at);
   database.run(
@@ -96,9 +96,9 @@ function books(): void {
     ...[network, address, merchant, at],
   );
   const entry =
-    "INSERT INTO bookEntries (network, address, currency, kind, units, block, at, person, reason) VALUES (?, ?, 'usdt', ?, ?, 90, ?, '', '')";
-  database.run(entry, network, hot, "opening", "0", at);
-  database.run(entry, network, hot, "outside", "2500000", at);
+    "INSERT INTO bookEntries (network, address, currency, kind, units, block, at, operator, reason) VALUES (?, ?, 'usdt', ?, ?, 90, ?, '', '')";
+  database.run(entry, network, hotWallet, "opening", "0", at);
+  database.run(entry, network, hotWallet, "outside", "2500000", at);
 }
 
 /** The output of a command, both streams in their order, and its exit code. */

@@ -9,7 +9,7 @@ import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writeOwnFile } from "../../gateway/operator/folder.ts";
 import { writtenWords } from "../../gateway/operator/merchants.ts";
-import { testConfig, usdtContract } from "../../lab/rig/gateway-server.ts";
+import { testConfig, usdtContract } from "../../lab/kit/gateway-server.ts";
 
 describe("configuration", () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-config-"));

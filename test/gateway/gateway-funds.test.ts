@@ -1,7 +1,7 @@
 /** The reservation of a withdrawal, its release, and its part in the balance operation's answer. */
 import { describe, expect, it } from "vitest";
 import { balanceNumber } from "../../gateway/balance/balance.ts";
-import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";
+import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { auto, countOf, db, decide, deposit, eachTestItsGateway, ether, gateway, read, ready } from "../support/shop.ts";
 
@@ -95,7 +95,7 @@ describe("funds", () => {
     const { transactionId, address } = (await deposit()).body;
     const paid = { network: "eip155:31337", txHash: "0x1", logIndex: 0, block: 5, blockHash: "0x2" };
     const payment = { ...paid, address, currency: "eth", units: `${2n * ether}`, transactionId };
-    keepSeenPayment(db(), { ...payment, final: 0 });
+    keepDetectedPayment(db(), { ...payment, final: 0 });
     // its block may still vanish
     expect((await read("/balance/eth")).body).toMatchObject({ pending: "0", total: "10" });
     keepFinalPayment(db(), { ...payment, final: 1 });

@@ -13,8 +13,8 @@ import { describe, expect, it } from "vitest";
 import { codes } from "../../base/codes.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
-import { createMerchant } from "../../gateway/operator/people.ts";
-import { handmadeToken, startTestGateway } from "../../lab/rig/gateway-server.ts";
+import { createMerchant } from "../../gateway/operator/accounts.ts";
+import { handmadeToken, startTestGateway } from "../../lab/kit/gateway-server.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { auto, countOf, db, eachTestItsGateway, gateway, many, read, ready, withdrawal } from "../support/shop.ts";
 import { until } from "../support/until.ts";
@@ -249,8 +249,8 @@ describe("the language of messages", () => {
     await ready();
     expect((await auto({}, { "Accept-Language": "tr" })).body.message).toBe("Çekim isteği gönderildi.");
     expect((await auto()).body.message).toBe("The withdrawal request was sent.");
-    const stranger = createMerchant(gateway.operator, { name: "Dükkân", language: "tr" });
-    const token = handmadeToken(stranger.shopKey, gateway.clock.nowMs);
+    const outsider = createMerchant(gateway.operator, { name: "Dükkân", language: "tr" });
+    const token = handmadeToken(outsider.shopKey, gateway.clock.nowMs);
     const answer = await gateway.send("/api/v1/balance/none", {
       headers: { "Content-Type": "application/json", signatureToken: token },
     });
@@ -282,7 +282,7 @@ describe("docs/api.md", () => {
     return `${before}<!-- ${name} -->\n\n${lines.join("\n")}\n\n<!-- /${name} -->${after}`;
   };
 
-  it("docs/api.md holds the tables of codes and of reasons (write them anew with -u)", async () => {
+  it("docs/api.md holds the tables of codes and of reasons (write them again with -u)", async () => {
     const answers = Object.entries(answerCodes).map(([code, [status, en, tr]]) => `| ${status} | \`${code}\` | ${en} | ${tr} |`);
     const reasons = Object.entries(codes)
       .filter(([, [kind, , audience]]) => kind === "refusal" && audience === "merchant")

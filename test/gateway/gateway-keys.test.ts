@@ -7,12 +7,12 @@ import { describe, expect, it } from "vitest";
 import { readGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { addressBlock, createBuckets, createFailureCounter } from "../../gateway/auth/rate.ts";
 import { openSecret, sealSecret } from "../../gateway/auth/secret-box.ts";
-import { revoke } from "../../gateway/operator/people.ts";
+import { revoke } from "../../gateway/operator/accounts.ts";
 import { schemaDigest, schemaVersion } from "../../gateway/store/schema.ts";
 import { openStore } from "../../gateway/store/store.ts";
-import { type Answered, handmadeToken, startTestGateway } from "../../lab/rig/gateway-server.ts";
+import { type Answered, handmadeToken, startTestGateway } from "../../lab/kit/gateway-server.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { gateway, knock, oneGateway, path } from "../support/door.ts";
+import { gateway, knock, oneGateway, path } from "../support/one-gateway.ts";
 
 oneGateway();
 
@@ -54,9 +54,9 @@ describe("a key", () => {
     expect(() => openSecret(box, "k_0000000000000000", sealingKey)).toThrow(/does not open/);
     expect(() => openSecret(box, keyId, randomBytes(32))).toThrow(/does not open/);
     for (const at of [0, 1, 13, 29, box.length - 1]) {
-      const bent = Uint8Array.from(box);
-      bent[at] = (bent[at] ?? 0) ^ 1;
-      expect(() => openSecret(bent, keyId, sealingKey), `byte ${at}`).toThrow(/does not open/);
+      const malformed = Uint8Array.from(box);
+      malformed[at] = (malformed[at] ?? 0) ^ 1;
+      expect(() => openSecret(malformed, keyId, sealingKey), `byte ${at}`).toThrow(/does not open/);
     }
     expect(() => openSecret(box.subarray(0, 29), keyId, sealingKey)).toThrow(/does not open/);
   });

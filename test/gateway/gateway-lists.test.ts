@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { listTransactionRows, type TransactionFilter } from "../../gateway/store/transactions.ts";
-import { type GatewayDatabase, gatewayDatabase, insertTransaction } from "../../lab/rig/gateway-database.ts";
-import { Seeded } from "../../lab/rig/seeded.ts";
+import { type GatewayDatabase, gatewayDatabase, insertTransaction } from "../../lab/kit/gateway-database.ts";
+import { Seeded } from "../../lab/kit/seeded.ts";
 
 let db: GatewayDatabase;
 beforeEach(() => {

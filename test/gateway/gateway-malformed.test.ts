@@ -13,7 +13,7 @@ import {
   startTestGateway,
   type TestGateway,
   usdtContract,
-} from "../../lab/rig/gateway-server.ts";
+} from "../../lab/kit/gateway-server.ts";
 import { many } from "../support/shop.ts";
 
 const lines: { readonly level: string | number; readonly event: string }[] = [];

@@ -6,9 +6,9 @@ import { secp256k1 } from "@noble/curves/secp256k1";
 import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
 import { deriveAccounts, namedAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
-import { createMerchant, listAgents, releaseAgent } from "../../gateway/operator/people.ts";
+import { createMerchant, listAgents, unpairAgent } from "../../gateway/operator/accounts.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
-import { placeJobs } from "../../gateway/withdrawals/jobs.ts";
+import { numberJobs } from "../../gateway/withdrawals/jobs.ts";
 import {
   type Answered,
   handmadeToken,
@@ -17,7 +17,7 @@ import {
   usdtContract,
   wallet,
   walletFrom,
-} from "../../lab/rig/gateway-server.ts";
+} from "../../lab/kit/gateway-server.ts";
 import { openGrant, parseSealedGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
@@ -27,11 +27,11 @@ import {
   agentRow,
   anotherGateway,
   auto,
+  caughtUp as caughtUpNow,
   countOf,
   db,
   eachTestItsGateway,
   gateway,
-  heard as heardNow,
   ready,
   release,
   row,
@@ -40,8 +40,8 @@ import {
 eachTestItsGateway();
 
 /** This run of the gateway receives the agent's word, so waiting orders get their place. */
-function heard(): void {
-  gateway.service.store.write((database) => placeJobs(database, agentRow().id));
+function caughtUp(): void {
+  gateway.service.store.write((database) => numberJobs(database, agentRow().id));
 }
 
 describe("pairing", () => {
@@ -51,13 +51,13 @@ describe("pairing", () => {
     const answer = await gateway.register(sealed);
     expect(answer.status).toBe(200);
     const { grant, gatewayKey } = openGrant(parseSealedGrant(answer.text), { fingerprint, transcript: sealed.transcript });
-    expect(grant).toMatchObject({ merchant: gateway.merchant.merchantId, epoch: 1, agent: agentRow().id });
+    expect(grant).toMatchObject({ merchant: gateway.merchant.merchantId, ledgerEpoch: 1, agent: agentRow().id });
     expect(gatewayKey).toBe(gateway.service.key.publicKey);
     const [line] = listAgents(gateway.operator);
     expect(line).toMatchObject({
       agentId: grant.agent,
       shortCode: shortCodeOf(sealed.transcript, answer.body.grant),
-      releasedAt: "",
+      unpairedAt: "",
       openWithdrawals: 0,
     });
     expect(keyId).toBe(gateway.merchant.keyId);
@@ -67,29 +67,29 @@ describe("pairing", () => {
     await gateway.pair();
     const { id } = agentRow();
     const again = await gateway.pair();
-    expect([again.status, JSON.parse(again.body.grant).epoch, JSON.parse(again.body.grant).agent]).toEqual([200, 2, id]);
+    expect([again.status, JSON.parse(again.body.grant).ledgerEpoch, JSON.parse(again.body.grant).agent]).toEqual([200, 2, id]);
     const otherKeys = newAgentKeys();
     const taken = await gateway.pair({}, undefined, otherKeys);
     expect([taken.status, taken.body.code, taken.body.agent]).toEqual([409, "pairing_taken", id]);
     expect(release()).toEqual({ ok: true, openWithdrawals: 0 });
-    expect(releaseAgent(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_AGENT" });
+    expect(unpairAgent(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_AGENT" });
     const other = await gateway.pair({}, undefined, otherKeys);
     expect([other.status, agentRow().id === id]).toEqual([200, false]);
     expect((await gateway.pair()).body.code).toBe("pairing_taken");
   });
 
-  it("pairing comes back to a released agent with its chain of jobs and a higher epoch", async () => {
+  it("pairing comes back to an unpaired agent with its jobs and a higher epoch", async () => {
     await ready();
     await auto();
     const { id } = agentRow();
-    heard();
+    caughtUp();
     release();
     const again = await gateway.pair();
-    expect(JSON.parse(again.body.grant)).toMatchObject({ agent: id, epoch: 2 });
+    expect(JSON.parse(again.body.grant)).toMatchObject({ agent: id, ledgerEpoch: 2 });
     await auto({ orderId: "order-2" });
-    heard();
+    caughtUp();
     expect(parseJob(db().get<JobRow>("SELECT * FROM jobs WHERE sequence = 2")?.text ?? "")).toMatchObject({
-      epoch: 2,
+      ledgerEpoch: 2,
       sequence: 2,
     });
   });
@@ -135,24 +135,24 @@ describe("pairing", () => {
     const { id } = agentRow();
     const stays = (await auto()).body.transactionId;
     await auto({ orderId: "order-2" });
-    heardNow();
+    caughtUpNow();
     const words = "2 withdrawals and sweeps are open with this server, and no other can end them";
-    expect(releaseAgent(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_AGENT_OPEN", detail: words });
+    expect(unpairAgent(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_AGENT_OPEN", detail: words });
     expect([agentRow().id, db().all("SELECT 1 FROM audit WHERE act = 'agent released'")]).toEqual([id, []]);
-    expect(releaseAgent(gateway.operator, id, "open")).toEqual({ ok: true, openWithdrawals: 2 });
+    expect(unpairAgent(gateway.operator, id, "open")).toEqual({ ok: true, openWithdrawals: 2 });
     expect(db().get("SELECT detail FROM audit WHERE act = 'agent released'")).toEqual({
       detail: `${gateway.merchant.merchantId}, open: 2`,
     });
     await gateway.pair({}, undefined, newAgentKeys());
     expect(row(stays)?.status).toBe(0);
     expect(db().all("SELECT 1 FROM jobs WHERE agent = ?", agentRow().id)).toEqual([]);
-    heardNow();
-    expect(releaseAgent(gateway.operator, agentRow().id)).toEqual({ ok: true, openWithdrawals: 0 });
+    caughtUpNow();
+    expect(unpairAgent(gateway.operator, agentRow().id)).toEqual({ ok: true, openWithdrawals: 0 });
   });
 
   it("pairing uses up the key's right, once for every key", async () => {
     await gateway.pair();
-    db().run("UPDATE agents SET releasedAt = 1");
+    db().run("UPDATE agents SET unpairedAt = 1");
     expect((await gateway.pair()).body.code).toBe("pairing_used");
     db().run("UPDATE keys SET pairingUsed = 0");
     expect((await gateway.pair()).status).toBe(200);
@@ -161,7 +161,7 @@ describe("pairing", () => {
   describe("keeps to one merchant", () => {
     const foreign = walletFrom(deriveAccounts(new Uint8Array(64).fill(7), ["evm"]));
     const [account0, account1] = wallet.nodes as readonly [WalletAccount, WalletAccount];
-    const [otherHot, otherDeposits] = foreign.nodes as readonly [WalletAccount, WalletAccount];
+    const [otherHotWallet, otherDeposits] = foreign.nodes as readonly [WalletAccount, WalletAccount];
     /**
      * The same key and so the same addresses in another text: nothing checks which parent an xpub
      * names.
@@ -179,46 +179,46 @@ describe("pairing", () => {
       return new HDKey(same).publicExtendedKey;
     };
     /** Another merchant with the keys of `nodes`, who may name other accounts than theirs. */
-    const pairStranger = async (nodes: readonly WalletAccount[], accounts = namedAccounts(nodes)): Promise<Answered> => {
-      const stranger = createMerchant(gateway.operator, { name: "Other", language: "en" });
+    const pairOutsider = async (nodes: readonly WalletAccount[], accounts = namedAccounts(nodes)): Promise<Answered> => {
+      const outsider = createMerchant(gateway.operator, { name: "Other", language: "en" });
       const change = { wallet: walletFingerprintOf(accounts), accounts };
-      return gateway.pair(change, stranger.apiKey, newAgentKeys(), nodes);
+      return gateway.pair(change, outsider.apiKey, newAgentKeys(), nodes);
     };
-    const [hot, deposits] = wallet.accounts as readonly [PairedAccount, PairedAccount];
+    const [hotWallet, deposits] = wallet.accounts as readonly [PairedAccount, PairedAccount];
     const inOtherText = { ...deposits, id: otherText(deposits.id) };
 
     it.each<[string, readonly WalletAccount[], PairedAccount[]?]>([
       ["a whole wallet", wallet.nodes],
-      ["a paying address", [account0, otherDeposits]],
-      ["a deposit key", [otherHot, account1]],
-      ["a deposit key in another text", [otherHot, account1], [foreign.accounts[0] as PairedAccount, inOtherText]],
+      ["a hot wallet address", [account0, otherDeposits]],
+      ["a deposit key", [otherHotWallet, account1]],
+      ["a deposit key in another text", [otherHotWallet, account1], [foreign.accounts[0] as PairedAccount, inOtherText]],
     ])("pairing keeps to one merchant: %s, even after its agent was released", async (_name, nodes, named) => {
       await gateway.pair();
       const refused = async (): Promise<void> => {
-        const answer = await pairStranger(nodes, named);
+        const answer = await pairOutsider(nodes, named);
         expect([answer.status, answer.body.code]).toEqual([409, "pairing_wallet_taken"]);
         expect(countOf("agents")).toBe(1);
       };
       await refused();
-      db().run("UPDATE agents SET accounts = replace(accounts, ?, lower(?))", hot.id, hot.id);
+      db().run("UPDATE agents SET accounts = replace(accounts, ?, lower(?))", hotWallet.id, hotWallet.id);
       await refused();
       release();
       await refused();
-      expect((await pairStranger(foreign.nodes)).status).toBe(200);
+      expect((await pairOutsider(foreign.nodes)).status).toBe(200);
     });
 
     it.each<[string, PairedAccount[]]>([
-      ["paying address", [hot, foreign.accounts[1] as PairedAccount]],
+      ["hot wallet address", [hotWallet, foreign.accounts[1] as PairedAccount]],
       ["deposit key", [foreign.accounts[0] as PairedAccount, deposits]],
     ])(
       "pairing keeps to one merchant: an attacker who names the %s without its key does not stop the owner from pairing later",
       async (_name, named) => {
-        const answer = await pairStranger(foreign.nodes, named);
-        const theirs = named.find((account) => account === hot || account === deposits);
+        const answer = await pairOutsider(foreign.nodes, named);
+        const theirs = named.find((account) => account === hotWallet || account === deposits);
         expect([answer.status, answer.body.code, answer.body.account]).toEqual([401, "pairing_unproven", theirs?.id]);
         expect(countOf("agents")).toBe(0);
         expect((await gateway.pair()).status).toBe(200);
-        expect((await pairStranger(foreign.nodes)).status).toBe(200); // with his own keys he may
+        expect((await pairOutsider(foreign.nodes)).status).toBe(200); // with his own keys he may
       },
     );
   });
@@ -232,7 +232,7 @@ describe("pairing", () => {
     expect([granted.status, again.status, again.text]).toEqual([200, 200, granted.text]);
     expect(agentRow()).toEqual(before);
     expect(db().all("SELECT 1 FROM audit WHERE act = 'paired'").length).toBe(1);
-    expect(JSON.parse((await gateway.pair()).body.grant).epoch).toBe(2);
+    expect(JSON.parse((await gateway.pair()).body.grant).ledgerEpoch).toBe(2);
   });
 
   it("pairing refuses a recorded request once a newer one was granted, and after the agent was released", async () => {
@@ -273,8 +273,8 @@ describe("pairing", () => {
 
   it("pairing needs the proof of each account's own key, over this transcript, in the accounts' order", async () => {
     const sealed = gateway.sealed();
-    const [hot = "", deposits = ""] = sealed.proofs;
-    const [oldHot = "", oldDeposits = ""] = gateway.sealed().proofs;
+    const [hotWallet = "", deposits = ""] = sealed.proofs;
+    const [oldHotWallet = "", oldDeposits = ""] = gateway.sealed().proofs;
     const parity = (proof: string): string => `${proof.slice(0, -1)}${proof.endsWith("1") ? "0" : "1"}`;
     const malleated = (proof: string): string => {
       const s = secp256k1.CURVE.n - BigInt(`0x${proof.slice(64, 128)}`);
@@ -282,16 +282,16 @@ describe("pairing", () => {
     };
     for (const proofs of [
       [],
-      [hot],
-      [deposits, hot],
-      [hot, hot],
-      [oldHot, deposits],
-      [hot, oldDeposits],
-      [parity(hot), deposits],
-      [hot, parity(deposits)],
-      [malleated(hot), deposits],
-      [hot, deposits, deposits],
-      [`${hot}00`, deposits],
+      [hotWallet],
+      [deposits, hotWallet],
+      [hotWallet, hotWallet],
+      [oldHotWallet, deposits],
+      [hotWallet, oldDeposits],
+      [parity(hotWallet), deposits],
+      [hotWallet, parity(deposits)],
+      [malleated(hotWallet), deposits],
+      [hotWallet, deposits, deposits],
+      [`${hotWallet}00`, deposits],
       [`${"00".repeat(64)}00`, deposits],
     ]) {
       const answer = await gateway.register({ ...sealed, proofs });
@@ -324,7 +324,7 @@ describe("pairing", () => {
     });
   }
 
-  it("pairing is refused with a wrong secret, a revoked key, a key without the right, a public-key one, and a bent MAC", async () => {
+  it("pairing is refused with a wrong secret, a revoked key, a key without the right, a public-key one, and a malformed MAC", async () => {
     const { keyId, fingerprint } = parseApiKey(gateway.merchant.apiKey);
     const forged = `${keyId}.${Buffer.alloc(32).toString("base64url")}.${fingerprint}`;
     expect((await gateway.pair({}, forged)).body.code).toBe("pairing_key_invalid");

@@ -13,15 +13,15 @@ import { type Fiat, fiats } from "../../gateway/config/fiat.ts";
 import { type SourceName, sourceNames } from "../../gateway/config/price-settings.ts";
 import { describePrices, listPrices } from "../../gateway/operator/prices.ts";
 import { type Ask, createAsk } from "../../gateway/prices/ask.ts";
-import { createBoard } from "../../gateway/prices/board.ts";
 import { priceText, readPrice } from "../../gateway/prices/decimal.ts";
 import { parseExact } from "../../gateway/prices/exact-json.ts";
 import { createFeed, type Feed } from "../../gateway/prices/feed.ts";
-import { judge, type Reading } from "../../gateway/prices/judge.ts";
 import { markets } from "../../gateway/prices/markets.ts";
+import { createBoard } from "../../gateway/prices/price-cache.ts";
+import { judge, type Reading } from "../../gateway/prices/price-median.ts";
 import { boardOf } from "../../gateway/prices/prices.ts";
-import { type GatewayDatabase, gatewayDatabase } from "../../lab/rig/gateway-database.ts";
-import { testConfig } from "../../lab/rig/gateway-server.ts";
+import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
 
 const start = Date.parse("2026-01-02T03:04:05.678Z");
 const text = (price: bigint | null | undefined): string | null =>

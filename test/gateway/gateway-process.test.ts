@@ -19,8 +19,8 @@ import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts"
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { askHealth, failedChecks } from "../../gateway/operator/health.ts";
 import { createStore } from "../../gateway/store/store.ts";
-import { testConfig } from "../../lab/rig/gateway-server.ts";
-import { until } from "../../lab/rig/processes.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
+import { until } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 const log = pino({ level: "silent" });

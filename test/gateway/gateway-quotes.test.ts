@@ -7,11 +7,11 @@ import { describe, expect, it } from "vitest";
 import { paymentUri } from "../../chains/evm/payment-uri.ts";
 import { createClient } from "../../client/client.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
-import { createBoard } from "../../gateway/prices/board.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
+import { createBoard } from "../../gateway/prices/price-cache.ts";
 import { quote } from "../../gateway/prices/quote.ts";
 import type { Prices } from "../../gateway/service.ts";
-import { receiver, usdtContract } from "../../lab/rig/gateway-server.ts";
+import { receiver, usdtContract } from "../../lab/kit/gateway-server.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import {
   anotherGateway,
@@ -58,7 +58,7 @@ describe("a deposit in fiat money", () => {
     expect((await deposit({ currency: "usdt", amount: "23.809524" })).body.code).toBe("order_id_reused");
   });
 
-  it("a deposit in fiat money has an amount that a payer can send: eight decimals at most, rounded up", async () => {
+  it("a deposit in fiat money has an amount that a sender can send: eight decimals at most, rounded up", async () => {
     await ready();
     const { amount } = (await inFiat({ currency: "eth", fiatCurrency: "EUR", fiatAmount: "100" })).body;
     expect(amount).toBe("0.03570791");

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
-import { createMerchant } from "../../gateway/operator/people.ts";
+import { createMerchant } from "../../gateway/operator/accounts.ts";
 import {
   type Answered,
   handmadeToken,
@@ -13,7 +13,7 @@ import {
   testConfig,
   usdtContract,
   wallet,
-} from "../../lab/rig/gateway-server.ts";
+} from "../../lab/kit/gateway-server.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import {
   agentRow,
@@ -119,7 +119,7 @@ describe("transaction and transactions", () => {
     expect(one.body).toMatchObject({
       transactionId: out,
       receiverAddress: receiver,
-      depositAddress: wallet.hotAddress,
+      depositAddress: wallet.hotWalletAddress,
       orderId: "order-1",
       tag: "",
       currency: "eth",
@@ -161,8 +161,8 @@ describe("transaction and transactions", () => {
       const answer = await read(`/transaction/${id}${query}`);
       expect([answer.status, answer.body.code], query).toEqual([400, "transaction_type_invalid"]);
     }
-    const stranger = createMerchant(gateway.operator, { name: "Other", language: "tr" });
-    const headers = { "Content-Type": "application/json", signatureToken: handmadeToken(stranger.shopKey, gateway.clock.nowMs) };
+    const outsider = createMerchant(gateway.operator, { name: "Other", language: "tr" });
+    const headers = { "Content-Type": "application/json", signatureToken: handmadeToken(outsider.shopKey, gateway.clock.nowMs) };
     expect((await gateway.send(`/api/v1/transaction/${id}?transactionType=2`, { headers })).status).toBe(404);
     expect((await gateway.send("/api/v1/transactions", { headers })).body).toEqual([]);
   });

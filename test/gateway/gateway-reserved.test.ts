@@ -12,8 +12,8 @@ import {
   replaceWithdrawal,
   updateWithdrawal,
 } from "../../gateway/store/withdrawals.ts";
-import { type GatewayDatabase, gatewayDatabase } from "../../lab/rig/gateway-database.ts";
-import { Seeded } from "../../lab/rig/seeded.ts";
+import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
+import { Seeded } from "../../lab/kit/seeded.ts";
 
 let db: GatewayDatabase;
 beforeEach(() => {

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { listTransactions } from "../../gateway/api/transactions.ts";
 import { fundsOf } from "../../gateway/balance/funds.ts";
 import type { Database } from "../../gateway/store/store.ts";
-import { handmadeToken, testConfig } from "../../lab/rig/gateway-server.ts";
+import { handmadeToken, testConfig } from "../../lab/kit/gateway-server.ts";
 import { agentRow, anotherGateway, auto, db, deposit, eachTestItsGateway, gateway, many, ready } from "../support/shop.ts";
 
 eachTestItsGateway();

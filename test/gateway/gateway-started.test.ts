@@ -11,8 +11,8 @@ import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
-import { type ChainNode, FakeChain, type Lie, serveChain } from "../../lab/rig/fake-chain.ts";
-import { testConfig } from "../../lab/rig/gateway-server.ts";
+import { type ChainNode, FakeChain, type Lie, serveChain } from "../../lab/kit/fake-chain.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { until } from "../support/until.ts";
 
 interface Check {
@@ -140,7 +140,7 @@ it("/ready says which of three nodes is out and since when, while the chain is r
 
 it("reserved sums that are not what the withdrawals make are counted again at the start, and that is told", async () => {
   const config = prepared();
-  const told = () => lines.filter((line) => line.event === "reserved-mended");
+  const told = () => lines.filter((line) => line.event === "reserved-corrected");
   const { store } = await begin(config);
   expect(told()).toEqual([]);
   const sum = ["0xa", "eip155:31337", "eth", 1, "5"] as const;

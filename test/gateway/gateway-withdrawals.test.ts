@@ -7,8 +7,8 @@ import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
-import { placeJobs } from "../../gateway/withdrawals/jobs.ts";
-import { receiver, usdtContract, wallet } from "../../lab/rig/gateway-server.ts";
+import { numberJobs } from "../../gateway/withdrawals/jobs.ts";
+import { receiver, usdtContract, wallet } from "../../lab/kit/gateway-server.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import {
@@ -36,8 +36,8 @@ import {
 eachTestItsGateway();
 
 /** This run of the gateway receives the agent's word, so waiting orders get their place. */
-function heard(): void {
-  gateway.service.store.write((database) => placeJobs(database, agentRow().id));
+function caughtUp(): void {
+  gateway.service.store.write((database) => numberJobs(database, agentRow().id));
 }
 
 describe("autoWithdraw", () => {
@@ -68,18 +68,18 @@ describe("autoWithdraw", () => {
       amount: "1",
       amountUnits: ether.toString(),
       receiverAddress: receiver,
-      depositAddress: wallet.hotAddress,
+      depositAddress: wallet.hotWalletAddress,
       expiresAt: gateway.clock.nowMs + 24 * 3_600_000,
     });
     expect([db().get<JobRow>("SELECT * FROM jobs")?.text, agentRow().jobSequence]).toEqual(["", 0]);
-    heard();
+    caughtUp();
     const job = db().get<JobRow>("SELECT * FROM jobs") as JobRow;
     const agent = agentRow();
     expect(parseJob(job.text)).toMatchObject({
       agent: agent.id,
       wallet: agent.wallet,
       network: "eip155:31337",
-      epoch: 1,
+      ledgerEpoch: 1,
       sequence: 1,
       previous: zeroHash,
       mode: "auto",
@@ -95,7 +95,7 @@ describe("autoWithdraw", () => {
   it("autoWithdraw chains jobs: each names the hash of the one before", async () => {
     await ready();
     for (const orderId of ["a", "b", "c"]) expect((await auto({ orderId })).status).toBe(200);
-    heard();
+    caughtUp();
     const jobs = db().all<JobRow>("SELECT * FROM jobs ORDER BY sequence");
     expect(jobs.map((job) => parseJob(job.text).sequence)).toEqual([1, 2, 3]);
     expect(jobs.map((job) => parseJob(job.text).previous)).toEqual([zeroHash, jobs[0]?.hash, jobs[1]?.hash]);
@@ -168,10 +168,10 @@ describe("autoWithdraw", () => {
     decide(transactionId, { status: 2, stage: "failed", code: "JOB_EXPIRED" });
     expect((await auto()).body).toMatchObject({ signed: false, retryable: true });
     db().run(
-      "INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq) VALUES (?, 1, ?, 'eip155:31337', ?, '0', '0xab', '1', 1)",
+      "INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq) VALUES (?, 1, ?, 'eip155:31337', ?, '0', '0xab', '1', 1)",
       transactionId,
       agentRow().id,
-      wallet.hotAddress,
+      wallet.hotWalletAddress,
     );
     expect((await auto()).body).toMatchObject({ signed: true, retryable: false });
   });
@@ -193,7 +193,7 @@ describe("autoWithdraw", () => {
     }
     for (const other of [
       { amount: "2" },
-      { address: wallet.hotAddress },
+      { address: wallet.hotWalletAddress },
       { currency: "usdt" },
       { tag: "7" },
       { currency: "gone" },
@@ -266,7 +266,7 @@ describe("a withdrawal's body", () => {
     "has the zero address": [{ address: `0x${"0".repeat(40)}` }, 400, "address_invalid"],
     "has a number as address": [{ address: 1 }, 400, "address_invalid"],
     "pays the token's own contract": [{ currency: "usdt", address: usdtContract }, 400, "address_contract"],
-    "pays the hot account itself": [{ address: wallet.hotAddress }, 400, "address_own"],
+    "pays the hot wallet itself": [{ address: wallet.hotWalletAddress }, 400, "address_own"],
     "has a tag where there is none": [{ tag: "1" }, 400, "tag_not_supported"],
     "has an empty orderId": [{ orderId: "" }, 400, "order_id_invalid"],
     "has a space in orderId": [{ orderId: "a b" }, 400, "order_id_invalid"],
@@ -318,7 +318,7 @@ describe("a withdrawal's body", () => {
 });
 
 describe("manualWithdraw", () => {
-  it("manualWithdraw takes an address or none, is held for a person, and lives longer", async () => {
+  it("manualWithdraw takes an address or none, is held for an operator, and lives longer", async () => {
     await ready();
     const answer = await manual();
     expect([answer.status, answer.body.message]).toEqual([200, "The withdrawal request was sent and awaits approval."]);
@@ -328,7 +328,7 @@ describe("manualWithdraw", () => {
       receiverAddress: "",
       expiresAt: gateway.clock.nowMs + 7 * 86_400_000,
     });
-    heard();
+    caughtUp();
     expect(parseJob(db().get<JobRow>("SELECT * FROM jobs")?.text ?? "")).toMatchObject({ mode: "manual", address: "" });
     expect((await manual({ address: "" })).body.transactionId).toBe(answer.body.transactionId);
     expect((await manual({ address: receiver })).status).toBe(409);

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { createClient } from "../../client/client.ts";
-import { receiver } from "../../lab/rig/gateway-server.ts";
+import { receiver } from "../../lab/kit/gateway-server.ts";
 import { anotherGateway, answering, auto, countOf, eachTestItsGateway, gateway, online, ready, row } from "../support/shop.ts";
 
 eachTestItsGateway();

@@ -1,6 +1,6 @@
 /**
- * Metadata that a shop keeps with an order is small, echoed and never read. Two orders that differ
- * only in their metadata are the same order.
+ * Metadata that a shop keeps with an order is small, returned and never read. Two orders that
+ * differ only in their metadata are the same order.
  */
 import { describe, expect, it } from "vitest";
 import { auto, countOf, deposit, eachTestItsGateway, manual, read, ready } from "../support/shop.ts";

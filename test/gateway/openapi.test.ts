@@ -7,10 +7,10 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
-import { addStation } from "../../gateway/api/station.ts";
+import { addStation } from "../../gateway/api/service-routes.ts";
 import { listParameterNames } from "../../gateway/api/transactions.ts";
+import { createMerchant, revoke } from "../../gateway/operator/accounts.ts";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
-import { createMerchant, revoke } from "../../gateway/operator/people.ts";
 import {
   type Answered,
   handmadeToken,
@@ -20,7 +20,7 @@ import {
   testConfig,
   usdtContract,
   wallet,
-} from "../../lab/rig/gateway-server.ts";
+} from "../../lab/kit/gateway-server.ts";
 import { type DescribedPath, rawAnswer, readDescription } from "../support/described.ts";
 
 const unpaid = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
@@ -65,7 +65,7 @@ function request(place: DescribedPath): { readonly path: string; readonly body: 
   };
 }
 
-interface Bent {
+interface Malformed {
   readonly to?: TestGateway;
   readonly key?: string;
   readonly path?: string;
@@ -73,11 +73,16 @@ interface Bent {
   readonly headers?: Record<string, string>;
 }
 
-async function ask(place: DescribedPath, bent: Bent = {}): Promise<Answered> {
-  const { to = gateway, headers = {}, key = to.merchant.shopKey } = bent;
+async function ask(place: DescribedPath, malformed: Malformed = {}): Promise<Answered> {
+  const { to = gateway, headers = {}, key = to.merchant.shopKey } = malformed;
   const usual = request(place);
-  const { path = usual.path } = bent;
-  const body = bent.body === undefined ? usual.body : typeof bent.body === "string" ? bent.body : JSON.stringify(bent.body);
+  const { path = usual.path } = malformed;
+  const body =
+    malformed.body === undefined
+      ? usual.body
+      : typeof malformed.body === "string"
+        ? malformed.body
+        : JSON.stringify(malformed.body);
   const token = handmadeToken(key, to.clock.nowMs);
   const answer = await to.send(path, {
     method: place.method,
@@ -89,7 +94,7 @@ async function ask(place: DescribedPath, bent: Bent = {}): Promise<Answered> {
 }
 
 /** Asks, and gives the code that came in the place of an answer. */
-const code = async (place: DescribedPath, bent: Bent = {}): Promise<string> => (await ask(place, bent)).body.code;
+const code = async (place: DescribedPath, malformed: Malformed = {}): Promise<string> => (await ask(place, malformed)).body.code;
 
 const at = (operationId: string): DescribedPath => places[operationId]!;
 
@@ -134,17 +139,17 @@ describe("/openapi.json", () => {
         about.schemas[`${place.operation.requestBody?.content["application/json"]?.schema.$ref}`.split("/").pop() ?? ""];
       const other = others[operationId]?.() ?? {};
       expect(Object.keys({ ...order, ...other }).sort(), operationId).toEqual(Object.keys(schema?.properties ?? {}).sort());
-      const bent = [order, { ...make(), more: "1" }];
+      const malformed = [order, { ...make(), more: "1" }];
       for (const name of Object.keys(order)) {
         const { [name]: _, ...rest } = make();
-        bent.push(rest);
+        malformed.push(rest);
       }
       for (const name of Object.keys(other)) {
         const { [name]: one, ...rest } = others[operationId]!();
-        bent.push(rest, { ...make(), [name]: one });
+        malformed.push(rest, { ...make(), [name]: one });
       }
-      if (others[operationId] !== undefined) bent.push(others[operationId]());
-      for (const body of bent) {
+      if (others[operationId] !== undefined) malformed.push(others[operationId]());
+      for (const body of malformed) {
         const { status } = await ask(place, { body });
         expect([JSON.stringify(body), status === 200]).toEqual([JSON.stringify(body), about.takes(place, body)]);
       }
@@ -234,11 +239,11 @@ describe("each documented code comes, and no other: ", () => {
   });
 
   it("each documented code comes, and no other: what is wrong with an order", async () => {
-    const stranger = createMerchant(gateway.operator, { name: "Not paired", language: "en" }).shopKey;
+    const outsider = createMerchant(gateway.operator, { name: "Not paired", language: "en" }).shopKey;
     for (const [operationId, make] of Object.entries(good)) {
       if (operationId === "autoWithdraws") continue; // below
       const place = at(operationId);
-      const expected: Record<string, Bent> = {
+      const expected: Record<string, Malformed> = {
         json_invalid: { body: "{" },
         field_missing: { body: {} },
         field_unknown: { body: { ...make(), more: "1" } },
@@ -252,13 +257,13 @@ describe("each documented code comes, and no other: ", () => {
         order_id_invalid: { body: { ...make(), orderId: "a b" } },
         body_too_large: { body: `${JSON.stringify(make())}${" ".repeat(300_000)}` },
       };
-      for (const [name, bent] of Object.entries(expected)) expect(await code(place, bent), operationId).toBe(name);
+      for (const [name, malformed] of Object.entries(expected)) expect(await code(place, malformed), operationId).toBe(name);
       const first = make();
       expect((await ask(place, { body: first })).status).toBe(200);
       expect(await code(place, { body: { ...first, amount: "0.02" } })).toBe("order_id_reused");
       if (operationId === "createTransactionRequest") await wrongSums(place, others[operationId]!);
       const notPaired = withdrawals.includes(operationId) ? "agent_not_paired" : "deposits_not_ready";
-      expect(await code(place, { key: stranger })).toBe(notPaired);
+      expect(await code(place, { key: outsider })).toBe(notPaired);
     }
   });
 
@@ -280,7 +285,7 @@ describe("each documented code comes, and no other: ", () => {
       const make = good[operationId]!;
       const expected: Record<string, object> = {
         address_invalid: { address: "0x1" },
-        address_own: { address: wallet.hotAddress },
+        address_own: { address: wallet.hotWalletAddress },
         address_contract: { address: usdtContract },
         tag_not_supported: { tag: "7" },
         balance_insufficient: { amount: "1000" },
@@ -356,8 +361,8 @@ describe("each documented code comes, and no other: ", () => {
       expect([...(about.codes.get(operation.operationId) ?? [])].sort(), operation.operationId).toEqual(
         Object.keys(operation.responses),
       );
-    const bent = { status: 503, headers: { "content-type": "application/json" }, text: "", body: { status: "ready" } };
-    expect(() => about.judge(at("ready"), bent)).toThrow();
+    const malformed = { status: 503, headers: { "content-type": "application/json" }, text: "", body: { status: "ready" } };
+    expect(() => about.judge(at("ready"), malformed)).toThrow();
   });
 
   it("each documented code comes, and no other: a database that another process holds, and one that is broken", async () => {

@@ -6,14 +6,14 @@ import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { familyOf } from "../../chains/families.ts";
+import { addKey, createReceiver } from "../../gateway/operator/accounts.ts";
 import { describeService } from "../../gateway/operator/currencies.ts";
 import { creditDeposit, listDeposits, noteDeposit, showDeposit } from "../../gateway/operator/deposits.ts";
 import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/keys.ts";
 import { listMerchants, showMerchant, switchMerchant } from "../../gateway/operator/merchants.ts";
-import { addKey, createReceiver } from "../../gateway/operator/people.ts";
 import { readAccount } from "../../gateway/operator/xpub.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { type Answered, handmadeToken, newAgentKeys, receiver, wallet } from "../../lab/rig/gateway-server.ts";
+import { type Answered, handmadeToken, newAgentKeys, receiver, wallet } from "../../lab/kit/gateway-server.ts";
 import { auto, db, deposit, eachTestItsGateway, gateway, manual, read, ready, release, row } from "../support/shop.ts";
 
 eachTestItsGateway();
@@ -84,7 +84,7 @@ describe("a key", () => {
     expect((await gateway.pair({}, early.apiKey)).status).toBe(200);
     const late = rotateKey(gateway.operator, early.keyId, gateway.clock.nowMs);
     if (!late.ok) throw new Error(late.code);
-    db().run("UPDATE agents SET releasedAt = 1");
+    db().run("UPDATE agents SET unpairedAt = 1");
     expect(told(await gateway.pair({}, late.apiKey, newAgentKeys()))).toEqual([409, "pairing_used"]);
   });
 
@@ -270,7 +270,7 @@ describe("a deposit that was paid late", () => {
   };
   const how = { reason: "the customer paid eleven minutes late", isShortFine: false };
 
-  it("a deposit that was paid late says so when it is asked for again, and becomes Completed by a person's reasoned word, once", async () => {
+  it("a deposit that was paid late says so when it is asked for again, and becomes Completed by an operator's reasoned word, once", async () => {
     await ready();
     const id = await expired();
     expect((await deposit()).body).toMatchObject({ status: 2, stage: "expired", late: true });

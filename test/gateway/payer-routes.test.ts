@@ -19,8 +19,8 @@ async function asked(change: object = {}): Promise<{ readonly path: string; read
 
 const settle = (change: Parameters<typeof changePage>[2]) => changePage(gateway.operator, gateway.merchant.merchantId, change);
 
-describe("the address of the payer's page", () => {
-  it("the address of the payer's page has 128 random bits, is in the record, and stays with the order", async () => {
+describe("the address of the sender's page", () => {
+  it("the address of the sender's page has 128 random bits, is in the record, and stays with the order", async () => {
     await ready();
     const first = await asked();
     expect(first.url).toMatch(/^http:\/\/127\.0\.0\.1:8080\/pay\/[A-Za-z0-9_-]{22}$/);
@@ -113,7 +113,7 @@ describe("GET /pay/TOKEN", () => {
     expect((await gateway.send(known)).status).toBe(404);
   });
 
-  it("GET /pay/TOKEN is in the payer's language: the link's, the browser's, the merchant's", async () => {
+  it("GET /pay/TOKEN is in the sender's language: the link's, the browser's, the merchant's", async () => {
     await ready();
     const { path } = await asked();
     const language = async (query: string, accept?: string) => {

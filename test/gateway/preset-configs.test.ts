@@ -7,7 +7,7 @@ import { type Config, readConfig } from "../../agent/config/config.ts";
 import { chainPresets } from "../../chains/presets.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
-import { testConfig } from "../../lab/rig/gateway-server.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "preset-configs-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -95,7 +95,7 @@ describe("the gateway's configuration with presets", () => {
     expect(policy.ether).toMatchObject({ maxFee: "0.01", maxFeePerDay: "0.2" });
   });
 
-  it("the gateway's configuration with presets writes a tenth of the largest withdrawal as resignAbove where payments end by waiting, and nowhere else; the agent takes the file", () => {
+  it("the gateway's configuration with presets writes a tenth of the largest withdrawal as manualReplaceAbove where payments end by expiry, and nowhere else; the agent takes the file", () => {
     const usual = { decimal: 6, name: "X", symbol: "X", minPaymentAmount: "1", minWithdrawAmount: "5" };
     const chains = { mine: { preset: "tron", nodes }, other: { family: "evm", chainId: 777, nodes, confirmations: 5 } };
     const contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
@@ -108,9 +108,9 @@ describe("the gateway's configuration with presets", () => {
     const path = join(folder, "with-waiting.json");
     writeFileSync(path, agentConfigText(gateway(chains, currencies, { prices: { manual } })), { mode: 0o600 });
     const { policy } = readConfig(path, { requireSecrets: [] }).settings;
-    expect(policy.trx).toMatchObject({ maxPerWithdrawal: "20000", resignAbove: "2000" });
-    expect(policy.token).toMatchObject({ maxPerWithdrawal: "5000", resignAbove: "500" });
+    expect(policy.trx).toMatchObject({ maxPerWithdrawal: "20000", manualReplaceAbove: "2000" });
+    expect(policy.token).toMatchObject({ maxPerWithdrawal: "5000", manualReplaceAbove: "500" });
     expect(policy.ether?.maxPerWithdrawal).toBe("5000");
-    expect(policy.ether?.resignAbove).toBeUndefined();
+    expect(policy.ether?.manualReplaceAbove).toBeUndefined();
   });
 });

@@ -1,8 +1,9 @@
 /**
- * `scan` finds money of deposit addresses by an account's public half alone, and what a person has
- * watched is a payment, once. Reports of the kind: lightningnetwork/lnd #2691 and decred/dcrwallet
- * #106 (a recovery that looked too short a way), btcpayserver/btcpayserver-docker #53 (the gap that
- * unpaid invoices make) and btcpayserver/btcpayserver #3711 (funds behind another wallet's gap).
+ * `scan` finds money of deposit addresses by an account's public half alone, and what an operator
+ * has watched is a payment, once. Reports of the kind: lightningnetwork/lnd #2691 and
+ * decred/dcrwallet #106 (a recovery that looked too short a way), btcpayserver/btcpayserver-docker
+ * #53 (the gap that unpaid invoices make) and btcpayserver/btcpayserver #3711 (funds behind another
+ * wallet's gap).
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,18 +25,18 @@ import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
 import { unattributedIdOf } from "../../gateway/store/forgotten-addresses.ts";
 import { isKnownAddress } from "../../gateway/store/found-addresses.ts";
-import { heldUnitsOf } from "../../gateway/store/holdings.ts";
 import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
-import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/rig/fake-chain.ts";
-import { depositXpub, pairAgent, silentLog } from "../../lab/rig/gateway-database.ts";
-import { testConfig } from "../../lab/rig/gateway-server.ts";
-import { PutBackRig } from "../support/put-back-rig.ts";
-import { startTown, usdt } from "../support/tron-town.ts";
+import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/kit/fake-chain.ts";
+import { depositXpub, pairAgent, silentLog } from "../../lab/kit/gateway-database.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
+import { RestoredKit } from "../support/restored-kit.ts";
+import { startTestNetwork, usdt } from "../support/tron-network.ts";
 import { until } from "../support/until.ts";
-import { configOf, eth, network, stranger } from "../support/watched-chain.ts";
+import { configOf, eth, network, outsider } from "../support/watched-chain.ts";
 
-vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30, ceilingAheadMax: 1_000_000 }));
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farIndexes: 30, ceilingAheadMax: 1_000_000 }));
 
 const at = (place: number): string => depositAddressOf(depositXpub, place);
 const account = { family: "evm", id: depositXpub, firstAddress: at(0), known: 0 };
@@ -75,7 +76,7 @@ const scan = (reader: ScanNodes, change: object = {}): Promise<Scanned> =>
 const placesOf = ({ found }: Scanned): readonly number[] => found.map(({ place }) => place);
 
 describe("a scan of an account", () => {
-  it("a scan of an account goes on until the gap, counted anew from each address in use, swept ones too", async () => {
+  it("a scan of an account goes on until the gap, counted again from each address in use, swept ones too", async () => {
     const { reader } = nodesOf(new Map([[at(15), 5n]]), new Set([at(30)]));
     const scanned = await scan(reader);
     expect(placesOf(scanned)).toEqual([15, 30]);
@@ -113,13 +114,13 @@ describe("a scan of an account", () => {
 
 describe("a scan on Tron", () => {
   it("a scan on Tron finds coins and tokens below the account of its family", async () => {
-    const town = await startTown({ fronts: [{}, {}] });
+    const testNetwork = await startTestNetwork({ fronts: [{}, {}] });
     const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive("m/44'/195'/1'").publicExtendedKey;
     const { depositAddress } = familyOf("tron:0x2b6653dc");
-    const reader = createTronWatcher({ urls: town.node.urls, chainId: town.node.chainId, log: () => undefined });
+    const reader = createTronWatcher({ urls: testNetwork.node.urls, chainId: testNetwork.node.chainId, log: () => undefined });
     try {
-      town.node.fund(depositAddress(xpub, 2), 7n);
-      town.node.mint(usdt, depositAddress(xpub, 4), 9n);
+      testNetwork.node.fund(depositAddress(xpub, 2), 7n);
+      testNetwork.node.mint(usdt, depositAddress(xpub, 4), 9n);
       const scanned = await scanAccounts([{ family: "tron", id: xpub, firstAddress: depositAddress(xpub, 0), known: 0 }], {
         ...{ reader, from: 0, to: null, gap: 5, isNamed: () => false, clock: () => 0, rest: async () => {} },
         ...{ onProgress: () => {}, currencies: [{ id: "trx", contract: "" }].concat({ id: "usdt", contract: usdt }) },
@@ -131,24 +132,24 @@ describe("a scan on Tron", () => {
       ]);
     } finally {
       reader.close();
-      await town.node.close();
+      await testNetwork.node.close();
     }
   });
 });
 
 describe("money that a scan found", () => {
-  let rig: PutBackRig;
+  let kit: RestoredKit;
   beforeEach(async () => {
-    rig = new PutBackRig();
-    await rig.begin();
+    kit = new RestoredKit();
+    await kit.begin();
   });
-  afterEach(() => rig.remove());
+  afterEach(() => kit.remove());
 
   const isNamed = (address: string): boolean =>
-    isKnownAddress(rig.store.database, address, unattributedIdOf({ merchant: "m1", address }));
+    isKnownAddress(kit.store.database, address, unattributedIdOf({ merchant: "m1", address }));
 
   async function found(): Promise<Scanned> {
-    const reader = openWatcher({ chain: configOf([rig.nodeUrl], 2).chains.local!, log: () => undefined });
+    const reader = openWatcher({ chain: configOf([kit.nodeUrl], 2).chains.local!, log: () => undefined });
     try {
       return await scan(reader, { isNamed, gap: 40, currencies: currencies.slice(0, 1) });
     } finally {
@@ -156,26 +157,26 @@ describe("money that a scan found", () => {
     }
   }
   const take = (scanned: Scanned) =>
-    takeInFound(rig.store, listDepositAccounts(rig.store.database, "m1"), [{ network, scanned }], {
-      ...{ networks: [network], nowMs: rig.nowMs },
+    takeInFound(kit.store, listDepositAccounts(kit.store.database, "m1"), [{ network, scanned }], {
+      ...{ networks: [network], nowMs: kit.nowMs },
     });
   const listed = () =>
-    listUnattributed(rig.store.database, null, 10).map(({ address, units, txHash }) => [address, units, txHash.split(":")[0]]);
+    listUnattributed(kit.store.database, null, 10).map(({ address, units, txHash }) => [address, units, txHash.split(":")[0]]);
 
   it("money that a scan found is a payment once its address is watched, counts once, and no order gets its place", async () => {
-    await rig.orderSoon("anna");
-    rig.pay(at(25), 2n * eth);
-    rig.chain.mine({ hash: hashOf("swept"), from: at(27), to: stranger, nonce: 0 });
-    await rig.settle();
-    const start = rig.store.database.get<{ block: number; hash: string }>("SELECT * FROM cursors");
-    rig.pay(at(26));
+    await kit.orderSoon("anna");
+    kit.pay(at(25), 2n * eth);
+    kit.chain.mine({ hash: hashOf("swept"), from: at(27), to: outsider, nonce: 0 });
+    await kit.settle();
+    const start = kit.store.database.get<{ block: number; hash: string }>("SELECT * FROM cursors");
+    kit.pay(at(26));
     const scanned = await found();
     expect(placesOf(scanned)).toEqual([25, 27]);
     expect(listed()).toEqual([]);
     // Both of these come after the look, to an address that was found and to one that was not.
-    rig.pay(at(25), 3n * eth);
-    await rig.settle();
-    rig.nowMs += 86_400_000; // a clock of these years, beside a chain of 1970
+    kit.pay(at(25), 3n * eth);
+    await kit.settle();
+    kit.nowMs += 86_400_000; // a clock of these years, beside a chain of 1970
     expect(take(scanned)).toEqual({ watched: 2, passedOver: 27, unswept: [] });
     await until(() => listed().length === 3);
     const lists = [
@@ -184,54 +185,54 @@ describe("money that a scan found", () => {
       [at(26), `${eth}`, hashOf("payment 2")],
     ];
     expect([...listed()].sort()).toEqual([...lists].sort());
-    expect(heldUnitsOf(rig.store.database, "m1", "eth")).toBe(6n * eth);
+    expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(6n * eth);
     // The blocks of that very payment are read again by name, and it counts no second time.
     const early = start!.block - 6;
-    rig.store.database.run("UPDATE cursors SET block = ?, hash = ?", early, rig.chain.blocks[early]!.hash);
-    await rig.settle();
+    kit.store.database.run("UPDATE cursors SET block = ?, hash = ?", early, kit.chain.blocks[early]!.hash);
+    await kit.settle();
     expect(listed()).toHaveLength(3);
-    expect(heldUnitsOf(rig.store.database, "m1", "eth")).toBe(6n * eth);
+    expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(6n * eth);
     expect(take(await found())).toMatchObject({ passedOver: 0 });
-    expect(await rig.orderSoon("bora")).toBe(at(28));
+    expect(await kit.orderSoon("bora")).toBe(at(28));
   });
 
   it("money that a scan found after a database was lost with all its copies is all that came, and no address leaves again", async () => {
-    rig.keep("empty", "file");
+    kit.keep("empty", "file");
     const before = [];
-    for (const order of ["anna", "carl", "dora"]) before.push(await rig.orderSoon(order));
+    for (const order of ["anna", "carl", "dora"]) before.push(await kit.orderSoon(order));
     const [annas, carls, doras] = before as [string, string, string];
-    for (const address of [annas, doras]) rig.pay(address);
-    await rig.settle();
-    await rig.putBack("empty", () => {
-      rmSync(marksPathOf(rig.database));
-      const store = openStore(rig.database, silentLog);
+    for (const address of [annas, doras]) kit.pay(address);
+    await kit.settle();
+    await kit.restored("empty", () => {
+      rmSync(marksPathOf(kit.database));
+      const store = openStore(kit.database, silentLog);
       for (const table of ["meta WHERE name = 'addressMarks'", "cursors", "vouched"]) store.database.run(`DELETE FROM ${table}`);
       store.close();
     });
-    expect([rig.reason, rig.rows()]).toEqual(["", []]);
-    await rig.read();
+    expect([kit.reason, kit.rows()]).toEqual(["", []]);
+    await kit.read();
     const scanned = await found();
     expect(scanned.found.map(({ address }) => address)).toEqual([annas, doras]);
-    rig.nowMs += 86_400_000;
+    kit.nowMs += 86_400_000;
     expect(take(scanned)).toMatchObject({ watched: 2, passedOver: 3 });
-    expect(before).not.toContain(await rig.orderSoon("bora"));
+    expect(before).not.toContain(await kit.orderSoon("bora"));
     // The address in between was given out, and nobody had paid to it yet.
-    rig.pay(carls);
-    await rig.settle();
+    kit.pay(carls);
+    await kit.settle();
     await until(() => listed().length === 3);
     expect(listed().map(([address, units]) => `${address} ${units}`)).toEqual(
       expect.arrayContaining(before.map((address) => `${address} ${eth}`)),
     );
-    expect(rig.rows().filter(({ status }) => status === 1)).toEqual([]);
+    expect(kit.rows().filter(({ status }) => status === 1)).toEqual([]);
   });
 
-  it("money that a scan found stays where it is without a person's word", async () => {
-    rig.pay(at(25), eth);
-    await rig.settle();
+  it("money that a scan found stays where it is without an operator's word", async () => {
+    kit.pay(at(25), eth);
+    await kit.settle();
     expect(placesOf(await found())).toEqual([25]);
-    await rig.settle();
+    await kit.settle();
     expect(listed()).toEqual([]);
-    expect(await rig.orderSoon("anna")).toBe(at(0));
+    expect(await kit.orderSoon("anna")).toBe(at(0));
   });
 });
 
@@ -261,7 +262,7 @@ describe("the command scan", () => {
       createdAt: 0,
     });
     store.close();
-    chain.mine({ hash: hashOf("paid"), from: stranger, to: at(4), value: eth });
+    chain.mine({ hash: hashOf("paid"), from: outsider, to: at(4), value: eth });
     chain.mineEmpty(3);
   });
   afterEach(async () => {
@@ -287,7 +288,7 @@ describe("the command scan", () => {
     }
   }
 
-  it("the command scan shows what the database does not know, has it watched at a person's word, and then finds nothing", async () => {
+  it("the command scan shows what the database does not know, has it watched at an operator's word, and then finds nothing", async () => {
     const first = await command("scan", "--merchant", "m1", "--gap", "5");
     expect(first.text).toBe(
       `local: at block 4, places below 10: 10 addresses asked, 0 known, 1 found that are not\n  ${at(4)}  0/4  1 eth; its account sent nothing\n`,

@@ -14,7 +14,7 @@ import { answerOfError } from "../../gateway/api/server.ts";
 import type { Service } from "../../gateway/service.ts";
 import { freeBytesOf, isDiskFull, unusableStore } from "../../gateway/store/disk.ts";
 import { openStore } from "../../gateway/store/store.ts";
-import { silentLog } from "../../lab/rig/gateway-database.ts";
+import { silentLog } from "../../lab/kit/gateway-database.ts";
 
 let folder = "";
 beforeEach(() => {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSeen } from "../../gateway/auth/seen.ts";
+import { createSeen } from "../../gateway/auth/replay-guard.ts";
 import { keepToken } from "../../gateway/store/jtis.ts";
 import { createStore, type Database, type Store, storeOver } from "../../gateway/store/store.ts";
 
@@ -22,7 +22,7 @@ let failing: Error | null = null;
 let held: Error | null = null;
 
 /** The store's own connection, with an ear at BEGIN and COMMIT, and a disk that can fail. */
-function heard(path: string): Raw {
+function caughtUp(path: string): Raw {
   raw = new DatabaseSync(path, { enableForeignKeyConstraints: true });
   raw.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   return new Proxy(raw, {
@@ -48,7 +48,7 @@ beforeEach(() => {
   said = [];
   failing = null;
   held = null;
-  store = storeOver(heard(path), path, pino({ level: "silent" }));
+  store = storeOver(caughtUp(path), path, pino({ level: "silent" }));
 });
 
 afterEach(() => {

@@ -1,16 +1,14 @@
 /**
- * Slots of addresses for deposits by the gateway's own nodes: the slot in a sweep's job, the wait
+ * Slots of deposit addresses by the gateway's own nodes: the slot in a sweep's job, the wait
  * of a sweep in its place, the open sweeps that no block can take, and the funds that their end
  * gives back. Reports of the kind: smartcontractkit/chainlink 4063 (a restored database goes on at
  * nonces that are used), BoltzExchange/boltz-backend 1201 (a gap holds up all above it for good).
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Counters } from "../../chains/nodes.ts";
+import type { SlotCounts } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
-import { recoveryOrder } from "../../gateway/recovery/order.ts";
-import { keepExpiry } from "../../gateway/store/deaths.ts";
+import { recoveryOffer } from "../../gateway/recovery/offer.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
-import { holdingOf, keepNativeCoins } from "../../gateway/store/holdings.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import type { RecoveryRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
@@ -18,6 +16,8 @@ import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
 import { listUnreachable } from "../../gateway/store/unreachable.ts";
+import { keepNativeCoins, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
+import { keepExpiry } from "../../gateway/store/void-attempts.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps, type Sweeps } from "../../gateway/sweeps/sweeps.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -30,7 +30,7 @@ import {
   readAgent,
   readTransaction,
   silentLog,
-} from "../../lab/rig/gateway-database.ts";
+} from "../../lab/kit/gateway-database.ts";
 import type { Job } from "../../protocol/messages.ts";
 
 const network = "eip155:31337";
@@ -45,7 +45,7 @@ let chain: WatchedChain;
 let block: number;
 let told: string[];
 /** The nodes' counts of each address. */
-let counted: Map<string, Counters>;
+let counted: Map<string, SlotCounts>;
 
 const usdt: GatewayCurrency = {
   ...{ id: "usdt", chain: "local", network, name: "", symbol: "", decimal: 6, contract: "0xc", minPaymentAmount: "1" },
@@ -60,17 +60,17 @@ beforeEach(() => {
   clock.nowMs = 10 * hourMs;
   [block, told, counted] = [1, [], new Map()];
   const paired = JSON.stringify([{ id: "usdt", network, contract: "0xc", decimal: 6, maxFee: "0.01" }]);
-  db.store.database.run("UPDATE agents SET heard = ?, currencies = ?", run, paired);
+  db.store.database.run("UPDATE agents SET caughtUp = ?, currencies = ?", run, paired);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
   const signals = createSignals();
-  signals.on("dead", ({ transactionId }) => told.push(transactionId));
+  signals.on("void", ({ transactionId }) => told.push(transactionId));
   const lifetimes = { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 };
   const config = { currencies: { usdt }, lifetimes, sweepsAtOnce } as unknown as Parameters<typeof createSweeps>[0]["config"];
   sweeps = createSweeps({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run });
   const reader = {
     balance: () => Promise.resolve(10n ** 18n),
     cost: () => Promise.resolve({ ok: true, feeUnits: 1n }),
-    closed: (account: string) => Promise.resolve(counted.get(account) ?? counters(0)),
+    closed: (account: string) => Promise.resolve(counted.get(account) ?? slotCounts(0)),
   };
   chain = {
     ...{ name: "local", network, reader, currencies: [usdt], tokens: { confirmed: new Set(), out: new Map(), askedAt: null } },
@@ -79,8 +79,8 @@ beforeEach(() => {
 });
 afterEach(() => db.remove());
 
-const counters = (final: number, change: Partial<Counters> = {}): Counters => ({
-  ...{ final: BigInt(final), latest: BigInt(final), pending: BigInt(final), witnesses: 2, isSame: true },
+const slotCounts = (final: number, change: Partial<SlotCounts> = {}): SlotCounts => ({
+  ...{ final: BigInt(final), latest: BigInt(final), pending: BigInt(final), quorum: 2, isSame: true },
   ...change,
 });
 
@@ -90,7 +90,7 @@ async function passes(): Promise<void> {
   await sweeps.onPass(chain, { head: at, final: at, askedAt: clock.nowMs });
 }
 
-/** An address for deposits on which `units` lie. */
+/** A deposit address on which `units` lie. */
 function paidTo(number: number, units = 5_000_000n): string {
   const address = `0x${number.toString(16).padStart(40, "0")}`;
   const id = number.toString(16).padStart(32, "d");
@@ -117,8 +117,8 @@ function signs({ id, depositAddress: account }: TransactionRow, slot: string): v
   db.store.write((database) => {
     insertSlot(database, { network, account, slot }, id);
     insertSignature(database, {
-      ...{ transactionId: id, version: 1, agent: keys.id, network, account, slot, txHash: `0x${id}` },
-      ...{ feeMax: "1", seq: 1, untilMs: 0, cancel: 0 },
+      ...{ transactionId: id, attempt: 1, agent: keys.id, network, account, slot, txHash: `0x${id}` },
+      ...{ feeMax: "1", seq: 1, validUntilMs: 0, cancel: 0 },
     });
     updateWithdrawal(database, id, { stage: "broadcast" }, clock.nowMs);
   });
@@ -147,7 +147,7 @@ function ends({ id }: TransactionRow): void {
 describe("the slot that a sweep's job names", () => {
   it("the slot in a job is what the nodes count, also if a restored database knows of none", async () => {
     const [fresh, forgotten] = [paidTo(1), paidTo(2)];
-    counted.set(forgotten, counters(3));
+    counted.set(forgotten, slotCounts(3));
     await passes();
     expect([jobOf(newest(fresh)).depositNext, jobOf(newest(forgotten)).depositNext]).toEqual(["0", "3"]);
   });
@@ -157,20 +157,20 @@ describe("the slot that a sweep's job names", () => {
     await passes();
     signs(newest(address), "0");
     completes(newest(address));
-    db.store.database.run("UPDATE holdings SET units = '5000000' WHERE address = ? AND currency = 'usdt'", address);
+    db.store.database.run("UPDATE unsweptBalances SET units = '5000000' WHERE address = ? AND currency = 'usdt'", address);
     db.store.database.run(
-      "INSERT OR IGNORE INTO holdings (address, network, currency, merchant, units) VALUES (?, ?, 'usdt', 'm1', '5000000')",
+      "INSERT OR IGNORE INTO unsweptBalances (address, network, currency, merchant, units) VALUES (?, ?, 'usdt', 'm1', '5000000')",
       ...[address, network],
     );
     await passes();
     expect([ordered(address).length, notes()]).toEqual([1, [[address, "slot_behind"]]]);
-    counted.set(address, counters(1, { pending: 2n }));
+    counted.set(address, slotCounts(1, { pending: 2n }));
     await passes();
     expect([ordered(address).length, notes()]).toEqual([1, [[address, "slot_moving"]]]);
-    counted.set(address, counters(1, { isSame: false }));
+    counted.set(address, slotCounts(1, { isSame: false }));
     await passes();
     expect([ordered(address).length, notes()]).toEqual([1, [[address, "slot_moving"]]]);
-    counted.set(address, counters(1));
+    counted.set(address, slotCounts(1));
     await passes();
     expect([ordered(address).length, notes(), jobOf(newest(address)).depositNext]).toEqual([2, [], "1"]);
   });
@@ -188,7 +188,7 @@ describe("a sweep that the chain cannot reach", () => {
     expect(newest(address)).toMatchObject({ status: 0, stage: "stuck", code: "SWEEP_UNREACHABLE" });
     expect([notes(), told]).toEqual([[[address, "slot_unreachable"]], [newest(address).id]]);
     expect(listUnreachable(db.store.database, keys.id)).toEqual([newest(address).id]);
-    counted.set(address, counters(7));
+    counted.set(address, slotCounts(7));
     clock.nowMs += hourMs;
     await passes();
     expect(newest(address)).toMatchObject({ status: 0, stage: "broadcast", code: "" });
@@ -196,9 +196,9 @@ describe("a sweep that the chain cannot reach", () => {
   });
 
   it.each([
-    ["the count is its slot", counters(7)],
-    ["the nodes do not agree", counters(0, { isSame: false })],
-    ["something moves", counters(0, { latest: 1n })],
+    ["the count is its slot", slotCounts(7)],
+    ["the nodes do not agree", slotCounts(0, { isSame: false })],
+    ["something moves", slotCounts(0, { latest: 1n })],
   ])("a sweep of an address is not named while %s", async (_, count) => {
     const address = paidTo(1);
     await passes();
@@ -221,7 +221,7 @@ describe("a sweep that the chain cannot reach", () => {
     await passes();
     expect(ordered(thirteenth)).toHaveLength(1);
     for (const address of addresses) ends(newest(address));
-    expect(addresses.map((address) => holdingOf(db.store.database, address, network, "usdt"))).toEqual(
+    expect(addresses.map((address) => unsweptBalanceOf(db.store.database, address, network, "usdt"))).toEqual(
       addresses.map(() => 5_000_000n),
     );
     await passes();
@@ -232,7 +232,7 @@ describe("a sweep that the chain cannot reach", () => {
     expect(ordered(again[0]!).map(({ orderId }) => orderId)).toEqual([`${again[0]}/1`, `${again[0]}/2`]);
   });
 
-  it("twelve sweeps that a person has to look at take no place of the thirteenth", async () => {
+  it("twelve sweeps that an operator has to look at take no place of the thirteenth", async () => {
     const addresses = Array.from({ length: sweepsAtOnce }, (_, at) => paidTo(at + 1));
     await passes();
     const stick = (address: string): boolean =>
@@ -249,11 +249,11 @@ describe("a sweep that the chain cannot reach", () => {
     const sweep = newest(address);
     signs(sweep, "7");
     db.store.write((database) => keepExpiry(database, sweep.id, "SWEEP_UNREACHABLE", 1));
-    counted.set(address, counters(7));
+    counted.set(address, slotCounts(7));
     clock.nowMs += hourMs;
     await passes();
     expect(readTransaction(db.store, sweep.id)).toMatchObject({ status: 0, stage: "broadcast" });
-    counted.set(address, counters(0));
+    counted.set(address, slotCounts(0));
     clock.nowMs += hourMs;
     await passes();
     expect(readTransaction(db.store, sweep.id)).toMatchObject({ status: 2, stage: "expired", code: "SWEEP_UNREACHABLE" });
@@ -272,22 +272,22 @@ describe("the slot of an ended sweep", () => {
 
   it("the slot of an ended sweep is given to no other, and when the chain has passed it the sweep is open again", async () => {
     const { address, sweep } = await endedAtOne();
-    counted.set(address, counters(1));
+    counted.set(address, slotCounts(1));
     await passes();
     expect([ordered(address).length, notes()]).toEqual([1, [[address, "slot_ended"]]]);
-    counted.set(address, counters(2));
+    counted.set(address, slotCounts(2));
     await passes();
     expect([ordered(address).length, readTransaction(db.store, sweep.id).status]).toEqual([1, 0]);
     completes(sweep);
-    expect(holdingOf(db.store.database, address, network, "usdt")).toBe(0n);
+    expect(unsweptBalanceOf(db.store.database, address, network, "usdt")).toBe(0n);
   });
 
   it("the slot of an ended sweep is looked at each hour, also where nothing of its address is to be swept", async () => {
     const { address, sweep } = await endedAtOne();
-    db.store.database.run("DELETE FROM holdings");
-    counted.set(address, counters(1));
+    db.store.database.run("DELETE FROM unsweptBalances");
+    counted.set(address, slotCounts(1));
     await passes();
-    counted.set(address, counters(2));
+    counted.set(address, slotCounts(2));
     await passes();
     expect(readTransaction(db.store, sweep.id).status).toBe(2);
     clock.nowMs += hourMs;
@@ -299,9 +299,9 @@ describe("the slot of an ended sweep", () => {
     const { address } = await endedAtOne();
     await passes();
     signs(newest(address), "0");
-    const recovery = { agent: keys.id, epoch: 3, at: 1, heldSeq: 0, heldHash: "", takenAt: null, mark: "m" } as RecoveryRow;
+    const recovery = { agent: keys.id, ledgerEpoch: 3, at: 1, heldSeq: 0, heldHash: "", takenAt: null, mark: "m" } as RecoveryRow;
     const asking = { hello: { nonce: "n", open: [] }, sign: () => "s", nowMs: clock.nowMs };
-    const [order] = recoveryOrder(db.store.database, readAgent(db.store, keys.id), recovery, asking);
+    const [order] = recoveryOffer(db.store.database, readAgent(db.store, keys.id), recovery, asking);
     expect(order?.accounts).toMatchObject([{ account: address, next: "1" }]);
   });
 });

@@ -1,26 +1,26 @@
 /**
- * Sweeps on a chain where only waiting excludes a second payment, beside the stand-in for
+ * Sweeps on a chain where only expiry excludes a second payment, beside the fake for
  * java-tron: the order and the amount of payments, the worth of a sweep against its fee, and the
  * end of a sweep whose top-up no block took. tronweb signs in the place of the agent.
  */
 import { beforeEach, describe, expect, it } from "vitest";
-import { markDead } from "../../gateway/store/deaths.ts";
-import { holdingOf, keepNativeCoins } from "../../gateway/store/holdings.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
+import { keepNativeCoins, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
+import { markVoid } from "../../gateway/store/void-attempts.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
-import { insertTransaction, readTransaction, silentLog } from "../../lab/rig/gateway-database.ts";
-import { type Inhabitant, inhabitant, payer, usdt } from "../support/tron-town.ts";
+import { insertTransaction, readTransaction, silentLog } from "../../lab/kit/gateway-database.ts";
+import { type Inhabitant, inhabitant, sender, usdt } from "../support/tron-network.ts";
 import {
   alarms,
   clock,
   configOf,
   db,
   depositAddress,
-  eachTestItsTown,
-  isDead,
+  eachTestItsNetwork,
+  isVoid,
   network,
   outlive,
   passes,
@@ -28,20 +28,20 @@ import {
   row,
   run,
   sign,
-  town,
+  testNetwork,
   until,
   watch,
 } from "../support/waiting-gateway.ts";
 
-eachTestItsTown();
+eachTestItsNetwork();
 
 const customer = inhabitant("a customer");
 const hourMs = 3_600_000;
 
 beforeEach(async () => {
-  town.node.fund(customer.address, 10_000_000_000n);
-  town.node.mint(usdt, customer.address, 1_000_000_000n);
-  town.node.chain.mine(6);
+  testNetwork.node.fund(customer.address, 10_000_000_000n);
+  testNetwork.node.mint(usdt, customer.address, 1_000_000_000n);
+  testNetwork.node.chain.mine(6);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "trx"]])));
   const lifetimes = { depositMinutes: 60, withdrawalHours: 1, approvalDays: 1 };
   const config = { ...configOf(), lifetimes, sweepsAtOnce: 4 };
@@ -57,9 +57,11 @@ const jobs = (): readonly { readonly transactionId: string }[] =>
   db.store.database.all("SELECT transactionId FROM jobs ORDER BY sequence");
 
 async function pays(to: Inhabitant, units: bigint, isToken = true): Promise<void> {
-  const paid = isToken ? town.token(customer, usdt, to.address, units) : town.coins(customer, to.address, Number(units));
-  expect(await town.send(paid)).toMatchObject({ result: true });
-  town.node.chain.mine(7);
+  const paid = isToken
+    ? testNetwork.token(customer, usdt, to.address, units)
+    : testNetwork.coins(customer, to.address, Number(units));
+  expect(await testNetwork.send(paid)).toMatchObject({ result: true });
+  testNetwork.node.chain.mine(7);
   await readsAll();
 }
 
@@ -67,7 +69,7 @@ async function pays(to: Inhabitant, units: bigint, isToken = true): Promise<void
 async function comesTo(holds: () => boolean): Promise<void> {
   for (let turn = 0; turn < 40 && !holds(); turn += 1) {
     await new Promise((done) => setTimeout(done, 40));
-    if (!holds()) town.node.chain.mine(1);
+    if (!holds()) testNetwork.node.chain.mine(1);
   }
   await until(holds);
 }
@@ -75,23 +77,23 @@ async function comesTo(holds: () => boolean): Promise<void> {
 /** So many blocks more, each looked at. */
 async function lives(blocks: number): Promise<void> {
   for (let made = 0; made < blocks; made += 1) {
-    town.node.chain.mine(1);
+    testNetwork.node.chain.mine(1);
     await readsAll();
     await passes();
   }
 }
 
 /** Signs the payment of a row, as the agent would, and sends it. */
-async function carriesOut(id: string, from: Inhabitant = payer): Promise<void> {
+async function carriesOut(id: string, from: Inhabitant = sender): Promise<void> {
   const { signed } = sign(id, 1, { from });
-  expect(await town.send(signed)).toMatchObject({ result: true });
-  town.node.chain.mine(7);
+  expect(await testNetwork.send(signed)).toMatchObject({ result: true });
+  testNetwork.node.chain.mine(7);
   await until(() => row(id).status !== 0);
 }
 
 describe("a sweep of a token", () => {
   it("a sweep of a token from an address that the chain does not know begins with one top-up, which pays for its life and for the sweep", async () => {
-    const at = depositAddress("an address for deposits");
+    const at = depositAddress("a deposit address");
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("topup").length > 0);
     const [topUp] = ordered("topup") as [TransactionRow];
@@ -101,35 +103,35 @@ describe("a sweep of a token", () => {
       [sweep.id, topUp.id],
     ]);
     expect(topUp).toMatchObject({
-      depositAddress: payer.address,
+      depositAddress: sender.address,
       receiverAddress: at.address,
       orderId: sweep.id,
       currency: "usdt",
     });
-    const before = town.node.balance(payer.address);
+    const before = testNetwork.node.balance(sender.address);
     await carriesOut(topUp.id);
     // A new account costs its maker 1 TRX, and bandwidth that no free bytes pay.
-    expect(before - town.node.balance(payer.address) - BigInt(topUp.amountUnits)).toBeGreaterThanOrEqual(1_000_000n);
+    expect(before - testNetwork.node.balance(sender.address) - BigInt(topUp.amountUnits)).toBeGreaterThanOrEqual(1_000_000n);
     expect(row(sweep.id).stage).toBe("queued");
     expect(ordered("topup")).toHaveLength(1);
     await carriesOut(sweep.id, at);
     expect(row(sweep.id)).toMatchObject({ status: 1, stage: "completed" });
-    const held = (currency: string): bigint => holdingOf(db.store.database, at.address, network, currency);
-    expect([held("usdt"), town.node.balance(at.address, usdt)]).toEqual([0n, 0n]);
-    expect(held("trx")).toBe(town.node.balance(at.address));
+    const held = (currency: string): bigint => unsweptBalanceOf(db.store.database, at.address, network, currency);
+    expect([held("usdt"), testNetwork.node.balance(at.address, usdt)]).toEqual([0n, 0n]);
+    expect(held("trx")).toBe(testNetwork.node.balance(at.address));
     expect([ordered("topup").length, alarms()]).toEqual([1, []]);
   });
 
   it("a sweep of a token from an address with coins enough needs no top-up", async () => {
-    const at = depositAddress("an address for deposits");
-    town.node.fund(at.address, 100_000_000n);
+    const at = depositAddress("a deposit address");
+    testNetwork.node.fund(at.address, 100_000_000n);
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("sweep").length > 0);
     expect([ordered("sweep")[0]?.stage, ordered("topup")]).toEqual(["queued", []]);
   });
 
-  it("a sweep of a token is not ordered while the hot account cannot pay the top-up, and its own fee beside it", async () => {
-    const at = depositAddress("an address for deposits");
+  it("a sweep of a token is not ordered while the hot wallet cannot pay the top-up, and its own fee beside it", async () => {
+    const at = depositAddress("a deposit address");
     db.store.database.run('UPDATE agents SET currencies = replace(currencies, \'"maxFee":"40"\', \'"maxFee":"100000"\')');
     await pays(at, 50_000_000n);
     await comesTo(() => listSweepNotes(db.store.database, network).length > 0);
@@ -141,14 +143,14 @@ describe("a sweep of a token", () => {
 
 describe("a top-up that no block took", () => {
   it("a top-up that no block took stands in the way of another sweep while it is open, and afterwards another one has its own", async () => {
-    const at = depositAddress("an address for deposits");
+    const at = depositAddress("a deposit address");
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("topup").length > 0);
     const [topUp] = ordered("topup") as [TransactionRow];
-    const version = sign(topUp.id);
-    outlive(version);
-    await until(() => isDead(version.txHash));
-    // The sweep is dead and still open: the agent may sign it again, so nobody orders a second one.
+    const attempt = sign(topUp.id);
+    outlive(attempt);
+    await until(() => isVoid(attempt.txHash));
+    // The sweep is void and still open: the agent may sign it again, so nobody orders a second one.
     clock.nowMs += 2 * hourMs;
     await lives(3);
     expect([ordered("sweep").length, ordered("topup").length, row(topUp.id).status]).toEqual([1, 1, 0]);
@@ -162,22 +164,22 @@ describe("a top-up that no block took", () => {
     await lives(3);
     expect(ordered("sweep")).toHaveLength(1);
     runsOut(topUp.id);
-    expect(holdingOf(db.store.database, at.address, network, "usdt")).toBe(50_000_000n);
+    expect(unsweptBalanceOf(db.store.database, at.address, network, "usdt")).toBe(50_000_000n);
     await comesTo(() => ordered("topup").length > 1);
     expect(ordered("topup").map(({ orderId }) => orderId)).toEqual(ordered("sweep").map(({ id }) => id));
     expect(ordered("sweep").map(({ orderId }) => orderId)).toEqual([`${at.address}/1`, `${at.address}/2`]);
   });
 
   it("a sweep that no block took and that its agent gave up is ordered again from what the top-up left", async () => {
-    const at = depositAddress("an address for deposits");
+    const at = depositAddress("a deposit address");
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("topup").length > 0);
     await carriesOut(ordered("topup")[0]!.id);
     const sweep = ordered("sweep")[0]!;
     expect(row(sweep.id).stage).toBe("queued");
-    const version = sign(sweep.id, 1, { from: at });
+    const attempt = sign(sweep.id, 1, { from: at });
     db.store.write((database) => {
-      markDead(database, { ...version, transactionId: sweep.id }, 9);
+      markVoid(database, { ...attempt, transactionId: sweep.id }, 9);
       updateWithdrawal(database, sweep.id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, clock.nowMs);
     });
     clock.nowMs += hourMs;
@@ -241,12 +243,12 @@ describe("a sweep of the coin", () => {
     await pays(poor, 5_000_000n, false);
     await comesTo(() => ordered("sweep").length > 0 && listSweepNotes(db.store.database, network).length > 0);
     const [sweep] = ordered("sweep") as [TransactionRow];
-    // 277 bytes at 1,000 sun each, and no activation: the hot account is there.
+    // 277 bytes at 1,000 sun each, and no activation: the hot wallet is there.
     expect(sweep).toMatchObject({ depositAddress: rich.address, currency: "trx", amountUnits: `${100_000_000 - 277_000}` });
     expect(listSweepNotes(db.store.database, network)).toMatchObject([{ address: poor.address, reason: "below_fee" }]);
     await carriesOut(sweep.id, rich);
     expect(row(sweep.id)).toMatchObject({ status: 1 });
-    expect(holdingOf(db.store.database, rich.address, network, "trx")).toBe(town.node.balance(rich.address));
+    expect(unsweptBalanceOf(db.store.database, rich.address, network, "trx")).toBe(testNetwork.node.balance(rich.address));
     expect([ordered("topup"), alarms()]).toEqual([[], []]);
   });
 });

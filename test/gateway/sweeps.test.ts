@@ -7,22 +7,22 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { sweepOf } from "../../gateway/config/sweep-settings.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
-import { holdingOf, keepNativeCoins, mendHoldings } from "../../gateway/store/holdings.ts";
-import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";
+import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { listSweepable, listToppingUp, type SweepableRow, sweepingUnits, topUpOf } from "../../gateway/store/sweeps.ts";
+import { correctUnsweptBalances, keepNativeCoins, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { goOn, orderSweep } from "../../gateway/sweeps/orders.ts";
-import { measure, standing } from "../../gateway/sweeps/worth.ts";
+import { measure, standing } from "../../gateway/sweeps/sweep-threshold.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
   gatewayDatabase,
   insertTransaction,
   pairAgent,
-} from "../../lab/rig/gateway-database.ts";
-import { Seeded } from "../../lab/rig/seeded.ts";
+} from "../../lab/kit/gateway-database.ts";
+import { Seeded } from "../../lab/kit/seeded.ts";
 
 const network = "eip155:31337";
 const run = "run 1";
@@ -35,7 +35,7 @@ beforeEach(() => {
   db = gatewayDatabase();
   keys = pairAgent(db.store);
   requests = 0;
-  db.store.database.run("UPDATE agents SET heard = ?", run);
+  db.store.database.run("UPDATE agents SET caughtUp = ?", run);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
 });
 afterEach(() => db.remove());
@@ -55,7 +55,7 @@ function address(status: 0 | 1 = 1): string {
 function pay(to: string, currency: string, units: bigint, hash: string, final: 0 | 1 = 1): void {
   const transactionId = Number.parseInt(to, 16).toString(16).padStart(32, "d");
   const payment = { network, txHash: hash, logIndex: 0, address: to, currency, block: 1, blockHash: "0x2", transactionId };
-  const keep = final === 1 ? keepFinalPayment : keepSeenPayment;
+  const keep = final === 1 ? keepFinalPayment : keepDetectedPayment;
   db.store.write((database) => keep(database, { ...payment, units: `${units}`, final }));
 }
 
@@ -78,11 +78,11 @@ function ends(row: TransactionRow, status: 1 | 2, feeUnits: bigint): void {
 /** A wallet beside the database, reckoned from what happens alone. */
 class Wallet {
   readonly lies = new Map<string, bigint>(); // by address and currency
-  readonly hot = new Map<string, bigint>();
+  readonly hotWallet = new Map<string, bigint>();
   fees = 0n;
 
   add(at: string, currency: string, units: bigint): void {
-    const map = at === "hot" ? this.hot : this.lies;
+    const map = at === "hot" ? this.hotWallet : this.lies;
     const key = at === "hot" ? currency : `${at} ${currency}`;
     map.set(key, (map.get(key) ?? 0n) + units);
   }
@@ -130,23 +130,23 @@ describe("paid-in money", () => {
       const { database } = db.store;
       for (const currency of ["eth", "usdt"] as const) {
         let held = 0n;
-        for (const one of addresses) held += holdingOf(database, one, network, currency);
+        for (const one of addresses) held += unsweptBalanceOf(database, one, network, currency);
         let lies = 0n;
         for (const [key, units] of wallet.lies) if (key.endsWith(` ${currency}`)) lies += units;
         expect(held + sweepingUnits(database, "m1", currency, 1_000)).toBe(lies);
       }
-      if (at % 50 === 0) expect([db.store.write(mendHoldings), db.store.write(mendReserved)]).toEqual([0, 0]);
+      if (at % 50 === 0) expect([db.store.write(correctUnsweptBalances), db.store.write(mendReserved)]).toEqual([0, 0]);
     }
     expect(wallet.fees).toBeGreaterThan(0n);
     db.reopen();
-    expect(db.store.write(mendHoldings)).toBe(0);
+    expect(db.store.write(correctUnsweptBalances)).toBe(0);
   });
 
   it("paid-in money is still counted when the database is opened again, and its operation is a known one", () => {
     const to = address();
     pay(to, "usdt", 7n, "0x1");
     db.reopen();
-    expect(holdingOf(db.store.database, to, network, "usdt")).toBe(7n);
+    expect(unsweptBalanceOf(db.store.database, to, network, "usdt")).toBe(7n);
     expect(db.store.database.get("SELECT count(*) AS n FROM payments")).toEqual({ n: 1 });
     expect(() => db.store.database.run("UPDATE transactions SET operation = 'gift'")).toThrow(/CHECK/);
   });
@@ -197,7 +197,7 @@ describe("an order", () => {
     expect(open().map(({ operation, stage }) => [operation, stage])).toEqual([["sweep", "queued"]]);
   });
 
-  it("an order of a sweep that an earlier version made waits for its top-up, goes on behind it, or ends with it", () => {
+  it("an order of a sweep that an earlier attempt made waits for its top-up, goes on behind it, or ends with it", () => {
     const [first, second] = [address(), address()];
     for (const to of [first, second]) {
       pay(to, "usdt", 50n, to);
@@ -223,7 +223,7 @@ describe("an order", () => {
       [0, "queued", ""],
       [2, "failed", "POLICY_ABOVE_DAY"],
     ]);
-    expect(holdingOf(db.store.database, second, network, "usdt")).toBe(50n);
+    expect(unsweptBalanceOf(db.store.database, second, network, "usdt")).toBe(50n);
     const jobs = db.store.database.all<{ text: string }>("SELECT text FROM jobs ORDER BY sequence");
     expect(jobs.map(({ text }) => JSON.parse(text) as object)).toMatchObject([
       { mode: "topup", address: "", depositAddress: first, depositIndex: 1 },
@@ -278,7 +278,7 @@ describe("a sweep's worth", () => {
     expect(looked({ units: "4", wishedAt: 1 })).toEqual({ ok: true });
   });
 
-  it("a sweep waits for a person after one that the chain took back, and an hour after any other that failed", () => {
+  it("a sweep waits for an operator after one that the chain took back, and an hour after any other that failed", () => {
     const hour = 3_600_000;
     expect(looked({}, { ...failed("chain_reverted"), nowMs: 99 * hour })).toMatchObject({ reason: "last_sweep_failed" });
     expect(looked({ wishedAt: 1 }, failed("chain_reverted"))).toEqual({ ok: true });
@@ -286,7 +286,7 @@ describe("a sweep's worth", () => {
     expect(looked({}, { ...failed("POLICY_ABOVE_DAY"), nowMs: hour })).toEqual({ ok: true });
   });
 
-  it("a sweep of a coin is all that is there, less what it costs in its own coin; a token asks for what is missing", () => {
+  it("a sweep of a coin is all that is there, less what it costs in its native coin; a token asks for what is missing", () => {
     const chain = { units: 1_000n, coinUnits: 0n, feeUnits: 50n, worth: null };
     expect(measure(rowFor(), eth, chain)).toEqual({ ok: true, amountUnits: 950n, topUpUnits: 0n });
     expect(measure(rowFor(), eth, { ...chain, feeUnits: 51n })).toMatchObject({ reason: "below_fee" });

@@ -1,5 +1,5 @@
 /**
- * Withdrawals over HTTP on a chain where only waiting excludes a second payment: the currencies and
+ * Withdrawals over HTTP on a chain where only expiry excludes a second payment: the currencies and
  * addresses that are taken, the reservation for their fees, the shop's events for a withdrawal that
  * ran out after its signature, and the accounts of a wallet with such a chain beside another.
  */
@@ -7,12 +7,12 @@ import { mnemonicToSeedSync } from "bip39";
 import { TronWeb } from "tronweb";
 import { beforeEach, describe, expect, it } from "vitest";
 import { deriveAccounts } from "../../agent/keystore/nodes.ts";
-import { hotAddressOn } from "../../gateway/store/agent-accounts.ts";
+import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
 import { keepBalance } from "../../gateway/store/balances.ts";
-import { markDead } from "../../gateway/store/deaths.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
-import { testConfig, walletFrom } from "../../lab/rig/gateway-server.ts";
+import { markVoid } from "../../gateway/store/void-attempts.ts";
+import { testConfig, walletFrom } from "../../lab/kit/gateway-server.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import {
   agentRow,
@@ -28,7 +28,7 @@ import {
   read,
   row,
 } from "../support/shop.ts";
-import { inhabitant } from "../support/tron-town.ts";
+import { inhabitant } from "../support/tron-network.ts";
 
 eachTestItsGateway();
 
@@ -61,7 +61,7 @@ const paired = [
 ];
 
 function fund(currency: string, units: bigint): void {
-  const account = hotAddressOn(agentRow(), network);
+  const account = hotWalletAddressOn(agentRow(), network);
   keepBalance(db(), { account, currency, units: `${units}`, block: 100, at: gateway.clock.nowMs });
 }
 
@@ -71,22 +71,22 @@ beforeEach(async () => {
   expect((await gateway.pair(transcript, undefined, undefined, both.nodes)).status).toBe(200);
   // In the first run the gateway has no agent's word; with such a word a job gets its place at
   // once.
-  db().run("UPDATE agents SET heard = 'first run'");
+  db().run("UPDATE agents SET caughtUp = 'first run'");
   fund("trx", 100_000_000n);
   fund("trc20", 50_000_000n);
 });
 
 const out = { currency: "trc20", amount: "10", address: receiver, orderId: "out-1" };
 
-/** Stores the rows of hub and watcher for a version that was signed and died. */
-function signs(id: string, isDead: boolean): void {
-  const account = hotAddressOn(agentRow(), network);
+/** Stores the rows of hub and watcher for an attempt that was signed and died. */
+function signs(id: string, isVoid: boolean): void {
+  const account = hotWalletAddressOn(agentRow(), network);
   const agent = agentRow().id;
   gateway.service.store.write((database) => {
     insertSlot(database, { network, account, slot: "0" }, id);
-    const version = { transactionId: id, version: 1, agent, network, account, slot: "0", txHash: "ab".repeat(32) };
-    insertSignature(database, { ...version, feeMax: "1", seq: 3, untilMs: 77, cancel: 0 });
-    if (isDead) markDead(database, { transactionId: id, txHash: version.txHash, untilMs: 77 }, 80);
+    const attempt = { transactionId: id, attempt: 1, agent, network, account, slot: "0", txHash: "ab".repeat(32) };
+    insertSignature(database, { ...attempt, feeMax: "1", seq: 3, validUntilMs: 77, cancel: 0 });
+    if (isVoid) markVoid(database, { transactionId: id, txHash: attempt.txHash, validUntilMs: 77 }, 80);
   });
 }
 
@@ -105,13 +105,13 @@ describe("a withdrawal where waiting alone keeps a second payment out", () => {
         mode: "auto",
         tag: "",
       });
-      const hot = TronWeb.address.fromPrivateKey(Buffer.from(keyOf()).toString("hex")) as string;
-      expect(row(made.body.transactionId)).toMatchObject({ network, depositAddress: hot, receiverAddress: receiver });
+      const hotWallet = TronWeb.address.fromPrivateKey(Buffer.from(keyOf()).toString("hex")) as string;
+      expect(row(made.body.transactionId)).toMatchObject({ network, depositAddress: hotWallet, receiverAddress: receiver });
       expect((await auto({ ...out, currency })).body.transactionId).toBe(made.body.transactionId);
     },
   );
 
-  it("a withdrawal for a person, without an address, is made like any other", async () => {
+  it("a withdrawal for an operator, without an address, is made like any other", async () => {
     expect((await manual({ currency: "trc20", amount: "10" })).body).toMatchObject({ status: 0, stage: "awaiting_approval" });
   });
 
@@ -138,7 +138,7 @@ describe("a withdrawal where waiting alone keeps a second payment out", () => {
   });
 
   it("a withdrawal to one of the wallet's own addresses is refused", async () => {
-    const own = hotAddressOn(agentRow(), network);
+    const own = hotWalletAddressOn(agentRow(), network);
     const given = await deposit({ currency: "trc20", amount: "10" });
     expect(given.status).toBe(200);
     for (const address of [own, given.body.address as string])
@@ -166,7 +166,7 @@ describe("a withdrawal where waiting alone keeps a second payment out", () => {
     expect((await auto({ ...out, currency: "trx", amount: "8", orderId: "d" })).status).toBe(200);
   });
 
-  it("a withdrawal that ran out after it was signed says so, gives its reserve back, and may be asked for under another order once it is dead", async () => {
+  it("a withdrawal that ran out after it was signed says so, gives its reserve back, and may be asked for under another order once it is void", async () => {
     const { transactionId } = (await auto(out)).body as { transactionId: string };
     signs(transactionId, true);
     decide(transactionId, { status: 2, stage: "expired", code: "JOB_EXPIRED" });
@@ -182,7 +182,7 @@ describe("a withdrawal where waiting alone keeps a second payment out", () => {
     });
   });
 
-  it("a withdrawal that failed with a version that is not dead is not worth another try", async () => {
+  it("a withdrawal that failed with an attempt that is not void is not worth another try", async () => {
     const { transactionId } = (await auto(out)).body as { transactionId: string };
     signs(transactionId, false);
     decide(transactionId, { status: 2, stage: "failed", code: "chain_reverted" });
@@ -206,7 +206,7 @@ describe("a deposit where the paired server has an account", () => {
   });
 });
 
-/** The private key of the hot account, by a second reading of its path. */
+/** The private key of the hot wallet, by a second reading of its path. */
 function keyOf(): Uint8Array {
   const key = TronWeb.fromMnemonic(words, "m/44'/195'/0'/0/0").privateKey;
   return Buffer.from(key.replace(/^0x/, ""), "hex");

@@ -3,10 +3,10 @@
  * and the record of a pause.
  */
 import { describe, expect, it } from "vitest";
-import { askWithdrawal, readAgent } from "../../lab/rig/gateway-database.ts";
-import { headAt, type LinkAgent, statementOf } from "../../lab/rig/link-agent.ts";
+import { askWithdrawal, readAgent } from "../../lab/kit/gateway-database.ts";
+import { headAt, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
 import { endedPerAckMax } from "../../protocol/payloads.ts";
-import { connect, db, decision, eachTestItsHub, greeted, keys, signals, signed } from "../support/hub-server.ts";
+import { connect, db, decision, eachTestItsHub, handshake, keys, signals, signed } from "../support/hub-server.ts";
 
 eachTestItsHub();
 
@@ -20,7 +20,7 @@ function end(id: string, status: 1 | 2 = 1): void {
 
 async function paying(count: number): Promise<{ readonly agent: LinkAgent; readonly ids: readonly string[] }> {
   const ids = Array.from({ length: count }, (_, i) => askWithdrawal(db.store, keys.id, i + 1));
-  const agent = await greeted();
+  const agent = await handshake();
   for (const [i, id] of ids.entries()) {
     const txHash = `0x${(i + 1).toString(16).padStart(64, "0")}`;
     agent.state(statementOf(keys.id, i * 2, [decision(id, "approved"), signed(id, `${i}`, { txHash })]));
@@ -41,10 +41,10 @@ describe("an end on chain", () => {
     expect(await agent.next("ack")).toMatchObject({ head: headAt(4), ended: [ids[0]] });
   });
 
-  it("an end on chain is told again after a greeting, of the tokens that the hello calls open and of no others", async () => {
+  it("an end on chain is sent again after a handshake, of the tokens that the hello calls open and of no others", async () => {
     const { ids } = await paying(3);
     for (const id of ids) end(id);
-    const account = keys.hotAddress;
+    const account = keys.hotWalletAddress;
     for (const [first, last, expected] of [
       ["0", "2", [...ids]],
       ["1", "1", [ids[1]]],
@@ -68,12 +68,12 @@ describe("an end on chain", () => {
     const many = endedPerAckMax + 5;
     for (let i = 1; i <= many; i++) {
       const id = askWithdrawal(db.store, keys.id, 100 + i);
-      const account = keys.hotAddress;
+      const account = keys.hotWalletAddress;
       database.run("INSERT INTO slots (network, account, slot, transactionId) VALUES (?, ?, ?, ?)", network, account, `${i}`, id);
       database.run("UPDATE transactions SET status = 1 WHERE id = ?", id);
     }
     const agent = connect();
-    await agent.hello({ open: [{ network, account: keys.hotAddress, first: "0", last: "9999" }] });
+    await agent.hello({ open: [{ network, account: keys.hotWalletAddress, first: "0", last: "9999" }] });
     await agent.next("welcome");
     expect((await agent.next("ack")).ended).toHaveLength(endedPerAckMax);
     expect((await agent.next("ack")).ended).toHaveLength(5);
@@ -83,7 +83,7 @@ describe("an end on chain", () => {
 
 describe("a pause of the agent's operator", () => {
   it("a pause of the agent's operator is kept until the agent says that it is over, and orders are taken as before", async () => {
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [{ kind: "paused", paused: true }]));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id)).toMatchObject({ pausedAt: 5_000, lockedCode: "" });

@@ -1,14 +1,14 @@
 /**
- * The hub over real WebSockets: who is greeted and who is sent away, how jobs go out, bad frames,
- * silence, and the upgrade.
+ * The hub over real WebSockets: who completes the handshake and who is sent away, how jobs go out,
+ * bad frames, silence, and the upgrade.
  */
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { Bug } from "../../base/fault.ts";
 import { addressReader } from "../../gateway/config/client-address.ts";
 import { fillEnvelope } from "../../gateway/hub/outbox.ts";
-import { askWithdrawal, readAgent } from "../../lab/rig/gateway-database.ts";
-import { headAt, statementOf } from "../../lab/rig/link-agent.ts";
+import { askWithdrawal, readAgent } from "../../lab/kit/gateway-database.ts";
+import { headAt, statementOf } from "../../lab/kit/link-agent.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { linkPath } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
@@ -19,7 +19,7 @@ import {
   db,
   decision,
   eachTestItsHub,
-  greeted,
+  handshake,
   hub,
   keys,
   port,
@@ -32,11 +32,11 @@ import {
 
 eachTestItsHub();
 
-describe("greeting", () => {
-  it("the greeting welcomes the paired agent and names what it durably knows", async () => {
+describe("handshake", () => {
+  it("the handshake welcomes the paired agent and names what it durably knows", async () => {
     const agent = connect();
-    const welcome = await agent.greeted();
-    expect(welcome).toMatchObject({ agent: keys.id, epoch: 2, answers: "07".repeat(32), echo: null, at: 1_000_000 });
+    const welcome = await agent.handshake();
+    expect(welcome).toMatchObject({ agent: keys.id, ledgerEpoch: 2, answers: "07".repeat(32), gatewayHead: null, at: 1_000_000 });
     expect(welcome.jobs).toEqual({ sequence: 0, hash: zeroHash });
     expect(hub.online(keys.id)).toBe(true);
     expect(readAgent(db.store, keys.id).lastSeenAt).toBe(1_000_000);
@@ -47,38 +47,38 @@ describe("greeting", () => {
     ["a wrong key", {}, () => keys.signerKey],
     ["an unknown agent", { agent: "b".repeat(16) }, () => keys.linkKey],
     ["another challenge's answer", { answers: "00".repeat(32) }, () => keys.linkKey],
-  ])("the greeting refuses %s", async (_name, change, key) => {
+  ])("the handshake refuses %s", async (_name, change, key) => {
     const agent = connect();
     await agent.hello(change, key());
     expect(await agent.closed).toEqual({ code: 4001, reason: "refused" });
     expect(hub.online(keys.id)).toBe(false);
   });
 
-  it("the greeting refuses a released agent, a lower epoch and one it has locked", async () => {
+  it("the handshake refuses an unpaired agent, a lower epoch and one it has locked", async () => {
     const lower = connect();
-    await lower.hello({ epoch: 1 });
-    expect(await lower.closed).toEqual({ code: 4003, reason: "epoch" });
+    await lower.hello({ ledgerEpoch: 1 });
+    expect(await lower.closed).toEqual({ code: 4003, reason: "ledgerEpoch" });
     db.store.database.run("UPDATE agents SET lockedCode = 'HUB_SLOT_REUSED'");
     const locked = connect();
     await locked.hello();
     expect((await locked.closed).code).toBe(4004);
-    db.store.database.run("UPDATE agents SET lockedCode = '', releasedAt = 1");
+    db.store.database.run("UPDATE agents SET lockedCode = '', unpairedAt = 1");
     const released = connect();
     await released.hello();
     expect((await released.closed).code).toBe(4001);
   });
 
-  it("the greeting knows from a higher epoch that its database was restored", async () => {
+  it("the handshake knows from a higher epoch that its database was restored", async () => {
     const agent = connect();
-    await agent.hello({ epoch: 3 });
+    await agent.hello({ ledgerEpoch: 3 });
     expect(await agent.closed).toEqual({ code: 4009, reason: "behind" });
     expect(audit()[0]?.detail).toContain(`gateway database is behind agent ${keys.id}`);
   });
 
-  it("the greeting does not take a replayed hello on another connection", async () => {
+  it("the handshake does not take a replayed hello on another connection", async () => {
     const first = connect();
     const { nonce } = await first.next("challenge");
-    const hello = { agent: keys.id, epoch: 2, answers: nonce, nonce: "07".repeat(32), software: "test", open: [], at: 1 };
+    const hello = { agent: keys.id, ledgerEpoch: 2, answers: nonce, nonce: "07".repeat(32), software: "test", open: [], at: 1 };
     first.send("hello", hello, keys.linkKey);
     await first.next("welcome");
     const second = connect();
@@ -88,9 +88,9 @@ describe("greeting", () => {
     expect(hub.online(keys.id)).toBe(true);
   });
 
-  it("the greeting lets a newer connection replace the older and stays online", async () => {
-    const older = await greeted();
-    const newer = await greeted();
+  it("the handshake lets a newer connection replace the older and stays online", async () => {
+    const older = await handshake();
+    const newer = await handshake();
     expect(await older.closed).toEqual({ code: 4000, reason: "replaced" });
     expect(hub.online(keys.id)).toBe(true);
     const id = askWithdrawal(db.store, keys.id, 1);
@@ -101,12 +101,12 @@ describe("greeting", () => {
 });
 
 describe("a hello", () => {
-  it("a hello tells what the agent runs, and it stays until another greeting says otherwise", async () => {
+  it("a hello tells what the agent runs, and it stays until another handshake says otherwise", async () => {
     expect(readAgent(db.store, keys.id).software).toBe("");
-    await greeted();
+    await handshake();
     expect(readAgent(db.store, keys.id).software).toBe("test");
     db.store.database.run("UPDATE agents SET software = 'autowithdraw/0.0.9'");
-    await greeted();
+    await handshake();
     expect(readAgent(db.store, keys.id).software).toBe("test");
   });
 });
@@ -115,7 +115,7 @@ describe("jobs", () => {
   it("jobs go out in strict sequence from the first unanswered one, chained, in envelopes the agent takes", async () => {
     for (let number = 1; number <= 300; number += 1) askWithdrawal(db.store, keys.id, number);
     db.store.database.run("UPDATE jobs SET answeredAt = 1 WHERE sequence <= 20");
-    const agent = await greeted();
+    const agent = await handshake();
     const texts: string[] = [];
     while (texts.length < 280) texts.push(...(await agent.next("jobs")).jobs);
     expect(texts.map((text) => parseJob(text).sequence)).toEqual(Array.from({ length: 280 }, (_, index) => index + 21));
@@ -127,29 +127,29 @@ describe("jobs", () => {
     expect(frames[0]!.bytes).toBeGreaterThan(50 * 1024);
   });
 
-  it("jobs carry the newest echo and follow a signal or a wake", async () => {
-    const agent = await greeted();
+  it("jobs carry the newest gateway head and follow a signal or a wake", async () => {
+    const agent = await handshake();
     const first = askWithdrawal(db.store, keys.id, 1);
     signals.emit("job", { agent: keys.id });
-    expect((await agent.next("jobs")).echo).toBeNull();
+    expect((await agent.next("jobs")).gatewayHead).toBeNull();
     agent.state(statementOf(keys.id, 0, [decision(first, "approved")]));
     await agent.next("ack");
     askWithdrawal(db.store, keys.id, 2);
     hub.wake(keys.id);
     const jobs = await agent.next("jobs");
-    expect(jobs.echo).toEqual(headAt(1));
+    expect(jobs.gatewayHead).toEqual(headAt(1));
     expect(jobs.jobs.map((text) => parseJob(text).sequence)).toEqual([2]);
   });
 
-  it("jobs are sent again on a new connection until they are answered, and on the same one when nothing is heard", async () => {
+  it("jobs are sent again on a new connection until they are answered, and on the same one when nothing is received", async () => {
     await stop();
-    await start({ beatMs: 40, resendMs: 1_000 });
+    await start({ heartbeatMs: 40, resendMs: 1_000 });
     askWithdrawal(db.store, keys.id, 1);
-    const first = await greeted();
+    const first = await handshake();
     await first.next("jobs");
     clock.nowMs += 2_000;
     expect((await first.next("jobs")).jobs).toHaveLength(1);
-    const second = await greeted();
+    const second = await handshake();
     expect((await second.next("jobs")).jobs).toHaveLength(1);
   });
 
@@ -177,11 +177,11 @@ describe("bad frames", () => {
     const cases = [
       [statement, keys.linkKey, 4002],
       [{ ...statement, agent: "b".repeat(16) }, keys.signerKey, 4002],
-      [{ ...statement, epoch: 1 }, keys.signerKey, 4003],
+      [{ ...statement, ledgerEpoch: 1 }, keys.signerKey, 4003],
       [{ ...statement, more: 1 }, keys.signerKey, 4002],
     ] as const;
     for (const [payload, key, code] of cases) {
-      const agent = await greeted();
+      const agent = await handshake();
       agent.send("statement", payload, key);
       expect((await agent.closed).code).toBe(code);
     }
@@ -189,13 +189,13 @@ describe("bad frames", () => {
   });
 
   it("plaintext, garbage and oversize end the link", async () => {
-    const text = await greeted();
+    const text = await handshake();
     text.socket.send(JSON.stringify({ hello: 1 }));
     expect((await text.closed).code).toBe(4002);
-    const garbage = await greeted();
+    const garbage = await handshake();
     garbage.socket.send(Buffer.alloc(200, 7));
     expect((await garbage.closed).code).toBe(4002);
-    const large = await greeted();
+    const large = await handshake();
     large.socket.send(Buffer.alloc(256 * 1024 + 1));
     expect((await large.closed).code).toBe(1009);
     const early = connect();
@@ -205,7 +205,7 @@ describe("bad frames", () => {
   });
 
   it("more fragments than a frame may have end the link", async () => {
-    const agent = await greeted();
+    const agent = await handshake();
     for (let part = 0; part < 40; part += 1) agent.socket.send(Buffer.alloc(1), { fin: false });
     expect([1006, 1008]).toContain((await agent.closed).code);
     expect(hub.online(keys.id)).toBe(false);
@@ -213,18 +213,18 @@ describe("bad frames", () => {
 });
 
 describe("silence", () => {
-  it("a silent link beats both ways, and is ended when nothing comes", async () => {
+  it("a silent link sends heartbeats both ways, and is ended when nothing comes", async () => {
     await stop();
-    await start({ beatMs: 30, deadMs: 150 });
-    const agent = await greeted();
+    await start({ heartbeatMs: 30, deadMs: 150 });
+    const agent = await handshake();
     clock.nowMs = 2_000_000;
-    const first = await agent.next("beat");
+    const first = await agent.next("heartbeat");
     expect(first.head).toBeNull();
     clock.nowMs = 1_000_000;
-    expect((await agent.next("beat")).at).toBeGreaterThan(first.at);
-    for (let beat = 0; beat < 8; beat += 1) {
-      agent.send("beat", { agent: keys.id, head: null, at: 1 }, keys.linkKey);
-      await agent.next("beat");
+    expect((await agent.next("heartbeat")).at).toBeGreaterThan(first.at);
+    for (let heartbeat = 0; heartbeat < 8; heartbeat += 1) {
+      agent.send("heartbeat", { agent: keys.id, head: null, at: 1 }, keys.linkKey);
+      await agent.next("heartbeat");
     }
     expect(hub.online(keys.id)).toBe(true);
     expect(await agent.closed).toEqual({ code: 4005, reason: "silent" });
@@ -233,21 +233,21 @@ describe("silence", () => {
 
   it("a silent link ends a connection without hello, and one whose agent was released meanwhile", async () => {
     await stop();
-    await start({ helloMs: 50, beatMs: 30 });
+    await start({ helloMs: 50, heartbeatMs: 30 });
     expect((await connect().closed).code).toBe(4005);
-    const agent = await greeted();
-    db.store.database.run("UPDATE agents SET releasedAt = 5");
+    const agent = await handshake();
+    db.store.database.run("UPDATE agents SET unpairedAt = 5");
     expect((await agent.closed).code).toBe(4001);
   });
 });
 
-describe("a released agent", () => {
-  const release = (): unknown => db.store.database.run("UPDATE agents SET releasedAt = 5");
-  const kinds = (agent: Awaited<ReturnType<typeof greeted>>): string[] => agent.frames.map(({ kind }) => kind);
+describe("an unpaired agent", () => {
+  const release = (): unknown => db.store.database.run("UPDATE agents SET unpairedAt = 5");
+  const kinds = (agent: Awaited<ReturnType<typeof handshake>>): string[] => agent.frames.map(({ kind }) => kind);
 
-  it("a released agent is not heard any more from the commit on, also on a link that is open", async () => {
+  it("an unpaired agent does not count any more from the commit on, also on a link that is open", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const agent = await greeted();
+    const agent = await handshake();
     await agent.next("jobs");
     release();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
@@ -257,9 +257,9 @@ describe("a released agent", () => {
     expect(readAgent(db.store, keys.id).headSeq).toBe(0);
   });
 
-  it("a released agent gets no acknowledgement of what was stored just before", async () => {
+  it("an unpaired agent gets no acknowledgement of what was stored just before", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const agent = await greeted();
+    const agent = await handshake();
     const { store } = db;
     // Stands for the operator's process: its commit comes right after the hub's.
     const write = store.writeIfOk;
@@ -274,8 +274,8 @@ describe("a released agent", () => {
     expect(store.database.all("SELECT slot FROM slots")).toEqual([{ slot: "7" }]);
   });
 
-  it("a released agent gets no job", async () => {
-    const agent = await greeted();
+  it("an unpaired agent gets no job", async () => {
+    const agent = await handshake();
     askWithdrawal(db.store, keys.id, 1);
     release();
     hub.wake(keys.id);

@@ -4,18 +4,29 @@
  */
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { jobHashAt } from "../../gateway/recovery/order.ts";
+import { jobHashAt } from "../../gateway/recovery/offer.ts";
 import { beginRecovery } from "../../gateway/recovery/recovery.ts";
 import type { RecoveryRow } from "../../gateway/store/rows.ts";
 import { makeJob } from "../../gateway/withdrawals/jobs.ts";
-import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../../lab/rig/gateway-database.ts";
-import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../lab/rig/link-agent.ts";
+import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../../lab/kit/gateway-database.ts";
+import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
 import { isJobSignature, signJob } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import type { OpenedEntry, Statement } from "../../protocol/messages.ts";
+import type { RecoveredEntry, Statement } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
-import { audit, connect, db, decision, eachTestItsHub, gateway, greeted, keys, observed, signed } from "../support/hub-server.ts";
+import {
+  audit,
+  connect,
+  db,
+  decision,
+  eachTestItsHub,
+  gateway,
+  handshake,
+  keys,
+  observed,
+  signed,
+} from "../support/hub-server.ts";
 
 eachTestItsHub();
 
@@ -23,18 +34,18 @@ function begin(above = 0): void {
   db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), above, 7_000));
 }
 
-const newest = (): RecoveryRow | undefined => db.store.database.get("SELECT * FROM recoveries ORDER BY epoch DESC");
+const newest = (): RecoveryRow | undefined => db.store.database.get("SELECT * FROM recoveries ORDER BY ledgerEpoch DESC");
 
 /** The name of an order of the newest recovery. */
 const orderName = (): string => `${newest()?.mark ?? ""}${"0a".repeat(32)}`.slice(0, 64);
 
 /** By the newest order that the database gave, but for `change`. */
-function openedBy(sequence: number, change: Partial<OpenedEntry> = {}): EntryBody {
+function openedBy(sequence: number, change: Partial<RecoveredEntry> = {}): EntryBody {
   const { database } = db.store;
   const row = newest();
   const held = row === undefined || row.heldSeq === 0 ? null : { seq: row.heldSeq, hash: row.heldHash };
   const jobHash = jobHashAt(database, readAgent(db.store, keys.id), sequence);
-  return { kind: "opened", order: orderName(), held, sequence, jobHash, ...change };
+  return { kind: "recovered", order: orderName(), held, sequence, jobHash, ...change };
 }
 
 /** The agent with its old epoch, and the parts it is offered. */
@@ -44,18 +55,20 @@ async function offered(): Promise<{ agent: LinkAgent; part: Awaited<ReturnType<L
   return { agent, part: await agent.next("recovery") };
 }
 
-/** A ledger of epoch 3 as it names itself until its opening by the newest order is acknowledged. */
-const told = (change: Partial<Statement> = {}): Partial<Statement> => ({ epoch: 3, opened: orderName(), ...change });
+/**
+ * A ledger of epoch 3 as it names itself until its recovery by the newest order is acknowledged.
+ */
+const told = (change: Partial<Statement> = {}): Partial<Statement> => ({ ledgerEpoch: 3, recovered: orderName(), ...change });
 
 async function renewed(): Promise<LinkAgent> {
   const agent = connect();
-  await agent.hello({ epoch: 3 });
+  await agent.hello({ ledgerEpoch: 3 });
   return agent;
 }
 
 /** The agent signs withdrawals `after + 1` to `count`, each with its number as the nonce. */
 async function signAll(count: number, after = 0): Promise<void> {
-  const agent = await greeted();
+  const agent = await handshake();
   for (let from = after; from < count; from += 200) {
     const numbers = Array.from({ length: Math.min(200, count - from) }, (_, index) => from + index + 1);
     agent.state(
@@ -91,17 +104,17 @@ describe("the order", () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const second = askWithdrawal(db.store, keys.id, 2);
     const third = askWithdrawal(db.store, keys.id, 3);
-    const agent = await greeted();
+    const agent = await handshake();
     const bodies = [decision(first, "approved"), signed(first, "7"), decision(second, "refused"), decision(third, "approved")];
     agent.state(statementOf(keys.id, 0, bodies));
     await agent.next("ack");
     begin();
     const { part } = await offered();
-    expect(part).toMatchObject({ agent: keys.id, epoch: 3, answers: "07".repeat(32), part: 1, parts: 1, held: headAt(4) });
+    expect(part).toMatchObject({ agent: keys.id, ledgerEpoch: 3, answers: "07".repeat(32), part: 1, parts: 1, held: headAt(4) });
     const { accounts, jobs, withdrawals } = part as never as Recovery;
-    expect(accounts).toEqual([{ network: "eip155:31337", account: keys.hotAddress, next: "8" }]);
+    expect(accounts).toEqual([{ network: "eip155:31337", account: keys.hotWalletAddress, next: "8" }]);
     expect(jobs).toEqual({ sequence: 3, hash: readAgent(db.store, keys.id).jobHash });
-    expect(withdrawals).toMatchObject([{ slot: "7", account: keys.hotAddress, versions: [{ feeMax: "21000" }] }]);
+    expect(withdrawals).toMatchObject([{ slot: "7", account: keys.hotWalletAddress, attempts: [{ feeMax: "21000" }] }]);
     const [{ job, signature }] = withdrawals as unknown as [Recovery["withdrawals"][number]];
     expect(parseJob(job).transactionId).toBe(first);
     expect(isJobSignature(job, signature, gateway.publicKey)).toBe(true);
@@ -110,7 +123,7 @@ describe("the order", () => {
 
   it("the order of a recovery names what the account spent and nothing explains, the newest first", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [signed(id, "1")]));
     await agent.next("ack");
     const [{ txHash }] = db.store.database.all<{ txHash: string }>("SELECT txHash FROM signatures") as [{ txHash: string }];
@@ -119,12 +132,12 @@ describe("the order", () => {
       ["2", "0xab", 6],
       ["3", "0xcd", 9],
     ] as const) {
-      const values = ["eip155:31337", keys.hotAddress, token, hash, block, receiver, "", "5"] as const;
-      db.store.database.run("INSERT INTO spends VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", ...values);
+      const values = ["eip155:31337", keys.hotWalletAddress, token, hash, block, receiver, "", "5"] as const;
+      db.store.database.run("INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", ...values);
     }
     begin();
-    const { spends } = (await offered()).part as never as Recovery;
-    expect(spends.map(({ slot, block }) => [slot, block])).toEqual([
+    const { outgoing } = (await offered()).part as never as Recovery;
+    expect(outgoing.map(({ slot, block }) => [slot, block])).toEqual([
       ["3", 9],
       ["2", 6],
     ]);
@@ -132,7 +145,7 @@ describe("the order", () => {
 
   it("the order of a recovery counts tokens as numbers", async () => {
     const ids = [1, 2, 3].map((number) => askWithdrawal(db.store, keys.id, number));
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(
       statementOf(
         keys.id,
@@ -166,18 +179,18 @@ describe("the order", () => {
     let count = first.withdrawals.length;
     for (let each = 2; each <= first.parts; each++) {
       const next = await agent.next("recovery");
-      expect(next).toMatchObject({ part: each, order: first.order, accounts: [], spent: [], spends: [] });
+      expect(next).toMatchObject({ part: each, order: first.order, accounts: [], spent: [], outgoing: [] });
       count += next.withdrawals.length;
     }
     expect(count).toBe(150);
     expect(Math.max(...agent.frames.map(({ bytes }) => bytes))).toBeLessThan(65_536);
   });
 
-  it("the order of a recovery counts what ended within the day, the dearest version of each", async () => {
+  it("the order of a recovery counts what ended within the day, the dearest attempt of each", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(
-      statementOf(keys.id, 0, [signed(id, "7"), { ...signed(id, "7"), version: 2, txHash: `0x${"cd".repeat(32)}` } as never]),
+      statementOf(keys.id, 0, [signed(id, "7"), { ...signed(id, "7"), attempt: 2, txHash: `0x${"cd".repeat(32)}` } as never]),
     );
     await agent.next("ack");
     db.store.database.run("UPDATE transactions SET status = 1 WHERE id = ?", id);
@@ -190,31 +203,31 @@ describe("the order", () => {
   });
 
   it("the order of a recovery is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
-    db.store.database.run("UPDATE agents SET epoch = 3 WHERE id = ?", keys.id);
+    db.store.database.run("UPDATE agents SET ledgerEpoch = 3 WHERE id = ?", keys.id);
     const late = connect();
     await late.hello();
     expect((await late.closed).code).toBe(4003);
     begin();
     const agent = connect();
-    await agent.hello({ epoch: 4 });
-    expect(await agent.next("welcome")).toMatchObject({ epoch: 4, echo: null });
+    await agent.hello({ ledgerEpoch: 4 });
+    expect(await agent.next("welcome")).toMatchObject({ ledgerEpoch: 4, gatewayHead: null });
   });
 
   it("the order of a recovery of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")]));
     await agent.next("ack");
     begin();
     begin(9);
-    expect((await offered()).part).toMatchObject({ epoch: 10, held: headAt(1) });
+    expect((await offered()).part).toMatchObject({ ledgerEpoch: 10, held: headAt(1) });
   });
 });
 
 describe("the old epoch", () => {
   it("the epoch before a recovery is over with the commit: not a statement of it is stored any more, also on a link that is open", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const agent = await greeted();
+    const agent = await handshake();
     begin();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
     expect((await agent.closed).code).toBe(4003);
@@ -227,29 +240,29 @@ describe("the old epoch", () => {
 describe("the recovered ledger", () => {
   it("the recovered ledger takes the old one's place with its first statement, and the old head stays in the tables", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const old = await greeted();
+    const old = await handshake();
     old.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7"), observed(id, "broadcast")]));
     await old.next("ack");
     db.store.database.run("UPDATE agents SET lockedCode = 'HUB_LEDGER_FORKED' WHERE id = ?", keys.id);
     begin();
-    expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 0, lockedCode: "RECOVERY_OFFERED" });
+    expect(readAgent(db.store, keys.id)).toMatchObject({ ledgerEpoch: 3, headSeq: 0, lockedCode: "RECOVERY_OFFERED" });
     const agent = await renewed();
-    expect(await agent.next("welcome")).toMatchObject({ epoch: 3, echo: null });
+    expect(await agent.next("welcome")).toMatchObject({ ledgerEpoch: 3, gatewayHead: null });
     agent.state(statementOf(keys.id, 1, [openedBy(1), decision(id, "held")], told({ after: 0, previous: zeroHash })));
-    expect(await agent.next("ack")).toMatchObject({ epoch: 3, head: headAt(3) });
-    expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 3, headHash: headAt(3).hash, lockedCode: "" });
+    expect(await agent.next("ack")).toMatchObject({ ledgerEpoch: 3, head: headAt(3) });
+    expect(readAgent(db.store, keys.id)).toMatchObject({ ledgerEpoch: 3, headSeq: 3, headHash: headAt(3).hash, lockedCode: "" });
     const acts = audit().map(({ act, detail }) => [act, detail]);
     expect(acts[0]).toEqual(["agent recovery begun", `epoch 3 after 2; head 3 ${headAt(3).hash}; was HUB_LEDGER_FORKED`]);
     expect(acts[1]?.[0]).toBe("agent recovered");
     expect(acts[1]?.[1]).toContain(`head 3 ${headAt(3).hash} gave way to 3`);
     // The hub's checks stand: the same entry again is harmless, another token is not.
-    agent.state(statementOf(keys.id, 3, [signed(id, "7")], { epoch: 3 }));
+    agent.state(statementOf(keys.id, 3, [signed(id, "7")], { ledgerEpoch: 3 }));
     await agent.next("ack");
-    agent.state(statementOf(keys.id, 4, [signed(id, "8")], { epoch: 3 }));
+    agent.state(statementOf(keys.id, 4, [signed(id, "8")], { ledgerEpoch: 3 }));
     expect((await agent.closed).code).toBe(4004);
   });
 
-  it.each<[string, Partial<OpenedEntry>]>([
+  it.each<[string, Partial<RecoveredEntry>]>([
     ["held more", { held: headAt(9) }],
     ["held another record there", { held: headAt(1, "other") }],
     ["held nothing", { held: null }],
@@ -259,7 +272,7 @@ describe("the recovered ledger", () => {
     "the recovered ledger of an order from before the restore of the database, which %s, is refused until the next one",
     async (_, change) => {
       const id = askWithdrawal(db.store, keys.id, 1);
-      const old = await greeted();
+      const old = await handshake();
       old.state(statementOf(keys.id, 0, [decision(id, "held")]));
       await old.next("ack");
       begin();
@@ -267,25 +280,25 @@ describe("the recovered ledger", () => {
       agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
       expect((await agent.closed).code).toBe(4009);
       expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
-      expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
+      expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", caughtUp: "behind" });
       expect(audit().at(-1)).toMatchObject({
         act: "alarm HUB_DATABASE_BEHIND",
         detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
       });
       begin();
       const again = await renewed();
-      expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
+      expect(await again.next("recovery")).toMatchObject({ ledgerEpoch: 4, held: headAt(1) });
     },
   );
 
   it.each<[string, () => Partial<Statement> | null, (order: string) => EntryBody[]]>([
-    ["an earlier opening", () => ({ opened: orderName() }), (order) => [openedBy(1, { order })]],
-    ["an earlier opening, told in parts", () => ({ opened: orderName() }), () => []],
-    ["an earlier opening that names the new order in front of it", () => ({}), (order) => [openedBy(1, { order })]],
+    ["an earlier recovery", () => ({ recovered: orderName() }), (order) => [openedBy(1, { order })]],
+    ["an earlier recovery, told in parts", () => ({ recovered: orderName() }), () => []],
+    ["an earlier recovery that names the new order in front of it", () => ({}), (order) => [openedBy(1, { order })]],
     ["a pairing", () => null, () => []],
   ])("a ledger that reached the awaited epoch by %s is refused, not a word of it is acknowledged", async (_, saying, opening) => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const old = await greeted();
+    const old = await handshake();
     old.state(statementOf(keys.id, 0, [decision(id, "held")]));
     await old.next("ack");
     begin();
@@ -293,31 +306,31 @@ describe("the recovered ledger", () => {
     const said = saying();
     // The database was restored to before that, and its operator orders a recovery.
     db.store.database.run("DELETE FROM recoveries");
-    db.store.database.run("UPDATE agents SET epoch = 2, headSeq = 1, headHash = ? WHERE id = ?", headAt(1).hash, keys.id);
+    db.store.database.run("UPDATE agents SET ledgerEpoch = 2, headSeq = 1, headHash = ? WHERE id = ?", headAt(1).hash, keys.id);
     begin();
     expect(orderName()).not.toBe(order);
     const agent = await renewed();
     const entries = [...opening(order), decision(id, "approved"), signed(id, "7")];
-    agent.state(statementOf(keys.id, 0, entries, said === null ? { epoch: 3 } : told(said)));
+    agent.state(statementOf(keys.id, 0, entries, said === null ? { ledgerEpoch: 3 } : told(said)));
     expect((await agent.closed).code).toBe(4009);
     expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
     expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
-    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
+    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", caughtUp: "behind" });
     begin();
     const again = await renewed();
-    expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
+    expect(await again.next("recovery")).toMatchObject({ ledgerEpoch: 4, held: headAt(1) });
   });
 
   it("the recovered ledger that nobody awaits is a contradiction", async () => {
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [openedBy(0)]));
     expect((await agent.closed).code).toBe(4004);
   });
 
-  it("the recovered ledger gets what is open and unsigned as new jobs, behind all others, and none before it took the greeting", async () => {
+  it("the recovered ledger gets what is open and unsigned as new jobs, behind all others, and none before it took the handshake", async () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const bound = askWithdrawal(db.store, keys.id, 2);
-    const old = await greeted();
+    const old = await handshake();
     old.state(statementOf(keys.id, 0, [decision(first, "approved"), signed(bound, "7")]));
     await old.next("ack");
     begin();
@@ -326,9 +339,9 @@ describe("the recovered ledger", () => {
     agent.state(statementOf(keys.id, 2, [openedBy(2)], told({ after: 0, previous: zeroHash })));
     await agent.next("ack");
     expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
-    agent.state(statementOf(keys.id, 3, [], { epoch: 3, greeted: challenge }));
+    agent.state(statementOf(keys.id, 3, [], { ledgerEpoch: 3, handshake: challenge }));
     const { jobs, signatures } = await agent.next("jobs");
-    expect(jobs.map((text) => [parseJob(text).transactionId, parseJob(text).sequence, parseJob(text).epoch])).toEqual([
+    expect(jobs.map((text) => [parseJob(text).transactionId, parseJob(text).sequence, parseJob(text).ledgerEpoch])).toEqual([
       [first, 3, 3],
     ]);
     expect(isJobSignature(jobs[0]!, signatures[0]!, gateway.publicKey)).toBe(true);
@@ -349,10 +362,25 @@ describe("the recovered ledger", () => {
 });
 
 describe("a job that was lost", () => {
-  const transactionId = transactionIdOf({ merchant: "m1", operation: "withdraw", orderId: "lost" });
+  const transactionId = transactionIdOf({ merchant: "m1", operation: "withdraw", orderId: "conflicted" });
   const job = {
-    ...{ agent: "a".repeat(16), wallet: "a".repeat(32), network: "eip155:31337", epoch: 2, sequence: 1, previous: zeroHash },
-    ...{ issuedAt: 3_000, expiresAt: 9_000_000, mode: "auto", transactionId, orderId: "lost", currency: "eth", amount: "0.5" },
+    ...{
+      agent: "a".repeat(16),
+      wallet: "a".repeat(32),
+      network: "eip155:31337",
+      ledgerEpoch: 2,
+      sequence: 1,
+      previous: zeroHash,
+    },
+    ...{
+      issuedAt: 3_000,
+      expiresAt: 9_000_000,
+      mode: "auto",
+      transactionId,
+      orderId: "conflicted",
+      currency: "eth",
+      amount: "0.5",
+    },
     ...{ address: receiver, tag: "" },
   };
   const currencies = JSON.stringify([{ id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" }]);
@@ -362,15 +390,15 @@ describe("a job that was lost", () => {
     return { kind: "asked", ...told, ...beside } as EntryBody;
   };
 
-  async function telling(bodies: readonly EntryBody[]): Promise<LinkAgent> {
+  async function stating(bodies: readonly EntryBody[]): Promise<LinkAgent> {
     db.store.database.run("UPDATE agents SET currencies = ? WHERE id = ?", currencies, keys.id);
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, bodies));
     return agent;
   }
 
   it("a job that was lost comes back by the gateway's own signature, at its place in the chain, with what was signed", async () => {
-    const agent = await telling([askedFor(), decision(transactionId, "approved"), signed(transactionId, "7")]);
+    const agent = await stating([askedFor(), decision(transactionId, "approved"), signed(transactionId, "7")]);
     await agent.next("ack");
     const row = { amountUnits: "500000000000000000", receiverAddress: receiver, stage: "signed", status: 0, createdAt: 3_000 };
     expect(readTransaction(db.store, transactionId)).toMatchObject(row);
@@ -385,13 +413,13 @@ describe("a job that was lost", () => {
     expect(db.store.database.all("SELECT sequence FROM jobs")).toHaveLength(1);
   });
 
-  it("a lost job that the shop asked for again, and that an opened ledger keeps, stands in the next order with the text that was signed", async () => {
+  it("a lost job that the shop asked for again, and that a recovered ledger keeps, stands in the next order with the text that was signed", async () => {
     const content = { currency: "eth", network: "eip155:31337", amount: "0.5", receiverAddress: receiver };
-    const place = { id: transactionId, orderId: "lost", operation: "withdraw", mode: "auto" } as const;
+    const place = { id: transactionId, orderId: "conflicted", operation: "withdraw", mode: "auto" } as const;
     const row = insertTransaction(db.store, { ...place, ...content });
     db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
     const kept = askedFor({}, gateway.privateKey, { sequence: 0 });
-    const agent = await telling([kept, decision(transactionId, "approved"), signed(transactionId, "7")]);
+    const agent = await stating([kept, decision(transactionId, "approved"), signed(transactionId, "7")]);
     await agent.next("ack");
     agent.socket.terminate();
     begin();
@@ -409,7 +437,7 @@ describe("a job that was lost", () => {
     ["in a currency that was not paired", askedFor({ currency: "doge" })],
     ["that leaves a gap", askedFor({ sequence: 3, previous: "1".repeat(64) }, gateway.privateKey, { sequence: 3 })],
   ])("a job that was lost does not come back %s", async (_, entry) => {
-    const agent = await telling([entry]);
+    const agent = await stating([entry]);
     expect((await agent.closed).code).toBe(4004);
     expect(db.store.database.all("SELECT * FROM transactions")).toEqual([]);
     expect(readAgent(db.store, keys.id).jobSequence).toBe(0);
@@ -417,13 +445,13 @@ describe("a job that was lost", () => {
 
   it("a job that was lost that is another at its place is a contradiction", async () => {
     askWithdrawal(db.store, keys.id, 1);
-    const agent = await telling([askedFor()]);
+    const agent = await stating([askedFor()]);
     expect((await agent.closed).code).toBe(4004);
   });
 });
 
 describe("a withdrawal that is asked for", () => {
-  it("a withdrawal that is asked for while its agent was not heard waits for its place, and gets it with the agent's word", async () => {
+  it("a withdrawal that is asked for while its agent has not caught up waits for its place, and gets it with the agent's word", async () => {
     const row = insertTransaction(db.store, {
       id: "7".repeat(32),
       orderId: "w-7",
@@ -433,9 +461,9 @@ describe("a withdrawal that is asked for", () => {
     });
     db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
     expect(db.store.database.get("SELECT sequence, text FROM jobs")).toEqual({ sequence: -1, text: "" });
-    const agent = await greeted();
+    const agent = await handshake();
     expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
-    agent.state(statementOf(keys.id, 0, [], { greeted: agent.nonce, head: headAt(1) }));
+    agent.state(statementOf(keys.id, 0, [], { handshake: agent.nonce, head: headAt(1) }));
     const { jobs } = await agent.next("jobs");
     expect(parseJob(jobs[0]!)).toMatchObject({ sequence: 1, transactionId: "7".repeat(32) });
     // From here on each has its place at once.

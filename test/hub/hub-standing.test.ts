@@ -4,15 +4,15 @@
  */
 import { describe, expect, it } from "vitest";
 import { keepStanding, standingOfOverlap } from "../../gateway/hub/standing.ts";
-import { readAgent } from "../../lab/rig/gateway-database.ts";
-import { type EntryBody, headAt, statementOf } from "../../lab/rig/link-agent.ts";
-import { audit, db, eachTestItsHub, greeted, keys } from "../support/hub-server.ts";
+import { readAgent } from "../../lab/kit/gateway-database.ts";
+import { type EntryBody, headAt, statementOf } from "../../lab/kit/link-agent.ts";
+import { audit, db, eachTestItsHub, handshake, keys } from "../support/hub-server.ts";
 
 eachTestItsHub();
 
 describe("a ledger", () => {
   it("a ledger behind the acknowledged record marks the agent, until its signer shows that it stands level again", async () => {
-    const agent = await greeted();
+    const agent = await handshake();
     const filler = Array.from({ length: 5 }, (): EntryBody => ({ kind: "alarm", code: "CHAIN_SLOT_AHEAD", locked: false }));
     agent.state(statementOf(keys.id, 0, filler));
     await agent.next("ack");
@@ -25,21 +25,21 @@ describe("a ledger", () => {
     agent.state(statementOf(keys.id, 5, filler.slice(0, 1)));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id).lockedCode).toBe("");
-    const beat = (seq: number, branch = "") =>
-      agent.send("beat", { agent: keys.id, head: headAt(seq, branch), at: 5_000 + seq }, keys.linkKey);
-    const repeat = (greeted: string) => agent.state(statementOf(keys.id, 6, [], { greeted }));
+    const heartbeat = (seq: number, branch = "") =>
+      agent.send("heartbeat", { agent: keys.id, head: headAt(seq, branch), at: 5_000 + seq }, keys.linkKey);
+    const repeat = (handshake: string) => agent.state(statementOf(keys.id, 6, [], { handshake }));
     // answered after what came before it
     const old = () => agent.state(statementOf(keys.id, 0, filler.slice(0, 1)));
     for (const [say, marked] of [
-      [() => [beat(6), old()], ""],
-      [() => [beat(7), old()], ""],
-      [() => [beat(3), old()], "AGENT_BEHIND"],
-      [() => [beat(3), old()], "AGENT_BEHIND"],
-      [() => [beat(7), old()], "AGENT_BEHIND"],
-      [() => [beat(6), old()], "AGENT_BEHIND"], // a courier knows what the welcome said
+      [() => [heartbeat(6), old()], ""],
+      [() => [heartbeat(7), old()], ""],
+      [() => [heartbeat(3), old()], "AGENT_BEHIND"],
+      [() => [heartbeat(3), old()], "AGENT_BEHIND"],
+      [() => [heartbeat(7), old()], "AGENT_BEHIND"],
+      [() => [heartbeat(6), old()], "AGENT_BEHIND"], // a courier knows what the welcome said
       [() => repeat("0".repeat(64)), "AGENT_BEHIND"],
       [() => repeat(agent.nonce), ""],
-      [() => [beat(6, "another"), old()], "AGENT_BEHIND"],
+      [() => [heartbeat(6, "another"), old()], "AGENT_BEHIND"],
     ] as const) {
       say();
       await agent.next("ack");
@@ -51,11 +51,11 @@ describe("a ledger", () => {
   it("a ledger that repeats what the welcome named and goes on marks the agent as well, as often as it comes", async () => {
     const filler = (count: number): EntryBody[] =>
       Array.from({ length: count }, () => ({ kind: "alarm", code: "CHAIN_SLOT_AHEAD", locked: false }));
-    const first = await greeted();
+    const first = await handshake();
     first.state(statementOf(keys.id, 0, filler(5)));
     await first.next("ack");
     for (const lock of ["CHAIN_SLOT_AHEAD", "LEDGER_FORKED"]) {
-      const agent = await greeted();
+      const agent = await handshake();
       agent.state(statementOf(keys.id, 2, [...filler(3), { kind: "alarm", code: lock, locked: lock !== "CHAIN_SLOT_AHEAD" }]));
       expect(await agent.closed).toEqual({ code: 4006, reason: "busy" });
       expect(readAgent(db.store, keys.id)).toMatchObject({ lockedCode: "AGENT_BEHIND", headSeq: 5 });
@@ -64,7 +64,7 @@ describe("a ledger", () => {
   });
 
   it("a ledger of before takes no lock away that the newest one told of in the same moment", async () => {
-    const agent = await greeted();
+    const agent = await handshake();
     const alarm = (code: string, locked: boolean): EntryBody => ({ kind: "alarm", code, locked });
     agent.state(statementOf(keys.id, 0, [alarm("CHAIN_SLOT_AHEAD", false), alarm("CHAIN_SLOT_AHEAD", false)]));
     await agent.next("ack");

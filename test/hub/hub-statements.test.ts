@@ -13,8 +13,8 @@ import {
   readAgent,
   readTransaction,
   receiver,
-} from "../../lab/rig/gateway-database.ts";
-import { type EntryBody, hashAt, headAt, statementOf } from "../../lab/rig/link-agent.ts";
+} from "../../lab/kit/gateway-database.ts";
+import { type EntryBody, hashAt, headAt, statementOf } from "../../lab/kit/link-agent.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import {
   audit,
@@ -22,7 +22,7 @@ import {
   db,
   decision,
   eachTestItsHub,
-  greeted,
+  handshake,
   keys,
   observed,
   signed,
@@ -36,9 +36,9 @@ eachTestItsHub();
 describe("statements", () => {
   it("statements move a withdrawal from decision to broadcast and keep its token and signature", async () => {
     const id = askWithdrawal(db.store, keys.id, 1, { stage: "" });
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "held", "POLICY_HELD")]));
-    expect(await agent.next("ack")).toMatchObject({ agent: keys.id, epoch: 2, head: headAt(1) });
+    expect(await agent.next("ack")).toMatchObject({ agent: keys.id, ledgerEpoch: 2, head: headAt(1) });
     expect(readTransaction(db.store, id)).toMatchObject({ status: 0, stage: "awaiting_approval", code: "POLICY_HELD" });
     agent.state(statementOf(keys.id, 1, [decision(id, "approved"), signed(id, "7")]));
     await agent.next("ack");
@@ -47,8 +47,8 @@ describe("statements", () => {
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ status: 0, stage: "broadcast" });
     expect(db.store.database.all("SELECT slot, transactionId FROM slots")).toEqual([{ slot: "7", transactionId: id }]);
-    expect(db.store.database.all("SELECT version, feeMax, seq FROM signatures")).toEqual([
-      { version: 1, feeMax: "21000", seq: 3 },
+    expect(db.store.database.all("SELECT attempt, feeMax, seq FROM signatures")).toEqual([
+      { attempt: 1, feeMax: "21000", seq: 3 },
     ]);
     expect(told).toEqual(["a online", "changed 1", "decided 1", "changed 1", "decided 1", "changed 1"]);
   });
@@ -56,7 +56,7 @@ describe("statements", () => {
   it("statements fail a refused or expired withdrawal that was never signed", async () => {
     const refused = askWithdrawal(db.store, keys.id, 1);
     const expired = askWithdrawal(db.store, keys.id, 2);
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(refused, "refused", "POLICY_ABOVE_DAY"), decision(expired, "expired")]));
     await agent.next("ack");
     expect(readTransaction(db.store, refused)).toMatchObject({ status: 2, stage: "refused", code: "POLICY_ABOVE_DAY" });
@@ -66,7 +66,7 @@ describe("statements", () => {
 
   it("statements store doubled statements once, and one that overlaps only when it comes again from where the gateway stands", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const agent = await greeted();
+    const agent = await handshake();
     const first = statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "0")]);
     agent.state(first);
     agent.state(first);
@@ -75,7 +75,7 @@ describe("statements", () => {
     expect(await agent.closed).toEqual({ code: 4006, reason: "busy" });
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 2, lockedCode: "" });
     const again = connect();
-    expect((await again.greeted()).echo).toEqual(headAt(2));
+    expect((await again.handshake()).gatewayHead).toEqual(headAt(2));
     again.state(statementOf(keys.id, 2, [observed(id, "broadcast")]));
     expect((await again.next("ack")).head).toEqual(headAt(3));
     again.state(first);
@@ -86,7 +86,7 @@ describe("statements", () => {
 
   it("statements of another ledger with the same numbers are not taken", async () => {
     const [one, other] = [askWithdrawal(db.store, keys.id, 1), askWithdrawal(db.store, keys.id, 2)];
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(one, "approved"), signed(one, "5")]));
     await agent.next("ack");
     // A copy of the folder has a record 2 of its own: beside it stands another withdrawal's
@@ -99,7 +99,7 @@ describe("statements", () => {
 
   it("statements of one tick share one transaction and one acknowledgement", async () => {
     const ids = [1, 2, 3, 4].map((number) => askWithdrawal(db.store, keys.id, number));
-    const agent = await greeted();
+    const agent = await handshake();
     let writes = 0;
     const write = db.store.writeIfOk;
     db.store.writeIfOk = (fn) => {
@@ -114,20 +114,20 @@ describe("statements", () => {
   it("statements that leave a gap close the link and say lastingly, once, that the database is behind", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     for (let round = 0; round < 2; round += 1) {
-      const agent = await greeted();
+      const agent = await handshake();
       agent.state(statementOf(keys.id, 5, [decision(id, "approved")]));
       expect(await agent.closed).toEqual({ code: 4009, reason: "behind" });
       expect(agent.frames.some((frame) => frame.kind === "ack")).toBe(false);
     }
     expect(audit().map((row) => row.act)).toEqual(["alarm HUB_DATABASE_BEHIND"]);
     expect(audit()[0]?.detail).toContain(`gateway database is behind agent ${keys.id}`);
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")], { head: headAt(6) }));
     expect((await agent.next("ack")).head).toEqual(headAt(6));
   });
 
   it("statements about a transaction the database lost are not acknowledged", async () => {
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision("f".repeat(32), "approved")]));
     expect((await agent.closed).code).toBe(4009);
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "" });
@@ -135,7 +135,7 @@ describe("statements", () => {
 
   it("statements of another ledger at the acknowledged place lock the agent", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")]));
     await agent.next("ack");
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")], { head: headAt(1, "restored") }));
@@ -152,10 +152,10 @@ describe("statements", () => {
     [
       "a second token for a withdrawal",
       "HUB_SLOT_REUSED",
-      (first: string) => [signed(first, "7"), signed(first, "8", { version: 2 })],
+      (first: string) => [signed(first, "7"), signed(first, "8", { attempt: 2 })],
     ],
     [
-      "a version signed twice",
+      "an attempt signed twice",
       "HUB_CONTRADICTION",
       (first: string) => [signed(first, "7"), signed(first, "7", { txHash: `0x${"ee".repeat(32)}` })],
     ],
@@ -170,16 +170,16 @@ describe("statements", () => {
       (first: string) => [decision(first, "refused", "POLICY_ABOVE_DAY"), signed(first, "7")],
     ],
     [
-      "a twenty-first version",
+      "a twenty-first attempt",
       "HUB_CONTRADICTION",
-      (first: string) => [signed(first, "7"), signed(first, "7", { version: 21, txHash: `0x${"ee".repeat(32)}` })],
+      (first: string) => [signed(first, "7"), signed(first, "7", { attempt: 21, txHash: `0x${"ee".repeat(32)}` })],
     ],
     ["another account", "HUB_CONTRADICTION", (first: string) => [signed(first, "7", { account: receiver })]],
     ["another spelling of a token", "HUB_CONTRADICTION", (first: string) => [signed(first, "07")]],
   ])("statements with %s are neither stored nor acknowledged, and lock the agent", async (_name, code, bodies) => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const second = askWithdrawal(db.store, keys.id, 2);
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, bodies(first, second)));
     expect(await agent.closed).toEqual({ code: 4004, reason: "locked" });
     expect(agent.frames.some((frame) => frame.kind === "ack")).toBe(false);
@@ -193,9 +193,9 @@ describe("statements", () => {
     const other = pairAgent(db.store, "b");
     const mine = askWithdrawal(db.store, keys.id, 1);
     const theirs = askWithdrawal(db.store, other.id, 2);
-    const honest = await greeted();
+    const honest = await handshake();
     const liar = connect(other);
-    await liar.greeted();
+    await liar.handshake();
     liar.state(statementOf(other.id, 0, [decision(mine, "approved")]));
     honest.state(statementOf(keys.id, 0, [decision(mine, "approved")]));
     expect((await honest.next("ack")).head).toEqual(headAt(1));
@@ -206,21 +206,21 @@ describe("statements", () => {
 
   it("statements accept a fee bump of the same token, late ones of a finished withdrawal too", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const agent = await greeted();
+    const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
     await agent.next("ack");
     db.store.database.run("UPDATE transactions SET status = 1, stage = 'completed'");
-    const bump = (version: number): EntryBody => signed(id, "7", { version, txHash: `0x${`${version}`.padStart(64, "0")}` });
+    const bump = (attempt: number): EntryBody => signed(id, "7", { attempt, txHash: `0x${`${attempt}`.padStart(64, "0")}` });
     agent.state(statementOf(keys.id, 2, [bump(2), bump(20)]));
     expect((await agent.next("ack")).head).toEqual(headAt(4));
     expect(readTransaction(db.store, id)).toMatchObject({ status: 1, stage: "completed" });
-    expect(db.store.database.all("SELECT version FROM signatures ORDER BY version")).toEqual(
-      [1, 2, 20].map((version) => ({ version })),
+    expect(db.store.database.all("SELECT attempt FROM signatures ORDER BY attempt")).toEqual(
+      [1, 2, 20].map((attempt) => ({ attempt })),
     );
   });
 
   it("statements keep an alarm, and the lock when the signer stopped", async () => {
-    const agent = await greeted();
+    const agent = await handshake();
     const alarm = (code: string, locked: boolean): EntryBody => ({ kind: "alarm", code, locked });
     agent.state(statementOf(keys.id, 0, [alarm("CHAIN_SLOT_AHEAD", false)]));
     await agent.next("ack");
@@ -232,7 +232,7 @@ describe("statements", () => {
   });
 
   it("statements keep each alarm of an agent once, and codes nobody knows under one name", async () => {
-    const agent = await greeted();
+    const agent = await handshake();
     const alarm = (code: string, locked = false): EntryBody => ({ kind: "alarm", code, locked });
     const made = Array.from({ length: 200 }, (_, number) => alarm(`MADE_UP_${number}`));
     agent.state(statementOf(keys.id, 0, [alarm("CHAIN_SLOT_AHEAD"), ...made, alarm("CHAIN_SLOT_AHEAD")]));
@@ -245,7 +245,7 @@ describe("statements", () => {
 
   it("statements that ask for lost transactions one after another leave one alarm", async () => {
     for (const id of ["e", "f"]) {
-      const agent = await greeted();
+      const agent = await handshake();
       agent.state(statementOf(keys.id, 0, [decision(id.repeat(32), "approved")]));
       expect((await agent.closed).code).toBe(4009);
     }
@@ -261,18 +261,18 @@ describe("statements", () => {
     for (const sql of [
       "SELECT 1 FROM audit WHERE subject = 'a' AND act = 'b' AND actor = 'c' LIMIT 1",
       "SELECT slot FROM slots WHERE transactionId = 'a'",
-      "SELECT * FROM signatures WHERE transactionId = 'a' AND version = 1",
+      "SELECT * FROM signatures WHERE transactionId = 'a' AND attempt = 1",
     ])
       expect(plan(sql), sql).toMatch(/^SEARCH .* USING (?:COVERING )?INDEX/);
   });
 
   it("statements apply an old entry never again, though it comes once more", async () => {
-    const agent = await greeted();
+    const agent = await handshake();
     const alarm: EntryBody = { kind: "alarm", code: "LEDGER_FORKED", locked: true };
     agent.state(statementOf(keys.id, 0, [alarm]));
     await agent.next("ack");
     db.store.database.run("UPDATE agents SET lockedCode = ''");
-    const adopted: EntryBody = { kind: "adopted", network: "eip155:31337", account: keys.hotAddress, slot: "0" };
+    const adopted: EntryBody = { kind: "adopted", network: "eip155:31337", account: keys.hotWalletAddress, slot: "0" };
     agent.state(statementOf(keys.id, 0, [alarm]));
     agent.state(statementOf(keys.id, 1, [adopted]));
     expect((await agent.next("ack")).head).toEqual(headAt(2));
@@ -281,7 +281,7 @@ describe("statements", () => {
 
   it("statements survive a restart on the same database", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
-    const before = await greeted();
+    const before = await handshake();
     before.state(statementOf(keys.id, 0, [decision(id, "approved")]));
     await before.next("ack");
     askWithdrawal(db.store, keys.id, 2);
@@ -290,8 +290,8 @@ describe("statements", () => {
     db.reopen();
     await start();
     const after = connect();
-    const welcome = await after.greeted();
-    expect(welcome.echo).toEqual(headAt(1));
+    const welcome = await after.handshake();
+    expect(welcome.gatewayHead).toEqual(headAt(1));
     expect(welcome.jobs.sequence).toBe(2);
     expect((await after.next("jobs")).jobs.map((text) => parseJob(text).sequence)).toEqual([2]);
     after.state(statementOf(keys.id, 1, [signed(id, "3")]));
@@ -310,7 +310,7 @@ describe("effect of an entry", () => {
       ...change,
     });
   const around = (change: Partial<Around>): Around => ({
-    agent: { id: keys.id, accounts: accountsText(keys.hotAddress), nextDepositIndex: 0 },
+    agent: { id: keys.id, accounts: accountsText(keys.hotWalletAddress), nextDepositIndex: 0 },
     row: null,
     jobAgent: keys.id,
     isSigned: false,
@@ -318,7 +318,7 @@ describe("effect of an entry", () => {
     known: null,
     slotOwner: null,
     hashOwner: null,
-    ...{ isDead: false, isGreeted: true },
+    ...{ isVoid: false, isHandshakeDone: true },
     ...change,
   });
   const entry = (body: EntryBody): never => ({ ...body, seq: 1, at: 1 }) as never;
@@ -329,7 +329,7 @@ describe("effect of an entry", () => {
   });
 
   it("effect of an entry is a contradiction when decided for another address, unsigned without one, or asked of another agent", () => {
-    const other = row({ receiverAddress: keys.hotAddress });
+    const other = row({ receiverAddress: keys.hotWalletAddress });
     expect(effectOf(entry(decision(other.id, "approved")), around({ row: other })).kind).toBe("contradiction");
     expect(effectOf(entry(decision(other.id, "approved")), around({ row: { ...other, receiverAddress: receiver } })).kind).toBe(
       "answer",
@@ -342,7 +342,7 @@ describe("effect of an entry", () => {
 
   it("effect of an entry never moves a stage back and never believes an agent that a payment is final", () => {
     const confirming = row({ stage: "confirming", receiverAddress: receiver });
-    const known = { version: 1, slot: "1", txHash: "0x" } as SignatureRow;
+    const known = { attempt: 1, slot: "1", txHash: "0x" } as SignatureRow;
     const beside = around({ row: confirming, isSigned: true, slot: "1", known, slotOwner: confirming.id });
     expect(effectOf(entry(decision(confirming.id, "approved")), beside)).toEqual({ kind: "answer", change: {} });
     expect(effectOf(entry(observed(confirming.id, "broadcast")), beside).kind).toBe("none");

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { productionProjects } from "../../packaging/release/contents.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "aw-engines-"));

@@ -1,19 +1,19 @@
 /**
  * Sealing encKey: its source, the question before, the state after a cut, and the check that the
  * sealed key opens again. The sealing itself is systemd's and needs a machine with systemd; a
- * stand-in here only turns bytes around.
+ * fake here only turns bytes around.
  */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { encKeyCredential } from "../../agent/config/place.ts";
+import { encKeyCredential } from "../../agent/config/location.ts";
 import { findEncKey, openSealed } from "../../agent/launcher/enc-key.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type CredentialPlaces, sealEncKey } from "../../cli/install/credential.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 
-// The stand-in lies where the product would never look.
+// The fake lies where the product would never look.
 vi.mock("../../base/system-path.ts", () => ({
   systemEnvironment: {
     get PATH() {
@@ -28,7 +28,7 @@ const path = process.env.PATH;
 let dir = "";
 let places: CredentialPlaces;
 
-const standIn = `#!/bin/sh
+const fake = `#!/bin/sh
 if [ "$2" != --name=encKey ]; then echo "wrong name" >&2; exit 1; fi
 case "$1" in
 encrypt) { echo sealed; rev; } > "$4" ;;
@@ -45,7 +45,7 @@ beforeEach(() => {
     takeAway: join(dir, "take-away"),
     encKeyFile: undefined,
   };
-  bring(standIn);
+  bring(fake);
   process.env.PATH = `${dir}${delimiter}${path}`;
 });
 afterEach(() => {
@@ -96,9 +96,9 @@ async function code(run: Promise<unknown>): Promise<string> {
 describe("sealing encKey", () => {
   it("sealing encKey takes it out of config.json, after a yes, and keeps every other byte", async () => {
     writeConfig(key);
-    const person = terminal(true);
-    await sealEncKey(places, false, person);
-    expect(person.shown()).toContain("opens on this machine only");
+    const operator = terminal(true);
+    await sealEncKey(places, false, operator);
+    expect(operator.shown()).toContain("opens on this machine only");
     expect(sealed()).toBe(key);
     expect(readFileSync(places.config, "utf8")).toBe('{\n  "gatewayUrl": "https://pay.example"\n}\n');
     expect(statSync(places.credential).mode & 0o777).toBe(0o600);
@@ -111,7 +111,7 @@ describe("sealing encKey", () => {
     expect(sealed()).toBe(key);
   });
 
-  it("sealing encKey makes a strong one where there is none, and leaves it for a person to take away", async () => {
+  it("sealing encKey makes a strong one where there is none, and leaves it for an operator to take away", async () => {
     await sealEncKey(places, true, terminal(null));
     const made = readFileSync(places.takeAway, "utf8");
     expect(made).toMatch(/^[0-9a-f]{64}\n$/);
@@ -136,7 +136,7 @@ describe("sealing encKey", () => {
   });
 
   it("sealing encKey puts nothing in place that opens to something else", async () => {
-    bring(standIn.replace("| rev ;;", "| cat ;;"));
+    bring(fake.replace("| rev ;;", "| cat ;;"));
     expect(await code(sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null)))).toBe("INSTALL_STEP");
     expect(existsSync(places.credential)).toBe(false);
   });

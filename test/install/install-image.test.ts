@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { layouts } from "../../cli/install/layout.ts";
-import { run } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { run } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -71,7 +71,7 @@ describe.runIf(isRoot)("install --root", () => {
       "/var/lib/autowithdraw/signer": "made",
       "/etc/autowithdraw/config.json": "made",
       "/etc/autowithdraw/encKey.cred": "skipped",
-      "/etc/systemd/system/crypto-signer.service": "made",
+      "/etc/systemd/system/autowithdraw-signer.service": "made",
       "/usr/local/bin/autowithdraw": "made",
       "/usr/local/share/man/man1/autowithdraw.1": "made",
       "/usr/local/share/man/man1/crypto.1": "made",
@@ -170,7 +170,7 @@ describe.runIf(isRoot)("install --root", () => {
     expect(existsSync(at(`${program}/node_modules/ethers`))).toBe(false);
     const asked = execFileSync(process.execPath, [at(`${program}/gateway/gateway.js`), "--version"], { encoding: "utf8" });
     expect(asked).toBe(`autowithdraw ${version}\n`);
-    expect(readFileSync(at("/etc/systemd/system/crypto-gateway.service"), "utf8")).toContain(
+    expect(readFileSync(at("/etc/systemd/system/autowithdraw-gateway.service"), "utf8")).toContain(
       ` ${program}/gateway/gateway.js start `,
     );
   });

@@ -10,19 +10,19 @@ import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { readInstallCommand } from "../../cli/install/command-line.ts";
 import { layouts, type Part } from "../../cli/install/layout.ts";
-import { assertFit, assertUpgrade, type Facts, needsRestart, planInstall, type Step } from "../../cli/install/plan.ts";
+import { assertFit, assertUpgrade, needsRestart, planInstall, type Step, type Survey } from "../../cli/install/plan.ts";
 import { leftBehind, planRemoval, removalPaths } from "../../cli/install/removal.ts";
 import { commandText, unitText } from "../../cli/install/texts.ts";
 import { outcomeOf } from "../support/outcome.ts";
 
 const units = new Map([
   ["autowithdraw.target", "[Unit]\n"],
-  ["crypto.service", "[Service]\n"],
+  ["autowithdraw-courier.service", "[Service]\n"],
 ]);
 
 const helpsOf = (part: Part) => new Map(layouts[part].helps.map(({ path, gives }) => [path, `${gives}\n`]));
 
-function bare(part: Part = "agent"): Facts {
+function bare(part: Part = "agent"): Survey {
   return {
     isRoot: true,
     platform: "linux",
@@ -57,19 +57,19 @@ function bare(part: Part = "agent"): Facts {
 }
 
 /** The same machine after every step was done. */
-function done(part: Part = "agent"): Facts {
-  const facts = bare(part);
+function done(part: Part = "agent"): Survey {
+  const survey = bare(part);
   const { users, groups, folders } = layouts[part];
   return {
-    ...facts,
+    ...survey,
     accounts: new Set([...users, ...groups].map(({ name }) => name)),
     folders: new Map(folders.map(({ path, mode, owner }) => [path, { mode, owner }])),
     installed: {
       version: "0.2.0",
       isSame: true,
       units,
-      command: facts.source.command,
-      helps: facts.source.helps,
+      command: survey.source.command,
+      helps: survey.source.helps,
       isEnabled: true,
       isActive: true,
       isPaired: true,
@@ -99,7 +99,7 @@ describe("on a bare machine", () => {
       "/etc/autowithdraw/config.json",
       "/etc/autowithdraw/encKey.cred",
       "/etc/systemd/system/autowithdraw.target",
-      "/etc/systemd/system/crypto.service",
+      "/etc/systemd/system/autowithdraw-courier.service",
       "/usr/local/bin/autowithdraw",
       "/usr/local/share/man/man1/autowithdraw.1",
       "/usr/local/share/man/man1/crypto.1",
@@ -154,17 +154,17 @@ describe("again", () => {
   );
 
   it("a second installation changes what is not as it should be, and nothing else", () => {
-    const facts = done();
-    const folders = new Map([...facts.folders, ["/var/lib/autowithdraw/signer", { mode: 0o700, owner: "root" }]]);
-    const changedUnits = new Map([...units, ["crypto.service", "[Service]\nUser=root\n"]]);
-    const [page = ""] = facts.source.helps.keys();
-    const changed = { units: changedUnits, helps: new Map([...facts.source.helps, [page, "older\n"]]) };
+    const survey = done();
+    const folders = new Map([...survey.folders, ["/var/lib/autowithdraw/signer", { mode: 0o700, owner: "root" }]]);
+    const changedUnits = new Map([...units, ["autowithdraw-courier.service", "[Service]\nUser=root\n"]]);
+    const [page = ""] = survey.source.helps.keys();
+    const changed = { units: changedUnits, helps: new Map([...survey.source.helps, [page, "older\n"]]) };
     const found = states(
-      planInstall({ ...facts, folders, installed: { ...facts.installed, ...changed } }, layouts.agent, options),
+      planInstall({ ...survey, folders, installed: { ...survey.installed, ...changed } }, layouts.agent, options),
     );
     expect(Object.entries(found).filter(([, state]) => state !== "keep")).toEqual([
       ["/var/lib/autowithdraw/signer", "change"],
-      ["/etc/systemd/system/crypto.service", "change"],
+      ["/etc/systemd/system/autowithdraw-courier.service", "change"],
       [page, "change"],
       ["systemctl daemon-reload", "make"],
     ]);
@@ -177,10 +177,10 @@ describe("again", () => {
   });
 
   it("a second installation restarts what runs when program or units changed, and only then", () => {
-    const facts = done();
-    expect(needsRestart({ ...facts, installed: { ...facts.installed, isSame: false } })).toBe(true);
-    expect(needsRestart({ ...facts, installed: { ...facts.installed, units: new Map() } })).toBe(true);
-    expect(needsRestart({ ...facts, installed: { ...facts.installed, isSame: false, isActive: false } })).toBe(false);
+    const survey = done();
+    expect(needsRestart({ ...survey, installed: { ...survey.installed, isSame: false } })).toBe(true);
+    expect(needsRestart({ ...survey, installed: { ...survey.installed, units: new Map() } })).toBe(true);
+    expect(needsRestart({ ...survey, installed: { ...survey.installed, isSame: false, isActive: false } })).toBe(false);
   });
 });
 
@@ -200,7 +200,7 @@ describe("in an image", () => {
 });
 
 describe("a machine that does not fit", () => {
-  const fits = (change: Partial<Facts>, isForced = false) =>
+  const fits = (change: Partial<Survey>, isForced = false) =>
     outcomeOf(() => assertFit({ ...bare(), ...change }, layouts.agent, isForced)).outcome;
   const installed = (version: string) => ({ installed: { ...bare().installed, version } });
 
@@ -246,7 +246,7 @@ describe("a machine that does not fit", () => {
 });
 
 describe("uninstalling", () => {
-  const facts = (part: Part) => ({
+  const survey = (part: Part) => ({
     units: [...units.keys()],
     paths: new Set(removalPaths(layouts[part])),
     accounts: new Set([...layouts[part].users, ...layouts[part].groups].map(({ name }) => name)),
@@ -255,7 +255,7 @@ describe("uninstalling", () => {
   it.each(["agent", "gateway"] as const)(
     "uninstalling removes nothing of the %s but program, units, command and helps",
     (part) => {
-      const removed = planRemoval(facts(part), layouts[part]).flatMap(({ acts }) =>
+      const removed = planRemoval(survey(part), layouts[part]).flatMap(({ acts }) =>
         acts.flatMap((act) => (act.kind === "remove" ? [act.path] : [])),
       );
       expect(removed.length).toBeGreaterThan(4);
@@ -267,13 +267,13 @@ describe("uninstalling", () => {
   );
 
   it("uninstalling stops the one name first, and says what stays and how it would go", () => {
-    const [first] = planRemoval(facts("agent"), layouts.agent);
+    const [first] = planRemoval(survey("agent"), layouts.agent);
     expect(first?.acts[0]).toEqual({
       kind: "run",
       program: "systemctl",
-      args: ["disable", "--quiet", "--now", "autowithdraw.target", "crypto.service"],
+      args: ["disable", "--quiet", "--now", "autowithdraw.target", "autowithdraw-courier.service"],
     });
-    expect(leftBehind(facts("agent"), layouts.agent).map(({ command }) => command)).toEqual([
+    expect(leftBehind(survey("agent"), layouts.agent).map(({ command }) => command)).toEqual([
       "rm -r /etc/autowithdraw",
       "rm -r /var/lib/autowithdraw",
       "shred -u /root/autowithdraw-encKey",
@@ -323,7 +323,7 @@ describe("the command line", () => {
 });
 
 describe("an upgrade", () => {
-  const fresh = { installed: { version: "0.1.0" } as Facts["installed"], root: "" };
+  const fresh = { installed: { version: "0.1.0" } as Survey["installed"], root: "" };
   const said = (change: object, part: "agent" | "gateway", from: string): string => {
     try {
       assertUpgrade({ ...fresh, ...change }, layouts[part], from);

@@ -7,8 +7,8 @@ import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
-import { run } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { run } from "../../lab/kit/processes.ts";
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly hasInstallScript?: boolean; readonly dev?: boolean }>>;

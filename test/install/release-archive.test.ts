@@ -22,8 +22,8 @@ import { join } from "node:path";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { run } from "../../lab/kit/processes.ts";
 import { readSigningKey } from "../../packaging/release/signature.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -127,8 +127,8 @@ describe("the archive", () => {
       ).toBe("Signature Verified Successfully");
       expect(verified(copyOf(`${name}.tgz.sha256`, flipped), publicKey)).toBe("refused");
       expect(verified(copyOf(`${name}.tgz.sha256.sig`, flipped), publicKey)).toBe("refused");
-      const stranger = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" });
-      expect(verified(join(dir, "one"), keyFile("stranger.pub", stranger))).toBe("refused");
+      const outsider = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" });
+      expect(verified(join(dir, "one"), keyFile("outsider.pub", outsider))).toBe("refused");
     });
 
     it("the archive's signature takes a key from outside of the tree only, closed to others and of the right kind", () => {

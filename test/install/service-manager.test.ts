@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { createServiceManager } from "../../alerts/notify/service-manager.ts";
-import { until } from "../../lab/rig/processes.ts";
+import { until } from "../../lab/kit/processes.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-notify-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -33,9 +33,9 @@ describe("the service manager", () => {
   it.runIf(hasBoth)("the service manager is told that a daemon is ready, in one line, and that it is alive", async () => {
     const socket = join(dir, "notify.sock");
     const python = spawn("python3", ["-c", listener, socket], { stdio: ["ignore", "pipe", "inherit"] });
-    let heard = "";
+    let caughtUp = "";
     python.stdout.on("data", (chunk) => {
-      heard += String(chunk);
+      caughtUp += String(chunk);
     });
     try {
       await once(python.stdout, "data");
@@ -44,9 +44,9 @@ describe("the service manager", () => {
       const manager = createServiceManager(env, (line) => said.push(line));
       manager.ready("listens\nWATCHDOG=trigger");
       manager.beginAlive();
-      const alive = async (): Promise<true | undefined> => (heard.split("WATCHDOG=1\n").length > 3 ? true : undefined);
-      await until("ready and three signs of life", 20_000, alive, () => heard);
-      expect(heard).toContain("READY=1\nSTATUS=listens WATCHDOG=trigger\n");
+      const alive = async (): Promise<true | undefined> => (caughtUp.split("WATCHDOG=1\n").length > 3 ? true : undefined);
+      await until("ready and three signs of life", 20_000, alive, () => caughtUp);
+      expect(caughtUp).toContain("READY=1\nSTATUS=listens WATCHDOG=trigger\n");
       expect(said).toEqual([]);
     } finally {
       python.kill("SIGTERM");

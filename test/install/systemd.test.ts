@@ -26,11 +26,11 @@ describe("systemd units", () => {
   it("systemd units are the signer's, the courier's, the gateway's, the two sockets and one name for the agent's", () => {
     expect(units.sort()).toEqual([
       "autowithdraw.target",
-      "crypto-gateway.service",
-      "crypto-operator.socket",
-      "crypto-signer.service",
-      "crypto-signer.socket",
-      "crypto.service",
+      "autowithdraw-gateway.service",
+      "autowithdraw-operator.socket",
+      "autowithdraw-signer.service",
+      "autowithdraw-signer.socket",
+      "autowithdraw-courier.service",
     ]);
   });
 
@@ -51,8 +51,8 @@ describe("systemd units", () => {
       expect(verify()).toBe("");
       // The twin: one unknown key, which verify only prints.
       writeFileSync(
-        join(copy, "crypto.service"),
-        `${readFileSync(join(copy, "crypto.service"), "utf8")}\n[Service]\nNoNetwork=yes\n`,
+        join(copy, "autowithdraw-courier.service"),
+        `${readFileSync(join(copy, "autowithdraw-courier.service"), "utf8")}\n[Service]\nNoNetwork=yes\n`,
       );
       expect(verify()).toContain("NoNetwork");
     } finally {
@@ -62,7 +62,7 @@ describe("systemd units", () => {
 
   it.runIf(hasSystemd)("systemd units keep the exposure of each service low", () => {
     // tenths
-    const bounds = { "crypto-signer.service": 3, "crypto.service": 13, "crypto-gateway.service": 14 };
+    const bounds = { "autowithdraw-signer.service": 3, "autowithdraw-courier.service": 13, "autowithdraw-gateway.service": 14 };
     for (const [unit, tenths] of Object.entries(bounds)) {
       const args = ["security", "--offline=true", `--threshold=${tenths}`, join(folder, unit)];
       expect(spawnSync("systemd-analyze", args, { stdio: "ignore" }).status, unit).toBe(0);
@@ -70,8 +70,12 @@ describe("systemd units", () => {
   });
 
   it("systemd units start, stop and restart the agent by one name, and by the courier's name too", () => {
-    const [target, signer, courier] = ["autowithdraw.target", "crypto-signer.service", "crypto.service"] as const;
-    const sockets = ["crypto-signer.socket", "crypto-operator.socket"];
+    const [target, signer, courier] = [
+      "autowithdraw.target",
+      "autowithdraw-signer.service",
+      "autowithdraw-courier.service",
+    ] as const;
+    const sockets = ["autowithdraw-signer.socket", "autowithdraw-operator.socket"];
     expect(values(target, "Wants")).toEqual([[...sockets, signer, courier].join(" ")]);
     expect(values(target, "WantedBy")).toEqual(["multi-user.target"]);
     expect(values(courier, "PartOf")).toEqual([target]);
@@ -85,8 +89,8 @@ describe("systemd units", () => {
   });
 
   it("systemd units take the sockets away with the signer, so that nobody who connects starts it", () => {
-    for (const unit of ["crypto-signer.socket", "crypto-operator.socket"]) {
-      expect(values(unit, "BindsTo"), unit).toEqual(["crypto-signer.service"]);
+    for (const unit of ["autowithdraw-signer.socket", "autowithdraw-operator.socket"]) {
+      expect(values(unit, "BindsTo"), unit).toEqual(["autowithdraw-signer.service"]);
       expect(values(unit, "WantedBy"), unit).toEqual([]);
       expect(values(unit, "RemoveOnStop"), unit).toEqual(["yes"]);
       expect(values(unit, "TriggerLimitIntervalSec"), unit).toEqual(["0"]);
@@ -94,7 +98,11 @@ describe("systemd units", () => {
   });
 
   it("systemd units try everything again permanently but what would fail the same way, and kill what hangs", () => {
-    const final = { "crypto-signer.service": "2 4", "crypto.service": "2 4", "crypto-gateway.service": "2" };
+    const final = {
+      "autowithdraw-signer.service": "2 4",
+      "autowithdraw-courier.service": "2 4",
+      "autowithdraw-gateway.service": "2",
+    };
     for (const [unit, codes] of Object.entries(final)) {
       expect(values(unit, "Restart"), unit).toEqual(["always"]);
       expect(values(unit, "RestartPreventExitStatus"), unit).toEqual([codes]);
@@ -110,7 +118,7 @@ describe("systemd units", () => {
 
   it("check config.json as root before a reload takes it, and show that file as the one in force", () => {
     const path = "/etc/autowithdraw/config.json";
-    for (const unit of ["crypto-signer.service", "crypto.service"]) {
+    for (const unit of ["autowithdraw-signer.service", "autowithdraw-courier.service"]) {
       const reload = values(unit, "ExecReload");
       const check = (role: string): string =>
         `+/usr/bin/node /opt/autowithdraw/crypto.js --check --role ${role} --config ${path} --state /var/lib/autowithdraw`;
@@ -124,12 +132,12 @@ describe("systemd units", () => {
     }
   });
 
-  it("systemd units name every process in the journal, and leave its last words where everybody reads them", () => {
+  it("systemd units name every process in the journal, and leave its exit reason where everybody reads them", () => {
     const services = units.filter((name) => name.endsWith(".service"));
     expect(new Set(services.flatMap((unit) => values(unit, "SyslogIdentifier"))).size).toBe(services.length);
     for (const [unit, role] of [
-      ["crypto-signer.service", "signer"],
-      ["crypto.service", "courier"],
+      ["autowithdraw-signer.service", "signer"],
+      ["autowithdraw-courier.service", "courier"],
     ] as const) {
       // The first of them is where the words go.
       expect(values(unit, "RuntimeDirectory")[0]?.split(" ")[0]).toBe(`autowithdraw/${role}`);
@@ -151,7 +159,7 @@ describe("systemd units", () => {
       UnsetEnvironment: "NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD",
       CapabilityBoundingSet: "",
     };
-    for (const [key, value] of Object.entries(wanted)) expect(values("crypto-signer.service", key), key).toEqual([value]);
+    for (const [key, value] of Object.entries(wanted)) expect(values("autowithdraw-signer.service", key), key).toEqual([value]);
     for (const unit of units.filter((name) => name.endsWith(".service"))) {
       expect(values(unit, "SystemCallFilter")[0], unit).toBe("@system-service @pkey");
       expect(values(unit, "MemoryDenyWriteExecute"), unit).toEqual([]);
@@ -162,11 +170,11 @@ describe("systemd units", () => {
     const services = units.filter((name) => name.endsWith(".service"));
     const users = services.flatMap((unit) => values(unit, "User"));
     expect(new Set(users).size).toBe(services.length);
-    const [courier] = values("crypto.service", "Group");
-    expect(values("crypto-signer.socket", "SocketGroup")).toEqual([courier]);
-    expect(values("crypto-operator.socket", "SocketGroup")).not.toEqual([courier]);
-    expect(values("crypto.service", "SupplementaryGroups")).toEqual([]);
-    expect(values("crypto.service", "LoadCredential").some((value) => value.startsWith("encKey"))).toBe(false);
+    const [courier] = values("autowithdraw-courier.service", "Group");
+    expect(values("autowithdraw-signer.socket", "SocketGroup")).toEqual([courier]);
+    expect(values("autowithdraw-operator.socket", "SocketGroup")).not.toEqual([courier]);
+    expect(values("autowithdraw-courier.service", "SupplementaryGroups")).toEqual([]);
+    expect(values("autowithdraw-courier.service", "LoadCredential").some((value) => value.startsWith("encKey"))).toBe(false);
     for (const unit of units.filter((name) => name.endsWith(".socket"))) expect(values(unit, "SocketMode")).toEqual(["0660"]);
   });
 });

@@ -20,9 +20,9 @@ import { makeSocketPaths, socketPaths, stateFolder } from "../../agent/files/sta
 import { isTrustedFolder, openTrusted, readTrusted, type Trust } from "../../agent/files/trusted.ts";
 import { AgentError } from "../../base/fault.ts";
 import { secretCopies } from "../../cli/config-copies.ts";
-import { carryOut } from "../../cli/install/door.ts";
-import { start } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { carryOut } from "../../cli/install/steps.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { start } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { pairsOnce, says } from "../support/paired-crypto.ts";
 
@@ -35,7 +35,7 @@ if (!isRoot)
   );
 
 // Any two users that are not root; numbers need no row in passwd.
-const stranger = 64_001;
+const outsider = 64_001;
 const service = 64_002;
 const secret: Trust = { owner: "own", isSecret: true };
 const plain: Trust = { owner: "own", isSecret: false };
@@ -98,11 +98,11 @@ describe("a file", () => {
     expect(Buffer.from(readTrusted(file(), 4, secret) ?? []).toString()).toBe("text");
   });
 
-  it.runIf(isRoot)("a trusted file is root's or this user's, unless a person named it", async () => {
-    const theirs = file(0o600, stranger);
+  it.runIf(isRoot)("a trusted file is root's or this user's, unless an operator named it", async () => {
+    const theirs = file(0o600, outsider);
     expect(await read(theirs, secret)).toBe("FILE_OWNER");
     expect(await read(theirs, { ...secret, owner: "any" })).toBe("");
-    expect(await read(file(0o644, stranger), { ...secret, owner: "any" })).toBe("FILE_EXPOSED");
+    expect(await read(file(0o644, outsider), { ...secret, owner: "any" })).toBe("FILE_EXPOSED");
   });
 
   it.runIf(isRoot)("a trusted file in a user's own folder is that user's, if root looks after it", async () => {
@@ -112,7 +112,7 @@ describe("a file", () => {
     const trust: Trust = { owner: "folder", isSecret: true };
     expect(await read(file(0o600, service, folder), trust)).toBe("");
     expect(await read(file(0o600, 0, folder), trust)).toBe("");
-    expect(await read(file(0o600, stranger, folder), trust)).toBe("FILE_OWNER");
+    expect(await read(file(0o600, outsider, folder), trust)).toBe("FILE_OWNER");
     expect(await read(file(0o600, service, folder), secret)).toBe("FILE_OWNER");
   });
 });
@@ -176,11 +176,11 @@ describe("the folder that run/where names", () => {
     const made = makeSocketPaths(state);
     const short = join(made.operator, "..");
     try {
-      chownSync(short, stranger, stranger);
+      chownSync(short, outsider, outsider);
       expect(await codeOf(() => socketPaths(state))).toBe("FILE_OWNER");
       chownSync(short, 0, 0);
       expect(socketPaths(state)).toEqual(made);
-      chownSync(join(state.run, "where"), stranger, stranger);
+      chownSync(join(state.run, "where"), outsider, outsider);
       expect(await codeOf(() => socketPaths(state))).toBe("FILE_OWNER");
     } finally {
       rmSync(short, { recursive: true, force: true });
@@ -216,13 +216,13 @@ describe("a copy of config.json beside it", () => {
 });
 
 describe.runIf(isRoot)("install --config", () => {
-  it("install --config copies the file that a person named, with any owner, and the copy is root's", async () => {
+  it("install --config copies the file that an operator named, with any owner, and the copy is root's", async () => {
     const from = join(dir, "config.json");
     const to = join(dir, "installed.json");
     const act = { kind: "copy-private", from, to } as const;
     const door = { from: dir, root: "", node: process.execPath, seal: async () => "" };
     writeFileSync(from, "{}", { mode: 0o600 });
-    chownSync(from, stranger, stranger);
+    chownSync(from, outsider, outsider);
     expect(await codeOf(() => carryOut(act, door))).toBe("");
     expect(readFileSync(to, "utf8")).toBe("{}");
     expect(await codeOf(() => readTrusted(to, 100, secret))).toBe("");
@@ -241,7 +241,7 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
 
   const planted: readonly (readonly [string, string, () => void, () => void])[] = [
     ["a ledger that all may write", "FILE_EXPOSED", () => chmodSync(segment(), 0o666), () => chmodSync(segment(), 0o600)],
-    ["a ledger of a stranger", "FILE_OWNER", () => chownSync(segment(), stranger, 0), () => chownSync(segment(), 0, 0)],
+    ["a ledger of an outsider", "FILE_OWNER", () => chownSync(segment(), outsider, 0), () => chownSync(segment(), 0, 0)],
     [
       "a ledger's folder that all may write",
       "FILE_EXPOSED",
@@ -264,28 +264,28 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
       () => chmodSync(inState("run"), 0o700),
     ],
     [
-      "a keystore of a stranger",
+      "a keystore of an outsider",
       "FILE_OWNER",
-      () => chownSync(inState("signer", "keystore.json"), stranger, 0),
+      () => chownSync(inState("signer", "keystore.json"), outsider, 0),
       () => chownSync(inState("signer", "keystore.json"), 0, 0),
     ],
     [
-      "a link file of a stranger",
+      "a link file of an outsider",
       "FILE_OWNER",
-      () => chownSync(inState("courier", "link.json"), stranger, 0),
+      () => chownSync(inState("courier", "link.json"), outsider, 0),
       () => chownSync(inState("courier", "link.json"), 0, 0),
     ],
     [
-      "a pairing.json of a stranger",
+      "a pairing.json of an outsider",
       "FILE_OWNER",
-      () => chownSync(inState("pairing.json"), stranger, 0),
+      () => chownSync(inState("pairing.json"), outsider, 0),
       () => chownSync(inState("pairing.json"), 0, 0),
     ],
   ];
 
   it.each(planted)("crypto on a paired folder does not start with %s: %s", async (_, code, plant, mend) => {
     plant();
-    const words = { FILE_EXPOSED: "can be changed by others", FILE_OWNER: `belongs to user ${stranger}` }[code] ?? "";
+    const words = { FILE_EXPOSED: "can be changed by others", FILE_OWNER: `belongs to user ${outsider}` }[code] ?? "";
     try {
       const ill = begin();
       await Promise.race([ill.ended, says(ill, "crypto: ready").catch(() => {})]);
@@ -307,11 +307,11 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
     return ran.output();
   }
 
-  it("crypto on a paired folder takes another user's config.json that a person named, and none that it would find by itself", async () => {
-    chownSync(agent.config, stranger, stranger);
+  it("crypto on a paired folder takes another user's config.json that an operator named, and none that it would find by itself", async () => {
+    chownSync(agent.config, outsider, outsider);
     try {
       expect(await unnamed()).toContain(`there is no file ${join(projectRoot, "config.json")}`);
-      expect(await unnamed({ AUTOWITHDRAW_CONFIG: agent.config })).toContain(`belongs to user ${stranger}`);
+      expect(await unnamed({ AUTOWITHDRAW_CONFIG: agent.config })).toContain(`belongs to user ${outsider}`);
       await says(begin(), "crypto: ready");
     } finally {
       chownSync(agent.config, 0, 0);

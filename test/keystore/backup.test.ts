@@ -27,11 +27,11 @@ import { BackupWriter, isSealed, type Part, type ReadAt, readBackup } from "../.
 import { makeBackup } from "../../cli/backup/make.ts";
 import type { Manifest } from "../../cli/backup/manifest.ts";
 import { restoreBackup } from "../../cli/backup/restore.ts";
-import { testSeal } from "../../lab/rig/ledger-seal.ts";
+import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import { paired } from "../support/memory-ledger.ts";
 
 const encKey = Buffer.from(randomBytes(32).toString("hex"));
-const facts: Omit<Manifest, "parts"> = {
+const fields: Omit<Manifest, "parts"> = {
   version: 1,
   software: "0.1.0",
   madeAt: 1_795_210_863_000,
@@ -55,7 +55,7 @@ function made(key: Uint8Array | null, pieces = parts): Buffer {
     (bytes) => void out.push(Uint8Array.from(bytes)),
   );
   for (const part of pieces) writer.part(part);
-  writer.finish(facts);
+  writer.finish(fields);
   return Buffer.concat(out);
 }
 
@@ -102,7 +102,7 @@ describe.each([
     expect(found.map(({ name }) => name)).toEqual(parts.map(({ name }) => name));
     for (const [at, part] of found.entries()) expect(Buffer.from(part.bytes).equals(parts[at]?.bytes ?? Buffer.of(1))).toBe(true);
     expect(manifest).toEqual({
-      ...facts,
+      ...fields,
       parts: parts.map(({ name, bytes }) => ({
         name,
         bytes: bytes.length,
@@ -273,7 +273,7 @@ describe("on a real disk", () => {
     writer.part({ name: "ledger/00000001.jsonl", bytes: ledger });
     for (const name of ["link.json", "keystore.json", "pairing.json"]) writer.part({ name, bytes: Buffer.from("{}") });
     const { hash } = JSON.parse(ledger.toString());
-    writer.finish({ ...facts, agent: paired.agent, wallet: paired.wallet, head: { seq: 1, hash } });
+    writer.finish({ ...fields, agent: paired.agent, wallet: paired.wallet, head: { seq: 1, hash } });
     const file = join(dir, "sealed.backup");
     writeFileSync(file, Buffer.concat(out));
     restoreBackup(file, state, encKey);

@@ -6,9 +6,9 @@
 import { createPublicKey } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { applyStatements } from "../../gateway/hub/statements.ts";
-import { gatewayDatabase, insertTransaction, pairAgent } from "../../lab/rig/gateway-database.ts";
-import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
-import { agentId, facts, hot, other, Rig, shop, vault } from "../../lab/rig/signer-rig.ts";
+import { gatewayDatabase, insertTransaction, pairAgent } from "../../lab/kit/gateway-database.ts";
+import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
+import { agentId, hotWallet, Kit, other, shop, txParams, vault } from "../../lab/kit/signer-kit.ts";
 import { openEnvelope } from "../../protocol/envelope.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
@@ -17,8 +17,8 @@ import { assertTaken } from "../support/taken.ts";
 let db: ReturnType<typeof gatewayDatabase>;
 beforeEach(() => {
   db = gatewayDatabase();
-  pairAgent(db.store, "a", hot);
-  db.store.database.run("UPDATE agents SET epoch = 1");
+  pairAgent(db.store, "a", hotWallet);
+  db.store.database.run("UPDATE agents SET ledgerEpoch = 1");
 });
 afterEach(() => db.remove());
 
@@ -28,21 +28,21 @@ const opened = (frame: Uint8Array) => {
 };
 
 /**
- * The gateway stores the reports of `rig` beyond `after`; returns the head that it would
+ * The gateway stores the reports of `kit` beyond `after`; returns the head that it would
  * acknowledge.
  */
-function store(rig: Rig, after: number) {
-  const { frames } = rig.ask("report", { after });
-  const by = { isOwn: () => false, tellsGreeting: () => true, run: "run", nowMs: 1 };
+function store(kit: Kit, after: number) {
+  const { frames } = kit.ask("report", { after });
+  const by = { isOwn: () => false, showsHandshake: () => true, run: "run", nowMs: 1 };
   const verdict = db.store.writeIfOk((database) => applyStatements(database, agentId, frames.map(opened), by));
   assertTaken(verdict);
   return verdict.head;
 }
 
-function askFor(rig: Rig, number: number, address: string): string {
-  const view = rig.request({ orderId: `order-${number}`, address });
-  const text = rig.gateway.texts.at(-1) ?? "";
-  const asked = { id: view.transactionId, orderId: `order-${number}`, receiverAddress: address, depositAddress: hot };
+function askFor(kit: Kit, number: number, address: string): string {
+  const view = kit.request({ orderId: `order-${number}`, address });
+  const text = kit.gateway.texts.at(-1) ?? "";
+  const asked = { id: view.transactionId, orderId: `order-${number}`, receiverAddress: address, depositAddress: hotWallet };
   insertTransaction(db.store, { ...asked, operation: "withdraw", mode: "auto", stage: "queued" });
   const sql = "INSERT INTO jobs (agent, sequence, hash, text, transactionId) VALUES (?, ?, ?, ?, ?)";
   db.store.database.run(sql, agentId, number, jobHashOf(text), text, view.transactionId);
@@ -50,17 +50,17 @@ function askFor(rig: Rig, number: number, address: string): string {
 }
 
 /**
- * Two signers over the same ledger, both greeted, with two withdrawals approved; the first has paid
- * the first one.
+ * Two signers over the same ledger, both after the handshake, with two withdrawals approved; the
+ * first has paid the first one.
  */
 function twice() {
-  const first = new Rig().ready();
+  const first = new Kit().ready();
   const [one, two] = [askFor(first, 1, shop), askFor(first, 2, other)];
   first.gateway.stored = store(first, 0);
   first.release(first.gateway.ack(first.gateway.stored));
-  const copy = new Rig({ found: MemoryDisk.of(first.disk.files), gatewayKey: first.gateway.key });
+  const copy = new Kit({ found: MemoryDisk.of(first.disk.files), gatewayKey: first.gateway.key });
   copy.admit(first.gateway.welcome(copy.nonce));
-  first.ask("sign", { transactionId: one, facts });
+  first.ask("sign", { transactionId: one, txParams });
   first.gateway.stored = store(first, first.core.heads.acked.seq);
   first.release(first.gateway.ack(first.gateway.stored));
   expect(first.left.size).toBe(1);
@@ -68,21 +68,22 @@ function twice() {
 }
 
 /** A record more than the other has: a courier's claim that is only alarming. */
-const lengthen = (rig: Rig) => rig.ask("account", { chain: "local", slot: "99", witnesses: 2 });
+const lengthen = (kit: Kit) => kit.ask("account", { chain: "local", slot: "99", quorum: 2 });
 
 describe("a state folder that runs twice", () => {
   it("a state folder that runs twice gives its nonce to one withdrawal only", () => {
     const { first, copy, two } = twice();
-    expect(copy.ask("sign", { transactionId: two, facts }).ok).toBe(true);
+    expect(copy.ask("sign", { transactionId: two, txParams }).ok).toBe(true);
     lengthen(copy);
-    // From where the copy was greeted, from where the gateway stands, and from everything between.
+    // From where the copy completed the handshake, from where the gateway stands, and from
+    // everything between.
     const held = db.store.database.get<{ headSeq: number }>("SELECT headSeq FROM agents")?.headSeq ?? 0;
     for (let after = copy.core.heads.acked.seq; after < held; after += 1) {
       expect(() => store(copy, after)).toThrow(/goes on/);
     }
     expect(() => store(copy, held)).toThrow("goes on from another record");
     expect(copy.left.size).toBe(0);
-    expect(first.ask("sign", { transactionId: two, facts }).ok).toBe(true);
+    expect(first.ask("sign", { transactionId: two, txParams }).ok).toBe(true);
     first.release(first.gateway.ack(store(first, first.core.heads.acked.seq)));
     expect(first.left.size).toBe(2);
     expect(db.store.database.all("SELECT slot FROM slots ORDER BY slot")).toHaveLength(2);

@@ -1,6 +1,6 @@
 /**
- * rekey, backup and restore as a person types them, on a paired server: crypto starts with the new
- * encKey only, a backup is made beside a running signer, and a restore gives the same agent.
+ * rekey, backup and restore as an operator types them, on a paired server: crypto starts with the
+ * new encKey only, a backup is made beside a running signer, and a restore gives the same agent.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openKeystoreIn } from "../../agent/keystore/file.ts";
 import { wipeKeystore } from "../../agent/keystore/keystore.ts";
-import { run as runProgram, type Started, stop, until } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { run as runProgram, type Started, stop, until } from "../../lab/kit/processes.ts";
 import { AgentFolder, knownMnemonic, type Ran } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { PairingGateway } from "../support/pairing-gateway.ts";
@@ -158,7 +158,7 @@ describe("restore", () => {
       expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
     }
     const words = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", folder, ...withKey()];
-    const { start } = await import("../../lab/rig/processes.ts");
+    const { start } = await import("../../lab/kit/processes.ts");
     const started = start(process.execPath, words, { cwd: agent.dir, logFile: agent.log });
     running.push(started);
     await until(

@@ -20,13 +20,13 @@ import {
   sealKeystore,
   wipeKeystore,
 } from "../../agent/keystore/keystore.ts";
-import { deriveAccounts, hotKey, namedAccounts, type WalletAccount, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, hotWalletKey, namedAccounts, type WalletAccount, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { AgentError } from "../../base/fault.ts";
 
 const vector = JSON.parse(readFileSync(new URL("../vectors/keystore.json", import.meta.url), "utf8")) as {
   readonly mnemonic: string;
-  readonly hotAddress: string;
+  readonly hotWalletAddress: string;
   readonly depositXpub: string;
   readonly depositAddresses: readonly string[];
   readonly wallet: string;
@@ -105,14 +105,16 @@ function edited(text: string, change: (file: Record<string, unknown>) => void): 
 describe("account nodes", () => {
   it("account nodes give the addresses and the xpub that ethers gives", () => {
     const accounts = deriveAccounts(seed(), ["evm"]) as readonly [WalletAccount, WalletAccount];
-    const [hot, deposits] = namedAccounts(accounts).map(({ id }) => id);
+    const [hotWallet, deposits] = namedAccounts(accounts).map(({ id }) => id);
     const root = HDNodeWallet.fromPhrase(vector.mnemonic, "", "m");
-    expect(hot).toBe(root.derivePath("m/44'/60'/0'/0/0").address);
-    expect(Buffer.from(hotKey(accounts[0]).bytes).toString("hex")).toBe(root.derivePath("m/44'/60'/0'/0/0").privateKey.slice(2));
+    expect(hotWallet).toBe(root.derivePath("m/44'/60'/0'/0/0").address);
+    expect(Buffer.from(hotWalletKey(accounts[0]).bytes).toString("hex")).toBe(
+      root.derivePath("m/44'/60'/0'/0/0").privateKey.slice(2),
+    );
     const account1 = root.derivePath("m/44'/60'/1'");
     expect(deposits).toBe(account1.neuter().extendedKey);
     expect(deposits).toBe(vector.depositXpub);
-    expect(hot).toBe(vector.hotAddress);
+    expect(hotWallet).toBe(vector.hotWalletAddress);
     expect(walletOf(accounts)).toBe(vector.wallet);
     expect([0, 1].map((index) => account1.derivePath(`0/${index}`).address)).toEqual(vector.depositAddresses);
   });

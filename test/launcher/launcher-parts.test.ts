@@ -9,11 +9,11 @@ import { Writable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { makeSocketPaths, socketPaths, stateFolder } from "../../agent/files/state-folder.ts";
 import { findEncKey } from "../../agent/launcher/enc-key.ts";
+import { verdictFor, verdictLines, verdictOn } from "../../agent/launcher/exit-status.ts";
 import { handOver } from "../../agent/launcher/frames.ts";
 import { takeLock } from "../../agent/launcher/lock.ts";
-import { newsOf } from "../../agent/launcher/news.ts";
 import { type SupervisorOptions, supervise } from "../../agent/launcher/supervisor.ts";
-import { verdictFor, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
+import { newsOf } from "../../agent/launcher/terminal-messages.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import { AgentError, Bug } from "../../base/fault.ts";
 import { AgentFolder } from "../support/agent-folder.ts";
@@ -126,7 +126,7 @@ describe("the supervisor", () => {
     expect(gap(3)).toBeGreaterThanOrEqual(200);
   });
 
-  it.each([2, 4])("the supervisor ends with status %i of the signer, and says its last words", async (code) => {
+  it.each([2, 4])("the supervisor ends with status %i of the signer, and says its exit reason", async (code) => {
     const fault =
       'process.stderr.write(JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7", hint: "look there" }) + "\\n");';
     const run = options({ startSigner: script(`${fault} process.exit(${code})`) });

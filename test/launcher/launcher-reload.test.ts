@@ -1,15 +1,15 @@
 /**
- * SIGHUP and last words of a running `crypto`: a changed config.json is taken when it is in order,
+ * SIGHUP and exit reason of a running `crypto`: a changed config.json is taken when it is in order,
  * else the old one stays in force.
  */
 
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { readExitReason } from "../../agent/exit-reason.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
-import { readLastWords } from "../../agent/last-words.ts";
+import { foreignFolderWarning, terminalIsGone } from "../../agent/launcher/environment.ts";
 import { Reload } from "../../agent/launcher/reload.ts";
-import { foreignFolderWarning, terminalIsGone } from "../../agent/launcher/surroundings.ts";
 import { AgentError } from "../../base/fault.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { childOf, pairsOnce, says } from "../support/paired-crypto.ts";
@@ -122,28 +122,28 @@ describe("SIGHUP", () => {
   });
 });
 
-describe("last words", () => {
-  it("last words are left when crypto cannot start, and taken away when it is up again", async () => {
+describe("exit reason", () => {
+  it("the exit reason is left when crypto cannot start, and taken away when it is up again", async () => {
     const state = stateFolder(agent.state);
     const before = change(({ policy }) => {
       policy.eth.maxPerDai = "7";
     });
     const refused = begin();
     expect(await refused.ended).toBe(2);
-    const [left, ...others] = readLastWords(state);
+    const [left, ...others] = readExitReason(state);
     expect(others).toEqual([]);
     expect(left).toMatchObject({ role: "both", code: "CONFIG_UNKNOWN_KEY", message: expect.stringContaining("maxPerDai") });
     writeFileSync(agent.config, before);
     const started = begin();
     await says(started, "crypto: ready");
-    expect(readLastWords(state)).toEqual([]);
-    // A second start beside the running crypto leaves no last words.
+    expect(readExitReason(state)).toEqual([]);
+    // A second start beside the running crypto leaves no exit reason.
     const second = begin();
     expect(await second.ended).toBe(1);
-    expect(readLastWords(state)).toEqual([]);
+    expect(readExitReason(state)).toEqual([]);
   }, 60_000);
 
-  it("last words are left when the signer refuses to go on", async () => {
+  it("the exit reason is left when the signer refuses to go on", async () => {
     const keystore = join(agent.state, "signer", "keystore.json");
     const kept = readFileSync(keystore);
     const { mode } = statSync(keystore);
@@ -151,7 +151,7 @@ describe("last words", () => {
       writeFileSync(keystore, kept.toString("utf8").replace(/[0-9a-f]{8}(?="\s*}\s*$)/, "00000000"), { mode });
       const refused = begin();
       expect(await refused.ended).toBe(2);
-      expect(readLastWords(stateFolder(agent.state))).toMatchObject([
+      expect(readExitReason(stateFolder(agent.state))).toMatchObject([
         { role: "both", code: expect.stringMatching(/^KEYSTORE_/) },
       ]);
     } finally {
@@ -160,7 +160,7 @@ describe("last words", () => {
   }, 30_000);
 });
 
-describe("the surroundings of crypto", () => {
+describe("the environment of crypto", () => {
   it("a folder of another user warns root, and does not warn its owner", () => {
     expect(foreignFolderWarning(agent.dir, 1)).toBe("");
     expect(foreignFolderWarning(join(agent.dir, "gone"), 0)).toBe("");

@@ -22,10 +22,10 @@ describe("the watchdog", () => {
   it("the watchdog gives a child its limit of silence after each sign of life, and not a second more", () => {
     const clock = { now: 5 };
     const watchdog = new Watchdog(() => clock.now, limits);
-    watchdog.heard();
+    watchdog.received();
     for (let round = 0; round < 10; round += 1) {
       expect(looks(watchdog, clock, 20)).toBe(0);
-      watchdog.heard();
+      watchdog.received();
     }
     expect(looks(watchdog, clock, 30)).toBe(21);
   });
@@ -40,7 +40,7 @@ describe("the watchdog", () => {
   it("the watchdog blames nobody for time in which it did not run itself, however often the machine sleeps", () => {
     const clock = { now: 0 };
     const watchdog = new Watchdog(() => clock.now, limits);
-    watchdog.heard();
+    watchdog.received();
     for (let night = 0; night < 5; night += 1) {
       clock.now += 8 * 3_600_000;
       expect(watchdog.overdueSeconds()).toBe(0);

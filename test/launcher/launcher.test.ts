@@ -10,8 +10,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { inheritedSockets } from "../../agent/launcher/inherited.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests } from "../../agent/socket/verbs.ts";
-import { type Started, stop, until } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { type Started, stop, until } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { countInMemory } from "../support/memory.ts";
 import { childOf, pairsOnce, says } from "../support/paired-crypto.ts";
@@ -168,7 +168,7 @@ describe("crypto", () => {
     const ledger = join(agent.state, "signer", "ledger", "00000001.jsonl");
     const kept = readFileSync(ledger);
     try {
-      writeFileSync(ledger, Buffer.from(kept.toString("utf8").replace('"epoch":1', '"epoch":2')));
+      writeFileSync(ledger, Buffer.from(kept.toString("utf8").replace('"ledgerEpoch":1', '"ledgerEpoch":2')));
       const edited = begin();
       expect(await edited.ended).toBe(4);
       expect(edited.output()).toMatch(/the signer ended with status 4 and is not started again"\}\ncrypto: .*\nhint: /);

@@ -7,8 +7,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { freePort, run, type Started, start, stop, until } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { freePort, run, type Started, start, stop, until } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { childOf, pairsOnce, says } from "../support/paired-crypto.ts";
 
@@ -75,7 +75,7 @@ describe("SIGUSR1", () => {
     await stop(gateway);
   });
 
-  it("SIGUSR1 is heard before anything else that a program imports", () => {
+  it("SIGUSR1 is received before anything else that a program imports", () => {
     const programs = [...["agent", "cli", "gateway"].flatMap(sources)].filter((path) => /(?:^|\/)main\.ts$/.test(path));
     const all = [...programs, "agent/crypto.ts", "cli/sealing/rekey.ts", "gateway/command.ts"];
     expect(programs.length).toBeGreaterThan(6);

@@ -7,8 +7,8 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
-import { start } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { start } from "../../lab/kit/processes.ts";
 import { says } from "../support/paired-crypto.ts";
 import { agent, eachTestItsPairing, fill, gateway } from "../support/pairing.ts";
 

@@ -13,8 +13,8 @@ import { checkDisk } from "../../agent/check/disk.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { isReadOnly } from "../../agent/ledger/disk.ts";
 import { AgentError } from "../../base/fault.ts";
-import { whyAway } from "../../cli/away.ts";
-import { ordinary } from "../support/command-rig.ts";
+import { whyAway } from "../../cli/unreachable.ts";
+import { ordinary } from "../support/command-kit.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "aw-read-only-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ describe("a command that gets no answer", () => {
     (code) => {
       expect(said(code, true)).toMatchObject({
         code: "LEDGER_READ_ONLY",
-        message: `crypto-signer does not answer, and the disk of ${join(state.signer, "ledger")} is read-only`,
+        message: `autowithdraw-signer does not answer, and the disk of ${join(state.signer, "ledger")} is read-only`,
       });
       expect(said(code, false).code).toBe(code);
     },
@@ -41,9 +41,9 @@ describe("a command that gets no answer", () => {
   it("a command that gets no answer names the reason of a signer that ends again and again, where a service manager holds its socket", () => {
     const words = { role: "signer", code: "LEDGER_POISONED", message: "the disk failed", hint: "check the disk", at: 2 } as const;
     const hangs = new AgentError("SOCKET_TIMEOUT", "none", "no answer");
-    const found = whyAway(state, hangs, { ...ordinary, lastWords: () => [words] }, undefined) as AgentError;
-    expect(found.message).toMatch(/^crypto-signer ends and is started again, since .+: the disk failed$/);
-    expect(found.context.hint).toBe("check the disk; more in: journalctl -u crypto-signer -n 20");
+    const found = whyAway(state, hangs, { ...ordinary, exitReason: () => [words] }, undefined) as AgentError;
+    expect(found.message).toMatch(/^autowithdraw-signer ends and is started again, since .+: the disk failed$/);
+    expect(found.context.hint).toBe("check the disk; more in: journalctl -u autowithdraw-signer -n 20");
     const silent = whyAway(state, hangs, ordinary, undefined) as AgentError;
     expect(silent.message).toContain("it hangs, or the machine does");
   });

@@ -4,20 +4,20 @@
  */
 
 import { describe, expect, it } from "vitest";
+import type { Leaving, Past, Shelf } from "../../agent/ledger/archive.ts";
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
 import type { LedgerFile } from "../../agent/ledger/folder.ts";
-import type { Leaving, Past, Shelf } from "../../agent/ledger/past.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
-import { checkpointPlace } from "../../agent/ledger/seal.ts";
+import { checkpointLocation } from "../../agent/ledger/seal.ts";
 import { segmentName } from "../../agent/ledger/segment.ts";
 import { checkSortedFile, probeOf, type Row, SortedFile, type Source, sortedFileOf } from "../../agent/ledger/sorted-file.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { PolicySnapshot } from "../../agent/signer/policy/policy.ts";
-import type { BookSnapshot } from "../../agent/signer/state/book.ts";
 import { regard } from "../../agent/signer/state/in-force.ts";
-import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
-import { testSeal } from "../../lab/rig/ledger-seal.ts";
-import { facts, other, Rig, shop, twin } from "../../lab/rig/signer-rig.ts";
+import type { BookSnapshot } from "../../agent/signer/state/withdrawals.ts";
+import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
+import { testSeal } from "../../lab/kit/ledger-seal.ts";
+import { Kit, other, shop, twin, txParams } from "../../lab/kit/signer-kit.ts";
 import { linesIn } from "../support/forger.ts";
 import { bodies, codeOf, fresh, hex, id, reopen, write } from "../support/memory-ledger.ts";
 
@@ -287,36 +287,36 @@ describe("many files", () => {
 
 describe("an order that closed before a checkpoint", () => {
   /** Some orders paid, one refused, all closed, and put away by a new segment after each. */
-  function closed(): { readonly rig: Rig; readonly paid: string; readonly refused: string } {
-    const rig = new Rig({ segmentBytesMax: 1_000 }).ready();
-    const paid = pay(rig, "old");
-    const refused = rig.request({ orderId: "refused", amount: "9000" }).transactionId;
-    rig.acknowledge();
-    for (let n = 0; n < 3; n++) pay(rig, `more-${n}`, other);
-    turn(rig);
-    return { rig, paid, refused };
+  function closed(): { readonly kit: Kit; readonly paid: string; readonly refused: string } {
+    const kit = new Kit({ segmentBytesMax: 1_000 }).ready();
+    const paid = pay(kit, "old");
+    const refused = kit.request({ orderId: "refused", amount: "9000" }).transactionId;
+    kit.acknowledge();
+    for (let n = 0; n < 3; n++) pay(kit, `more-${n}`, other);
+    turn(kit);
+    return { kit, paid, refused };
   }
 
-  function pay(rig: Rig, orderId: string, address = shop): string {
-    const transactionId = close(rig, orderId, address);
-    turn(rig);
+  function pay(kit: Kit, orderId: string, address = shop): string {
+    const transactionId = close(kit, orderId, address);
+    turn(kit);
     return transactionId;
   }
 
-  function close(rig: Rig, orderId: string, address = shop): string {
-    const { transactionId, versions } = rig.pay({ orderId, address });
-    const txHash = versions[0]?.txHash ?? "";
-    rig.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash, block: 7 });
-    rig.acknowledge();
+  function close(kit: Kit, orderId: string, address = shop): string {
+    const { transactionId, attempts } = kit.pay({ orderId, address });
+    const txHash = attempts[0]?.txHash ?? "";
+    kit.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash, block: 7 });
+    kit.acknowledge();
     return transactionId;
   }
 
-  function turn(rig: Rig): void {
-    rig.signer.tick();
-    rig.settle();
+  function turn(kit: Kit): void {
+    kit.signer.tick();
+    kit.settle();
   }
 
-  function checkpointOf({ disk }: Rig): { readonly book: BookSnapshot; readonly policy: PolicySnapshot } {
+  function checkpointOf({ disk }: Kit): { readonly book: BookSnapshot; readonly policy: PolicySnapshot } {
     const name =
       disk
         .list()
@@ -325,55 +325,55 @@ describe("an order that closed before a checkpoint", () => {
     const segment = Number(/\d{8}/.exec(name)?.[0]);
     const { seq } = JSON.parse(linesIn(disk, segmentName(segment))[0] ?? "") as LedgerRecord;
     return JSON.parse(
-      Buffer.from(testSeal.open(checkpointPlace(segment, seq), disk.files.get(name) ?? Buffer.alloc(0)) ?? []).toString(),
+      Buffer.from(testSeal.open(checkpointLocation(segment, seq), disk.files.get(name) ?? Buffer.alloc(0)) ?? []).toString(),
     );
   }
 
   it("an order that closed before a checkpoint is not in the checkpoint any more", () => {
-    const { rig } = closed();
-    const { book, policy } = checkpointOf(rig);
+    const { kit } = closed();
+    const { book, policy } = checkpointOf(kit);
     expect(book.closed).toEqual([]);
     expect(policy.paid).toEqual([]);
-    expect(files(rig.disk, "closed").length).toBeGreaterThan(1);
+    expect(files(kit.disk, "closed").length).toBeGreaterThan(1);
   });
 
   for (const [when, start] of [
     ["in the same run", () => {}],
-    ["after a start", (rig: Rig) => rig.crash()],
+    ["after a start", (kit: Kit) => kit.crash()],
   ] as const) {
     it(`an order that closed before a checkpoint gets its old answer ${when}`, () => {
-      const { rig, paid, refused } = closed();
-      start(rig);
-      rig.greet();
-      const before = rig.core.book.count("paid");
+      const { kit, paid, refused } = closed();
+      start(kit);
+      kit.handshake();
+      const before = kit.core.book.count("paid");
       expect(before).toBe(4);
       for (const [orderId, transactionId, change] of [
         ["old", paid, {}],
         ["refused", refused, { amount: "9000" }],
       ] as const) {
-        rig.request({ orderId, ...change });
-        expect(rig.records().at(-1)).toMatchObject({ kind: "REPEATED", transactionId, code: "" });
-        rig.ask("sign", { transactionId, facts });
+        kit.request({ orderId, ...change });
+        expect(kit.records().at(-1)).toMatchObject({ kind: "REPEATED", transactionId, code: "" });
+        kit.ask("sign", { transactionId, txParams });
       }
-      expect(rig.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(4);
-      expect(rig.core.book.count("paid")).toBe(4);
-      expect(rig.core.book.count("refused")).toBe(1);
-      expect(rig.core.book.stateOf(paid)).toBe("paid");
-      expect(rig.core.book.stateOf(refused)).toBe("refused");
+      expect(kit.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(4);
+      expect(kit.core.book.count("paid")).toBe(4);
+      expect(kit.core.book.count("refused")).toBe(1);
+      expect(kit.core.book.stateOf(paid)).toBe("paid");
+      expect(kit.core.book.stateOf(refused)).toBe("refused");
     });
 
     it(`an order that closed before a checkpoint is a contradiction that names the field ${when}`, () => {
-      const { rig, paid } = closed();
-      start(rig);
-      rig.greet();
+      const { kit, paid } = closed();
+      start(kit);
+      kit.handshake();
       for (const [change, code] of [
         [{ amount: "2" }, "WITHDRAWAL_EXISTS_DIFFERENT_AMOUNT"],
         [{ address: other }, "WITHDRAWAL_EXISTS_DIFFERENT_ADDRESS"],
         [{ currency: "eth" }, "WITHDRAWAL_EXISTS_DIFFERENT_CURRENCY"],
         [{ tag: "7" }, "WITHDRAWAL_EXISTS_DIFFERENT_TAG"],
       ] as const) {
-        rig.request({ orderId: "old", ...change });
-        expect(rig.records().slice(-2)).toMatchObject([
+        kit.request({ orderId: "old", ...change });
+        expect(kit.records().slice(-2)).toMatchObject([
           { kind: "REPEATED", transactionId: paid, code },
           { kind: "ALARM", code },
         ]);
@@ -382,43 +382,43 @@ describe("an order that closed before a checkpoint", () => {
   }
 
   it("an order that closed before a checkpoint is not answered for when its row has changed: the fault names the file", () => {
-    const { rig, paid } = closed();
-    for (const name of files(rig.disk, "closed")) {
-      const bytes = Uint8Array.from(rig.disk.files.get(name)!);
+    const { kit, paid } = closed();
+    for (const name of files(kit.disk, "closed")) {
+      const bytes = Uint8Array.from(kit.disk.files.get(name)!);
       const at = Buffer.from(bytes).indexOf(Buffer.from(paid, "hex"));
       if (at < 0) continue;
       bytes[at + 16] = bytes[at + 16]! ^ 1;
-      rig.disk.files.set(name, bytes);
+      kit.disk.files.set(name, bytes);
     }
-    rig.crash();
-    rig.greet();
-    rig.gateway.job({ orderId: "old" }, rig.now);
-    const records = rig.records().length;
-    const answer = rig.admit(rig.gateway.jobs([rig.gateway.texts.at(-1)!], { at: rig.now }));
+    kit.crash();
+    kit.handshake();
+    kit.gateway.job({ orderId: "old" }, kit.now);
+    const records = kit.records().length;
+    const answer = kit.admit(kit.gateway.jobs([kit.gateway.texts.at(-1)!], { at: kit.now }));
     expect(answer).toMatchObject({ ok: false, code: "LEDGER_DAMAGED" });
     expect(answer.detail).toMatch(/closed-\d{8}\.bin/);
-    expect(rig.records()).toHaveLength(records);
+    expect(kit.records()).toHaveLength(records);
   });
 
   it("an order that closed before a checkpoint stays in files that are joined only while the disk has room", () => {
-    const { rig } = closed();
-    for (let n = 0; n < 20 && files(rig.disk, "closed").length < 7; n++) pay(rig, `again-${n}`);
-    close(rig, "the-eighth");
-    rig.disk.free = 0;
-    rig.signer.ledger.freeBytes();
-    turn(rig);
-    expect(rig.signer.ledger.past.named.closed).toHaveLength(8);
-    rig.disk.free = Number.MAX_SAFE_INTEGER;
-    turn(rig);
-    expect(rig.signer.ledger.past.named.closed).toHaveLength(1);
+    const { kit } = closed();
+    for (let n = 0; n < 20 && files(kit.disk, "closed").length < 7; n++) pay(kit, `again-${n}`);
+    close(kit, "the-eighth");
+    kit.disk.free = 0;
+    kit.signer.ledger.freeBytes();
+    turn(kit);
+    expect(kit.signer.ledger.past.named.closed).toHaveLength(8);
+    kit.disk.free = Number.MAX_SAFE_INTEGER;
+    turn(kit);
+    expect(kit.signer.ledger.past.named.closed).toHaveLength(1);
   });
 
   it("an order that closed before a checkpoint left a known destination, and one that resembles it is held", () => {
-    for (const start of [() => {}, (rig: Rig) => rig.crash()]) {
-      const { rig } = closed();
-      start(rig);
-      rig.greet();
-      const { policy } = rig.core;
+    for (const start of [() => {}, (kit: Kit) => kit.crash()]) {
+      const { kit } = closed();
+      start(kit);
+      kit.handshake();
+      const { policy } = kit.core;
       expect(policy.paid.entries()).toEqual([]);
       expect(regard(policy, { currency: "usdt", network: "eip155:31337", amount: "1" }, shop)).toMatchObject({
         isNew: false,
@@ -428,7 +428,7 @@ describe("an order that closed before a checkpoint", () => {
         isNew: true,
         likeness: null,
       });
-      expect(rig.request({ address: twin })).toMatchObject({ state: "held", code: "POLICY_LOOKALIKE" });
+      expect(kit.request({ address: twin })).toMatchObject({ state: "held", code: "POLICY_LOOKALIKE" });
       const { likeness } = regard(policy, { currency: "usdt", network: "eip155:31337", amount: "1" }, twin);
       expect(likeness).toMatchObject({ address: shop, amount: "1.5", currency: "usdt" });
     }

@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { CopyCheck, copyLedger, type LedgerPart } from "../../agent/ledger/copy.ts";
 import type { LedgerDisk } from "../../agent/ledger/folder.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
-import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
-import { testSeal } from "../../lab/rig/ledger-seal.ts";
+import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
+import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { bodies, codeOf, fresh, paired, reopen, write } from "../support/memory-ledger.ts";
 

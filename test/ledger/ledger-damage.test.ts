@@ -1,7 +1,7 @@
 /**
  * The start on a ledger that was damaged or written by others: every cut, a flipped bit in every
  * byte (`BITS=8` flips all), lines taken out, doubled or exchanged, crashes while writing, newer
- * versions, and lines that are right each by itself.
+ * attempts, and lines that are right each by itself.
  */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -9,9 +9,9 @@ import { createLedger, type openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError } from "../../base/fault.ts";
-import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
-import { testSeal } from "../../lab/rig/ledger-seal.ts";
-import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
+import { testSeal } from "../../lab/kit/ledger-seal.ts";
+import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { bodies, codeOf, fresh, hex, id, paired, reopen, write } from "../support/memory-ledger.ts";
 
 const bitsPerByte = Number(process.env.BITS ?? 1);
@@ -142,7 +142,7 @@ describe("a ledger that does not open", () => {
   });
 
   /**
-   * A line as another version with the wallet's key might write it: closed rightly, with any
+   * A line as another attempt with the wallet's key might write it: closed rightly, with any
    * content.
    */
   const forge = (seq: number, prev: string, at: number, fields: string): string => {
@@ -159,7 +159,7 @@ describe("a ledger that does not open", () => {
     expect(first(`${begin},"shard":1`)).toBe("LEDGER_NEWER");
     expect(first(begin.replace("PAIRED", "MERGED"))).toBe("LEDGER_NEWER");
     expect(first(begin.replace("PAIRED", "toString"))).toBe("LEDGER_NEWER");
-    expect(first(`${begin},"epoch":2`)).toBe("LEDGER_DAMAGED");
+    expect(first(`${begin},"ledgerEpoch":2`)).toBe("LEDGER_DAMAGED");
     expect(first(`"kind":"EXPIRED","transactionId":"${id(1)}"`)).toBe("LEDGER_DAMAGED");
   });
 

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { stop, until } from "../../lab/rig/processes.ts";
+import { stop, until } from "../../lab/kit/processes.ts";
 import { agent, eachTestItsPairing, fill } from "../support/pairing.ts";
 
 eachTestItsPairing();

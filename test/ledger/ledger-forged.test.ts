@@ -6,22 +6,22 @@
  */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { assertPairing, pairingText } from "../../agent/ledger/pairing-word.ts";
+import { assertPairing, pairingText } from "../../agent/ledger/pairing-mac.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
-import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
-import { strangersSeal, testSeal } from "../../lab/rig/ledger-seal.ts";
-import { facts, settings, shop } from "../../lab/rig/signer-rig.ts";
+import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
+import { outsidersSeal, testSeal } from "../../lab/kit/ledger-seal.ts";
+import { settings, shop, txParams } from "../../lab/kit/signer-kit.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
 import {
   approved,
+  attacker,
   ether,
   faultOf,
   intent,
   inventedJob,
   paidBefore,
   started,
-  thief,
   type World,
 } from "../support/forged-records.ts";
 import { closings, firstSegment, forge, linesIn, withLines } from "../support/forger.ts";
@@ -33,8 +33,8 @@ interface Shape {
   readonly name: string;
   readonly forged: (world: World) => readonly RecordBody[];
   /**
-   * The twin after a greeting: the number of withdrawals that it signs, and the codes of those that
-   * are held on their slot.
+   * The twin after a handshake: the number of withdrawals that it signs, and the codes of those
+   * that are held on their slot.
    */
   readonly signed: number;
   readonly quarantined: readonly string[];
@@ -42,12 +42,12 @@ interface Shape {
 
 const shapes: readonly Shape[] = [
   {
-    name: "a held withdrawal approved and bound, to the thief",
-    forged: ({ held }) => [approved(held, thief, (3n * ether) / 2n), intent(held, thief, (3n * ether) / 2n)],
+    name: "a held withdrawal approved and assigned, to the attacker",
+    forged: ({ held }) => [approved(held, attacker, (3n * ether) / 2n), intent(held, attacker, (3n * ether) / 2n)],
     ...{ signed: 0, quarantined: ["POLICY_NOT_AS_APPROVED"] },
   },
   {
-    name: "a held withdrawal approved and bound, 90 ETH in the place of 1.5",
+    name: "a held withdrawal approved and assigned, 90 ETH in the place of 1.5",
     forged: ({ held }) => [approved(held, shop, ninety), intent(held, shop, ninety)],
     ...{ signed: 0, quarantined: ["POLICY_NOT_AS_APPROVED"] },
   },
@@ -58,27 +58,27 @@ const shapes: readonly Shape[] = [
   },
   {
     name: "a held manual withdrawal, paid to the forger",
-    forged: ({ manual }) => [approved(manual, thief, (3n * ether) / 2n), intent(manual, thief, (3n * ether) / 2n)],
+    forged: ({ manual }) => [approved(manual, attacker, (3n * ether) / 2n), intent(manual, attacker, (3n * ether) / 2n)],
     ...{ signed: 1, quarantined: [] },
   },
   {
-    name: "an invented job, approved and bound",
+    name: "an invented job, approved and assigned",
     forged: (world) => {
       const { transactionId, sequence, job } = inventedJob(world);
       const jobHash = jobHashOf(job);
       return [
         { kind: "REQUESTED", transactionId, sequence, jobHash, job, signature: "00".repeat(64) },
-        approved(transactionId, thief, ninety, "policy"),
-        intent(transactionId, thief, ninety),
+        approved(transactionId, attacker, ninety, "policy"),
+        intent(transactionId, attacker, ninety),
       ];
     },
-    // The gateway knows of no such job, and does not greet an agent with one more job than it gave
-    // out.
+    // The gateway knows of no such job, and does not complete the handshake with an agent with one
+    // more job than it gave out.
     ...{ signed: 0, quarantined: [] },
   },
   {
     name: "an approval alone, for the courier to have signed",
-    forged: ({ held }) => [approved(held, thief, (3n * ether) / 2n)],
+    forged: ({ held }) => [approved(held, attacker, (3n * ether) / 2n)],
     ...{ signed: 0, quarantined: [] },
   },
   {
@@ -96,7 +96,7 @@ const signedIn = (records: readonly LedgerRecord[]): number => records.filter(({
 describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
   it.each(closings)("a forged ledger is refused with %s, naming the first forged line", (closing) => {
     const world = paidBefore();
-    const { disk } = world.rig;
+    const { disk } = world.kit;
     const line = linesIn(disk).length + 1;
     const fault = faultOf(() => started(world, forge(disk, forged(world), closing)));
     expect(fault).toMatchObject({ code: "LEDGER_FORGED", context: { file: firstSegment, line } });
@@ -107,10 +107,10 @@ describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
 
   it("a forged ledger opens when the wallet's own key closed it, and is judged again all the same", () => {
     const world = paidBefore();
-    const again = started(world, forge(world.rig.disk, forged(world), "the wallet's own key"));
+    const again = started(world, forge(world.kit.disk, forged(world), "the wallet's own key"));
     const records = again.records();
-    expect(signedIn(records) - signedIn(world.rig.records())).toBe(signed);
-    const heldOnSlot = records.slice(world.rig.records().length + forged(world).length);
+    expect(signedIn(records) - signedIn(world.kit.records())).toBe(signed);
+    const heldOnSlot = records.slice(world.kit.records().length + forged(world).length);
     expect(heldOnSlot.flatMap((record) => (record.kind === "HELD" ? [record.code] : []))).toEqual(quarantined);
     for (const withdrawal of again.core.book.open()) {
       if (quarantined.length > 0 && withdrawal.slot === "6") expect(withdrawal.state).toBe("quarantined");
@@ -125,30 +125,30 @@ describe("a record of the wallet's own key that policy would not have written", 
     const world = paidBefore();
     const { held } = world;
     for (const [address, units, code] of [
-      [thief, half, "POLICY_NOT_AS_APPROVED"],
+      [attacker, half, "POLICY_NOT_AS_APPROVED"],
       [shop, ninety, "POLICY_NOT_AS_APPROVED"],
     ] as const) {
-      const again = started(world, forge(world.rig.disk, [approved(held, address, units)], "the wallet's own key"));
-      expect(again.ask("sign", { transactionId: held, facts })).toMatchObject({ ok: false, code });
+      const again = started(world, forge(world.kit.disk, [approved(held, address, units)], "the wallet's own key"));
+      expect(again.ask("sign", { transactionId: held, txParams })).toMatchObject({ ok: false, code });
     }
-    const again = started(world, forge(world.rig.disk, [approved(held, shop, half)], "the wallet's own key"));
-    expect(again.ask("sign", { transactionId: held, facts })).toMatchObject({ ok: true });
+    const again = started(world, forge(world.kit.disk, [approved(held, shop, half)], "the wallet's own key"));
+    expect(again.ask("sign", { transactionId: held, txParams })).toMatchObject({ ok: true });
   });
 
-  it("a record of the wallet's own key that policy would not have written stands quarantined on its slot, a person's yes to it is refused, and nothing above it is signed", () => {
+  it("a record of the wallet's own key that policy would not have written stands quarantined on its slot, an operator's yes to it is refused, and nothing above it is signed", () => {
     const world = paidBefore();
-    const forged = [approved(world.held, thief, half), intent(world.held, thief, half)];
-    const again = started(world, forge(world.rig.disk, forged, "the wallet's own key"));
+    const forged = [approved(world.held, attacker, half), intent(world.held, attacker, half)];
+    const again = started(world, forge(world.kit.disk, forged, "the wallet's own key"));
     const view = again.show(world.held);
     expect(view).toMatchObject({ state: "quarantined", code: "POLICY_NOT_AS_APPROVED", slot: "6" });
     const yes = { transactionId: world.held, digest: view.approvalDigest, address: "" };
     expect(again.operate("approve", yes)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
     const { transactionId } = again.request({ orderId: "after" });
-    expect(again.ask("sign", { transactionId, facts })).toMatchObject({ ok: false, code: "ACCOUNT_WAITS" });
+    expect(again.ask("sign", { transactionId, txParams })).toMatchObject({ ok: false, code: "ACCOUNT_WAITS" });
     expect(again.pushes).toContainEqual(
       expect.objectContaining({ push: "changed", withdrawal: expect.objectContaining({ state: "quarantined" }) }),
     );
-    expect(signedIn(again.records())).toBe(signedIn(world.rig.records()));
+    expect(signedIn(again.records())).toBe(signedIn(world.kit.records()));
   });
 
   it.each([
@@ -161,7 +161,7 @@ describe("a record of the wallet's own key that policy would not have written", 
     (_, policy, code) => {
       const world = paidBefore();
       const bound = [approved(world.held, shop, half), intent(world.held, shop, half)];
-      const disk = forge(world.rig.disk, bound, "the wallet's own key");
+      const disk = forge(world.kit.disk, bound, "the wallet's own key");
       const again = started(world, disk, { ...settings, policy: { usdt: settings.policy.usdt!, ...policy } });
       expect(again.show(world.held)).toMatchObject({ state: "quarantined", code });
       expect(started(world, disk).show(world.held).state).toBe("signed");
@@ -172,8 +172,8 @@ describe("a record of the wallet's own key that policy would not have written", 
 describe("a line that was there", () => {
   it.each(closings)("a changed line, with all behind it chained again and %s, is refused where it stands", (closing) => {
     const world = paidBefore();
-    const { disk } = world.rig;
-    const records = world.rig.records();
+    const { disk } = world.kit;
+    const records = world.kit.records();
     const at = records.findIndex(({ kind }) => kind === "SIGNED");
     const bodies = records.slice(at).map((record): RecordBody => {
       const { seq: _seq, prev: _prev, at: _at, hash: _hash, ...body } = record;
@@ -189,27 +189,27 @@ describe("a line that was there", () => {
 
   it("a line resealed by another key is refused from the first one on", () => {
     const world = paidBefore();
-    const lines = linesIn(world.rig.disk).map((line) => {
+    const lines = linesIn(world.kit.disk).map((line) => {
       const { hash, mac } = JSON.parse(line) as { readonly hash: string; readonly mac: string };
-      return line.replace(mac, strangersSeal.macOf(hash));
+      return line.replace(mac, outsidersSeal.macOf(hash));
     });
-    const fault = faultOf(() => started(world, withLines(world.rig.disk, lines)));
+    const fault = faultOf(() => started(world, withLines(world.kit.disk, lines)));
     expect(fault).toMatchObject({ code: "LEDGER_FORGED", context: { file: firstSegment, line: 1 } });
-    expect(codeOf(() => started(world, withLines(world.rig.disk, linesIn(world.rig.disk))))).toBe("");
+    expect(codeOf(() => started(world, withLines(world.kit.disk, linesIn(world.kit.disk))))).toBe("");
   });
 
   it("a line of another place brings its MAC in vain", () => {
     const world = paidBefore();
-    const lines = linesIn(world.rig.disk);
-    const doubled = withLines(world.rig.disk, [...lines, lines[3] as string]);
+    const lines = linesIn(world.kit.disk);
+    const doubled = withLines(world.kit.disk, [...lines, lines[3] as string]);
     expect(faultOf(() => started(world, doubled)).code).toBe("LEDGER_DAMAGED");
   });
 
   it("a line that was there and is replaced by others is refused at the first of them", () => {
     const world = paidBefore();
-    const { disk } = world.rig;
+    const { disk } = world.kit;
     const kept = linesIn(disk).length - 4;
-    const bodies = [approved(world.held, thief, ninety), intent(world.held, thief, ninety)];
+    const bodies = [approved(world.held, attacker, ninety), intent(world.held, attacker, ninety)];
     for (const closing of closings) {
       const fault = faultOf(() => started(world, forge(disk, bodies, closing, { kept })));
       expect(fault).toMatchObject({ code: "LEDGER_FORGED", context: { line: kept + 1 } });
@@ -219,12 +219,12 @@ describe("a line that was there", () => {
 
 describe("signed bytes", () => {
   it("signed bytes stand in no file before they are released, and not after", () => {
-    const { rig, paid } = paidBefore();
-    const [version] = rig.show(paid).versions;
-    const raw = version?.raw ?? "";
+    const { kit, paid } = paidBefore();
+    const [attempt] = kit.show(paid).attempts;
+    const raw = attempt?.raw ?? "";
     expect(raw).toMatch(/^0x02/);
-    const isOnDisk = (text: string): boolean => [...rig.disk.files.values()].some((bytes) => Buffer.from(bytes).includes(text));
-    expect(isOnDisk(version?.txHash ?? "")).toBe(true);
+    const isOnDisk = (text: string): boolean => [...kit.disk.files.values()].some((bytes) => Buffer.from(bytes).includes(text));
+    expect(isOnDisk(attempt?.txHash ?? "")).toBe(true);
     expect(isOnDisk(raw.slice(2))).toBe(false);
     expect(isOnDisk(raw.slice(-120))).toBe(false); // r and s; the rest stands in INTENT.
   });
@@ -234,7 +234,7 @@ describe("signed bytes", () => {
     const box = testSeal.box("record 7", bytes);
     expect(Buffer.from(testSeal.open("record 7", box) ?? []).equals(bytes)).toBe(true);
     expect(testSeal.open("record 8", box)).toBeNull();
-    expect(strangersSeal.open("record 7", box)).toBeNull();
+    expect(outsidersSeal.open("record 7", box)).toBeNull();
     for (let at = 0; at < box.length; at++) {
       const changed = Uint8Array.from(box);
       changed[at] = (changed[at] ?? 0) ^ 1;
@@ -251,9 +251,9 @@ describe("a checkpoint", () => {
   /** A ledger of two segments, the second begun by the signer itself. */
   function rotated(): World & { readonly file: string; readonly segment: string } {
     const world = paidBefore({ segmentBytesMax: 2_000 });
-    world.rig.signer.tick();
-    world.rig.settle();
-    const names = world.rig.disk.list();
+    world.kit.signer.tick();
+    world.kit.settle();
+    const names = world.kit.disk.list();
     const file = names.filter((name) => name.startsWith("checkpoint-")).at(-1) ?? "";
     const segment = names.filter((name) => name.endsWith(".jsonl")).at(-1) ?? "";
     return { ...world, file, segment };
@@ -261,16 +261,22 @@ describe("a checkpoint", () => {
 
   it("a checkpoint hides what is in it, and opens", () => {
     const world = rotated();
-    const bytes = Buffer.from(world.rig.disk.files.get(world.file) ?? []);
+    const bytes = Buffer.from(world.kit.disk.files.get(world.file) ?? []);
     expect(bytes.length).toBeGreaterThan(1_000);
     expect(bytes.includes(shop)).toBe(false);
-    expect(started(world, world.rig.disk).show(world.held).state).toBe("held");
+    expect(started(world, world.kit.disk).show(world.held).state).toBe("held");
   });
 
   const beginnings = [
     { kind: "CHECKPOINT" as const },
     {
-      ...{ kind: "OPENED" as const, order: "ab".repeat(32), epoch: 2, both: true, held: { seq: 0, hash: "0".repeat(64) } },
+      ...{
+        kind: "RECOVERED" as const,
+        order: "ab".repeat(32),
+        ledgerEpoch: 2,
+        bothRestored: true,
+        held: { seq: 0, hash: "0".repeat(64) },
+      },
       ...{ sequence: 0, jobHash: "0".repeat(64) },
     },
   ];
@@ -278,8 +284,8 @@ describe("a checkpoint", () => {
 
   it.each(replacing)("a replaced checkpoint, with a %s of its own and %s, is refused", (_kind, closing, beginning) => {
     const world = rotated();
-    const { disk } = world.rig;
-    const box = closing === "a MAC of another key" ? strangersSeal.box("anywhere", Buffer.from("{}")) : Buffer.from("{}");
+    const { disk } = world.kit;
+    const box = closing === "a MAC of another key" ? outsidersSeal.box("anywhere", Buffer.from("{}")) : Buffer.from("{}");
     const sha256 = sha256Of(box);
     const [first = ""] = linesIn(disk, world.segment);
     const { seq, prev, at } = JSON.parse(first) as LedgerRecord;
@@ -299,7 +305,7 @@ describe("a checkpoint", () => {
 
   it("a checkpoint sealed by the same key for another place does not open", () => {
     const world = rotated();
-    const { disk } = world.rig;
+    const { disk } = world.kit;
     const box = testSeal.box("anywhere", Buffer.from("{}"));
     const chained = forge(
       disk,
@@ -313,15 +319,15 @@ describe("a checkpoint", () => {
 
   it("a change of only the checkpoint is damage, as before", () => {
     const world = rotated();
-    const bytes = Uint8Array.from(world.rig.disk.files.get(world.file) ?? []);
+    const bytes = Uint8Array.from(world.kit.disk.files.get(world.file) ?? []);
     bytes[200] = (bytes[200] ?? 0) ^ 1;
-    const changed = MemoryDisk.of([...world.rig.disk.files, [world.file, bytes] as const]);
+    const changed = MemoryDisk.of([...world.kit.disk.files, [world.file, bytes] as const]);
     expect(faultOf(() => started(world, changed)).code).toBe("LEDGER_DAMAGED");
   });
 });
 
 describe("pairing.json", () => {
-  const agreed = { version: 1, step: "registered", wallet: { wallet: "aa" }, granted: { gatewayKey: "22".repeat(32) } };
+  const agreed = { attempt: 1, step: "registered", wallet: { wallet: "aa" }, granted: { gatewayKey: "22".repeat(32) } };
   const bytesOf = (value: object): Uint8Array => Buffer.from(JSON.stringify(value));
   const word = testSeal.wordOf(pairingText(agreed));
   const check = (value: object): string => codeOf(() => assertPairing(testSeal, bytesOf(value), "pairing.json"));
@@ -337,7 +343,7 @@ describe("pairing.json", () => {
     ["one member more", { ...agreed, more: 1, word }],
     ["no word", agreed],
     ["an empty word", { ...agreed, word: "" }],
-    ["the word of another key", { ...agreed, word: strangersSeal.wordOf(pairingText(agreed)) }],
+    ["the word of another key", { ...agreed, word: outsidersSeal.wordOf(pairingText(agreed)) }],
   ])("pairing.json is refused with %s", (_, changed) => {
     expect(check(changed)).toBe("PAIRING_FORGED");
   });

@@ -11,7 +11,7 @@ import { AgentError } from "../../base/fault.ts";
 import * as make from "../../lab/images/image.ts";
 import { type Fate, Judge } from "../../lab/images/judge.ts";
 import { type Moment, tellStory } from "../../lab/images/story.ts";
-import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 
 const story = tellStory({ seed: 3, records: 50, segmentBytesMax: 3_000 });
 const full = story.moments.filter(({ isFull }) => isFull);
@@ -25,7 +25,7 @@ const newest = ({ segment }: Moment): string => make.segmentFile(segment);
 
 /** Counts the fates of the images, none with a violation. Yields to the test runner at times. */
 async function judged(images: Iterable<make.Image>, judge = new Judge(story)): Promise<Readonly<Record<Fate, number>>> {
-  const fates = { recovered: 0, refused: 0, echoed: 0 };
+  const fates = { recovered: 0, refused: 0, stopped: 0 };
   const violations: string[] = [];
   let count = 0;
   for (const image of images) {
@@ -55,9 +55,9 @@ function* sampled(count: number, makeOne: (index: number) => make.Image): Genera
 const sampleOf = (count: number): number => Math.ceil((count - offset) / step);
 
 describe("the ledger that images are made of", () => {
-  it("the ledger that images are made of has fifty records of every kind but PAUSED and UNSTUCK, in segments with checkpoints", () => {
+  it("the ledger that images are made of has fifty records of every kind but PAUSED and MANUAL_REPLACEMENT, in segments with checkpoints", () => {
     const kinds =
-      "PAIRED ADOPTED REQUESTED REPEATED APPROVED HELD REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT OPENED RESUMED POLICY CONFIRMED ENDED";
+      "PAIRED ADOPTED REQUESTED REPEATED APPROVED HELD REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT RECOVERED RECOVERY_FINISHED POLICY CONFIRMED ENDED";
     expect(story.kinds).toHaveLength(50);
     expect([...new Set(story.kinds)].sort()).toEqual(kinds.split(" ").sort());
     expect(latest.segment).toBeGreaterThan(2);
@@ -66,16 +66,16 @@ describe("the ledger that images are made of", () => {
 
   it("the ledger that images are made of is kept between INTENT and SIGNED, and with a signature that no gateway knows", () => {
     expect(story.moments.some(({ head }) => story.kinds[head.seq - 1] === "INTENT")).toBe(true);
-    const unheard = ({ head, stored }: Moment): boolean => story.kinds.slice(stored?.seq ?? 0, head.seq).includes("SIGNED");
-    expect(story.moments.some(unheard)).toBe(true);
-    expect(story.moments.some((moment) => moment.stored !== null && !unheard(moment))).toBe(true);
+    const notCaughtUp = ({ head, stored }: Moment): boolean => story.kinds.slice(stored?.seq ?? 0, head.seq).includes("SIGNED");
+    expect(story.moments.some(notCaughtUp)).toBe(true);
+    expect(story.moments.some((moment) => moment.stored !== null && !notCaughtUp(moment))).toBe(true);
   });
 
   it("the ledger that images are made of is opened untouched, at every moment that was kept", async () => {
     const fates = await judged(
       story.moments.map((moment) => make.cut(moment, newest(moment), make.bytesOf(moment, newest(moment)).length)),
     );
-    expect(fates).toEqual({ recovered: story.moments.length, refused: 0, echoed: 0 });
+    expect(fates).toEqual({ recovered: story.moments.length, refused: 0, stopped: 0 });
   });
 });
 
@@ -84,15 +84,15 @@ describe("images of a segment", slow, () => {
     const bits = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length * 8;
     const fates = await judged(each(full, (moment) => sampled(bits(moment), (bit) => make.flip(moment, newest(moment), bit))));
     expect(fates.refused, `SEED=${drawn.seed}`).toBeGreaterThan(150_000 / step);
-    expect((fates.recovered + fates.echoed) / fates.refused, `SEED=${drawn.seed}`).toBeLessThan(0.02);
+    expect((fates.recovered + fates.stopped) / fates.refused, `SEED=${drawn.seed}`).toBeLessThan(0.02);
   });
 
-  it("images of a segment cut anywhere are opened at a durable record, or stopped by the echo", async () => {
+  it("images of a segment cut anywhere are opened at a durable record, or stopped by the gateway head", async () => {
     const size = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length;
     const fates = await judged(
       each(story.moments, (moment) => sampled(size(moment), (at) => make.cut(moment, newest(moment), at))),
     );
-    expect(Math.min(fates.recovered, fates.refused, fates.echoed), `SEED=${drawn.seed}`).toBeGreaterThan(100 / step);
+    expect(Math.min(fates.recovered, fates.refused, fates.stopped), `SEED=${drawn.seed}`).toBeGreaterThan(100 / step);
   });
 
   it("images of a segment with holes or foreign bytes at the end forget no payment", async () => {
@@ -109,7 +109,7 @@ describe("images of a segment", slow, () => {
         });
       }),
     );
-    expect(Math.min(fates.recovered, fates.refused, fates.echoed), `SEED=${random.seed}`).toBeGreaterThan(0);
+    expect(Math.min(fates.recovered, fates.refused, fates.stopped), `SEED=${random.seed}`).toBeGreaterThan(0);
   });
 });
 
@@ -132,7 +132,7 @@ describe("images of the records", slow, () => {
         });
       }),
     );
-    expect(Math.min(fates.recovered, fates.refused, fates.echoed)).toBeGreaterThan(10);
+    expect(Math.min(fates.recovered, fates.refused, fates.stopped)).toBeGreaterThan(10);
   });
 
   it("images of the records with any two exchanged, any one moved or doubled anywhere, and whole segments in another order forget no payment", async () => {
@@ -157,7 +157,7 @@ describe("images of the folder", slow, () => {
         story.moments.slice(0, story.moments.indexOf(moment)).map((earlier) => make.rolledBack(moment, earlier)),
       ),
     );
-    expect(Math.min(fates.recovered, fates.echoed)).toBeGreaterThan(10);
+    expect(Math.min(fates.recovered, fates.stopped)).toBeGreaterThan(10);
     expect(fates.refused).toBe(0);
   });
 
@@ -174,7 +174,7 @@ describe("images of the folder", slow, () => {
         ];
       }),
     );
-    expect(Math.min(fates.recovered, fates.refused, fates.echoed)).toBeGreaterThan(5);
+    expect(Math.min(fates.recovered, fates.refused, fates.stopped)).toBeGreaterThan(5);
   });
 
   it("a flipped bit in an old segment is not read at a start, and verify finds it", async () => {
@@ -195,7 +195,7 @@ describe("images of other files", slow, () => {
     const file = make.checkpointFile(moment.segment);
     const { length } = make.bytesOf(moment, file);
     const bits = await judged(sampled(length * 8, (bit) => make.flip(moment, file, bit)));
-    expect(bits).toEqual({ recovered: 0, refused: sampleOf(length * 8), echoed: 0 });
+    expect(bits).toEqual({ recovered: 0, refused: sampleOf(length * 8), stopped: 0 });
     expect((await judged(sampled(length, (size) => make.cut(moment, file, size)))).refused).toBe(sampleOf(length));
   });
 
@@ -234,8 +234,8 @@ describe("images of other files", slow, () => {
 });
 
 describe("the judge", () => {
-  it("the judge sees payments forgotten on the same images, where no echo is true", () => {
-    const judge = new Judge(story, { isEchoTrue: false });
+  it("the judge sees payments forgotten on the same images, where no gateway head is true", () => {
+    const judge = new Judge(story, { isGatewayHeadTrue: false });
     const violations: string[] = [];
     for (const moment of full) {
       for (let size = 0; size < make.bytesOf(moment, newest(moment)).length; size += 23) {

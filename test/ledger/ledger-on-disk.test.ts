@@ -13,7 +13,7 @@ import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import { assertStateLocked } from "../../agent/ledger/lock.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { AgentError } from "../../base/fault.ts";
-import { testSeal } from "../../lab/rig/ledger-seal.ts";
+import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import { bodies, codeOf, id, paired } from "../support/memory-ledger.ts";
 
 describe("on a real disk", () => {

@@ -5,8 +5,8 @@
 import { describe, expect, it } from "vitest";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
-import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
-import { testSeal } from "../../lab/rig/ledger-seal.ts";
+import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
+import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import { bodies, codeOf, fresh, reopen, write } from "../support/memory-ledger.ts";
 
@@ -77,8 +77,8 @@ describe("segments", () => {
     const [last] = ledger.append(bodies(1)).slice(-1);
     const opened = {
       order: "0".repeat(64),
-      epoch: 2,
-      both: false,
+      ledgerEpoch: 2,
+      bothRestored: false,
       held: { seq: 0, hash: zeroHash },
       sequence: 0,
       jobHash: zeroHash,

@@ -6,7 +6,7 @@ import { isReceipt } from "../../agent/ledger/receipt.ts";
 import type { RecordBody } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { type AgentError, Bug } from "../../base/fault.ts";
-import { testSeal } from "../../lab/rig/ledger-seal.ts";
+import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import { bodies, codeOf, fresh, hex, id, reopen, write } from "../support/memory-ledger.ts";
 
 describe("a ledger's bytes", () => {
@@ -213,7 +213,7 @@ describe("receipts", () => {
     for (const from of [ledger, ledger, reopen(disk).ledger]) {
       const receipt = from.receipt(intent.seq);
       expect(isReceipt(receipt)).toBe(true);
-      expect(receipt).toMatchObject({ transactionId: id(1), version: 1, digest: intent.digest, seq: intent.seq });
+      expect(receipt).toMatchObject({ transactionId: id(1), attempt: 1, digest: intent.digest, seq: intent.seq });
     }
   });
 
@@ -221,7 +221,7 @@ describe("receipts", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, bodies(1));
     const receipt = ledger.receipt(5);
-    const copy = { transactionId: receipt.transactionId, version: 1, digest: receipt.digest, seq: 5 };
+    const copy = { transactionId: receipt.transactionId, attempt: 1, digest: receipt.digest, seq: 5 };
     expect(isReceipt(copy)).toBe(false);
     expect(isReceipt(Object.create(receipt))).toBe(false);
     expect(isReceipt(Object.setPrototypeOf(copy, Object.getPrototypeOf(receipt)))).toBe(false);

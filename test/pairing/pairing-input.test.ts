@@ -9,13 +9,13 @@ import { join } from "node:path";
 import * as bip39 from "bip39";
 import { describe, expect, it } from "vitest";
 import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
+import { verdictFor } from "../../agent/launcher/exit-status.ts";
 import { frame } from "../../agent/launcher/frames.ts";
-import { verdictFor } from "../../agent/launcher/verdict.ts";
 import type { AgentError } from "../../base/fault.ts";
 import { families } from "../../chains/families.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
-import { provenBy } from "../../lab/rig/gateway-server.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { provenBy } from "../../lab/kit/gateway-server.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
@@ -50,7 +50,7 @@ async function register(): Promise<Record<string, unknown>> {
 
 describe("bad input", () => {
   it("bad input is refused with the twin that passes", async () => {
-    expect(await register()).toMatchObject({ ok: true, epoch: 1, shortCode: gateway.shortCode });
+    expect(await register()).toMatchObject({ ok: true, ledgerEpoch: 1, shortCode: gateway.shortCode });
   });
 
   it.each([
@@ -196,7 +196,7 @@ describe("the secrets that each process sees", () => {
   it("the proving process loads no such module either, and signs no transcript of another wallet or signer", () => {
     const sealed = seal() as { readonly accounts: PairedAccount[]; readonly wallet: string; readonly signerKey: string };
     const others = deriveAccounts(seedOf(Buffer.from(otherMnemonic)), ["evm"]);
-    const stranger = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 1)));
+    const outsider = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 1)));
     const linkKey = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 2)));
     const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
     const transcriptOf = (change: Partial<PairingTranscript>): string =>
@@ -213,12 +213,12 @@ describe("the secrets that each process sees", () => {
       families.evm.accounts.proofFits(account, accountDigestOf(own), proofs[at] ?? ""),
     );
     expect(fits).toEqual([true, true]);
-    const [hot] = sealed.accounts;
-    const mixed = [hot, namedAccounts(others)[1]] as PairedAccount[];
+    const [hotWallet] = sealed.accounts;
+    const mixed = [hotWallet, namedAccounts(others)[1]] as PairedAccount[];
     for (const change of [
       { wallet: walletOf(others), accounts: namedAccounts(others) },
       { wallet: walletFingerprintOf(mixed), accounts: mixed },
-      { signerKey: stranger },
+      { signerKey: outsider },
     ]) {
       expect(prove(transcriptOf(change))).toMatchObject({ ok: false, code: "PAIRING_PROGRESS" });
     }

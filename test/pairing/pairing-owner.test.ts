@@ -21,9 +21,9 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeEach, describe, expect, it } from "vitest";
 import { giveToOwner } from "../../agent/files/owner.ts";
-import { gatherFacts } from "../../cli/install/facts.ts";
 import { layouts } from "../../cli/install/layout.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { gatherSurvey } from "../../cli/install/survey.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { agent, eachTestItsPairing, fill } from "../support/pairing.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -130,7 +130,7 @@ describe.runIf(isRoot)("looking whose all in a folder is", () => {
     chownSync(courier, id, id);
     lchownSync(join(courier, "link"), id, id);
     const ownerNow = async (): Promise<unknown> =>
-      (await gatherFacts(layouts.agent, projectRoot, root)).folders.get("/var/lib/autowithdraw/courier")?.owner;
+      (await gatherSurvey(layouts.agent, projectRoot, root)).folders.get("/var/lib/autowithdraw/courier")?.owner;
     expect(await ownerNow()).toBe(name);
     mkdirSync(join(courier, "inner"));
     expect(await ownerNow()).toBeNull();

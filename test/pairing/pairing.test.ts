@@ -1,5 +1,5 @@
 /**
- * Pairing as a person runs it: every step, a second run, every place to be cut off, and the real
+ * Pairing as an operator runs it: every step, a second run, every place to be cut off, and the real
  * gateway at the other end.
  */
 import { createHash } from "node:crypto";
@@ -7,8 +7,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, stat
 import { join } from "node:path";
 import { HDNodeWallet } from "ethers";
 import { describe, expect, it } from "vitest";
-import { freePort, run, start, stop, until } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { freePort, run, start, stop, until } from "../../lab/kit/processes.ts";
 import { knownMnemonic, usdt } from "../support/agent-folder.ts";
 import { agent, eachTestItsPairing, fill, gateway, lastJson, ledgerLines, otherMnemonic, progress } from "../support/pairing.ts";
 
@@ -43,7 +43,7 @@ describe("a first pairing", () => {
     expect(after).toBe(lines.join("\n"));
     expect(statSync(agent.config).mode & 0o777).toBe(0o600);
     const [first] = ledgerLines();
-    expect(JSON.parse(first ?? "")).toMatchObject({ seq: 1, kind: "PAIRED", merchant: "m_test", epoch: 1 });
+    expect(JSON.parse(first ?? "")).toMatchObject({ seq: 1, kind: "PAIRED", merchant: "m_test", ledgerEpoch: 1 });
     expect(progress().step).toBe("scrubbed");
     for (const [name, content] of agent.contents(agent.state)) expect(content, name).toMatch(/^600 /);
     expect(existsSync(join(agent.state, "courier", "link.seed"))).toBe(false);
@@ -87,7 +87,7 @@ describe("a first pairing", () => {
       ok: true,
       alreadyPaired: false,
       shortCode: gateway.shortCode,
-      epoch: 1,
+      ledgerEpoch: 1,
       currencies: ["eth", "usdt"],
     });
   });
@@ -188,14 +188,14 @@ describe("a second run", () => {
 });
 
 describe("a damaged state folder", () => {
-  const lastWords = "state/run/last-words.both.json";
+  const exitReason = "state/run/exit-reason.both.json";
 
   it.each([
     ["signer/keystore.json", 2, ""],
     ["courier/link.json", 2, ""],
     ["signer/ledger", 4, "hint: restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"],
   ])(
-    "a damaged state folder without %s: crypto and pair name it, say what to do, and change nothing but last words",
+    "a damaged state folder without %s: crypto and pair name it, say what to do, and change nothing but exit reason",
     async (name, cryptoExit, hint) => {
       fill();
       expect((await agent.pair()).code).toBe(0);
@@ -209,12 +209,12 @@ describe("a damaged state folder", () => {
         expect([crypto.code, pair.code]).toEqual([cryptoExit, 2]);
         for (const { output } of [crypto, pair]) {
           expect(output).toContain(join(agent.state, name));
-          const byRelease = `hint: restore it from a backup, or have the service release this agent (agents release ${id})`;
+          const byRelease = `hint: restore it from a backup, or have the service release this agent (agents unpair ${id})`;
           expect(output).toContain(hint === "" ? byRelease : hint);
         }
         const after = agent.contents();
-        expect(after.get(lastWords)).toContain(name);
-        const rest = [before, after].map((contents) => [...contents].filter(([path]) => path !== lastWords));
+        expect(after.get(exitReason)).toContain(name);
+        const rest = [before, after].map((contents) => [...contents].filter(([path]) => path !== exitReason));
         expect(rest[1]).toEqual(rest[0]);
       }
     },

@@ -16,8 +16,8 @@ import { type Code, codes } from "../../base/codes.ts";
  */
 const forRecovery: readonly Code[] = [
   ...(["LEDGER_BEHIND_GATEWAY", "LEDGER_FORKED", "SLOT_CONTESTED", "ACCOUNT_BEHIND"] as const),
-  ...(["RECOVERY_OFFERED", "RECOVERY_HOLD", "RECOVERY_BOTH", "RECOVERY_NONE", "RECOVERY_SLOT", "RECOVERY_ORDER"] as const),
-  ...(["HUB_LEDGER_FORKED", "HUB_DATABASE_BEHIND", "HUB_ORDER_REPLACED", "AGENT_BEHIND", "GATEWAY_AGENT_UNHEARD"] as const),
+  ...(["RECOVERY_OFFERED", "RECOVERY_HOLD", "RECOVERY_BOTH", "RECOVERY_NONE", "RECOVERY_SLOT", "RECOVERY_OFFER"] as const),
+  ...(["HUB_LEDGER_FORKED", "HUB_DATABASE_BEHIND", "HUB_ORDER_REPLACED", "AGENT_BEHIND", "GATEWAY_AGENT_NOT_CAUGHT_UP"] as const),
 ];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -86,7 +86,7 @@ describe("codes", () => {
   it("codes of a recovery are few, and all others that speak of one lead to it", () => {
     expect(forRecovery.length).toBeLessThanOrEqual(15);
     const speaking = Object.entries(codes).filter(([name, [, , , meaning]]) =>
-      /^RECOVERY_|put back|from a backup|recover/.test(`${name} ${meaning}`),
+      /^RECOVERY_|(?:was|were) (?:both )?restored|from a backup|recover/.test(`${name} ${meaning}`),
     );
     expect(speaking.map(([name]) => name).filter((name) => !forRecovery.includes(name as Code))).toEqual([]);
   });

@@ -6,9 +6,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { noticeTable } from "../../alerts/notices/table.ts";
+import { alertTable } from "../../alerts/queue/table.ts";
 import { agentEvents, gatewayEvents } from "../../base/events.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
 
@@ -41,7 +41,7 @@ function callsIn(paths: readonly string[]): readonly { readonly path: string; re
     // The gateway's `say` is the answer of an HTTP request.
     const small = path.startsWith("gateway/")
       ? []
-      : [...text.matchAll(/(?:\blog|#options\.log|\bsay|lastWords|\.#say|options\.say)\(\s*"([a-z-]+)",/g)];
+      : [...text.matchAll(/(?:\blog|#options\.log|\bsay|exitReason|\.#say|options\.say)\(\s*"([a-z-]+)",/g)];
     return [
       ...pino.map(([, level = "", event = "*"]) => ({ path, level, event })),
       ...small.map(([, event = ""]) => ({ path, level: "", event })),
@@ -50,21 +50,21 @@ function callsIn(paths: readonly string[]): readonly { readonly path: string; re
 }
 
 /** Logs for both sides. */
-const loggedTeller = "alerts/notices/logged-teller.ts";
+const loggedAlertQueue = "alerts/queue/logged-queue.ts";
 const agentSources = [
   ...sourcesUnder("agent/signer"),
   ...sourcesUnder("agent/ledger"),
   ...sourcesUnder("agent/courier"),
   ...sourcesUnder("agent/launcher"),
   "agent/crypto.ts",
-  loggedTeller,
+  loggedAlertQueue,
 ];
 const sides = [
   { name: "agent", table: agentEvents as Readonly<Record<string, readonly string[]>>, sources: agentSources },
   {
     name: "gateway",
     table: gatewayEvents as Readonly<Record<string, readonly string[]>>,
-    sources: [...sourcesUnder("gateway"), loggedTeller],
+    sources: [...sourcesUnder("gateway"), loggedAlertQueue],
   },
 ] as const;
 
@@ -73,8 +73,8 @@ describe("events", () => {
     let document = read("docs/events.md");
     const head = ["event", "process", "level", "meaning", "what the operator does"];
     for (const { name, table } of sides) document = withTable(document, name, tableOf(head, table));
-    const noticeHead = ["event", "told by", "level", "subject", "meaning", "what the operator does"];
-    document = withTable(document, "notices", tableOf(noticeHead, noticeTable));
+    const alertHead = ["event", "told by", "level", "subject", "meaning", "what the operator does"];
+    document = withTable(document, "alerts", tableOf(alertHead, alertTable));
     await expect(document).toMatchFileSnapshot("../../docs/events.md");
   });
 

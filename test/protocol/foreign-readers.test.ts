@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { rootsOf } from "../../scripts/roots.ts";
 
 const rooms = rootsOf(projectRoot, "product");
@@ -20,7 +20,7 @@ const foreign: Readonly<Record<string, string>> = {
   "chains/tron/rpc.ts": "an answer of a Tron node",
   "gateway/answer/body.ts": "an order of a shop",
   "gateway/prices/exact-json.ts": "an answer of a market",
-  "gateway/prices/desk.ts": "an answer of a market",
+  "gateway/prices/market-client.ts": "an answer of a market",
   "base/foreign-json.ts": "an answer of a Tron node",
   "protocol/grant.ts": "a server that pairs, and the answer to it",
   "base/json.ts": "a frame, a file or a configuration",
@@ -42,12 +42,12 @@ const bounded: Readonly<Record<string, string>> = {
 /** Written by this program, or by the operator who starts it. */
 const own: readonly string[] = [
   ...["agent/check/check.ts", "agent/check/main.ts", "agent/courier/main.ts", "agent/signer/bootstrap.ts", "cli/child.ts"],
-  ...["agent/config/config.ts", "agent/config/link-file.ts", "agent/keystore/keystore.ts", "agent/last-words.ts"],
-  ...["agent/launcher/paired.ts", "agent/ledger/codec.ts", "agent/ledger/pairing-word.ts", "agent/ledger/segment.ts"],
-  ...["agent/signer/policy/destinations.ts", "agent/signer/rim/signer.ts", "agent/signer/rim/stop-mark.ts"],
+  ...["agent/config/config.ts", "agent/config/link-file.ts", "agent/keystore/keystore.ts", "agent/exit-reason.ts"],
+  ...["agent/launcher/paired.ts", "agent/ledger/codec.ts", "agent/ledger/pairing-mac.ts", "agent/ledger/segment.ts"],
+  ...["agent/signer/policy/destinations.ts", "agent/signer/runtime/signer.ts", "agent/signer/runtime/stop-mark.ts"],
   ...["cli/backup/format.ts", "cli/backup/main.ts", "cli/backup/make.ts", "cli/backup/manifest.ts", "cli/install/program.ts"],
   ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/ledger.ts", "cli/sealing/main.ts"],
-  ...["gateway/answer/record.ts", "gateway/balance/funds.ts", "gateway/config/config.ts", "gateway/deposits/payee.ts"],
+  ...["gateway/answer/record.ts", "gateway/balance/funds.ts", "gateway/config/config.ts", "gateway/deposits/deposit-account.ts"],
   ...["gateway/operator/currencies.ts", "gateway/operator/health.ts", "gateway/operator/merchants.ts"],
   ...[
     "gateway/store/agent-accounts.ts",
@@ -55,7 +55,7 @@ const own: readonly string[] = [
     "gateway/store/callback-outbox.ts",
     "gateway/store/credits.ts",
   ],
-  ...["gateway/store/put-back.ts", "gateway/store/sweeps.ts"],
+  ...["gateway/store/restored-database.ts", "gateway/store/sweeps.ts"],
 ];
 
 const reads = /\b(?:JSON\.parse|parseJson|parseForeign|parseExact)\(/;

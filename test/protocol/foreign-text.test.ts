@@ -21,8 +21,8 @@ import { csvCell } from "../../gateway/answer/csv-cell.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
 import { wantsCsv } from "../../gateway/api/csv.ts";
 import { kidOf } from "../../gateway/auth/signature-token.ts";
-import { heardOf } from "../../gateway/callbacks/door.ts";
 import { retryAfterOf as retryAfterOfShop } from "../../gateway/callbacks/schedule.ts";
+import { receivedOf } from "../../gateway/callbacks/send.ts";
 import { addressReader } from "../../gateway/config/client-address.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
 import { parseExact } from "../../gateway/prices/exact-json.ts";
@@ -32,8 +32,8 @@ import { parseSealedGrant } from "../../protocol/grant.ts";
 import { parseApiKey, parseSealedTranscript, parseTranscript } from "../../protocol/pairing.ts";
 import {
   parseAck,
-  parseBeat,
   parseChallenge,
+  parseHeartbeat,
   parseHello,
   parseJob,
   parseJobs,
@@ -77,7 +77,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   "an answer of a market": each(parseExact, readPrice),
   // lukevella/rallly 3297, kubernetes-sigs/external-dns 6484: an answer to a webhook without end.
   "an answer of a shop to a callback": each(
-    (text) => heardOf({ ok: true, status: 500, retryAfter: text, body: Buffer.from(text) }),
+    (text) => receivedOf({ ok: true, status: 500, retryAfter: text, body: Buffer.from(text) }),
     (text) => retryAfterOfShop(text, 0),
   ),
   "Retry-After of any server": (text) => retryAfterOf(text, text),
@@ -91,7 +91,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   "an address that a proxy wrote": forwarded,
   "a text of a shop in a list for a spreadsheet": csvCell,
   // agents, gateways, couriers
-  "a message of an agent": each(parseHello, parseStatement, parseBeat),
+  "a message of an agent": each(parseHello, parseStatement, parseHeartbeat),
   "a message of a gateway": each(parseChallenge, parseWelcome, parseJobs, parseJob, parseAck, parseRecovery),
   "a server that pairs, and the answer to it": each(parseSealedTranscript, parseTranscript, parseApiKey, parseSealedGrant),
   "a message of a courier": (text) => readRequest(Buffer.from(text)),
@@ -152,7 +152,7 @@ group.each(Object.entries(readers))("%s", (_, read) => {
   });
 });
 
-group("numbers of strangers", () => {
+group("numbers of outsiders", () => {
   it("texts keep their digits and quotes, numbers outside of them become text", () => {
     const text = '{"a\\\\":[-1,2.5e3,12345678901234567],"b":"\\"99999999999999999","c":1234567890123456}';
     expect(parseForeign(text, "all")).toEqual({

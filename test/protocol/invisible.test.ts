@@ -14,7 +14,7 @@ import { findInvisible, oddityOf } from "../../base/invisible.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
 import { createTokenMaker } from "../../client/signature-token.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
-import { testConfig } from "../../lab/rig/gateway-server.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "invisible-"));

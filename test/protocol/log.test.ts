@@ -4,8 +4,8 @@
  */
 import pino from "pino";
 import { describe, expect, it } from "vitest";
-import { createSpeech } from "../../agent/launcher/speech.ts";
-import { createLog } from "../../agent/signer/rim/log.ts";
+import { createSpeech } from "../../agent/launcher/output.ts";
+import { createLog } from "../../agent/signer/runtime/log.ts";
 import { type AgentLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";
 
 const clock = (): number => Date.UTC(2026, 10, 23, 4, 0, 0, 7);

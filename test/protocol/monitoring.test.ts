@@ -9,12 +9,12 @@ import { join } from "node:path";
 import pino from "pino";
 import { describe, expect, it } from "vitest";
 import { createMetricsText } from "../../agent/courier/metrics-text.ts";
+import { startAlerts } from "../../gateway/reporting/alerts.ts";
+import { createMeasures } from "../../gateway/reporting/measures.ts";
 import { timed } from "../../gateway/store/timed.ts";
-import { startAlerts } from "../../gateway/telling/alerts.ts";
-import { createMeasures } from "../../gateway/telling/measures.ts";
-import { startTestGateway } from "../../lab/rig/gateway-server.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
-import { paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
+import { startTestGateway } from "../../lab/kit/gateway-server.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { kitOn, paid, receiver, startsAnvil } from "../support/courier-on-anvil.ts";
 import { until } from "../support/until.ts";
 
 const hasPromtool = spawnSync("promtool", ["--version"], { stdio: "ignore" }).status === 0;
@@ -32,20 +32,20 @@ const helpOf = (text: string): ReadonlyMap<string, string> =>
 startsAnvil();
 
 async function courierText(): Promise<string> {
-  const rig = await rigOn();
-  const { transactionId } = rig.gateway.order({ address: receiver() });
-  const held = rig.gateway.order({ address: receiver(), mode: "manual" });
-  await paid(rig, transactionId);
-  const { metrics, watchman } = rig;
+  const kit = await kitOn();
+  const { transactionId } = kit.gateway.order({ address: receiver() });
+  const held = kit.gateway.order({ address: receiver(), mode: "manual" });
+  await paid(kit, transactionId);
+  const { metrics, alertMonitor } = kit;
   await until(
-    () => (watchman.latest()?.summary?.counts.paid ?? 0) === 1 && watchman.latest()?.items[0]?.state === "held",
+    () => (alertMonitor.latest()?.summary?.counts.paid ?? 0) === 1 && alertMonitor.latest()?.items[0]?.state === "held",
     10_000,
   );
-  await until(() => rig.notices.length >= 2);
-  const told = rig.notices.map(({ event, subject }) => `${event} ${subject}`);
+  await until(() => kit.alerts.length >= 2);
+  const told = kit.alerts.map(({ event, subject }) => `${event} ${subject}`);
   expect(told).toContain(`withdrawal-held ${held.transactionId}`);
   expect(told).toContain("funds-low eth");
-  return createMetricsText({ metrics, watchman, clock: Date.now, version: "9.9.9", residentBytes: () => 1 }).text();
+  return createMetricsText({ metrics, alertMonitor, clock: Date.now, version: "9.9.9", residentBytes: () => 1 }).text();
 }
 
 /** From here on the gateway's disk has room enough. */
@@ -66,7 +66,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs, freeBytes: () => freeBytes },
     deliver: async (body) => {
       const { event, subject, ...more } = JSON.parse(body) as { event: string; subject: string };
-      if (Object.hasOwn(more, "agent")) told.push("a field agent, which the courier's notices alone have");
+      if (Object.hasOwn(more, "agent")) told.push("a field agent, which the courier's alerts alone have");
       told.push(`${event} ${subject === agent ? "AGENT" : subject.replace(agent, "AGENT").replace(/ \d+$/, "")}`);
       return "";
     },
@@ -105,7 +105,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   const answering = { url: "http://one", ok: true, detail: "", since: null, plain: "", lagBlocks: 3 };
   const outAt = gateway.clock.nowMs + 30_000;
   const measures = createMeasures({
-    ...{ server: server as never, database: store.database, hub, notices: alerts.counts, clock: () => gateway.clock.nowMs },
+    ...{ server: server as never, database: store.database, hub, alerts: alerts.counts, clock: () => gateway.clock.nowMs },
     watcher: () => ({ chainStatus: () => [{ ...readChain, nodes: [answering, { ...answering, ok: false, since: outAt }] }] }),
     residentBytes: () => 1,
     freeBytes: () => freeBytes,

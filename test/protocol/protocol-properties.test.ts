@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type JsonValue, parseJson } from "../../base/json.ts";
-import { seedsOfRun } from "../../lab/rig/seeded.ts";
+import { seedsOfRun } from "../../lab/kit/seeded.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import {
   agentFrameBytesMax,

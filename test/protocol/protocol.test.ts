@@ -150,7 +150,7 @@ const files: Readonly<Record<string, (vector: Vector) => unknown>> = {
   "amounts.json": runAmount,
   "envelopes.json": runEnvelope,
   "jobs.json": runPayload,
-  "greetings.json": runPayload,
+  "handshakes.json": runPayload,
   "acks.json": runPayload,
   "statements.json": runPayload,
   "recoveries.json": runPayload,

@@ -43,13 +43,13 @@ function place(): string {
   return join(folder, "s.sock");
 }
 
-const echo: LineServerOptions["onRequest"] = ({ id, verb, ...rest }, answer) => answer({ id, ok: true, verb, ...rest });
+const gatewayHead: LineServerOptions["onRequest"] = ({ id, verb, ...rest }, answer) => answer({ id, ok: true, verb, ...rest });
 
 async function serve(path: string, options: Partial<LineServerOptions> = {}): Promise<LineServer> {
   let server: LineServer | undefined;
   await new Promise<void>((resolve, reject) => {
     server = listenLines(path, {
-      onRequest: echo,
+      onRequest: gatewayHead,
       onListening: resolve,
       onFault: reject,
       connectionsMax: 4,
@@ -213,7 +213,7 @@ describe("frames", () => {
     const path = place();
     const server = await serve(path, {
       framesMax: 1,
-      onRequest: ({ id, frames: heard }, answer) => answer({ id, ok: true, frames: heard }),
+      onRequest: ({ id, frames: caughtUp }, answer) => answer({ id, ok: true, frames: caughtUp }),
     });
     const asking = client(path) as unknown as SocketClient<CourierRequests, CourierAnswers>;
     const pushed: Push[] = [];
@@ -387,7 +387,7 @@ describe("a hostile client", () => {
     await serve(path, {
       onRequest: (request, answer, connection) => {
         requests.push(request);
-        echo(request, answer, connection);
+        gatewayHead(request, answer, connection);
       },
     });
     const socket = await raw(path);

@@ -6,9 +6,9 @@
  */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { revoke } from "../../gateway/operator/people.ts";
-import { type Answered, sha256, testConfig } from "../../lab/rig/gateway-server.ts";
-import { gateway, path } from "../support/door.ts";
+import { revoke } from "../../gateway/operator/accounts.ts";
+import { type Answered, sha256, testConfig } from "../../lab/kit/gateway-server.ts";
+import { gateway, path } from "../support/one-gateway.ts";
 import {
   claimsOf,
   ed,
@@ -146,13 +146,13 @@ describe("claims as a text", () => {
       first('"\\u006fther":0'),
     ],
   ]);
-  const boundTwice = Object.entries(bound).map(([name, value]): Vector => {
+  const assignedTwice = Object.entries(bound).map(([name, value]): Vector => {
     const good = `"${name}":${JSON.stringify(value)}`;
     return [`${name} twice`, first(`${good},"${name}":0`), first(good)];
   });
   refuses([
     ...twice,
-    ...boundTwice,
+    ...assignedTwice,
     ["__proto__ around all claims", text((one) => `{"__proto__":${one}}`)],
     ["__proto__ beside them", first('"__proto__":{"sub":"x"}'), first('"proto":{"sub":"x"}')],
     ["constructor beside them", first('"constructor":{}'), first('"constructors":{}')],
@@ -291,9 +291,9 @@ describe("a good token", () => {
   });
 
   it("a good token of one key opens nothing of another merchant's", async () => {
-    const stranger = gateway.key({ scopes: ["read"] });
-    const by = { ...shared(stranger.apiKey), keyId: merchant().keyId };
-    expect((await read(press({ by: shared(stranger.apiKey) }))).status).toBe(200);
+    const outsider = gateway.key({ scopes: ["read"] });
+    const by = { ...shared(outsider.apiKey), keyId: merchant().keyId };
+    expect((await read(press({ by: shared(outsider.apiKey) }))).status).toBe(200);
     expect(await codeOf(read(press({ by })))).toBe(turnedAway);
   });
 });
@@ -310,12 +310,13 @@ describe("a token used before", () => {
     "with a body that is no order": (first) => post(first, "{}"),
     "on another path": (first) => post(first, order, "/api/v1/autoWithdraw"),
     "with a query": (first) => post(first, order, `${target}?again`),
-    "signed anew, as it was": (_first, id) => post(jti(id)),
-    "signed anew, with a later end": (_first, id) => post(jti(id, { exp: nowSeconds() + 300 })),
-    "signed anew, with an earlier beginning": (_first, id) => post(jti(id, { iat: nowSeconds() - 20 })),
-    "signed anew, with another header": (_first, id) => post(press({ header: { typ: undefined }, claims: { jti: id } })),
-    "signed anew, its jti in escapes": (_first, id) => post(inEscapes(id)),
-    "signed anew, bound to its request": (_first, id) => post(jti(id, { method: "POST", path: target, bodyHash: sha256(order) })),
+    "signed again, as it was": (_first, id) => post(jti(id)),
+    "signed again, with a later end": (_first, id) => post(jti(id, { exp: nowSeconds() + 300 })),
+    "signed again, with an earlier beginning": (_first, id) => post(jti(id, { iat: nowSeconds() - 20 })),
+    "signed again, with another header": (_first, id) => post(press({ header: { typ: undefined }, claims: { jti: id } })),
+    "signed again, its jti in escapes": (_first, id) => post(inEscapes(id)),
+    "signed again, bound to its request": (_first, id) =>
+      post(jti(id, { method: "POST", path: target, bodyHash: sha256(order) })),
   };
   it.each(Object.entries(again))("a token used before is refused %s", async (_name, send) => {
     const id = fresh();

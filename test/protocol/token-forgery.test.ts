@@ -8,7 +8,7 @@ import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign 
 import { deflateRawSync } from "node:zlib";
 import { describe } from "vitest";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
-import { gateway } from "../support/door.ts";
+import { gateway } from "../support/one-gateway.ts";
 import {
   apart,
   byEd,
@@ -375,7 +375,10 @@ describe("a kid", () => {
     ["with full-width digits", mine((kid) => kid.replace("k_", "\uff4b_"))],
     ["the whole apiKey", () => press({ header: { kid: gateway.merchant.shopKey } })],
     ["of 3000 characters", () => press({ header: { kid: "k".repeat(3000) } })],
-    ["twice, a stranger's first", () => press({ headerText: headerOf(merchant()).replace("{", '{"kid":"k_0000000000000000",') })],
+    [
+      "twice, an outsider's first",
+      () => press({ headerText: headerOf(merchant()).replace("{", '{"kid":"k_0000000000000000",') }),
+    ],
     ["twice, both the same", () => press({ headerText: headerOf(merchant()).replace("{", `{"kid":"${merchant().keyId}",`) })],
     [
       "twice, one in escapes",

@@ -6,15 +6,15 @@
 import { createCipheriv, createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { verifyToken } from "../../gateway/auth/signature-token.ts";
-import { gateway, knock, path } from "../support/door.ts";
+import { gateway, knock, path } from "../support/one-gateway.ts";
 import {
   apart,
-  bentAt,
   byEd,
   claimsOf,
   ed,
   headerOf,
   hmac,
+  malformedAt,
   merchant,
   oneGatewayWithKeys,
   other,
@@ -35,7 +35,7 @@ describe("base64url in another form", () => {
   /**
    * A token whose claims and signature hold both characters that differ between the two alphabets.
    */
-  const telling = (change: { body?: (part: string) => string; tail?: (part: string) => string } = {}): string => {
+  const stating = (change: { body?: (part: string) => string; tail?: (part: string) => string } = {}): string => {
     for (;;) {
       const claimsText = claimsOf(merchant(), { extra: ">>>???" });
       const [, body, signature] = apart(press({ claimsText }));
@@ -76,8 +76,8 @@ describe("base64url in another form", () => {
   refuses([
     ...inPart("head", () => headerOf(merchant())),
     ...inPart("body", () => claimsOf(merchant())),
-    ["claims: the standard alphabet", () => telling({ body: standard }), () => telling()],
-    ["signature: the standard alphabet", () => telling({ tail: standard }), () => telling()],
+    ["claims: the standard alphabet", () => stating({ body: standard }), () => stating()],
+    ["signature: the standard alphabet", () => stating({ tail: standard }), () => stating()],
     ["signature: padded", tail((text) => `${text}=`)],
     ["signature: padded with two", tail((text) => `${text}==`)],
     ["signature: bits left in the last character", tail(otherLast)],
@@ -359,8 +359,8 @@ describe("a good token", () => {
     const token = make();
     expect(await verdict(token)).toBe(true);
     for (let at = 0; at < token.length; at += 1) {
-      const bent = token.charAt(at) === "." ? `${token.slice(0, at)}A${token.slice(at + 1)}` : bentAt(token, at);
-      expect(await verdict(bent), `changed at ${at}`).toBe(false);
+      const malformed = token.charAt(at) === "." ? `${token.slice(0, at)}A${token.slice(at + 1)}` : malformedAt(token, at);
+      expect(await verdict(malformed), `changed at ${at}`).toBe(false);
       expect(await verdict(token.slice(0, at) + token.slice(at + 1)), `left out at ${at}`).toBe(false);
     }
   });

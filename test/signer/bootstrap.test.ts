@@ -10,7 +10,7 @@ const everyRule: Required<PolicySettings> = {
   ...{
     holdAbove: "2",
     twoApproversAbove: "3",
-    resignAbove: "2",
+    manualReplaceAbove: "2",
     newDestination: { holdAbove: "1", delayMinutes: 5 },
     allow: [],
     deny: [],

@@ -3,23 +3,23 @@
  * weighings stand where what a number bounds is full: 1,000 closed orders, 4,096 links of jobs.
  */
 import { expect, it } from "vitest";
-import { Rig } from "../../lab/rig/signer-rig.ts";
+import { Kit } from "../../lab/kit/signer-kit.ts";
 
 it("a checkpoint after 6,300 closed orders is no larger than after 4,800", () => {
-  const rig = new Rig({ segmentBytesMax: 100_000 }).ready();
+  const kit = new Kit({ segmentBytesMax: 100_000 }).ready();
   let closed = 0;
   /** The largest of the checkpoints that could be made from here to so many closed orders. */
   const largestUpTo = (count: number): { readonly bytes: number; readonly rows: number } => {
     let [bytes, rows] = [0, 0];
     while (closed < count) {
-      rig.request({ amount: "1001" });
+      kit.request({ amount: "1001" });
       closed += 1;
       if (closed % 100 !== 0) continue;
-      rig.acknowledge();
-      const { state, leaving } = rig.core.checkpoint();
+      kit.acknowledge();
+      const { state, leaving } = kit.core.checkpoint();
       if (closed > count - 500) bytes = Math.max(bytes, JSON.stringify(state).length);
       if (closed > count - 500) rows = Math.max(rows, leaving.closed.length);
-      rig.signer.tick();
+      kit.signer.tick();
     }
     return { bytes, rows };
   };

@@ -1,48 +1,48 @@
 /**
- * In one recovery order a gateway contradicts the payments that have left this ledger, and repeats
- * itself in the next one. The repeat settles nothing: the released version may still be paid on its
+ * In one recovery offer a gateway contradicts the payments that have left this ledger, and repeats
+ * itself in the next one. The repeat settles nothing: the released attempt may still be paid on its
  * slot. Others whose recovery made a second payment or nonce: samotari/paynoway #46,
  * tari-project/tari #6464.
  */
 import { describe, expect, it } from "vitest";
-import { facts, Rig } from "../../lab/rig/signer-rig.ts";
-import { databaseOf, ledgerOf, recovered } from "../support/recovery-order.ts";
+import { Kit, txParams } from "../../lab/kit/signer-kit.ts";
+import { databaseOf, ledgerOf, recovered } from "../support/recovery-offer.ts";
 
 /** One withdrawal left on slot 5, and two orders in a row have opened the ledger with this slot. */
-function openedTwice(slot: string): { readonly rig: Rig; readonly id: string } {
-  const rig = new Rig().ready();
-  const { transactionId: id } = rig.pay({ amount: "1" });
-  const { withdrawals, accounts, ...rest } = databaseOf(rig);
+function openedTwice(slot: string): { readonly kit: Kit; readonly id: string } {
+  const kit = new Kit().ready();
+  const { transactionId: id } = kit.pay({ amount: "1" });
+  const { withdrawals, accounts, ...rest } = databaseOf(kit);
   const told = withdrawals.map((one) => ({ ...one, slot }));
   const next = accounts.map((account) => ({ ...account, next: `${Number(slot) + 1}` }));
   for (let order = 0; order < 2; order++) {
-    rig.now += 1;
-    recovered(rig, { ...rest, withdrawals: told, accounts: next, held: rig.gateway.stored });
-    rig.now += 1;
-    rig.greet();
-    rig.acknowledge();
+    kit.now += 1;
+    recovered(kit, { ...rest, withdrawals: told, accounts: next, held: kit.gateway.stored });
+    kit.now += 1;
+    kit.handshake();
+    kit.acknowledge();
   }
-  return { rig, id };
+  return { kit, id };
 }
 
-const signed = (rig: Rig): readonly string[] => {
-  const records = ledgerOf(rig);
-  const opened = records.map(({ kind }) => kind).lastIndexOf("OPENED");
+const signed = (kit: Kit): readonly string[] => {
+  const records = ledgerOf(kit);
+  const opened = records.map(({ kind }) => kind).lastIndexOf("RECOVERED");
   return records.slice(opened).flatMap((record) => (record.kind === "SIGNED" ? [record.transactionId] : []));
 };
 
 describe("an order that repeats itself", () => {
-  it("an order that repeats itself gives no second slot to what has left on the first one: the chain decides, or a person cancels", () => {
-    const { rig, id } = openedTwice("6");
-    expect(rig.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
-    const { length } = rig.show(id).versions;
-    expect(rig.ask("replace", { transactionId: id, above: length, facts })).toMatchObject({ ok: false });
-    expect(signed(rig)).toEqual([]);
+  it("an order that repeats itself gives no second slot to what has left on the first one: the chain decides, or an operator cancels", () => {
+    const { kit, id } = openedTwice("6");
+    expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
+    const { length } = kit.show(id).attempts;
+    expect(kit.ask("replace", { transactionId: id, above: length, txParams })).toMatchObject({ ok: false });
+    expect(signed(kit)).toEqual([]);
   });
 
-  it("an order that repeats itself has the next version made where it says what the ledger says", () => {
-    const { rig, id } = openedTwice("5");
-    expect(rig.ask("replace", { transactionId: id, above: 1, facts })).toMatchObject({ ok: true });
-    expect(signed(rig)).toEqual([id]);
+  it("an order that repeats itself has the next attempt made where it says what the ledger says", () => {
+    const { kit, id } = openedTwice("5");
+    expect(kit.ask("replace", { transactionId: id, above: 1, txParams })).toMatchObject({ ok: true });
+    expect(signed(kit)).toEqual([id]);
   });
 });

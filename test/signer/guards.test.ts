@@ -3,9 +3,9 @@
  * that no whole story ends at are tried alone.
  */
 import { describe, expect, it } from "vitest";
-import { approveGuards } from "../../agent/signer/acts/approve.ts";
-import { observeGuards } from "../../agent/signer/acts/observe.ts";
-import { replaceGuards } from "../../agent/signer/acts/replace.ts";
+import { approveGuards } from "../../agent/signer/handlers/approve.ts";
+import { observeGuards } from "../../agent/signer/handlers/observe.ts";
+import { replaceGuards } from "../../agent/signer/handlers/replace.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
 import { signedGuards } from "../../gateway/hub/effect.ts";
 
@@ -29,7 +29,7 @@ describe("tables of guards", () => {
 
   it("an observation is refused or repeated by these rows, in this order", () => {
     expect(namesOf(observeGuards)).toEqual([
-      "a version is dead",
+      "an attempt is void",
       "witnesses of something else",
       "an outcome without an end, or an end without one",
       "taken by another transaction, where none can",
@@ -55,7 +55,7 @@ describe("tables of guards", () => {
     ]);
   });
 
-  it("a replacement is answered without another version by these rows, in this order", () => {
+  it("a replacement is answered without another attempt by these rows, in this order", () => {
     expect(namesOf(replaceGuards)).toEqual([
       "held",
       "signed",
@@ -67,7 +67,7 @@ describe("tables of guards", () => {
       "not the newest",
       "not released",
       "in a block",
-      "last version",
+      "last attempt",
       "excluded by expiry",
       "an operator's",
       "too soon",
@@ -80,28 +80,28 @@ describe("tables of guards", () => {
       "no destination",
       "another spelling of slot or txHash",
       "another network or account",
-      "after the last version",
+      "after the last attempt",
       "another withdrawal's slot",
       "a second slot",
-      "a version signed twice",
+      "an attempt signed twice",
       "another end of validity",
       "a cancel where there is none",
       "another withdrawal's txHash",
-      "another version is not dead",
+      "another attempt is not void",
     ]);
   });
 
   it("a yes to a withdrawal on its slot is refused after a cancel", () => {
-    const withdrawal = { state: "quarantined", versions: [], ordered: { act: "cancel", versions: 1 } };
+    const withdrawal = { state: "quarantined", attempts: [], ordered: { act: "cancel", attempts: 1 } };
     expect(endOf(approveGuards, { withdrawal })).toEqual(["cancelled", "WITHDRAWAL_CANCELLING"]);
   });
 
-  it("a replacement is refused where a payment was recorded before the cancel, and after the last version", () => {
+  it("a replacement is refused where a payment was recorded before the cancel, and after the last attempt", () => {
     const one = { state: "released", isEnded: false };
-    const turn = { core: { paused: null } };
+    const context = { core: { paused: null } };
     const made = { txHash: "", isCancel: false };
-    expect(endOf(replaceGuards, { turn, one, made, isCancel: true })).toEqual(["cancelled since", "WITHDRAWAL_CANCELLING"]);
-    const last = { turn, one, isCancel: false, made: undefined, newest: { released: true }, above: 20 };
-    expect(endOf(replaceGuards, last)).toEqual(["last version", "WITHDRAWAL_TOO_MANY_VERSIONS"]);
+    expect(endOf(replaceGuards, { context, one, made, isCancel: true })).toEqual(["cancelled since", "WITHDRAWAL_CANCELLING"]);
+    const last = { context, one, isCancel: false, made: undefined, newest: { released: true }, above: 20 };
+    expect(endOf(replaceGuards, last)).toEqual(["last attempt", "WITHDRAWAL_TOO_MANY_ATTEMPTS"]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Gateway and courier lie together, at random, on a chain where versions end by waiting: they order
- * payments, call living or paid versions dead, wait at will and ask for every signature. The judge
+ * Gateway and courier lie together, at random, on a chain where attempts end by expiry: they order
+ * payments, call living or paid attempts void, wait at will and ask for every signature. The judge
  * is the bytes that leave, not the signer's records; and six faults of the limits, each of which
  * these bytes show.
  */
@@ -8,63 +8,63 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { Policy } from "../../agent/signer/policy/policy.ts";
 import { Sums } from "../../agent/signer/policy/sums.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
-import { waitingOf } from "../../chains/families.ts";
-import { Seeded } from "../../lab/rig/seeded.ts";
-import { mostPayable, payableWithin, type SignedBytes } from "../../lab/rig/signed-bytes.ts";
-import { exactNumbersOfSigned } from "../../lab/rig/tron-judge.ts";
-import { network, offerAt, receiver, type WaitingRig, waitingRig, waitingSettings } from "../support/waiting-rig.ts";
+import { expiryExclusionOf } from "../../chains/families.ts";
+import { Seeded } from "../../lab/kit/seeded.ts";
+import { mostPayable, payableWithin, type SignedBytes } from "../../lab/kit/signed-bytes.ts";
+import { exactNumbersOfSigned } from "../../lab/kit/tron-judge.ts";
+import { network, offerAt, receiver, type WaitingKit, waitingKit, waitingSettings } from "../support/waiting-kit.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
-const { marginMs } = waitingOf(network)!;
+const { marginMs } = expiryExclusionOf(network)!;
 const usdt = { maxPerWithdrawal: "40", maxPerHour: "100", maxPerDay: "300", maxFee: "45", maxFeePerDay: "90000" };
 const limits = { perHour: 100_000_000n, perDay: 300_000_000n };
 
 /** The same bytes are read once. */
 const read = new Map<string, ReturnType<typeof exactNumbersOfSigned>>();
 
-function signedBytes(rig: WaitingRig): readonly SignedBytes[] {
-  const atOf = new Map(rig.records().flatMap((record) => (record.kind === "SIGNED" ? [[record.raw, record.at] as const] : [])));
-  return [...rig.left].map((raw) => {
+function signedBytes(kit: WaitingKit): readonly SignedBytes[] {
+  const atOf = new Map(kit.records().flatMap((record) => (record.kind === "SIGNED" ? [[record.raw, record.at] as const] : [])));
+  return [...kit.left].map((raw) => {
     const numbers = read.get(raw) ?? exactNumbersOfSigned(raw);
     read.set(raw, numbers);
     const { amountUnits, expirationMs } = numbers;
-    return { units: BigInt(amountUnits), signedAt: atOf.get(raw)!, untilMs: Number(expirationMs) + marginMs, slot: "" };
+    return { units: BigInt(amountUnits), signedAt: atOf.get(raw)!, validUntilMs: Number(expirationMs) + marginMs, slot: "" };
   });
 }
 
 /** Two liars with one mind, for so many steps; after each the bytes are looked at. */
 function liars(seed: number, steps = 60): readonly SignedBytes[] {
   const random = new Seeded(seed);
-  const rig = waitingRig({ settings: { ...waitingSettings, policy: { trx: usdt, usdt } }, segmentBytesMax: 20_000 });
+  const kit = waitingKit({ settings: { ...waitingSettings, policy: { trx: usdt, usdt } }, segmentBytesMax: 20_000 });
   const ids: string[] = [];
   const say = (id: string, txHash: string): void => {
-    rig.gateway.dead.add(txHash);
-    rig.ask("observed", { transactionId: id, stage: "dead", outcome: "", txHash, block: 900, witnesses: 2 });
+    kit.gateway.voided.add(txHash);
+    kit.ask("observed", { transactionId: id, stage: "void", outcome: "", txHash, block: 900, quorum: 2 });
   };
   for (let step = 0; step < steps; step++) {
     const pick = random.below(10);
     if (pick < 3) {
       const amount = `${1 + random.below(40)}`;
-      const { transactionId } = rig.request({ network, address: receiver, amount });
-      if (rig.ask("sign", { transactionId, facts: offerAt(rig.now) }).ok) ids.push(transactionId);
+      const { transactionId } = kit.request({ network, address: receiver, amount });
+      if (kit.ask("sign", { transactionId, txParams: offerAt(kit.now) }).ok) ids.push(transactionId);
     } else if (pick < 8) {
       for (const id of ids) {
-        const { versions } = rig.show(id);
-        const newest = versions.at(-1);
+        const { attempts } = kit.show(id);
+        const newest = attempts.at(-1);
         if (newest !== undefined) say(id, newest.txHash);
-        rig.acknowledge();
-        rig.askAtOnce("replace", { transactionId: id, above: versions.length, facts: offerAt(rig.now, step + 7) });
+        kit.acknowledge();
+        kit.askAtOnce("replace", { transactionId: id, above: attempts.length, txParams: offerAt(kit.now, step + 7) });
       }
     } else {
-      rig.now += random.chance(4) ? hourMs + minuteMs : 8 * minuteMs;
-      if (random.chance(6)) rig.start();
-      rig.greet();
+      kit.now += random.chance(4) ? hourMs + minuteMs : 8 * minuteMs;
+      if (random.chance(6)) kit.start();
+      kit.handshake();
     }
-    rig.acknowledge();
-    payableWithin(signedBytes(rig), limits);
+    kit.acknowledge();
+    payableWithin(signedBytes(kit), limits);
   }
-  return signedBytes(rig);
+  return signedBytes(kit);
 }
 
 const seeds = [1, 2, 3];
@@ -87,21 +87,21 @@ describe("gateway and courier lie together", () => {
 
   /** A fault of the limits, by name; each exchanges one method. */
   const faults: Readonly<Record<string, () => void>> = {
-    "a later version is not weighed": () => {
+    "a later attempt is not weighed": () => {
       vi.spyOn(Policy.prototype, "withoutRoom").mockReturnValue(null);
     },
-    "a later version does not count": () => {
+    "a later attempt does not count": () => {
       vi.spyOn(Sums.prototype, "fold").mockImplementation(function (this: Sums, record, currency) {
-        if (record.kind !== "INTENT" || record.version === 1) foldAsWritten.call(this, record, currency);
+        if (record.kind !== "INTENT" || record.attempt === 1) foldAsWritten.call(this, record, currency);
       });
       vi.spyOn(Sums.prototype, "stand").mockImplementation(function (this: Sums, currency, counted, standing, atMs) {
-        if (counted.version === 1) standAsWritten.call(this, currency, counted, standing, atMs);
+        if (counted.attempt === 1) standAsWritten.call(this, currency, counted, standing, atMs);
       });
     },
     "what is given back is not bounded": () => {
       vi.spyOn(SlidingWindow.prototype, "backAt").mockReturnValue(0n);
     },
-    "an amount leaves the window by whatever is said of its version": () => {
+    "an amount leaves the window by whatever is said of its attempt": () => {
       vi.spyOn(SlidingWindow.prototype, "stand").mockImplementation(function (this: SlidingWindow, id) {
         this.remove(id);
       });

@@ -7,48 +7,48 @@
  */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
-import { payable } from "../../lab/rig/payable-bytes.ts";
-import { Seeded } from "../../lab/rig/seeded.ts";
-import { mostPayable, payableWithin } from "../../lab/rig/signed-bytes.ts";
-import { Rig, settings, shop } from "../../lab/rig/signer-rig.ts";
+import { payable } from "../../lab/kit/payable-bytes.ts";
+import { Seeded } from "../../lab/kit/seeded.ts";
+import { mostPayable, payableWithin } from "../../lab/kit/signed-bytes.ts";
+import { Kit, settings, shop } from "../../lab/kit/signer-kit.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const policy = { maxPerWithdrawal: "40", maxPerHour: "100", maxPerDay: "300", maxFee: "1", maxFeePerDay: "1000" };
 const limits = { perHour: 100_000_000n, perDay: 300_000_000n };
 
-const facts = (gwei: number): object => ({
+const txParams = (gwei: number): object => ({
   ...{ gasLimit: "65000", maxFeePerGas: `${gwei}000000000`, maxPriorityFeePerGas: `${gwei}000000000` },
 });
 
 /** Orders until the limits stop them, for so many steps; the bytes are looked at now and then. */
 function spending(seed: number, steps = 60): number {
   const random = new Seeded(seed);
-  const rig = new Rig({ settings: { ...settings, policy: { usdt: policy } }, segmentBytesMax: 20_000 }).ready();
+  const kit = new Kit({ settings: { ...settings, policy: { usdt: policy } }, segmentBytesMax: 20_000 }).ready();
   const ids: string[] = [];
   for (let step = 1; step <= steps; step += 1) {
     const pick = random.below(10);
     if (pick < 7) {
-      const order = { address: shop, amount: `${1 + random.below(40)}`, expiresAt: rig.now + 90 * hourMs };
-      const { transactionId, state } = rig.request(order);
+      const order = { address: shop, amount: `${1 + random.below(40)}`, expiresAt: kit.now + 90 * hourMs };
+      const { transactionId, state } = kit.request(order);
       if (state === "approved") ids.push(transactionId);
-      if (random.chance(8)) rig.send("sign", { transactionId, facts: facts(2) });
-      else rig.ask("sign", { transactionId, facts: facts(2) });
+      if (random.chance(8)) kit.send("sign", { transactionId, txParams: txParams(2) });
+      else kit.ask("sign", { transactionId, txParams: txParams(2) });
     } else if (pick < 8 && ids.length > 0) {
       const transactionId = random.pick(ids);
-      const { versions } = rig.show(transactionId);
-      rig.acknowledge();
-      if (versions.length === 0) rig.ask("sign", { transactionId, facts: facts(2) });
-      else rig.ask("replace", { transactionId, above: versions.length, facts: facts(2 + 2 * versions.length) });
+      const { attempts } = kit.show(transactionId);
+      kit.acknowledge();
+      if (attempts.length === 0) kit.ask("sign", { transactionId, txParams: txParams(2) });
+      else kit.ask("replace", { transactionId, above: attempts.length, txParams: txParams(2 + 2 * attempts.length) });
     } else {
-      if (random.chance(4)) rig.crash(random.below(2_000));
-      rig.now += random.chance(3) ? hourMs + minuteMs : 9 * minuteMs;
-      rig.greet();
+      if (random.chance(4)) kit.crash(random.below(2_000));
+      kit.now += random.chance(3) ? hourMs + minuteMs : 9 * minuteMs;
+      kit.handshake();
     }
-    rig.settle();
-    if (step % 10 === 0) payable({ records: rig.records(), limits: { usdt: limits } });
+    kit.settle();
+    if (step % 10 === 0) payable({ records: kit.records(), limits: { usdt: limits } });
   }
-  return rig.records().filter(({ kind }) => kind === "SIGNED").length;
+  return kit.records().filter(({ kind }) => kind === "SIGNED").length;
 }
 
 const seeds = [1, 2, 3];
@@ -90,8 +90,8 @@ describe("signed bytes where a slot excludes", () => {
     expect(all).toThrow(/within its limit/);
   });
 
-  it("signed bytes where a slot excludes count once a slot, by its dearest version, from its first signature", () => {
-    const bytes = (units: bigint, signedAt: number, slot: string) => ({ units, signedAt, untilMs: null, slot });
+  it("signed bytes where a slot excludes count once a slot, by its dearest attempt, from its first signature", () => {
+    const bytes = (units: bigint, signedAt: number, slot: string) => ({ units, signedAt, validUntilMs: null, slot });
     const all = [bytes(60n, 0, "a"), bytes(60n, hourMs - 1, "a"), bytes(40n, hourMs - 1, "b"), bytes(60n, hourMs, "c")];
     expect(mostPayable(all)).toMatchObject({ inHour: 100n, inDay: 160n });
     expect(() => payableWithin(all, { perHour: 100n, perDay: 160n })).not.toThrow();

@@ -13,95 +13,95 @@ import { readRules } from "../../agent/signer/policy/rules.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { usedAt } from "../../agent/signer/state/policy-state.ts";
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
-import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
-import { begun, facts, hot, other, otherToken, own, Rig, settings, shop, token } from "../../lab/rig/signer-rig.ts";
+import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { begun, hotWallet, Kit, other, otherToken, own, settings, shop, token, txParams } from "../../lab/kit/signer-kit.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 
-/** A rig whose one policy, for usdt, is the given one. */
+/** A kit whose one policy, for usdt, is the given one. */
 function settingsWith(policy: Partial<PolicySettings>): typeof settings {
   const one = { maxPerWithdrawal: "1000000", maxPerDay: "1000000", maxFee: "1", maxFeePerDay: "1", ...policy };
   return { ...settings, policy: { usdt: one, eth: one } };
 }
 
-function withPolicy(policy: Partial<PolicySettings>): Rig {
-  return new Rig({ settings: settingsWith(policy) }).ready();
+function withPolicy(policy: Partial<PolicySettings>): Kit {
+  return new Kit({ settings: settingsWith(policy) }).ready();
 }
 
-const outcome = (rig: Rig, amount: string, change: object = {}): string => {
-  const { state, code } = rig.request({ amount, expiresAt: rig.now + 10 * dayMs, ...change });
+const outcome = (kit: Kit, amount: string, change: object = {}): string => {
+  const { state, code } = kit.request({ amount, expiresAt: kit.now + 10 * dayMs, ...change });
   return code === "" ? state : `${state} ${code}`;
 };
 
 describe("limits on amounts", () => {
   it("limits on amounts let exactly the limit through and not one unit more", () => {
-    const rig = withPolicy({ maxPerWithdrawal: "5" });
-    expect(outcome(rig, "5")).toBe("approved");
-    expect(outcome(rig, "5.000001")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
+    const kit = withPolicy({ maxPerWithdrawal: "5" });
+    expect(outcome(kit, "5")).toBe("approved");
+    expect(outcome(kit, "5.000001")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
   });
 
   it.each([
     ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
     ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
   ])("limits on amounts add up over a sliding %s", (_, policy, spanMs, code) => {
-    const rig = withPolicy(policy);
-    expect(outcome(rig, "4")).toBe("approved");
-    rig.now += 1_000;
-    expect(outcome(rig, "6")).toBe("approved");
-    expect(outcome(rig, "0.000001")).toBe(`refused ${code}`);
-    rig.now = begun + spanMs - 1;
-    expect(outcome(rig, "0.000001")).toBe(`refused ${code}`);
-    rig.now = begun + spanMs;
-    expect(outcome(rig, "4")).toBe("approved");
-    expect(outcome(rig, "0.000001")).toBe(`refused ${code}`);
-    rig.now = begun + spanMs + 1_000;
-    expect(outcome(rig, "6")).toBe("approved");
+    const kit = withPolicy(policy);
+    expect(outcome(kit, "4")).toBe("approved");
+    kit.now += 1_000;
+    expect(outcome(kit, "6")).toBe("approved");
+    expect(outcome(kit, "0.000001")).toBe(`refused ${code}`);
+    kit.now = begun + spanMs - 1;
+    expect(outcome(kit, "0.000001")).toBe(`refused ${code}`);
+    kit.now = begun + spanMs;
+    expect(outcome(kit, "4")).toBe("approved");
+    expect(outcome(kit, "0.000001")).toBe(`refused ${code}`);
+    kit.now = begun + spanMs + 1_000;
+    expect(outcome(kit, "6")).toBe("approved");
   });
 
   it("limits on amounts count from the approval, whatever the clock does and however often the signer starts", () => {
-    const rig = withPolicy({ maxPerHour: "10" });
-    rig.now += 2 * hourMs;
-    expect(outcome(rig, "10")).toBe("approved");
+    const kit = withPolicy({ maxPerHour: "10" });
+    kit.now += 2 * hourMs;
+    expect(outcome(kit, "10")).toBe("approved");
     for (const skew of [-600_000, 600_000]) {
-      rig.skew = skew;
-      rig.start();
-      rig.greet();
-      expect(outcome(rig, "1", { expiresAt: begun + 9 * dayMs })).toBe("refused POLICY_ABOVE_HOUR");
+      kit.skew = skew;
+      kit.start();
+      kit.handshake();
+      expect(outcome(kit, "1", { expiresAt: begun + 9 * dayMs })).toBe("refused POLICY_ABOVE_HOUR");
     }
-    expect(rig.records().every((record, i, all) => i === 0 || record.at >= all[i - 1]!.at)).toBe(true);
+    expect(kit.records().every((record, i, all) => i === 0 || record.at >= all[i - 1]!.at)).toBe(true);
   });
 
   it("limits on amounts are not opened by a clock that jumps ahead again and again, and hold as before when it is right", () => {
-    const rig = withPolicy({ maxPerDay: "10" });
-    const waiting = [rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId];
-    rig.now += dayMs;
-    waiting.push(rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId);
+    const kit = withPolicy({ maxPerDay: "10" });
+    const waiting = [kit.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId];
+    kit.now += dayMs;
+    waiting.push(kit.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId);
     for (let i = 0; i < 5; i++) {
-      rig.skew += dayMs;
-      rig.gateway.job({ amount: "10", expiresAt: begun + 9 * dayMs }, rig.now);
-      expect(rig.admit(rig.gateway.jobs(rig.gateway.texts.slice(-3 - i))).code).toBe("CLOCK_SKEW");
-      for (const transactionId of waiting) rig.ask("sign", { transactionId, facts });
-      expect(rig.release(rig.gateway.ack(rig.core.heads.head)).code).toBe("CLOCK_SKEW");
+      kit.skew += dayMs;
+      kit.gateway.job({ amount: "10", expiresAt: begun + 9 * dayMs }, kit.now);
+      expect(kit.admit(kit.gateway.jobs(kit.gateway.texts.slice(-3 - i))).code).toBe("CLOCK_SKEW");
+      for (const transactionId of waiting) kit.ask("sign", { transactionId, txParams });
+      expect(kit.release(kit.gateway.ack(kit.core.heads.head)).code).toBe("CLOCK_SKEW");
       if (i % 2 === 0) continue;
-      expect(rig.greet().code).toBe("CLOCK_SKEW");
-      rig.start();
-      expect(rig.greet().code).toBe("CLOCK_SKEW");
-      const { skew } = rig;
-      rig.skew = 0;
-      expect(rig.greet().ok).toBe(true);
-      rig.skew = skew;
+      expect(kit.handshake().code).toBe("CLOCK_SKEW");
+      kit.start();
+      expect(kit.handshake().code).toBe("CLOCK_SKEW");
+      const { skew } = kit;
+      kit.skew = 0;
+      expect(kit.handshake().ok).toBe(true);
+      kit.skew = skew;
     }
-    expect(rig.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(1);
-    expect(rig.core.heads.at).toBeLessThanOrEqual(rig.now + 600_000);
-    rig.skew = 0;
-    rig.start();
-    expect(rig.greet().ok).toBe(true);
-    expect(rig.ask("sign", { transactionId: waiting[1], facts }).code).toBe("POLICY_ABOVE_DAY");
-    rig.now += dayMs + 600_000;
-    expect(rig.ask("sign", { transactionId: waiting[1], facts }).ok).toBe(true);
-    expect(rig.acknowledge().withdrawals).toHaveLength(2);
-    const states = rig.admit(rig.gateway.jobs(rig.gateway.texts.slice(2))).withdrawals.map(({ state }) => state);
+    expect(kit.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(1);
+    expect(kit.core.heads.at).toBeLessThanOrEqual(kit.now + 600_000);
+    kit.skew = 0;
+    kit.start();
+    expect(kit.handshake().ok).toBe(true);
+    expect(kit.ask("sign", { transactionId: waiting[1], txParams }).code).toBe("POLICY_ABOVE_DAY");
+    kit.now += dayMs + 600_000;
+    expect(kit.ask("sign", { transactionId: waiting[1], txParams }).ok).toBe(true);
+    expect(kit.acknowledge().withdrawals).toHaveLength(2);
+    const states = kit.admit(kit.gateway.jobs(kit.gateway.texts.slice(2))).withdrawals.map(({ state }) => state);
     expect(states).toEqual(["approved", "refused", "refused", "refused", "refused"]);
   });
 
@@ -111,79 +111,81 @@ describe("limits on amounts", () => {
   ])(
     "limits on amounts count once more when a nonce is bound, so that no %s's worth is saved up and let out at once",
     (_, policy, spanMs, code) => {
-      const rig = withPolicy(policy);
+      const kit = withPolicy(policy);
       const saved = [0, 1, 2].map(() => {
-        rig.now += spanMs;
-        return rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId;
+        kit.now += spanMs;
+        return kit.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId;
       });
-      const sign = (i: number) => rig.ask("sign", { transactionId: saved[i], facts });
+      const sign = (i: number) => kit.ask("sign", { transactionId: saved[i], txParams });
       expect(sign(0).ok).toBe(true);
       expect(sign(1).code).toBe(code);
-      rig.signer.tick();
-      rig.now += spanMs - 1;
-      rig.start();
-      rig.greet();
+      kit.signer.tick();
+      kit.now += spanMs - 1;
+      kit.start();
+      kit.handshake();
       expect(sign(1).code).toBe(code);
-      expect(rig.show(saved[1]!)).toMatchObject({ state: "approved", slot: "" });
-      rig.now += 1;
+      expect(kit.show(saved[1]!)).toMatchObject({ state: "approved", slot: "" });
+      kit.now += 1;
       expect(sign(1).ok).toBe(true);
       expect(sign(2).code).toBe(code);
-      rig.acknowledge();
-      const dearer = { ...facts, maxFeePerGas: "4000000000" };
-      expect(rig.ask("replace", { transactionId: saved[1], above: 1, facts: dearer }).ok).toBe(true);
+      kit.acknowledge();
+      const higher = { ...txParams, maxFeePerGas: "4000000000" };
+      expect(kit.ask("replace", { transactionId: saved[1], above: 1, txParams: higher }).ok).toBe(true);
     },
   );
 
   it("limits on amounts give back what was declined, refused or ran out before a nonce was bound, and nothing else", () => {
-    const rig = withPolicy({ maxPerDay: "10" });
-    const first = rig.request({ amount: "10" });
-    expect(outcome(rig, "10")).toBe("refused POLICY_ABOVE_DAY");
-    rig.ask("decline", { transactionId: first.transactionId, code: "CHAIN_WOULD_REVERT" });
-    const second = rig.request({ amount: "10", expiresAt: rig.now + 5 });
-    rig.now += 6;
-    rig.signer.tick();
-    expect(rig.show(second.transactionId).state).toBe("expired");
-    const third = rig.request({ amount: "10" });
+    const kit = withPolicy({ maxPerDay: "10" });
+    const first = kit.request({ amount: "10" });
+    expect(outcome(kit, "10")).toBe("refused POLICY_ABOVE_DAY");
+    kit.ask("decline", { transactionId: first.transactionId, code: "CHAIN_WOULD_REVERT" });
+    const second = kit.request({ amount: "10", expiresAt: kit.now + 5 });
+    kit.now += 6;
+    kit.signer.tick();
+    expect(kit.show(second.transactionId).state).toBe("expired");
+    const third = kit.request({ amount: "10" });
     expect(third.state).toBe("approved");
-    rig.ask("sign", { transactionId: third.transactionId, facts });
-    expect(rig.ask("decline", { transactionId: third.transactionId, code: "CHAIN_WOULD_REVERT" }).code).toBe("WITHDRAWAL_BOUND");
-    expect(outcome(rig, "0.000001")).toBe("refused POLICY_ABOVE_DAY");
+    kit.ask("sign", { transactionId: third.transactionId, txParams });
+    expect(kit.ask("decline", { transactionId: third.transactionId, code: "CHAIN_WOULD_REVERT" }).code).toBe(
+      "WITHDRAWAL_HAS_SLOT",
+    );
+    expect(outcome(kit, "0.000001")).toBe("refused POLICY_ABOVE_DAY");
   });
 
   it("limits on amounts are those of each currency for itself", () => {
-    const rig = new Rig().ready();
-    for (let i = 0; i < 5; i++) expect(outcome(rig, "1", { currency: "eth" })).toBe("approved");
-    expect(outcome(rig, "1", { currency: "eth" })).toBe("refused POLICY_ABOVE_HOUR");
-    expect(outcome(rig, "1000")).toBe("approved");
+    const kit = new Kit().ready();
+    for (let i = 0; i < 5; i++) expect(outcome(kit, "1", { currency: "eth" })).toBe("approved");
+    expect(outcome(kit, "1", { currency: "eth" })).toBe("refused POLICY_ABOVE_HOUR");
+    expect(outcome(kit, "1000")).toBe("approved");
   });
 });
 
 describe("a hold", () => {
   it("a hold begins above holdAbove and for every manual withdrawal", () => {
-    const rig = withPolicy({ holdAbove: "3" });
-    expect(outcome(rig, "3")).toBe("approved");
-    expect(outcome(rig, "3.000001")).toBe("held POLICY_HOLD_ABOVE");
-    expect(outcome(rig, "1", { mode: "manual" })).toBe("held POLICY_MANUAL");
-    expect(outcome(rig, "1", { mode: "manual", address: "" })).toBe("held POLICY_MANUAL");
+    const kit = withPolicy({ holdAbove: "3" });
+    expect(outcome(kit, "3")).toBe("approved");
+    expect(outcome(kit, "3.000001")).toBe("held POLICY_HOLD_ABOVE");
+    expect(outcome(kit, "1", { mode: "manual" })).toBe("held POLICY_MANUAL");
+    expect(outcome(kit, "1", { mode: "manual", address: "" })).toBe("held POLICY_MANUAL");
   });
 
   it("a hold does not save what is above a limit or goes to a bad address", () => {
-    const rig = withPolicy({ holdAbove: "3", maxPerWithdrawal: "5" });
-    expect(outcome(rig, "6")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
-    expect(outcome(rig, "6", { mode: "manual" })).toBe("refused POLICY_ABOVE_WITHDRAWAL");
-    expect(outcome(rig, "1", { mode: "manual", address: hot })).toBe("refused POLICY_DENIED_OWN");
+    const kit = withPolicy({ holdAbove: "3", maxPerWithdrawal: "5" });
+    expect(outcome(kit, "6")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
+    expect(outcome(kit, "6", { mode: "manual" })).toBe("refused POLICY_ABOVE_WITHDRAWAL");
+    expect(outcome(kit, "1", { mode: "manual", address: hotWallet })).toBe("refused POLICY_DENIED_OWN");
   });
 
-  it("a hold is ended by a person's yes within every limit", () => {
-    const rig = withPolicy({ holdAbove: "3", maxPerHour: "10" });
-    const { transactionId, approvalDigest: digest } = rig.request({ amount: "7" });
-    const { transactionId: second, approvalDigest } = rig.request({ amount: "4" });
-    expect(rig.operate("approve", { transactionId, digest, address: "" }).withdrawal.state).toBe("approved");
-    expect(rig.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).code).toBe("POLICY_ABOVE_HOUR");
-    expect(rig.show(second).state).toBe("held");
-    rig.now += hourMs;
-    expect(rig.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).ok).toBe(true);
-    expect(rig.pushes).toContainEqual(
+  it("a hold is ended by an operator's yes within every limit", () => {
+    const kit = withPolicy({ holdAbove: "3", maxPerHour: "10" });
+    const { transactionId, approvalDigest: digest } = kit.request({ amount: "7" });
+    const { transactionId: second, approvalDigest } = kit.request({ amount: "4" });
+    expect(kit.operate("approve", { transactionId, digest, address: "" }).withdrawal.state).toBe("approved");
+    expect(kit.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).code).toBe("POLICY_ABOVE_HOUR");
+    expect(kit.show(second).state).toBe("held");
+    kit.now += hourMs;
+    expect(kit.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).ok).toBe(true);
+    expect(kit.pushes).toContainEqual(
       expect.objectContaining({ push: "changed", withdrawal: expect.objectContaining({ transactionId }) }),
     );
   });
@@ -191,14 +193,14 @@ describe("a hold", () => {
 
 describe("destinations", () => {
   it.each([
-    ["the hot address itself", hot, "POLICY_DENIED_OWN"],
+    ["the hot wallet address itself", hotWallet, "POLICY_DENIED_OWN"],
     ["a token's contract", token, "POLICY_DENIED_CONTRACT"],
     ["the contract of a token on another chain", otherToken, "POLICY_DENIED_CONTRACT"],
   ])("%s is denied without being asked for, in any case of its letters", (_, address, code) => {
-    const rig = withPolicy({});
-    expect(outcome(rig, "1", { address })).toBe(`refused ${code}`);
-    expect(outcome(rig, "1", { address: address.toLowerCase() })).toBe(`refused ${code}`);
-    expect(outcome(rig, "1", { address: shop })).toBe("approved");
+    const kit = withPolicy({});
+    expect(outcome(kit, "1", { address })).toBe(`refused ${code}`);
+    expect(outcome(kit, "1", { address: address.toLowerCase() })).toBe(`refused ${code}`);
+    expect(outcome(kit, "1", { address: shop })).toBe("approved");
   });
 
   it("destinations on the deny list are refused, and with an allow list all others are", () => {
@@ -216,83 +218,85 @@ describe("fee ceilings", () => {
   const ether = 10n ** 18n;
 
   it("fee ceilings hold for one withdrawal at its dearest", () => {
-    const rig = withPolicy({ maxFee: "0.001" });
-    const { transactionId } = rig.request();
-    expect(rig.ask("sign", { transactionId, facts: priced(ether / 1000n + 50_000n) }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
-    expect(rig.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
-    expect(rig.ask("sign", { transactionId, facts: priced(ether / 1000n) }).ok).toBe(true);
-    rig.acknowledge();
-    expect(rig.ask("replace", { transactionId, above: 1, facts: priced(0n) }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
+    const kit = withPolicy({ maxFee: "0.001" });
+    const { transactionId } = kit.request();
+    expect(kit.ask("sign", { transactionId, txParams: priced(ether / 1000n + 50_000n) }).code).toBe(
+      "POLICY_FEE_ABOVE_WITHDRAWAL",
+    );
+    expect(kit.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
+    expect(kit.ask("sign", { transactionId, txParams: priced(ether / 1000n) }).ok).toBe(true);
+    kit.acknowledge();
+    expect(kit.ask("replace", { transactionId, above: 1, txParams: priced(0n) }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
   });
 
   it("fee ceilings have a floor beside them: gas that such a transaction needs at the least", () => {
-    const rig = withPolicy({});
-    const { transactionId } = rig.request();
-    const gas = (gasLimit: string) => rig.ask("sign", { transactionId, facts: { ...priced(ether / 1000n), gasLimit } });
+    const kit = withPolicy({});
+    const { transactionId } = kit.request();
+    const gas = (gasLimit: string) => kit.ask("sign", { transactionId, txParams: { ...priced(ether / 1000n), gasLimit } });
     expect(gas("21000").code).toBe("POLICY_FEE_BELOW_FLOOR");
     expect(gas("44999").code).toBe("POLICY_FEE_BELOW_FLOOR");
-    expect(rig.show(transactionId)).toMatchObject({ state: "approved", slot: "", versions: [] });
+    expect(kit.show(transactionId)).toMatchObject({ state: "approved", slot: "", attempts: [] });
     expect(gas("45000").ok).toBe(true);
-    const native = rig.request({ currency: "eth", amount: "0.1" }).transactionId;
-    const facts = { ...priced(ether / 1000n), gasLimit: "21000" };
-    expect(rig.ask("sign", { transactionId: native, facts })).toMatchObject({ ok: true });
+    const native = kit.request({ currency: "eth", amount: "0.1" }).transactionId;
+    const txParams = { ...priced(ether / 1000n), gasLimit: "21000" };
+    expect(kit.ask("sign", { transactionId: native, txParams })).toMatchObject({ ok: true });
   });
 
-  it("fee ceilings hold the tip too, 50 gwei unless told; a version above it gets the least step and no more", () => {
+  it("fee ceilings hold the tip too, 50 gwei unless told; an attempt above it gets the least step and no more", () => {
     const gwei = 1_000_000_000n;
     const tipped = (tip: bigint) => ({
       ...{ gasLimit: "50000", maxFeePerGas: `${100n * gwei}`, maxPriorityFeePerGas: `${tip}` },
     });
-    const rig = withPolicy({});
-    const { transactionId } = rig.request();
-    expect(rig.ask("sign", { transactionId, facts: tipped(50n * gwei + 1n) }).code).toBe("POLICY_TIP_ABOVE_MAX");
-    expect(rig.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
-    expect(rig.ask("sign", { transactionId, facts: tipped(40n * gwei) }).ok).toBe(true);
-    rig.acknowledge();
-    rig.edited = settingsWith({ maxTip: "30.5" });
-    rig.start();
-    rig.greet();
-    const other = rig.request().transactionId;
-    expect(rig.ask("sign", { transactionId: other, facts: tipped(30n * gwei + gwei / 2n + 1n) }).code).toBe(
+    const kit = withPolicy({});
+    const { transactionId } = kit.request();
+    expect(kit.ask("sign", { transactionId, txParams: tipped(50n * gwei + 1n) }).code).toBe("POLICY_TIP_ABOVE_MAX");
+    expect(kit.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
+    expect(kit.ask("sign", { transactionId, txParams: tipped(40n * gwei) }).ok).toBe(true);
+    kit.acknowledge();
+    kit.edited = settingsWith({ maxTip: "30.5" });
+    kit.start();
+    kit.handshake();
+    const other = kit.request().transactionId;
+    expect(kit.ask("sign", { transactionId: other, txParams: tipped(30n * gwei + gwei / 2n + 1n) }).code).toBe(
       "POLICY_TIP_ABOVE_MAX",
     );
-    expect(rig.ask("sign", { transactionId: other, facts: tipped(30n * gwei + gwei / 2n) }).ok).toBe(true);
-    // The released version has a higher tip than the new ceiling: nodes take a replacement only if
+    expect(kit.ask("sign", { transactionId: other, txParams: tipped(30n * gwei + gwei / 2n) }).ok).toBe(true);
+    // The released attempt has a higher tip than the new ceiling: nodes take a replacement only if
     // its tip is an eighth higher still.
-    const dearer = (tip: bigint) => rig.ask("replace", { transactionId, above: 1, facts: tipped(tip) });
-    expect(dearer(45n * gwei + 1n).code).toBe("POLICY_TIP_ABOVE_MAX");
-    expect(dearer(gwei).withdrawal.versions[1]!.facts?.maxPriorityFeePerGas).toBe(`${45n * gwei}`);
+    const higher = (tip: bigint) => kit.ask("replace", { transactionId, above: 1, txParams: tipped(tip) });
+    expect(higher(45n * gwei + 1n).code).toBe("POLICY_TIP_ABOVE_MAX");
+    expect(higher(gwei).withdrawal.attempts[1]!.txParams?.maxPriorityFeePerGas).toBe(`${45n * gwei}`);
   });
 
-  it("fee ceilings hold for a day, a replaced version not counting beside the dearer one", () => {
-    const rig = withPolicy({ maxFee: "0.01", maxFeePerDay: "0.01" });
-    const ids = [1, 2, 3].map(() => rig.request().transactionId);
-    expect(rig.ask("sign", { transactionId: ids[0], facts: priced((4n * ether) / 1000n) }).ok).toBe(true);
-    rig.acknowledge();
-    expect(rig.ask("replace", { transactionId: ids[0], above: 1, facts: priced((6n * ether) / 1000n) }).ok).toBe(true);
-    expect(rig.ask("sign", { transactionId: ids[1], facts: priced((4n * ether) / 1000n + 50_000n) }).code).toBe(
+  it("fee ceilings hold for a day, a replaced attempt not counting beside the more expensive one", () => {
+    const kit = withPolicy({ maxFee: "0.01", maxFeePerDay: "0.01" });
+    const ids = [1, 2, 3].map(() => kit.request().transactionId);
+    expect(kit.ask("sign", { transactionId: ids[0], txParams: priced((4n * ether) / 1000n) }).ok).toBe(true);
+    kit.acknowledge();
+    expect(kit.ask("replace", { transactionId: ids[0], above: 1, txParams: priced((6n * ether) / 1000n) }).ok).toBe(true);
+    expect(kit.ask("sign", { transactionId: ids[1], txParams: priced((4n * ether) / 1000n + 50_000n) }).code).toBe(
       "POLICY_FEE_ABOVE_DAY",
     );
-    expect(rig.ask("sign", { transactionId: ids[1], facts: priced((4n * ether) / 1000n) }).ok).toBe(true);
-    expect(rig.ask("sign", { transactionId: ids[2], facts: priced(50_000n) }).code).toBe("POLICY_FEE_ABOVE_DAY");
-    rig.now += dayMs - 1;
-    rig.gateway.job({ expiresAt: rig.now + dayMs }, rig.now);
-    rig.start();
-    rig.greet();
-    rig.admit(rig.gateway.jobs(rig.gateway.texts.slice(-1)));
-    const last = JSON.parse(rig.gateway.texts.at(-1)!).transactionId as string;
-    expect(rig.ask("sign", { transactionId: last, facts: priced(50_000n) }).code).toBe("POLICY_FEE_ABOVE_DAY");
-    rig.now += 1;
-    expect(rig.ask("sign", { transactionId: last, facts: priced((6n * ether) / 1000n) }).ok).toBe(true);
+    expect(kit.ask("sign", { transactionId: ids[1], txParams: priced((4n * ether) / 1000n) }).ok).toBe(true);
+    expect(kit.ask("sign", { transactionId: ids[2], txParams: priced(50_000n) }).code).toBe("POLICY_FEE_ABOVE_DAY");
+    kit.now += dayMs - 1;
+    kit.gateway.job({ expiresAt: kit.now + dayMs }, kit.now);
+    kit.start();
+    kit.handshake();
+    kit.admit(kit.gateway.jobs(kit.gateway.texts.slice(-1)));
+    const last = JSON.parse(kit.gateway.texts.at(-1)!).transactionId as string;
+    expect(kit.ask("sign", { transactionId: last, txParams: priced(50_000n) }).code).toBe("POLICY_FEE_ABOVE_DAY");
+    kit.now += 1;
+    expect(kit.ask("sign", { transactionId: last, txParams: priced((6n * ether) / 1000n) }).ok).toBe(true);
   });
 });
 
 describe("the fees of a day", () => {
-  it("the fees of a day count a withdrawal's dearest version, though a cheaper one comes after it", () => {
+  it("the fees of a day count a withdrawal's dearest attempt, though a cheaper one comes after it", () => {
     const policy = new Policy(readRules(settings, own));
     const fields = { kind: "INTENT", transactionId: "01".repeat(16), network: "eip155:31337", amountUnits: "1", at: begun };
-    const fold = (version: number, maxFeePerGas: string): void =>
-      policy.fold({ ...fields, version, feeMax: `${50_000n * BigInt(maxFeePerGas)}` } as unknown as LedgerRecord, "usdt");
+    const fold = (attempt: number, maxFeePerGas: string): void =>
+      policy.fold({ ...fields, attempt, feeMax: `${50_000n * BigInt(maxFeePerGas)}` } as unknown as LedgerRecord, "usdt");
     fold(1, "3");
     fold(2, "2");
     expect(usedAt(policy, "usdt", begun).feesUnits).toBe(150_000n);
@@ -330,10 +334,18 @@ describe("a clearance", () => {
 
   it("a clearance is given for bytes that say what was approved", () => {
     const { policy, approval } = approved();
-    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
+    const built = {
+      approval,
+      unsigned: buildTransfer(transfer),
+      txParams: {},
+      attempt: 1,
+      account: hotWallet,
+      addressIndex: null,
+      slot: "5",
+    };
     const cleared = policy.clear(built, begun);
     expect(cleared.ok && isClearance(cleared.clearance)).toBe(true);
-    expect(cleared).toMatchObject({ clearance: { transactionId: approval.transactionId, version: 1, account: hot } });
+    expect(cleared).toMatchObject({ clearance: { transactionId: approval.transactionId, attempt: 1, account: hotWallet } });
   });
 
   it.each([
@@ -348,10 +360,10 @@ describe("a clearance", () => {
     const built = {
       approval,
       unsigned: buildTransfer({ ...transfer, ...change }),
-      facts: {},
-      version: 1,
-      account: hot,
-      child: null,
+      txParams: {},
+      attempt: 1,
+      account: hotWallet,
+      addressIndex: null,
       slot: "5",
     };
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
@@ -360,7 +372,15 @@ describe("a clearance", () => {
   it("a clearance is refused when the currency's table has changed since the approval", () => {
     const { approval } = approved();
     const moved = { ...settings, currencies: { ...settings.currencies, usdt: { chain: "local", decimal: 6, contract: other } } };
-    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
+    const built = {
+      approval,
+      unsigned: buildTransfer(transfer),
+      txParams: {},
+      attempt: 1,
+      account: hotWallet,
+      addressIndex: null,
+      slot: "5",
+    };
     expect(new Policy(readRules(moved, own)).clear(built, begun)).toMatchObject({ code: "POLICY_NOT_AS_APPROVED" });
   });
 
@@ -373,28 +393,52 @@ describe("a clearance", () => {
   ])("a clearance is refused before a nonce is bound when the policy has %s by now", (_, change, code) => {
     const { approval } = approved();
     const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, ...change } } };
-    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
+    const built = {
+      approval,
+      unsigned: buildTransfer(transfer),
+      txParams: {},
+      attempt: 1,
+      account: hotWallet,
+      addressIndex: null,
+      slot: "5",
+    };
     expect(new Policy(readRules(edited, own)).clear(built, begun)).toMatchObject({ ok: false, code });
-    // A refused higher fee would not stop the version that is out already.
-    expect(new Policy(readRules(edited, own)).clear({ ...built, version: 2 }, begun).ok).toBe(true);
+    // A refused higher fee would not stop the attempt that is out already.
+    expect(new Policy(readRules(edited, own)).clear({ ...built, attempt: 2 }, begun).ok).toBe(true);
     expect(new Policy(readRules(settings, own)).clear(built, begun).ok).toBe(true);
   });
 
   it.each([
-    ["the hot address", shop, [], "POLICY_DENIED_OWN"],
-    ["a token's contract", hot, [shop], "POLICY_DENIED_CONTRACT"],
+    ["the hot wallet address", shop, [], "POLICY_DENIED_OWN"],
+    ["a token's contract", hotWallet, [shop], "POLICY_DENIED_CONTRACT"],
   ])("a clearance is refused when the destination has become %s", (_, id, contracts, code) => {
     const { approval } = approved();
     const rules = readRules(settings, [{ family: "evm", purpose: "hot", id }]);
     const policy = new Policy({ ...rules, contracts: new Set([...rules.contracts, ...contracts]) });
-    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
+    const built = {
+      approval,
+      unsigned: buildTransfer(transfer),
+      txParams: {},
+      attempt: 1,
+      account: hotWallet,
+      addressIndex: null,
+      slot: "5",
+    };
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code });
   });
 
   it("a clearance and an approval cannot be counterfeited", () => {
     const { policy, approval } = approved();
     const cleared = policy.clear(
-      { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" },
+      {
+        approval,
+        unsigned: buildTransfer(transfer),
+        txParams: {},
+        attempt: 1,
+        account: hotWallet,
+        addressIndex: null,
+        slot: "5",
+      },
       begun,
     );
     if (!cleared.ok) throw new Error(cleared.code);

@@ -1,16 +1,16 @@
 /**
- * A sweep and its top-up on a chain where only waiting excludes: no version of one is begun while
+ * A sweep and its top-up on a chain where only expiry excludes: no attempt of one is begun while
  * the other may still come into a block, for every request of the courier, and neither waits
  * without end.
  */
 import { describe, expect, it } from "vitest";
-import { depositsOf } from "../../agent/signer/policy/own.ts";
+import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
-import { workActivation } from "../../chains/tron/fees.ts";
-import { facts, merchant, Rig, vault } from "../../lab/rig/signer-rig.ts";
+import { computeLimitActivation } from "../../chains/tron/fees.ts";
+import { Kit, merchant, txParams, vault } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { keys, network, offerAt, type WaitingRig, waitingRig } from "../support/waiting-rig.ts";
+import { keys, network, offerAt, type WaitingKit, waitingKit } from "../support/waiting-kit.ts";
 
 const dayMs = 86_400_000;
 const refused = { ok: false, code: "SWEEP_OR_TOPUP_OPEN" };
@@ -36,129 +36,129 @@ function jobsOf(depositAddress: string, onNetwork: string, coins: string): Jobs 
 const { sweep, topUp } = jobsOf(families.tron.depositAddress(depositsOf(keys.vault.accounts, "tron"), 3), network, "8");
 
 /** An offer of now: a top-up is a transfer of coins that makes its address an account. */
-const offerFor = (rig: WaitingRig, { transactionId }: Named) => ({
+const offerFor = (kit: WaitingKit, { transactionId }: Named) => ({
   transactionId,
-  facts: offerAt(rig.now, 7, transactionId === topUp.transactionId ? workActivation : undefined),
+  txParams: offerAt(kit.now, 7, transactionId === topUp.transactionId ? computeLimitActivation : undefined),
 });
 
-const sign = (rig: WaitingRig, one: Named) => rig.ask("sign", offerFor(rig, one));
+const sign = (kit: WaitingKit, one: Named) => kit.ask("sign", offerFor(kit, one));
 
 /** The courier reports an end on chain; the gateway confirms it in its next acknowledgement. */
-function paid(rig: WaitingRig, { transactionId }: Named): void {
-  const seen = { stage: "final", outcome: "paid", txHash: rig.hashOf(transactionId), block: 7 };
-  expect(rig.ask("observed", { transactionId, ...seen })).toMatchObject({ ok: true });
+function paid(kit: WaitingKit, { transactionId }: Named): void {
+  const seen = { stage: "final", outcome: "paid", txHash: kit.hashOf(transactionId), block: 7 };
+  expect(kit.ask("observed", { transactionId, ...seen })).toMatchObject({ ok: true });
 }
 
-function ordered(): WaitingRig {
-  const rig = waitingRig();
-  for (const job of [sweep, topUp]) expect(rig.request(job).state).toBe("approved");
-  return rig;
+function ordered(): WaitingKit {
+  const kit = waitingKit();
+  for (const job of [sweep, topUp]) expect(kit.request(job).state).toBe("approved");
+  return kit;
 }
 
 /** The sweep is out; the job of its top-up comes behind. */
-function sweptFirst(): WaitingRig {
-  const rig = waitingRig();
-  rig.request(sweep);
-  expect(sign(rig, sweep)).toMatchObject({ ok: true });
-  rig.acknowledge();
-  expect(rig.request(topUp).state).toBe("approved");
-  return rig;
+function sweptFirst(): WaitingKit {
+  const kit = waitingKit();
+  kit.request(sweep);
+  expect(sign(kit, sweep)).toMatchObject({ ok: true });
+  kit.acknowledge();
+  expect(kit.request(topUp).state).toBe("approved");
+  return kit;
 }
 
 describe("a sweep whose top-up is open", () => {
   it("a sweep whose top-up is open is not signed before courier and gateway have both said that the top-up ended", () => {
-    const rig = ordered();
-    expect(sign(rig, sweep)).toMatchObject({ ...refused, detail: `topup ${topUp.transactionId} is open` });
-    expect(sign(rig, topUp)).toMatchObject({ ok: true });
-    rig.acknowledge();
-    expect(sign(rig, sweep)).toMatchObject(refused);
-    paid(rig, topUp);
-    expect(sign(rig, sweep)).toMatchObject(refused);
-    rig.acknowledge();
-    expect(sign(rig, sweep)).toMatchObject({ ok: true });
+    const kit = ordered();
+    expect(sign(kit, sweep)).toMatchObject({ ...refused, detail: `topup ${topUp.transactionId} is open` });
+    expect(sign(kit, topUp)).toMatchObject({ ok: true });
+    kit.acknowledge();
+    expect(sign(kit, sweep)).toMatchObject(refused);
+    paid(kit, topUp);
+    expect(sign(kit, sweep)).toMatchObject(refused);
+    kit.acknowledge();
+    expect(sign(kit, sweep)).toMatchObject({ ok: true });
   });
 
   it("a sweep without a top-up is signed at once", () => {
-    const rig = waitingRig();
-    rig.request(sweep);
-    expect(sign(rig, sweep)).toMatchObject({ ok: true });
+    const kit = waitingKit();
+    kit.request(sweep);
+    expect(sign(kit, sweep)).toMatchObject({ ok: true });
   });
 
-  it("a sweep is signed when its top-up ended unpaid: refused by a person, or run out after its death", () => {
+  it("a sweep is signed when its top-up ended unpaid: refused by an operator, or run out after it was void", () => {
     const refusal = ordered();
     refusal.operate("refuse", { transactionId: topUp.transactionId });
     expect(refusal.show(topUp.transactionId).state).toBe("refused");
     expect(sign(refusal, sweep)).toMatchObject({ ok: true });
-    const rig = ordered();
-    sign(rig, topUp);
-    rig.acknowledge();
-    rig.callDead(topUp.transactionId);
-    expect(sign(rig, sweep)).toMatchObject(refused);
-    expect(rig.order("cancel", topUp.transactionId).withdrawal.state).toBe("expired");
-    expect(sign(rig, sweep)).toMatchObject({ ok: true });
+    const kit = ordered();
+    sign(kit, topUp);
+    kit.acknowledge();
+    kit.callVoid(topUp.transactionId);
+    expect(sign(kit, sweep)).toMatchObject(refused);
+    expect(kit.order("cancel", topUp.transactionId).withdrawal.state).toBe("expired");
+    expect(sign(kit, sweep)).toMatchObject({ ok: true });
   });
 
-  it("a sweep whose top-up is open gets no other version either", () => {
-    const rig = sweptFirst();
-    rig.callDead(sweep.transactionId);
-    expect(rig.next(sweep.transactionId)).toMatchObject(refused);
-    expect(sign(rig, topUp)).toMatchObject({ ok: true });
-    rig.acknowledge();
-    expect(rig.next(sweep.transactionId)).toMatchObject(refused);
-    paid(rig, topUp);
-    rig.acknowledge();
-    expect(rig.next(sweep.transactionId).withdrawal.versions).toHaveLength(2);
+  it("a sweep whose top-up is open gets no other attempt either", () => {
+    const kit = sweptFirst();
+    kit.callVoid(sweep.transactionId);
+    expect(kit.next(sweep.transactionId)).toMatchObject(refused);
+    expect(sign(kit, topUp)).toMatchObject({ ok: true });
+    kit.acknowledge();
+    expect(kit.next(sweep.transactionId)).toMatchObject(refused);
+    paid(kit, topUp);
+    kit.acknowledge();
+    expect(kit.next(sweep.transactionId).withdrawal.attempts).toHaveLength(2);
   });
 
   it("a sweep whose top-up is open runs out all the same", () => {
-    const rig = ordered();
-    rig.now += dayMs + 3_600_000;
-    rig.greet();
-    expect(sign(rig, sweep).code).toBe("JOB_EXPIRED");
+    const kit = ordered();
+    kit.now += dayMs + 3_600_000;
+    kit.handshake();
+    expect(sign(kit, sweep).code).toBe("JOB_EXPIRED");
   });
 });
 
 describe("a top-up whose sweep is signed", () => {
-  it("a top-up whose sweep is signed waits until every version of the sweep is dead by both words", () => {
-    const rig = sweptFirst();
+  it("a top-up whose sweep is signed waits until every attempt of the sweep is void by both words", () => {
+    const kit = sweptFirst();
     const { transactionId } = sweep;
-    expect(sign(rig, topUp)).toMatchObject({ ...refused, detail: expect.stringContaining(`sweep ${transactionId} on `) });
-    rig.courierSays(transactionId);
-    expect(sign(rig, topUp)).toMatchObject(refused);
-    rig.gatewaySays(transactionId);
-    expect(sign(rig, topUp)).toMatchObject({ ok: true });
+    expect(sign(kit, topUp)).toMatchObject({ ...refused, detail: expect.stringContaining(`sweep ${transactionId} on `) });
+    kit.courierSays(transactionId);
+    expect(sign(kit, topUp)).toMatchObject(refused);
+    kit.gatewaySays(transactionId);
+    expect(sign(kit, topUp)).toMatchObject({ ok: true });
   });
 
   it("a top-up whose sweep is signed waits for no sweep that the gateway calls ended as well", () => {
-    const rig = sweptFirst();
-    paid(rig, sweep);
-    expect(sign(rig, topUp)).toMatchObject(refused);
-    rig.acknowledge();
-    expect(sign(rig, topUp)).toMatchObject({ ok: true });
+    const kit = sweptFirst();
+    paid(kit, sweep);
+    expect(sign(kit, topUp)).toMatchObject(refused);
+    kit.acknowledge();
+    expect(sign(kit, topUp)).toMatchObject({ ok: true });
   });
 
-  it("a top-up whose sweep is signed waits for a version that is recorded and whose signature is under way", () => {
-    const rig = waitingRig();
-    rig.request(sweep);
-    rig.send("sign", offerFor(rig, sweep));
-    rig.gateway.job(topUp, rig.now);
-    const frame = rig.gateway.jobs([rig.gateway.texts.at(-1)!], { at: rig.now });
-    rig.send("admit", { frames: [frame] });
+  it("a top-up whose sweep is signed waits for an attempt that is recorded and whose signature is under way", () => {
+    const kit = waitingKit();
+    kit.request(sweep);
+    kit.send("sign", offerFor(kit, sweep));
+    kit.gateway.job(topUp, kit.now);
+    const frame = kit.gateway.jobs([kit.gateway.texts.at(-1)!], { at: kit.now });
+    kit.send("admit", { frames: [frame] });
     const codes: string[] = [];
-    rig.send("sign", offerFor(rig, topUp), ({ code }) => codes.push(code));
-    rig.settle();
+    kit.send("sign", offerFor(kit, topUp), ({ code }) => codes.push(code));
+    kit.settle();
     expect(codes).toEqual([refused.code]);
-    expect(rig.show(sweep.transactionId).versions).toHaveLength(1);
-    expect(rig.show(topUp.transactionId)).toMatchObject({ state: "approved", versions: [] });
+    expect(kit.show(sweep.transactionId).attempts).toHaveLength(1);
+    expect(kit.show(topUp.transactionId)).toMatchObject({ state: "approved", attempts: [] });
   });
 });
 
 describe("a sweep on a chain whose slots exclude", () => {
   it("a sweep on a chain whose slots exclude is signed beside its top-up: no block takes it before its coins are there", () => {
-    const rig = new Rig().ready();
+    const kit = new Kit().ready();
     const evm = jobsOf(families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3), "eip155:31337", "0.002");
-    for (const job of [evm.sweep, evm.topUp]) expect(rig.request(job).state).toBe("approved");
-    rig.ask("adopt", { chain: "local", slot: "0", witnesses: 2, address: evm.sweep.depositAddress });
-    for (const { transactionId } of [evm.sweep, evm.topUp]) expect(rig.ask("sign", { transactionId, facts }).ok).toBe(true);
+    for (const job of [evm.sweep, evm.topUp]) expect(kit.request(job).state).toBe("approved");
+    kit.ask("adopt", { chain: "local", slot: "0", quorum: 2, address: evm.sweep.depositAddress });
+    for (const { transactionId } of [evm.sweep, evm.topUp]) expect(kit.ask("sign", { transactionId, txParams }).ok).toBe(true);
   });
 });

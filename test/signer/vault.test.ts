@@ -13,15 +13,15 @@ import type { KeystoreContents } from "../../agent/keystore/keystore.ts";
 import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { makeReceipt, type Receipt } from "../../agent/ledger/receipt.ts";
-import { type IsolationFacts, isolationFacts, isolationLevel } from "../../agent/signer/hygiene.ts";
 import { type Clearance, makeClearance } from "../../agent/signer/policy/clearance.ts";
+import { type IsolationState, isolationLevel, isolationState } from "../../agent/signer/process-hardening.ts";
 import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
 import { unlockVault, unlockWith, type Vault } from "../../agent/signer/vault/vault.ts";
 import { Bug } from "../../base/fault.ts";
 import { openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 
 const phrase = "test test test test test test test test test test test junk";
-const hot = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/0'/0/0");
+const hotWallet = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/0'/0/0");
 const deposits = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/1'");
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
@@ -32,8 +32,8 @@ function contents(): KeystoreContents {
 
 const digestOf = (n: number): string => createHash("sha256").update(`digest ${n}`).digest("hex");
 const transactionId = "00112233445566778899aabbccddeeff";
-const what = { transactionId, version: 1, digest: digestOf(1), isCancel: false } as const;
-const fields = { ...what, family: "evm", account: hot.address, child: null, seq: 5 } as const;
+const what = { transactionId, attempt: 1, digest: digestOf(1), isCancel: false } as const;
+const fields = { ...what, family: "evm", account: hotWallet.address, addressIndex: null, seq: 5 } as const;
 
 function signed(vault: Vault, cleared: Partial<typeof fields> | object, recorded: object = {}): Uint8Array {
   const [signature] = vault.sign(makeClearance({ ...fields, ...cleared }), makeReceipt({ ...fields, ...recorded }));
@@ -46,19 +46,19 @@ describe("a vault", () => {
     const vault = unlockVault(held);
     const other = unlockWith(contents(), signByNoble);
     expect(vault.accounts).toEqual([
-      { family: "evm", purpose: "hot", id: hot.address },
+      { family: "evm", purpose: "hot", id: hotWallet.address },
       { family: "evm", purpose: "deposits", id: deposits.neuter().extendedKey },
     ]);
-    const oracle = new SigningKey(hot.privateKey);
+    const oracle = new SigningKey(hotWallet.privateKey);
     for (let n = 0; n < 100; n++) {
       const digest = digestOf(n);
       const signature = Buffer.from(signed(vault, { digest }, { digest })).toString("hex");
       expect(Buffer.from(signed(other, { digest }, { digest })).toString("hex")).toBe(signature);
       const expected = oracle.sign(`0x${digest}`);
       expect(`0x${signature}`).toBe(`${expected.r}${expected.s.slice(2)}0${expected.yParity}`);
-      expect(recoverAddress(`0x${digest}`, expected)).toBe(hot.address);
+      expect(recoverAddress(`0x${digest}`, expected)).toBe(hotWallet.address);
     }
-    // The opened nodes are wiped as soon as the paying key is out of them.
+    // The opened nodes are wiped as soon as the hot wallet's key is out of them.
     for (const { node } of held.accounts) expect(() => node.bytes).toThrow();
     expect(() => held.signerSeed.bytes).toThrow();
   });
@@ -77,14 +77,14 @@ describe("a vault", () => {
     }
   });
 
-  it("a vault signs only when clearance and receipt name the same withdrawal, version and digest, for its own account", () => {
+  it("a vault signs only when clearance and receipt name the same withdrawal, attempt and digest, for its own account", () => {
     const vault = unlockVault(contents());
     expect(signed(vault, {})).toHaveLength(65);
     for (const [cleared, recorded] of [
       [{ transactionId: "ff".repeat(16) }, {}],
       [{}, { transactionId: "ff".repeat(16) }],
-      [{ version: 2 }, {}],
-      [{}, { version: 2 }],
+      [{ attempt: 2 }, {}],
+      [{}, { attempt: 2 }],
       [{ digest: digestOf(2) }, {}],
       [{}, { digest: digestOf(2) }],
       [{ isCancel: true }, {}],
@@ -93,22 +93,26 @@ describe("a vault", () => {
     ] as const) {
       expect(() => signed(vault, cleared, recorded)).toThrow(Bug);
     }
-    expect(signed(vault, { version: 2 }, { version: 2 })).toHaveLength(65);
+    expect(signed(vault, { attempt: 2 }, { attempt: 2 })).toHaveLength(65);
     expect(signed(vault, { isCancel: true }, { isCancel: true })).toHaveLength(65);
   });
 
-  it("a vault signs for an address for deposits at the place that the clearance names, and for that address alone", () => {
+  it("a vault signs for a deposit address at the place that the clearance names, and for that address alone", () => {
     const vault = unlockVault(contents());
-    for (const child of [0, 1, 2 ** 31 - 1]) {
-      const { address, privateKey } = deposits.derivePath(`0/${child}`);
+    for (const addressIndex of [0, 1, 2 ** 31 - 1]) {
+      const { address, privateKey } = deposits.derivePath(`0/${addressIndex}`);
       const expected = new SigningKey(privateKey).sign(`0x${what.digest}`);
-      const signature = Buffer.from(signed(vault, { account: address, child })).toString("hex");
+      const signature = Buffer.from(signed(vault, { account: address, addressIndex })).toString("hex");
       expect(`0x${signature}`).toBe(`${expected.r}${expected.s.slice(2)}0${expected.yParity}`);
-      for (const other of [{ account: address, child: child ^ 1 }, { account: address }, { account: hot.address, child }])
+      for (const other of [
+        { account: address, addressIndex: addressIndex ^ 1 },
+        { account: address },
+        { account: hotWallet.address, addressIndex },
+      ])
         expect(() => signed(vault, other), JSON.stringify(other)).toThrow(Bug);
     }
     vault.lock();
-    expect(() => signed(vault, { account: deposits.derivePath("0/0").address, child: 0 })).toThrow(
+    expect(() => signed(vault, { account: deposits.derivePath("0/0").address, addressIndex: 0 })).toThrow(
       expect.objectContaining({ code: "VAULT_LOCKED" }),
     );
   });
@@ -136,7 +140,7 @@ describe("a vault", () => {
 
   it("a vault is of no use once locked, and prints nothing", () => {
     const vault = unlockVault(contents());
-    const secret = hot.privateKey.slice(2);
+    const secret = hotWallet.privateKey.slice(2);
     expect(inspect(vault, { depth: 9, showHidden: true }) + JSON.stringify(vault)).not.toContain(secret);
     vault.lock();
     vault.lock();
@@ -149,7 +153,11 @@ describe("a vault", () => {
 describe("the process with the keys", () => {
   let bundle = "";
   beforeAll(async () => {
-    const built = await build({ logLevel: "silent", configFile: false, build: { ssr: "agent/signer/hygiene.ts", write: false } });
+    const built = await build({
+      logLevel: "silent",
+      configFile: false,
+      build: { ssr: "agent/signer/process-hardening.ts", write: false },
+    });
     if ("output" in built && built.output[0].type === "chunk") bundle = built.output[0].code;
   });
   /** A program that has `hardenProcess` and `readFileSync` at hand. */
@@ -168,7 +176,7 @@ describe("the process with the keys", () => {
   });
 
   it("the process with the keys keeps the inspector shut on SIGUSR1, and its memory out of core dumps", async () => {
-    const child = spawn(
+    const addressIndex = spawn(
       process.execPath,
       script(`
       hardenProcess(process);
@@ -177,20 +185,20 @@ describe("the process with the keys", () => {
     );
     let errors = "";
     let output = "";
-    child.stderr.on("data", (chunk) => {
+    addressIndex.stderr.on("data", (chunk) => {
       errors += chunk;
     });
-    child.stdout.on("data", (chunk) => {
+    addressIndex.stdout.on("data", (chunk) => {
       output += chunk;
-      if (output === "ready\n") child.kill("SIGUSR1");
+      if (output === "ready\n") addressIndex.kill("SIGUSR1");
     });
-    const [code] = await once(child, "exit");
+    const [code] = await once(addressIndex, "exit");
     expect([code, errors]).toEqual([0, ""]);
     expect(output).toMatch(/ready\n0+\n/);
   });
 
   it("the process with the keys says how far it is set apart", () => {
-    const apart: IsolationFacts = {
+    const apart: IsolationState = {
       uid: 991,
       parentUid: 0,
       socketsInherited: true,
@@ -198,19 +206,19 @@ describe("the process with the keys", () => {
       systemCallFilter: true,
       interfaces: [],
     };
-    const level = (change: Partial<IsolationFacts>): string => isolationLevel({ ...apart, ...change });
-    expect(level({})).toMatch(/^L2 /);
-    expect(level({ interfaces: ["eth0"] })).toBe("L1 own user; network in reach");
+    const level = (change: Partial<IsolationState>): string => isolationLevel({ ...apart, ...change });
+    expect(level({})).toMatch(/^level 2: /);
+    expect(level({ interfaces: ["eth0"] })).toBe("level 1: own user; network in reach");
     expect(level({ interfaces: null, noNewPrivileges: false, systemCallFilter: false })).toMatch(
-      /^L1 .*network.*privileges.*filter/,
+      /^level 1: .*network.*privileges.*filter/,
     );
-    expect(level({ parentUid: 991 })).toMatch(/^L2 /);
-    expect(level({ parentUid: 991, socketsInherited: false })).toBe("L0 one user");
-    expect(level({ uid: 0 })).toMatch(/^L0 .*root/);
-    expect(level({ parentUid: null })).toMatch(/^L2 /);
-    expect(level({ parentUid: null, socketsInherited: false })).toBe("L0 one user");
-    const own = isolationFacts({ parentPid: process.pid, socketsInherited: false });
+    expect(level({ parentUid: 991 })).toMatch(/^level 2: /);
+    expect(level({ parentUid: 991, socketsInherited: false })).toBe("level 0: one user");
+    expect(level({ uid: 0 })).toMatch(/^level 0: .*root/);
+    expect(level({ parentUid: null })).toMatch(/^level 2: /);
+    expect(level({ parentUid: null, socketsInherited: false })).toBe("level 0: one user");
+    const own = isolationState({ parentPid: process.pid, socketsInherited: false });
     expect(own).toMatchObject({ uid: process.getuid?.(), parentUid: process.getuid?.() });
-    expect(isolationLevel(own)).toMatch(/^L0 /);
+    expect(isolationLevel(own)).toMatch(/^level 0: /);
   });
 });

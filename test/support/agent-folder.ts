@@ -1,13 +1,13 @@
 /**
  * A merchant's server in a temporary folder: config.json, a state folder, and pair.js or crypto.js
- * run on them as a person would.
+ * run on them as an operator would.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { run, type Started, start } from "../../lab/rig/processes.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { run, type Started, start } from "../../lab/kit/processes.ts";
 
 export const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 /** The development mnemonic that every local chain knows. */

@@ -32,7 +32,7 @@ export function startsTheBuild(): void {
   });
   afterEach(({ task }) => {
     if (task.result?.state !== "fail") return;
-    if (identity() !== before) throw new Error("dist/ was built anew while this file ran: run it again before you look further");
+    if (identity() !== before) throw new Error("dist/ was built again while this file ran: run it again before you look further");
     if (!isOfTheseSources) throw new Error(`dist/ is not of these sources: ${build}, and run this file again`);
   });
 }

@@ -1,20 +1,20 @@
 /**
- * Scenes for the commands: each gives the scripted signer of command-rig.ts its answers, and the
+ * Scenes for the commands: each gives the scripted signer of command-kit.ts its answers, and the
  * machine its view. The transcripts of test/cli name them.
  */
 import type {
+  AttemptView,
   CourierStatus,
   LedgerLine,
   LimitView,
   OperatorView,
   SignerStatus,
   StuckView,
-  VersionView,
   WaitView,
 } from "../../agent/socket/verbs.ts";
 import type { Machine, UnitView } from "../../cli/machine.ts";
-import { nowMs, ordinary, rig } from "./command-rig.ts";
-import { broadcast, firstNonce, held, recoveryPlan, refusal, spend, transactionId, well } from "./operator-socket.ts";
+import { kit, nowMs, ordinary } from "./command-kit.ts";
+import { broadcast, firstNonce, held, outgoingTx, recoveryPlan, refusal, transactionId, well } from "./operator-socket.ts";
 
 const courierWell = well.courier as NonNullable<typeof well.courier>;
 const chain = courierWell.chains[0] as (typeof courierWell.chains)[number];
@@ -32,7 +32,7 @@ export const limits: LimitView = {
     tipUnit: "gwei",
   },
   ...{ allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
-  ...{ twoApproversAbove: "", resignAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
+  ...{ twoApproversAbove: "", manualReplaceAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
   sweeps: {
     maxFee: "0.01",
     maxFeePerDay: "0.05",
@@ -46,7 +46,7 @@ export const limits: LimitView = {
 
 function linkDown(linkDetail: string): void {
   const courier = { ...courierWell, link: "down" as const, linkDetail };
-  rig.signer.answers = { status: () => ({ status: { ...well, courier } }) };
+  kit.signer.answers = { status: () => ({ status: { ...well, courier } }) };
 }
 
 /** Begins and ends as the address of `held` does. */
@@ -57,7 +57,7 @@ const likeness = { address: held.address, at: held.requestedAt - 86_400_000, amo
 export function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatus> | null = {}): () => void {
   return () => {
     const status = { ...well, ...change, courier: courier === null ? null : { ...courierWell, ...courier } };
-    rig.signer.answers = { ...rig.signer.answers, status: () => ({ status }) };
+    kit.signer.answers = { ...kit.signer.answers, status: () => ({ status }) };
   };
 }
 
@@ -65,17 +65,17 @@ export function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatu
 export function shown(change: Partial<OperatorView>, status: () => void = ill({})): () => void {
   return () => {
     status();
-    rig.signer.answers = {
-      ...rig.signer.answers,
-      show: () => ({ withdrawal: { ...held, code: "", ...change }, history: [], wait: null, spends: [] }),
+    kit.signer.answers = {
+      ...kit.signer.answers,
+      show: () => ({ withdrawal: { ...held, code: "", ...change }, history: [], wait: null, outgoing: [] }),
     };
   };
 }
 
 const tronNetwork = "tron:0x2b6653dc";
-export const tronVersion: VersionView = {
-  ...{ version: 1, txHash: "9f".repeat(32), facts: {}, feeMax: "16635625", signedAt: 1795210805000 },
-  until: 1795211102000,
+export const tronAttempt: AttemptView = {
+  ...{ attempt: 1, txHash: "9f".repeat(32), txParams: {}, feeMax: "16635625", signedAt: 1795210805000 },
+  validUntilMs: 1795211102000,
 };
 export const tronWithdrawal: OperatorView = {
   ...broadcast,
@@ -83,7 +83,7 @@ export const tronWithdrawal: OperatorView = {
   ...{ chain: "tron", network: tronNetwork, contract: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" },
   ...{ address: "TJwautzSyEAYgRJ2tdM5qDpPeqHGMJZQwi", account: "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" },
 };
-const bound = { slot: "41", versions: broadcast.versions };
+const bound = { slot: "41", attempts: broadcast.attempts };
 const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
 const noNode = {
   chains: [
@@ -147,18 +147,18 @@ export const states: Readonly<Record<string, () => void>> = {
   "broadcast long ago": shown({ state: "broadcast", ...bound, ...long }),
   "broadcast behind a gap": shown({ state: "broadcast", ...bound }, waits("nonce 40 of the account comes first")),
   "broadcast too cheap": shown({ state: "broadcast", ...bound }, waits("funds for a higher fee")),
-  "broadcast that ends by waiting": shown(
+  "broadcast that ends by expiry": shown(
     { state: "broadcast", ...bound },
     waits("waits for chain time 12:05:30 (UTC), now 12:04:10"),
   ),
-  "broadcast that nodes do not agree to be dead": shown(
+  "broadcast that nodes do not agree to be void": shown(
     { state: "broadcast", ...bound },
     waits("waits for chain time 12:05:30 (UTC), now 12:08:10; NODE_DISAGREE: receipt"),
   ),
-  "dead without funds": shown({ state: "broadcast", ...bound }, waits("funds for another version")),
-  "a sweep is dead without funds": shown({ state: "broadcast", mode: "sweep", ...bound }, waits("funds for another version")),
-  "dead and would revert": shown(
-    { ...tronWithdrawal, state: "broadcast", versions: [{ ...tronVersion, dead: "both" }] },
+  "void without funds": shown({ state: "broadcast", ...bound }, waits("funds for another attempt")),
+  "a sweep is void without funds": shown({ state: "broadcast", mode: "sweep", ...bound }, waits("funds for another attempt")),
+  "void and would revert": shown(
+    { ...tronWithdrawal, state: "broadcast", attempts: [{ ...tronAttempt, voidBy: "both" }] },
     waits("the chain would revert it"),
   ),
   "broadcast where none bids": shown({ state: "broadcast", network: "tron:0x2b6653dc", slot: "7" }),
@@ -167,12 +167,12 @@ export const states: Readonly<Record<string, () => void>> = {
   "included and read back differently": shown({ state: "included", ...bound }, waits("COURIER_TOKEN_MOVED")),
   paid: shown({ state: "paid", ...bound }),
   reverted: shown({ state: "reverted", ...bound }),
-  lost: shown({ state: "lost", ...bound }),
+  conflicted: shown({ state: "conflicted", ...bound }),
   refused: shown({ state: "refused", code: "POLICY_ABOVE_DAY" }),
-  "refused by a person": shown({ state: "refused", code: "OPERATOR_REFUSED" }),
+  "refused by an operator": shown({ state: "refused", code: "OPERATOR_REFUSED" }),
   "expired after it was signed": shown({
     ...tronWithdrawal,
-    ...{ state: "expired", code: "JOB_EXPIRED", versions: [{ ...tronVersion, dead: "both" }] },
+    ...{ state: "expired", code: "JOB_EXPIRED", attempts: [{ ...tronAttempt, voidBy: "both" }] },
   }),
   expired: shown({ state: "expired", code: "JOB_EXPIRED" }),
   quarantined: shown({ state: "quarantined", code: "POLICY_MANUAL", ...bound }),
@@ -180,8 +180,8 @@ export const states: Readonly<Record<string, () => void>> = {
   cancelled: shown({ state: "cancelled", isOver: true, ...bound }),
 };
 
-const unit = (change: UnitView): ReadonlyMap<string, UnitView> => new Map([["crypto-signer.service", change]]);
-const lastWords = {
+const unit = (change: UnitView): ReadonlyMap<string, UnitView> => new Map([["autowithdraw-signer.service", change]]);
+const exitReason = {
   role: "signer" as const,
   code: "KEYSTORE_ENCKEY",
   message: "the keystore does not open: wrong encKey, or it was changed",
@@ -190,23 +190,23 @@ const lastWords = {
 };
 
 /**
- * A payment that ends by waiting: alive, and the signer takes no replace; dead, and it takes all.
+ * A payment that ends by expiry: alive, and the signer takes no replace; void, and it takes all.
  */
-function ending(dead: VersionView["dead"], isCancelling = false): () => void {
-  const version = { ...tronVersion, ...(dead === undefined ? {} : { dead }) };
-  const withdrawal: OperatorView = { ...tronWithdrawal, versions: [version], ...(isCancelling ? { isCancelling } : {}) };
+function ending(voidBy: AttemptView["voidBy"], isCancelling = false): () => void {
+  const attempt = { ...tronAttempt, ...(voidBy === undefined ? {} : { voidBy }) };
+  const withdrawal: OperatorView = { ...tronWithdrawal, attempts: [attempt], ...(isCancelling ? { isCancelling } : {}) };
   const words = "waits for chain time 21:47:02 (UTC), now 21:44:15";
-  const alive = "version 1 ends at 2026-11-20T21:45:02.000Z by the chain's own time: nobody has called it dead";
+  const alive = "attempt 1 ends at 2026-11-20T21:45:02.000Z by the chain's own time: nobody has called it void";
   return () => {
-    ill({}, { waiting: dead === undefined ? [{ transactionId, why: words }] : [] })();
-    rig.signer.answers = {
-      ...rig.signer.answers,
-      show: () => ({ withdrawal, history: [], wait: null, spends: [] }),
-      unstick: ({ act, plan }) => {
-        if (act === "replace" && dead === undefined) return refusal("WITHDRAWAL_ALIVE", alive);
-        const isOver = act === "cancel" && dead !== undefined && plan !== null;
+    ill({}, { waiting: voidBy === undefined ? [{ transactionId, why: words }] : [] })();
+    kit.signer.answers = {
+      ...kit.signer.answers,
+      show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
+      manualReplacement: ({ act, plan }) => {
+        if (act === "replace" && voidBy === undefined) return refusal("WITHDRAWAL_ALIVE", alive);
+        const isOver = act === "cancel" && voidBy !== undefined && plan !== null;
         const ended = { ...withdrawal, state: "expired", code: "JOB_EXPIRED" } as const;
-        return { withdrawal: isOver ? ended : withdrawal, plan: { act: act as "replace", version: 2, facts: {} } };
+        return { withdrawal: isOver ? ended : withdrawal, plan: { act: act as "replace", attempt: 2, txParams: {} } };
       },
     };
   };
@@ -220,13 +220,13 @@ function stuckAt(change: Partial<StuckView>): StuckView {
 /** A signer that does not answer, and the machine's view of it. */
 function nobody(change: Partial<Machine>): () => Promise<void> {
   return async () => {
-    rig.machine = { ...ordinary, ...change };
-    await rig.signer.close();
+    kit.machine = { ...ordinary, ...change };
+    await kit.signer.close();
   };
 }
 
-const underUnits = (view: UnitView, words: Machine["lastWords"] = () => []): (() => Promise<void>) =>
-  nobody({ isUnderUnits: () => true, units: () => unit(view), lastWords: words });
+const underUnits = (view: UnitView, words: Machine["exitReason"] = () => []): (() => Promise<void>) =>
+  nobody({ isUnderUnits: () => true, units: () => unit(view), exitReason: words });
 
 function withoutCredential(isThere: Machine["isThere"]): () => Promise<void> {
   const view = { ActiveState: "failed", SubState: "failed", Result: "exit-code", ExecMainStatus: "243" };
@@ -235,7 +235,7 @@ function withoutCredential(isThere: Machine["isThere"]): () => Promise<void> {
 
 function onDisk(config: ReturnType<Machine["configOnDisk"]>, isUnderUnits = false): () => void {
   return () => {
-    rig.machine = { ...ordinary, configOnDisk: () => config, isUnderUnits: () => isUnderUnits };
+    kit.machine = { ...ordinary, configOnDisk: () => config, isUnderUnits: () => isUnderUnits };
     ill({})();
   };
 }
@@ -260,9 +260,9 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "disk read-only": ill({ ledgerWritable: false, ledgerReadOnly: true }),
   "orders wait for the disk": ill({}, { linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" }),
   "one waits for the disk": waits("LEDGER_DISK_FULL"),
-  "signer is root": ill({ isolation: "L0 one user, and it is root" }),
+  "signer is root": ill({ isolation: "level 0: one user, and it is root" }),
   "courier gone": ill({ courierConnected: false }),
-  "courier not heard yet": ill({}, null),
+  "courier not caught up yet": ill({}, null),
   "just started": ill({ startedAt: nowMs - 2_000, courierConnected: false }, null),
   "courier silent": ill({}, { at: nowMs - 300_000 }),
   "clocks apart": ill({}, { link: "down", linkDetail: "LINK_REFUSED: CLOCK_SKEW" }),
@@ -280,7 +280,7 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "nodes disagree": ill({}, { chains: [{ ...chain, ok: false, detail: "NODE_DISAGREE" }] }),
   "account with code": ill({}, { chains: [{ ...chain, ok: false, detail: "COURIER_ACCOUNT_CODE" }] }),
   "forked ledger": ill({ locked: "LEDGER_FORKED", lockedDetail: "record 18 has another hash at the gateway" }),
-  "new ledger": ill({ locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "begun anew" }),
+  "new ledger": ill({ locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "begun again" }),
   "foreign nonce": ill({ locked: "CHAIN_SLOT_FOREIGN", lockedDetail: "eip155:1 counts 44, the ledger 41" }),
   "forked jobs": ill({ locked: "LEDGER_FORKED", lockedDetail: "job 7" }),
   "one is stuck": ill({ stuck: stuckAt({}) }),
@@ -291,20 +291,20 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   paused: ill({ paused: { at: nowMs - 60_000, approver: "ann" } }),
   "recovery offered": ill({ recovery: "RECOVERY_OFFERED" }),
   "in recovery": ill({ recovery: "RECOVERY_HOLD" }),
-  "a person is waited for": () => {
+  "an operator is waited for": () => {
     ill({ counts: { ...well.counts, held: 1, quarantined: 1 } })();
     const quarantined: OperatorView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL" };
-    rig.signer.answers = {
-      ...rig.signer.answers,
+    kit.signer.answers = {
+      ...kit.signer.answers,
       list: () => ({ withdrawals: [held, quarantined, { ...broadcast, transactionId: "1".repeat(32) }] }),
     };
   },
   "nobody is waited for": ill({ counts: { ...well.counts, held: 0 } }),
-  "ended with a reason": nobody({ lastWords: () => [lastWords] }),
-  "stopped on purpose": underUnits({ ActiveState: "inactive", SubState: "dead", Result: "success", ExecMainStatus: "0" }),
+  "ended with a reason": nobody({ exitReason: () => [exitReason] }),
+  "stopped on purpose": underUnits({ ActiveState: "inactive", SubState: "void", Result: "success", ExecMainStatus: "0" }),
   "failed with a reason": underUnits(
     { ActiveState: "failed", SubState: "failed", Result: "exit-code", ExecMainStatus: "2" },
-    () => [lastWords],
+    () => [exitReason],
   ),
   "failed without a word": underUnits({ ActiveState: "failed", SubState: "failed", Result: "signal", ExecMainStatus: "9" }),
   "credential of another machine": withoutCredential(() => true),
@@ -312,17 +312,17 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "no config for the units": withoutCredential((path) => !path.endsWith("config.json")),
   "restarting in a loop": underUnits(
     { ActiveState: "activating", SubState: "auto-restart", ExecMainStatus: "1", NRestarts: "12" },
-    () => [lastWords],
+    () => [exitReason],
   ),
   starting: underUnits({ ActiveState: "active", SubState: "running", ExecMainStatus: "0" }),
   "no service manager answers": nobody({ isUnderUnits: () => true }),
-  "killed from outside": underUnits({ ActiveState: "inactive", SubState: "dead", Result: "signal", ExecMainStatus: "15" }),
+  "killed from outside": underUnits({ ActiveState: "inactive", SubState: "void", Result: "signal", ExecMainStatus: "15" }),
 };
 
 /** The scripted answers of the signer in each scene. A transcript names one by `# scene:`. */
 export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   working: () => {
-    rig.signer.answers = {
+    kit.signer.answers = {
       status: () => ({ status: well }),
       list: ({ openOnly, limit }) => ({
         withdrawals: openOnly === true ? [held, broadcast].slice(0, limit as number) : [held, broadcast],
@@ -335,7 +335,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
           withdrawal,
           history: [{ seq: 12, at: withdrawal.requestedAt, kind: "REQUESTED", detail: "job 7" }],
           wait,
-          spends: [],
+          outgoing: [],
         };
       },
       approve: () => ({ withdrawal: { ...held, state: "approved", code: "" }, wait: null }),
@@ -344,18 +344,18 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     };
   },
   "used before": () => {
-    rig.signer.answers = {
+    kit.signer.answers = {
       adopt: ({ slot }) => ({ first: slot === "" ? firstNonce : { ...firstNonce, adopted: String(slot) } }),
     };
   },
   "not counted yet": () => {
-    rig.signer.answers = { adopt: () => ({ first: { ...firstNonce, counted: "", witnesses: 0 } }) };
+    kit.signer.answers = { adopt: () => ({ first: { ...firstNonce, counted: "", quorum: 0 } }) };
   },
   "begun long ago": () => {
-    rig.signer.answers = { adopt: () => ({ first: { ...firstNonce, adopted: "5", isBegun: true } }) };
+    kit.signer.answers = { adopt: () => ({ first: { ...firstNonce, adopted: "5", isBegun: true } }) };
   },
   empty: () => {
-    rig.signer.answers = { list: () => ({ withdrawals: [] }) };
+    kit.signer.answers = { list: () => ({ withdrawals: [] }) };
   },
   degraded: () => {
     const courier = {
@@ -365,86 +365,86 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
       waiting: [{ transactionId, why: "funds: 3200.5 usdt-erc20 needed, 100 there" }],
     };
-    rig.signer.answers = { status: () => ({ status: { ...well, courier, acked: 12, courierConnected: true } }) };
+    kit.signer.answers = { status: () => ({ status: { ...well, courier, acked: 12, courierConnected: true } }) };
   },
   released: () => linkDown("LINK_ENDED: closed by the gateway, 4001 refused"),
   replaced: () => linkDown("LINK_ENDED: closed by the gateway, 4000 replaced"),
-  behind: ill({ isTellingAgain: true, greeted: false }),
-  // An opened ledger keeps what was never signed, and a person has approved others before it.
+  behind: ill({ isResyncing: true, handshakeDone: false }),
+  // An opened ledger keeps what was never signed, and an operator has approved others before it.
   waits: () => {
     const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_WAITS" }] };
     const counts = { ...well.counts, held: 0, broadcast: 0, approved: 1, quarantined: 1 };
-    const quarantined: OperatorView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL", versions: [] };
-    rig.signer.answers = {
+    const quarantined: OperatorView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL", attempts: [] };
+    kit.signer.answers = {
       status: () => ({ status: { ...well, courier, counts, policyLooser: ["eth maxPerDay 20, was 10"] } }),
       list: () => ({ withdrawals: [{ ...held, state: "approved", code: "" }, quarantined] }),
       show: ({ transactionId: id }) => {
         const withdrawal = id === transactionId ? { ...held, code: "RECOVERY_HOLD" } : quarantined;
-        return { withdrawal, history: [], wait: { ...waiting, isNew: true }, spends: [spend] };
+        return { withdrawal, history: [], wait: { ...waiting, isNew: true }, outgoing: [outgoingTx] };
       },
-      refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
-      finish: () => ({ held: 0, quarantined: 1, spends: [] }),
+      refuse: () => refusal("WITHDRAWAL_HAS_SLOT", "nonce 41"),
+      finish: () => ({ held: 0, quarantined: 1, outgoing: [] }),
     };
   },
   overtaken: () => {
     const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_BEHIND" }] };
-    const together = { both: true, gatewayHead: recoveryPlan.head, spends: [spend] };
-    rig.signer.answers = {
+    const together = { bothRestored: true, gatewayHead: recoveryPlan.head, outgoing: [outgoingTx] };
+    kit.signer.answers = {
       status: () => ({ status: { ...well, courier } }),
       recover: () => ({ plan: { ...recoveryPlan, ...together } }),
     };
   },
   asking: () => {
     const courier = { ...courierWell, chains: [{ ...chain, ok: false, isAsking: true, detail: "asking", nativeBalance: "" }] };
-    rig.signer.answers = { status: () => ({ status: { ...well, courier } }) };
+    kit.signer.answers = { status: () => ({ status: { ...well, courier } }) };
   },
   decided: () => {
-    rig.signer.answers = {
-      show: () => ({ withdrawal: { ...broadcast, transactionId }, history: [], wait: null, spends: [] }),
+    kit.signer.answers = {
+      show: () => ({ withdrawal: { ...broadcast, transactionId }, history: [], wait: null, outgoing: [] }),
       approve: () => refusal("WITHDRAWAL_NOT_HELD", "broadcast"),
-      refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
+      refuse: () => refusal("WITHDRAWAL_HAS_SLOT", "nonce 41"),
     };
   },
   locked: () => {
     const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
-    rig.signer.answers = {
+    kit.signer.answers = {
       status: () => ({ status: { ...well, ...locked } }),
-      show: () => ({ withdrawal: held, history: [], wait: waiting, spends: [] }),
+      show: () => ({ withdrawal: held, history: [], wait: waiting, outgoing: [] }),
       approve: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
     };
   },
   offered: () => {
     const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
-    rig.signer.answers = {
+    kit.signer.answers = {
       status: () => ({ status: { ...well, ...locked, recovery: "RECOVERY_OFFERED" } }),
       recover: ({ digest }) => ({ plan: recoveryPlan, done: digest !== "" }),
       finish: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
     };
   },
   recovering: () => {
-    rig.signer.answers = {
+    kit.signer.answers = {
       status: () => ({ status: { ...well, recovery: "RECOVERY_HOLD", counts: { ...well.counts, quarantined: 1 } } }),
       recover: () => refusal("RECOVERY_NONE", ""),
-      finish: () => ({ held: 1, quarantined: 1, spends: [spend] }),
+      finish: () => ({ held: 1, quarantined: 1, outgoing: [outgoingTx] }),
     };
   },
   manual: () => {
     const withdrawal = { ...held, mode: "manual", address: "", code: "POLICY_MANUAL" };
-    rig.signer.answers = {
+    kit.signer.answers = {
       show: ({ address }) => {
         const isTwin = String(address) === twin;
-        return { withdrawal, history: [], wait: { ...waiting, isNew: isTwin, likeness: isTwin ? likeness : null }, spends: [] };
+        return { withdrawal, history: [], wait: { ...waiting, isNew: isTwin, likeness: isTwin ? likeness : null }, outgoing: [] };
       },
       approve: ({ address }) => ({ withdrawal: { ...withdrawal, address, state: "approved", code: "" }, wait: null }),
     };
   },
-  // Two people are wanted; the first yes is there as soon as somebody has given it.
+  // Two operators are wanted; the first yes is there as soon as somebody has given it.
   two: () => {
     let wait: WaitView | null = { ...waiting, needsTwo: true };
     let withdrawal: OperatorView = { ...held, code: "POLICY_TWO_APPROVERS" };
     const history: LedgerLine[] = [];
-    rig.signer.answers = {
-      show: () => ({ withdrawal, history, wait, spends: [] }),
+    kit.signer.answers = {
+      show: () => ({ withdrawal, history, wait, outgoing: [] }),
       approve: ({ approver }) => {
         const first = wait?.confirmed?.approver ?? "";
         const by = `by ${approver} (claimed: the socket does not prove names)`;
@@ -464,51 +464,51 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   },
   alike: () => {
     const withdrawal: OperatorView = { ...held, address: twin, code: "POLICY_LOOKALIKE" };
-    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, likeness }, spends: [] }) };
+    kit.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, likeness }, outgoing: [] }) };
   },
   delayed: () => {
     const withdrawal: OperatorView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
     const until = held.requestedAt + 3_600_000;
-    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, spends: [] }) };
+    kit.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, outgoing: [] }) };
   },
   "delayed beyond": () => {
     const withdrawal: OperatorView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
     const until = held.expiresAt + 3_600_000;
-    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, spends: [] }) };
+    kit.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, outgoing: [] }) };
   },
-  unstuck: () => {
+  manualReplacement: () => {
     const withdrawal = broadcast;
-    const [first] = withdrawal.versions;
-    rig.signer.answers = {
+    const [first] = withdrawal.attempts;
+    kit.signer.answers = {
       status: () => ({ status: well }),
       pause: ({ paused }) => ({ paused }),
-      show: () => ({ withdrawal, history: [], wait: null, spends: [] }),
-      unstick: ({ act, plan }) => {
-        const version = withdrawal.versions.length + 1;
-        const gasLimit = act === "cancel" ? "21000" : (first?.facts?.gasLimit ?? "");
+      show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
+      manualReplacement: ({ act, plan }) => {
+        const attempt = withdrawal.attempts.length + 1;
+        const gasLimit = act === "cancel" ? "21000" : (first?.txParams?.gasLimit ?? "");
         const fees = { gasLimit, maxFeePerGas: "60000000001", maxPriorityFeePerGas: "3000000001" };
-        if (plan === null || first === undefined) return { withdrawal, plan: { act, version, facts: fees } };
+        if (plan === null || first === undefined) return { withdrawal, plan: { act, attempt, txParams: fees } };
         const made = {
           ...first,
-          facts: fees,
+          txParams: fees,
           feeMax: `${BigInt(gasLimit) * 60_000_000_001n}`,
-          version,
+          attempt,
           txHash: `0x${"5e".repeat(32)}`,
         };
-        return { withdrawal: { ...withdrawal, versions: [...withdrawal.versions, made] }, plan };
+        return { withdrawal: { ...withdrawal, attempts: [...withdrawal.attempts, made] }, plan };
       },
     };
   },
   "alive where none bids": ending(undefined),
   "cancelled where none bids": ending(undefined, true),
-  "dead where none bids": ending("both"),
-  "one of many dead is a person's": ill({ resign: { transactionId, network: tronNetwork, slot: "7", versions: 2 } }),
-  "a limit has no room for another version": ill({
-    noRoom: { transactionId, network: tronNetwork, slot: "7", versions: 2, code: "POLICY_ABOVE_HOUR" },
+  "void where none bids": ending("both"),
+  "one of many void is an operator's": ill({ manualReplace: { transactionId, network: tronNetwork, slot: "7", attempts: 2 } }),
+  "a limit has no room for another attempt": ill({
+    noRoom: { transactionId, network: tronNetwork, slot: "7", attempts: 2, code: "POLICY_ABOVE_HOUR" },
   }),
   "one of three nodes is out": ill({}, oneOut),
   "one is stuck where none bids": ill({ stuck: stuckAt({ network: tronNetwork, slot: "7" }) }),
-  stopped: () => rig.signer.close(),
+  stopped: () => kit.signer.close(),
   ...states,
   ...faults,
 };

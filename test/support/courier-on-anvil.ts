@@ -1,7 +1,7 @@
 /** A chain (anvil) for a test file, and couriers on it that end with their test. */
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
-import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
-import { CourierRig } from "./courier-rig.ts";
+import { type Anvil, startAnvil } from "../../lab/kit/anvil.ts";
+import { CourierKit } from "./courier-kit.ts";
 import { until } from "./until.ts";
 
 export const ether = 10n ** 18n;
@@ -30,17 +30,17 @@ export const receiver = () => `0x00000000000000000000000000000000000b${(++last).
  * A courier between its neighbours, on the chain unless other nodes are named; no test may leave a
  * bug behind.
  */
-export async function rigOn(nodes: readonly string[] = [anvil.url]): Promise<CourierRig> {
-  const rig = new CourierRig();
+export async function kitOn(nodes: readonly string[] = [anvil.url]): Promise<CourierKit> {
+  const kit = new CourierKit();
   cleanups.push(async () => {
-    await rig.stop();
-    expect(rig.bugs).toEqual([]);
+    await kit.stop();
+    expect(kit.bugs).toEqual([]);
   });
-  return rig.start(nodes);
+  return kit.start(nodes);
 }
 
 /** Until each of them is paid. @throws with what was logged */
-export const paid = (rig: CourierRig, ...ids: readonly string[]) =>
-  until(() => ids.every((id) => rig.stateOf(id) === "paid"), 15_000).catch(() => {
-    throw new Error(`${ids.map((id) => rig.stateOf(id)).join(" ")}\n${rig.logged.slice(-30).join("")}`);
+export const paid = (kit: CourierKit, ...ids: readonly string[]) =>
+  until(() => ids.every((id) => kit.stateOf(id) === "paid"), 15_000).catch(() => {
+    throw new Error(`${ids.map((id) => kit.stateOf(id)).join(" ")}\n${kit.logged.slice(-30).join("")}`);
   });

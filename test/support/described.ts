@@ -6,8 +6,8 @@
 import { connect } from "node:net";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect } from "vitest";
-import type { Received } from "../../lab/rig/callback-receiver.ts";
-import type { Answered, TestGateway } from "../../lab/rig/gateway-server.ts";
+import type { Received } from "../../lab/kit/callback-receiver.ts";
+import type { Answered, TestGateway } from "../../lab/kit/gateway-server.ts";
 
 interface Schema {
   readonly $ref?: string;

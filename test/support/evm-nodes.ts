@@ -7,12 +7,16 @@ import { signDigest as sign } from "../../agent/signer/vault/curve.ts";
 import { AgentError } from "../../base/fault.ts";
 import { createEvmNodes, type EvmNodes, type EvmNodesOptions } from "../../chains/evm/node.ts";
 import { attachSignature, buildTransfer, digestOf, type Transfer } from "../../chains/evm/transaction.ts";
-import { type FakeNode, type FakeNodeOptions, startFakeNode } from "../../lab/rig/fake-node.ts";
+import { type FakeNode, type FakeNodeOptions, startFakeNode } from "../../lab/kit/fake-node.ts";
 
 export const receiver = "0x52908400098527886E0F7030069857D2E4169EE7";
 /** The second account that every local chain knows and funds. */
-export const hot = HDNodeWallet.fromPhrase("test test test test test test test test test test test junk", "", "m/44'/60'/0'/0/1");
-const hotKey = Uint8Array.from(Buffer.from(hot.privateKey.slice(2), "hex"));
+export const hotWallet = HDNodeWallet.fromPhrase(
+  "test test test test test test test test test test test junk",
+  "",
+  "m/44'/60'/0'/0/1",
+);
+const hotWalletKey = Uint8Array.from(Buffer.from(hotWallet.privateKey.slice(2), "hex"));
 export const hex = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString("hex")}`;
 
 const closers: (() => unknown)[] = [];
@@ -56,7 +60,7 @@ export function signed(change: Partial<Transfer> & { readonly nonce: bigint }): 
     maxPriorityFeePerGas: 10n ** 9n,
     ...change,
   });
-  const { raw, txHash } = attachSignature(unsigned, sign(digestOf(unsigned), hotKey), hot.address);
+  const { raw, txHash } = attachSignature(unsigned, sign(digestOf(unsigned), hotWalletKey), hotWallet.address);
   return { raw: hex(raw), txHash };
 }
 

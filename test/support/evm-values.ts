@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { AgentError } from "../../base/fault.ts";
 import type { Transfer } from "../../chains/evm/transaction.ts";
-import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 
 export const seed = seedsOfRun(1)[0]!;
 const chance = new Seeded(seed);

@@ -1,31 +1,31 @@
 /**
  * Records as a forger would write them into a ledger with a past, and the start on that ledger: one
- * withdrawal paid, two that wait for a person, all acknowledged.
+ * withdrawal paid, two that wait for an operator, all acknowledged.
  */
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import type { RecordBody } from "../../agent/ledger/records.ts";
 import { AgentError } from "../../base/fault.ts";
 import { buildTransfer, digestOf } from "../../chains/evm/transaction.ts";
-import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
-import { agentId, hot, merchant, other, Rig, type RigOptions, settings, wallet } from "../../lab/rig/signer-rig.ts";
+import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
+import { agentId, hotWallet, Kit, type KitOptions, merchant, other, settings, wallet } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 
 const network = "eip155:31337";
-export const thief = other;
+export const attacker = other;
 export const ether = 10n ** 18n;
 
 /**
  * One withdrawal is paid, one of 1.5 ETH is held, one manual without an address is held; all are
  * acknowledged.
  */
-export function paidBefore(options: RigOptions = {}) {
-  const rig = new Rig(options).ready();
-  const paid = rig.pay().transactionId;
-  const held = rig.request({ currency: "eth", amount: "1.5" }).transactionId;
-  const manual = rig.request({ currency: "eth", amount: "1.5", mode: "manual", address: "" }).transactionId;
-  rig.acknowledge();
-  rig.settle();
-  return { rig, paid, held, manual };
+export function paidBefore(options: KitOptions = {}) {
+  const kit = new Kit(options).ready();
+  const paid = kit.pay().transactionId;
+  const held = kit.request({ currency: "eth", amount: "1.5" }).transactionId;
+  const manual = kit.request({ currency: "eth", amount: "1.5", mode: "manual", address: "" }).transactionId;
+  kit.acknowledge();
+  kit.settle();
+  return { kit, paid, held, manual };
 }
 
 export type World = ReturnType<typeof paidBefore>;
@@ -48,8 +48,8 @@ export function intent(transactionId: string, address: string, units: bigint, no
   const unsigned = buildTransfer({ ...fields, ...fees });
   const text = (units: bigint): string => units.toString();
   return {
-    ...{ kind: "INTENT", transactionId, version: 1, network, account: hot, slot: text(nonce), ...money(address, units) },
-    facts: Object.fromEntries(Object.entries(fees).map(([name, figure]) => [name, text(figure)])),
+    ...{ kind: "INTENT", transactionId, attempt: 1, network, account: hotWallet, slot: text(nonce), ...money(address, units) },
+    txParams: Object.fromEntries(Object.entries(fees).map(([name, figure]) => [name, text(figure)])),
     feeMax: text(fees.gasLimit * fees.maxFeePerGas),
     digest: Buffer.from(digestOf(unsigned)).toString("hex"),
     unsigned: `0x${Buffer.from(unsigned).toString("hex")}`,
@@ -57,13 +57,13 @@ export function intent(transactionId: string, address: string, units: bigint, no
 }
 
 /** A job that no gateway signed. */
-export function inventedJob({ rig }: World): { readonly transactionId: string; readonly sequence: number; readonly job: string } {
+export function inventedJob({ kit }: World): { readonly transactionId: string; readonly sequence: number; readonly job: string } {
   const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId: "invented" });
-  const { sequence, hash } = rig.gateway.last;
+  const { sequence, hash } = kit.gateway.last;
   const job = {
-    ...{ agent: agentId, wallet, network, epoch: 1, sequence: sequence + 1, previous: hash, issuedAt: rig.now },
-    ...{ expiresAt: rig.now + 86_400_000, mode: "auto", transactionId, orderId: "invented", currency: "eth", amount: "90" },
-    ...{ address: thief, tag: "" },
+    ...{ agent: agentId, wallet, network, ledgerEpoch: 1, sequence: sequence + 1, previous: hash, issuedAt: kit.now },
+    ...{ expiresAt: kit.now + 86_400_000, mode: "auto", transactionId, orderId: "invented", currency: "eth", amount: "90" },
+    ...{ address: attacker, tag: "" },
   };
   return { transactionId, sequence: sequence + 1, job: JSON.stringify(job) };
 }
@@ -78,14 +78,14 @@ export function faultOf(act: () => unknown): AgentError {
   throw new Error("it opened");
 }
 
-/** The agent starts on a folder, and its gateway greets it. */
-export function started({ rig }: World, disk: MemoryDisk, rules: SignerSettings = settings): Rig {
-  const again = new Rig({ found: MemoryDisk.of(disk.files), gatewayKey: rig.gateway.key, settings: rules });
-  again.gateway.stored = rig.gateway.stored;
-  again.gateway.last = rig.gateway.last;
-  again.gateway.texts.push(...rig.gateway.texts);
-  again.now = rig.now + 1;
-  again.greet();
+/** The agent starts on a folder, and its gateway completes the handshake with it. */
+export function started({ kit }: World, disk: MemoryDisk, rules: SignerSettings = settings): Kit {
+  const again = new Kit({ found: MemoryDisk.of(disk.files), gatewayKey: kit.gateway.key, settings: rules });
+  again.gateway.stored = kit.gateway.stored;
+  again.gateway.last = kit.gateway.last;
+  again.gateway.texts.push(...kit.gateway.texts);
+  again.now = kit.now + 1;
+  again.handshake();
   again.settle();
   return again;
 }

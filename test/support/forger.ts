@@ -6,8 +6,8 @@
 import { encodeRecord } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import type { LedgerSeal } from "../../agent/ledger/seal.ts";
-import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
-import { strangersSeal, testSeal } from "../../lab/rig/ledger-seal.ts";
+import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
+import { outsidersSeal, testSeal } from "../../lab/kit/ledger-seal.ts";
 
 /** How a forged line is closed. */
 export const closings = ["no MAC", "a MAC of another key", "the wallet's own MAC of another line"] as const;
@@ -46,7 +46,7 @@ export function forge(
 }
 
 function sealOf(closing: Closing): LedgerSeal {
-  return closing === "a MAC of another key" ? strangersSeal : testSeal;
+  return closing === "a MAC of another key" ? outsidersSeal : testSeal;
 }
 
 function closed(line: string, genuine: string, closing: Closing): string {

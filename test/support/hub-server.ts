@@ -6,7 +6,7 @@ import { afterEach, beforeEach } from "vitest";
 import { type Hub, startHub } from "../../gateway/hub/hub.ts";
 import type { LinkLimits } from "../../gateway/hub/link-limits.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
-import { memoryMarks } from "../../lab/rig/address-marks.ts";
+import { memoryMarks } from "../../lab/kit/address-marks.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
@@ -14,8 +14,8 @@ import {
   pairAgent,
   receiver,
   silentLog,
-} from "../../lab/rig/gateway-database.ts";
-import { type EntryBody, LinkAgent } from "../../lab/rig/link-agent.ts";
+} from "../../lab/kit/gateway-database.ts";
+import { type EntryBody, LinkAgent } from "../../lab/kit/link-agent.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 
 export const gateway = generateKeyPairSync("ed25519");
@@ -78,9 +78,9 @@ export async function stop(): Promise<void> {
 
 export const connect = (who: AgentKeys = keys, from?: string): LinkAgent => new LinkAgent(port, who, gateway.publicKey, from);
 
-export async function greeted(): Promise<LinkAgent> {
+export async function handshake(): Promise<LinkAgent> {
   const agent = connect();
-  await agent.greeted();
+  await agent.handshake();
   return agent;
 }
 
@@ -94,9 +94,9 @@ export const decision = (transactionId: string, verdict: DecisionEntry["decision
 export const signed = (transactionId: string, slot: string, change: Partial<SignedEntry> = {}): EntryBody => ({
   kind: "signed",
   transactionId,
-  version: 1,
+  attempt: 1,
   network: "eip155:31337",
-  account: keys.hotAddress,
+  account: keys.hotWalletAddress,
   slot,
   txHash: `0x${transactionId.slice(-2)}${slot.padStart(62, "0")}`,
   feeMax: "21000",

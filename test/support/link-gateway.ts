@@ -35,7 +35,7 @@ export interface LinkGatewayOptions {
   challenges?: boolean;
   /** Changes the welcome, or gives a whole frame in its place; null sends none. */
   welcome?: (welcome: Welcome) => Welcome | Uint8Array | null;
-  echo?: Head | null;
+  gatewayHead?: Head | null;
 }
 
 interface Peer {
@@ -102,10 +102,10 @@ function welcomeFrame(options: LinkGatewayOptions, hello: Hello): Uint8Array | n
   const welcome: Welcome = {
     agent: options.agent,
     wallet: options.wallet,
-    epoch: hello.epoch,
+    ledgerEpoch: hello.ledgerEpoch,
     challenge: hello.answers,
     answers: hello.nonce,
-    echo: options.echo ?? null,
+    gatewayHead: options.gatewayHead ?? null,
     jobs: { sequence: 0, hash: "0".repeat(64) },
     at: Date.now(),
   };

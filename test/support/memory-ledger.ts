@@ -7,8 +7,8 @@ import { expect } from "vitest";
 import { createLedger, type Ledger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { AgentError } from "../../base/fault.ts";
-import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
-import { testSeal } from "../../lab/rig/ledger-seal.ts";
+import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
+import { testSeal } from "../../lab/kit/ledger-seal.ts";
 
 export const hex = (text: string, bytes: number): string =>
   createHash("sha512")
@@ -22,7 +22,7 @@ export const paired: RecordBody & { kind: "PAIRED" } = {
   agent: hex("agent", 8),
   merchant: "m_1",
   wallet: hex("wallet", 16),
-  epoch: 1,
+  ledgerEpoch: 1,
   gatewayKey: hex("gateway", 32),
 };
 
@@ -45,18 +45,18 @@ export function bodies(n: number): readonly RecordBody[] {
     {
       kind: "INTENT",
       transactionId,
-      version: 1,
+      attempt: 1,
       network: "eip155:1",
       account: `0x${hex("account", 20)}`,
       slot: String(n),
       ...money,
-      facts: { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" },
+      txParams: { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" },
       feeMax: "42000000000000",
       digest,
       unsigned: hex(`unsigned ${n}`, 48),
     },
-    { kind: "SIGNED", transactionId, version: 1, digest, txHash: `0x${hex(`tx ${n}`, 32)}`, raw: hex(`raw ${n}`, 64) },
-    { kind: "RELEASED", acked: { seq: 3, hash: hex("acked", 32) }, released: [{ transactionId, version: 1 }] },
+    { kind: "SIGNED", transactionId, attempt: 1, digest, txHash: `0x${hex(`tx ${n}`, 32)}`, raw: hex(`raw ${n}`, 64) },
+    { kind: "RELEASED", acked: { seq: 3, hash: hex("acked", 32) }, released: [{ transactionId, attempt: 1 }] },
     { kind: "OBSERVED", transactionId, stage: "final", outcome: "paid", txHash: `0x${hex(`tx ${n}`, 32)}`, block: 7 },
     { kind: "REPORTED", acked: { seq: 3, hash: hex("acked", 32) } },
     { kind: "ALARM", code: "NODE_DISAGREE", detail: "two nodes, two answers" },

@@ -1,27 +1,27 @@
 /**
- * More scenes for the commands: payments that end by waiting, where it is known whose the next
+ * More scenes for the commands: payments that end by expiry, where it is known whose the next
  * version is; sweeps and top-ups. The transcripts of test/cli name them.
  */
-import type { LedgerLine, LimitView, OperatorView, VersionView } from "../../agent/socket/verbs.ts";
-import { nowMs, rig } from "./command-rig.ts";
-import { ill, limits, shown, tronVersion, tronWithdrawal } from "./command-scenes.ts";
+import type { AttemptView, LedgerLine, LimitView, OperatorView } from "../../agent/socket/verbs.ts";
+import { kit, nowMs } from "./command-kit.ts";
+import { ill, limits, shown, tronAttempt, tronWithdrawal } from "./command-scenes.ts";
 import { broadcast, held, transactionId } from "./operator-socket.ts";
 
 type Scenes = Readonly<Record<string, () => void>>;
 
-const moving = { ...tronWithdrawal, versions: [tronVersion] };
-const dead: VersionView = { ...tronVersion, dead: "both" };
-const second: VersionView = { ...tronVersion, version: 2, txHash: "8e".repeat(32) };
+const moving = { ...tronWithdrawal, attempts: [tronAttempt] };
+const voidAttempt: AttemptView = { ...tronAttempt, voidBy: "both" };
+const second: AttemptView = { ...tronAttempt, attempt: 2, txHash: "8e".repeat(32) };
 const ahead = "waits for chain time 21:47:02 (UTC), now 21:44:15";
 const over = "waits for chain time 23:59:58 (UTC), now 00:01:12";
-const persons = "WITHDRAWAL_WAITS_FOR_PERSON";
+const operators = "WITHDRAWAL_WAITS_FOR_OPERATOR";
 
-/** The limits of a currency where a person has the next version made above this amount. */
-const above = (resignAbove: string): LimitView => ({ ...limits, currency: "usdt-trc20", resignAbove });
+/** The limits of a currency where an operator has the next attempt made above this amount. */
+const above = (manualReplaceAbove: string): LimitView => ({ ...limits, currency: "usdt-trc20", manualReplaceAbove });
 
 /** The courier gives this reason, and the signer these limits. */
-const waitsBy = (why: string, resignAbove: string): (() => void) =>
-  ill({ limits: [above(resignAbove)] }, { waiting: why === "" ? [] : [{ transactionId, why }] });
+const waitsBy = (why: string, manualReplaceAbove: string): (() => void) =>
+  ill({ limits: [above(manualReplaceAbove)] }, { waiting: why === "" ? [] : [{ transactionId, why }] });
 
 /** One withdrawal with the last records of its history. */
 function told(change: Partial<OperatorView>, kinds: readonly (readonly [string, string])[], status: () => void): () => void {
@@ -29,89 +29,104 @@ function told(change: Partial<OperatorView>, kinds: readonly (readonly [string, 
   return () => {
     shown(change, status)();
     const withdrawal = { ...held, code: "", ...change };
-    rig.signer.answers = { ...rig.signer.answers, show: () => ({ withdrawal, history, wait: null, spends: [] }) };
+    kit.signer.answers = { ...kit.signer.answers, show: () => ({ withdrawal, history, wait: null, outgoing: [] }) };
   };
 }
 
-const made = ["INTENT", "version 1, payment 7"] as const;
-const ordered = ["UNSTUCK", "replace by alice (claimed: the socket does not prove names)"] as const;
+const made = ["INTENT", "attempt 1, payment 7"] as const;
+const ordered = ["MANUAL_REPLACEMENT", "replace by alice (claimed: the socket does not prove names)"] as const;
 
-/** Whose the next version is, as far as the limits and the ledger say. */
+/** Whose the next attempt is, as far as the limits and the ledger say. */
 export const nextScenes: Scenes = {
-  "just sent, above resignAbove": shown(moving, waitsBy("", "125.499999")),
-  "just sent, not above resignAbove": shown(moving, waitsBy("", "125.5")),
-  "ends later, above resignAbove": shown(moving, waitsBy(ahead, "125.499999")),
-  "ends later, not above resignAbove": shown(moving, waitsBy(ahead, "125.5")),
-  "ends later, without resignAbove": shown(moving, waitsBy(ahead, "")),
-  "ends later, above a resignAbove of nothing": shown(moving, waitsBy(ahead, "0")),
+  "just sent, above manualReplaceAbove": shown(moving, waitsBy("", "125.499999")),
+  "just sent, not above manualReplaceAbove": shown(moving, waitsBy("", "125.5")),
+  "ends later, above manualReplaceAbove": shown(moving, waitsBy(ahead, "125.499999")),
+  "ends later, not above manualReplaceAbove": shown(moving, waitsBy(ahead, "125.5")),
+  "ends later, without manualReplaceAbove": shown(moving, waitsBy(ahead, "")),
+  "ends later, above a manualReplaceAbove of nothing": shown(moving, waitsBy(ahead, "0")),
   "ends later, the fourteenth": shown(
     {
       ...moving,
-      versions: [...Array.from({ length: 13 }, (_, at) => ({ ...dead, version: at + 1 })), { ...tronVersion, version: 14 }],
+      attempts: [
+        ...Array.from({ length: 13 }, (_, at) => ({ ...voidAttempt, attempt: at + 1 })),
+        { ...tronAttempt, attempt: 14 },
+      ],
     },
     waitsBy(ahead, ""),
   ),
   "ends later, and ran out": shown({ ...moving, expiresAt: nowMs - 1000 }, waitsBy(ahead, "")),
   "its time is over": shown(moving, waitsBy(over, "200")),
   "waits for the gateway's word": shown(moving, waitsBy("waits for the gateway's word that no block takes it any more", "100")),
-  "dead, and a person's": told({ ...moving, versions: [dead] }, [made], waitsBy(persons, "100")),
-  "dead, and a person's, not said yet": told({ ...moving, versions: [dead] }, [made], waitsBy("", "100")),
-  "dead, and a person has ordered the next": told({ ...moving, versions: [dead] }, [made, ordered], waitsBy(persons, "100")),
+  "void, and an operator's": told({ ...moving, attempts: [voidAttempt] }, [made], waitsBy(operators, "100")),
+  "void, and an operator's, not said yet": told({ ...moving, attempts: [voidAttempt] }, [made], waitsBy("", "100")),
+  "void, and an operator has ordered the next": told(
+    { ...moving, attempts: [voidAttempt] },
+    [made, ordered],
+    waitsBy(operators, "100"),
+  ),
   "the next is made, and the reason is old": told(
-    { ...moving, versions: [dead, second] },
-    [made, ordered, ["INTENT", "version 2, payment 7"]],
-    waitsBy(persons, "100"),
+    { ...moving, attempts: [voidAttempt, second] },
+    [made, ordered, ["INTENT", "attempt 2, payment 7"]],
+    waitsBy(operators, "100"),
   ),
-  "dead again after a person's order": told(
-    { ...moving, versions: [dead, { ...second, dead: "both" }] },
-    [made, ordered, ["INTENT", "version 2, payment 7"]],
-    waitsBy(persons, "100"),
+  "void again after an operator's order": told(
+    { ...moving, attempts: [voidAttempt, { ...second, voidBy: "both" }] },
+    [made, ordered, ["INTENT", "attempt 2, payment 7"]],
+    waitsBy(operators, "100"),
   ),
-  "dead and cancelled": shown({ ...moving, versions: [dead], isCancelling: true }, waitsBy(persons, "100")),
-  "a person's where a fee is bid": shown({ state: "broadcast", slot: "41" }, waitsBy(persons, "")),
-  "ended by a cancel": shown({ ...moving, state: "expired", code: "JOB_EXPIRED", versions: [dead], isCancelling: true }),
+  "void and cancelled": shown({ ...moving, attempts: [voidAttempt], isCancelling: true }, waitsBy(operators, "100")),
+  "an operator's where a fee is bid": shown({ state: "broadcast", slot: "41" }, waitsBy(operators, "")),
+  "ended by a cancel": shown({ ...moving, state: "expired", code: "JOB_EXPIRED", attempts: [voidAttempt], isCancelling: true }),
   "ended by a cancel before anything was signed": shown({
-    ...{ ...moving, state: "expired", code: "JOB_EXPIRED", versions: [], isCancelling: true },
+    ...{ ...moving, state: "expired", code: "JOB_EXPIRED", attempts: [], isCancelling: true },
   }),
 };
 
 const deposit = "TMVQGm1qAQYVdetCeGRRkTWYYrLXuHK2HC";
-const hot = tronWithdrawal.account;
+const hotWallet = tronWithdrawal.account;
 const sweep: OperatorView = {
   ...{ ...moving, mode: "sweep", orderId: `${deposit}/1`, transactionId: "5a".repeat(16) },
-  ...{ address: hot, account: deposit, payer: deposit },
+  ...{ address: hotWallet, account: deposit, sender: deposit },
 };
 const topUp: OperatorView = {
-  ...{ ...moving, mode: "topup", orderId: sweep.transactionId, contract: "", address: deposit, account: hot, payer: hot },
+  ...{
+    ...moving,
+    mode: "topup",
+    orderId: sweep.transactionId,
+    contract: "",
+    address: deposit,
+    account: hotWallet,
+    sender: hotWallet,
+  },
   ...{ amount: "16.635625", amountUnits: "16635625" },
 };
 const cancelledOne: OperatorView = { ...moving, transactionId: "6b".repeat(16), orderId: "order-1002", isCancelling: true };
-const unsigned = { state: "refused", slot: "", versions: [], account: "", code: "POLICY_SWEEP_OFF" } as const;
+const unsigned = { state: "refused", slot: "", attempts: [], account: "", code: "POLICY_SWEEP_OFF" } as const;
 
 const beyond: OperatorView = {
   ...broadcast,
   ...{ mode: "sweep", slot: "1000000", code: "SWEEP_UNREACHABLE", orderId: `${broadcast.account}/1` },
 };
 
-/** A top-up that moves; its amount is of the chain's own coin. */
+/** A top-up that moves; its amount is of the native coin. */
 function toppingUp(): void {
   ill({})();
   const list = [topUp, sweep, moving, cancelledOne];
-  rig.signer.answers = {
-    ...rig.signer.answers,
+  kit.signer.answers = {
+    ...kit.signer.answers,
     list: () => ({ withdrawals: [...list, { ...cancelledOne, state: "expired" }, { ...cancelledOne, state: "paid" }] }),
-    show: () => ({ withdrawal: topUp, history: [], wait: null, spends: [] }),
-    unstick: ({ act }) => ({ withdrawal: topUp, plan: { act: act as "replace", version: 2, facts: {} } }),
+    show: () => ({ withdrawal: topUp, history: [], wait: null, outgoing: [] }),
+    manualReplacement: ({ act }) => ({ withdrawal: topUp, plan: { act: act as "replace", attempt: 2, txParams: {} } }),
   };
 }
 
 /** Money that moves inside the wallet. */
 export const internalScenes: Scenes = {
   "a top-up moves": toppingUp,
-  "a top-up is approved by a person": () => {
-    const withdrawal: OperatorView = { ...topUp, state: "held", code: "RECOVERY_HOLD", versions: [] };
-    rig.signer.answers = {
-      show: () => ({ withdrawal, history: [], wait: null, spends: [] }),
+  "a top-up is approved by an operator": () => {
+    const withdrawal: OperatorView = { ...topUp, state: "held", code: "RECOVERY_HOLD", attempts: [] };
+    kit.signer.answers = {
+      show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
       approve: () => ({ withdrawal: { ...withdrawal, state: "approved", code: "" }, wait: null }),
     };
   },
@@ -123,14 +138,14 @@ export const internalScenes: Scenes = {
     const withdrawal = beyond;
     const plan = { slot: "1000000", counted: "0" };
     ill({ unreachable: { transactionId, network: broadcast.network, slot: "1000000", count: 2 } })();
-    rig.signer.answers = {
-      ...rig.signer.answers,
-      show: () => ({ withdrawal, history: [], wait: null, spends: [] }),
+    kit.signer.answers = {
+      ...kit.signer.answers,
+      show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
       end: ({ slot }) =>
         slot === "" ? { withdrawal, plan } : { withdrawal: { ...withdrawal, state: "expired", isOver: true }, plan },
     };
   },
-  "a sweep that a person ended": shown({ ...beyond, state: "expired", isOver: true }),
+  "a sweep that an operator ended": shown({ ...beyond, state: "expired", isOver: true }),
   "a sweep waits for its top-up": shown(
     { ...sweep, ...unsigned, state: "approved", code: "", transactionId },
     waitsBy("SWEEP_OR_TOPUP_OPEN", ""),

@@ -5,7 +5,7 @@
 import { createServer, type Server } from "node:net";
 import { createInterface } from "node:readline";
 import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
-import type { OperatorView, RecoveryPlan, SignerStatus, SpendView } from "../../agent/socket/verbs.ts";
+import type { OperatorView, OutgoingView, RecoveryPlan, SignerStatus } from "../../agent/socket/verbs.ts";
 
 interface Asked {
   readonly verb: string;
@@ -46,7 +46,7 @@ export function refusal(code: string, detail: string): object {
 }
 
 export const transactionId = "5d41402abc4b2a76b9719d911017c592";
-const hotAddress = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const hotWalletAddress = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
 /** A held withdrawal, every field filled. Times are around 2026-11-20 21:40 UTC. */
 export const held: OperatorView = {
@@ -68,10 +68,10 @@ export const held: OperatorView = {
   requestedAt: 1795210803000,
   changedAt: 1795210803000,
   expiresAt: 1795297203000,
-  payer: hotAddress,
-  account: hotAddress,
+  sender: hotWalletAddress,
+  account: hotWalletAddress,
   slot: "",
-  versions: [],
+  attempts: [],
   isOver: false,
   approvalDigest: "ab".repeat(32),
 };
@@ -88,11 +88,11 @@ export const broadcast: OperatorView = {
   state: "broadcast",
   code: "",
   slot: "41",
-  versions: [
+  attempts: [
     {
-      version: 1,
+      attempt: 1,
       txHash: "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b",
-      facts: { gasLimit: "21000", maxFeePerGas: "30000000000", maxPriorityFeePerGas: "1000000000" },
+      txParams: { gasLimit: "21000", maxFeePerGas: "30000000000", maxPriorityFeePerGas: "1000000000" },
       feeMax: "630000000000000",
       signedAt: 1795210805000,
     },
@@ -101,20 +101,20 @@ export const broadcast: OperatorView = {
 
 export const well: SignerStatus = {
   agent: "d6b5234d7d4cf922",
-  epoch: 1,
+  ledgerEpoch: 1,
   wallet: "247acdc38690874463fe3529e9319031",
   head: { seq: 18, hash: "c0".repeat(32) },
   acked: 18,
-  greeted: true,
+  handshakeDone: true,
   locked: "",
   lockedDetail: "",
   recovery: "",
-  isTellingAgain: false,
+  isResyncing: false,
   ...{ clockAheadMs: 0, ledgerAheadMs: 0 },
   paused: null,
   stuck: null,
   ledgerWritable: true,
-  isolation: "L2 own user, no network, system call filter",
+  isolation: "level 2: own user, no network, system call filter",
   nodesOfGateway: [],
   encKeyFrom: "credential",
   version: "0.1.0",
@@ -136,13 +136,13 @@ export const well: SignerStatus = {
     included: 0,
     paid: 3,
     reverted: 0,
-    lost: 0,
+    conflicted: 0,
     refused: 0,
     expired: 0,
     quarantined: 0,
     cancelled: 0,
   },
-  accounts: [{ chain: "ethereum", network: "eip155:1", address: hotAddress, nextSlot: "42" }],
+  accounts: [{ chain: "ethereum", network: "eip155:1", address: hotWalletAddress, nextSlot: "42" }],
   courierConnected: true,
   courier: {
     at: 1795210860000,
@@ -170,7 +170,7 @@ export const well: SignerStatus = {
 };
 
 /** A payment that nobody remembers. */
-export const spend: SpendView = {
+export const outgoingTx: OutgoingView = {
   ...{ network: "eip155:1", slot: "43", block: 21000000, contract: "", units: "250000000000000000" },
   ...{ txHash: `0x${"5e".repeat(32)}`, receiver: broadcast.address },
 };
@@ -178,7 +178,7 @@ export const spend: SpendView = {
 /** An account that was used before this agent came. */
 export const firstNonce: FirstSlotView = {
   ...{ chain: "local", network: "eip155:31337", account: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94" },
-  ...{ adopted: "", isBegun: false, counted: "5", witnesses: 2 },
+  ...{ adopted: "", isBegun: false, counted: "5", quorum: 2 },
 };
 
 /**
@@ -190,17 +190,17 @@ export const recoveryPlan: RecoveryPlan = {
   order: "0a".repeat(32),
   at: 1795210803000,
   ...{
-    epoch: 1,
-    newEpoch: 2,
+    ledgerEpoch: 1,
+    newLedgerEpoch: 2,
     locked: "LEDGER_BEHIND_GATEWAY",
     lockedDetail: "the gateway holds record 25, the ledger ends at 18",
   },
   head: { seq: 19, hash: "c0".repeat(32) },
   gatewayHead: { seq: 25, hash: "e5".repeat(32) },
-  ...{ both: false, isHere: false },
+  ...{ bothRestored: false, isHere: false },
   accounts: [
-    { network: "eip155:1", account: hotAddress, ledgerNext: "41", gatewayNext: "42", chainCount: "44", next: "44" },
-    { network: "eip155:8453", account: hotAddress, ledgerNext: "3", gatewayNext: "", chainCount: "", next: "3" },
+    { network: "eip155:1", account: hotWalletAddress, ledgerNext: "41", gatewayNext: "42", chainCount: "44", next: "44" },
+    { network: "eip155:8453", account: hotWalletAddress, ledgerNext: "3", gatewayNext: "", chainCount: "", next: "3" },
   ],
   withdrawals: [
     {
@@ -213,8 +213,8 @@ export const recoveryPlan: RecoveryPlan = {
       ...{ address: held.address, here: "broadcast", isContested: true, code: "SLOT_CONTESTED", slot: "40", txHashes: [] },
     },
   ],
-  unknown: [{ lane: "eth", count: 1, amount: "0.25", maxPerHour: "1", maxPerDay: "2", above: 0 }],
-  ...{ kept: 2, left: 3, spends: [] },
+  unknown: [{ limitGroup: "eth", count: 1, amount: "0.25", maxPerHour: "1", maxPerDay: "2", above: 0 }],
+  ...{ kept: 2, left: 3, outgoing: [] },
 };
 
 /**
@@ -236,7 +236,7 @@ export function pairedProgress(networks: readonly string[], currencies: readonly
     granted: {
       agent: well.agent,
       merchant: "m_1",
-      epoch: 1,
+      ledgerEpoch: 1,
       gatewayKey: "22".repeat(32),
       keyId: "k_0123456789abcdef",
       shortCode: "ABCD-EFGH",

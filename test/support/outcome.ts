@@ -6,8 +6,8 @@ import { expect } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import {
   parseAck,
-  parseBeat,
   parseChallenge,
+  parseHeartbeat,
   parseHello,
   parseJob,
   parseJobs,
@@ -40,7 +40,7 @@ export const payloadReaders: Readonly<Record<string, (text: string | Uint8Array)
   jobs: parseJobs,
   job: parseJob,
   ack: parseAck,
-  beat: parseBeat,
+  heartbeat: parseHeartbeat,
   statement: parseStatement,
   recovery: parseRecovery,
 };

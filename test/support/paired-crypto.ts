@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { childrenOf, type Started, stop, until } from "../../lab/rig/processes.ts";
+import { childrenOf, type Started, stop, until } from "../../lab/kit/processes.ts";
 import { AgentFolder, knownMnemonic } from "./agent-folder.ts";
 import { PairingGateway } from "./pairing-gateway.ts";
 

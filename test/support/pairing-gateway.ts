@@ -28,7 +28,7 @@ export class PairingGateway {
   readonly key = privateKeyFromSeed(randomBytes(32));
   readonly requests: { readonly body: string; readonly transcript: PairingTranscript }[] = [];
   shortCode = "";
-  epoch = 0;
+  ledgerEpoch = 0;
   /** Answers in place of the honest one while it is set. */
   scripted: Scripted | null = null;
   readonly #server = createServer((request, response) => void this.#take(request, response));
@@ -84,13 +84,13 @@ export class PairingGateway {
       response.end(JSON.stringify({ message: "The apiKey is not valid.", code: "pairing_key_invalid", requestId: "r2" }));
       return;
     }
-    this.epoch += 1;
+    this.ledgerEpoch += 1;
     const agent = agentIdOf({ merchant: "m_test", ...transcript });
     const grant = {
       version: 1 as const,
       agent,
       merchant: "m_test",
-      epoch: this.epoch,
+      ledgerEpoch: this.ledgerEpoch,
       transcript: transcriptHashOf(sealed.transcript),
       at: transcript.at,
     };

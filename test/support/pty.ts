@@ -1,5 +1,5 @@
 /**
- * A command on a terminal of its own, made by script(1): its output, a person's answer to each
+ * A command on a terminal of its own, made by script(1): its output, an operator's answer to each
  * question, and its end.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";

@@ -3,10 +3,10 @@
  * read the stored rows, and act as hub and watcher (rows as they write them, then the signal).
  */
 import { afterEach, beforeEach, expect } from "vitest";
-import { releaseAgent } from "../../gateway/operator/people.ts";
+import { unpairAgent } from "../../gateway/operator/accounts.ts";
 import type { AgentRow, JobRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { type Answered, receiver, startTestGateway, type TestGateway } from "../../lab/rig/gateway-server.ts";
+import { type Answered, receiver, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 
 export const ether = 10n ** 18n;
 /** Limits that no test meets by accident. */
@@ -40,7 +40,7 @@ export async function ready(): Promise<void> {
 
 export const db = () => gateway.service.store.database;
 export const row = (id: string) => db().get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
-export const agentRow = () => db().get<AgentRow>("SELECT * FROM agents WHERE releasedAt IS NULL") as AgentRow;
+export const agentRow = () => db().get<AgentRow>("SELECT * FROM agents WHERE unpairedAt IS NULL") as AgentRow;
 export const countOf = (table: string) => db().get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n;
 
 export const withdrawal = { currency: "eth", amount: "1", address: receiver, orderId: "order-1" };
@@ -67,17 +67,18 @@ export function online(isOnline = true): void {
   gateway.service.signals.emit("agent", { agent: agentRow().id, online: isOnline });
 }
 
-/** The hub's row of an agent that beats over a greeted link. */
-export function heard(): void {
-  db().run("UPDATE agents SET heard = ? WHERE releasedAt IS NULL", gateway.operator.run);
+/** The hub's row of an agent that sends heartbeats over a link after the handshake. */
+export function caughtUp(): void {
+  db().run("UPDATE agents SET caughtUp = ? WHERE unpairedAt IS NULL", gateway.operator.run);
 }
 
 /**
- * Releases the live agent as an operator does after the agent was heard, with any open withdrawals.
+ * Releases the live agent as an operator does after the agent has caught up, with any open
+ * withdrawals.
  */
-export function release(): ReturnType<typeof releaseAgent> {
-  heard();
-  return releaseAgent(gateway.operator, agentRow().id, "open");
+export function release(): ReturnType<typeof unpairAgent> {
+  caughtUp();
+  return unpairAgent(gateway.operator, agentRow().id, "open");
 }
 
 /** Answers each job as it is made, as an agent would. */

@@ -7,10 +7,10 @@
 import { createHmac, type KeyObject, sign } from "node:crypto";
 import { Agent } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Answered } from "../../lab/rig/gateway-server.ts";
+import type { Answered } from "../../lab/kit/gateway-server.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { gateway, oneGateway, path } from "./door.ts";
+import { gateway, oneGateway, path } from "./one-gateway.ts";
 
 export interface Signer {
   readonly keyId: string;
@@ -128,7 +128,7 @@ const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-
 export const otherLast = (text: string): string => text.slice(0, -1) + letters.charAt(letters.indexOf(text.slice(-1)) + 1);
 
 /** The next letter of the alphabet at one place. */
-export const bentAt = (text: string, at: number): string =>
+export const malformedAt = (text: string, at: number): string =>
   text.slice(0, at) + letters.charAt((letters.indexOf(text.charAt(at)) + 1) % letters.length) + text.slice(at + 1);
 
 export type Vector = readonly [name: string, forged: () => string, twin?: () => string, status?: number, code?: string];

@@ -5,12 +5,12 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import type { AddressBook, SeenPayment, WatcherNodes } from "../../chains/nodes.ts";
+import type { AddressBook, DetectedPayment, WatcherNodes } from "../../chains/nodes.ts";
 
 const blocksAtOnce = 8;
 
 export class Scanner {
-  readonly credited = new Map<string, SeenPayment>();
+  readonly credited = new Map<string, DetectedPayment>();
   readonly blockOf = new Map<string, string>(); // block by transaction
   faults = 0;
   cursor: { number: number; hash: string };
@@ -54,7 +54,7 @@ export class Scanner {
       .reduce((sum, one) => sum + one.amountUnits, 0n);
   }
 
-  #keep(payments: readonly SeenPayment[]): void {
+  #keep(payments: readonly DetectedPayment[]): void {
     for (const payment of payments) {
       const key = `${payment.txHash} ${payment.index}`;
       if (this.credited.has(key)) throw new Error(`${key} was credited twice`);

@@ -1,11 +1,11 @@
 /**
- * A gateway's watcher with its sweeps, beside the stand-in for java-tron: an agent that pays from
- * the town's rich account, the database's withdrawals, and their versions signed by tronweb. New
- * for every test.
+ * A gateway's watcher with its sweeps, beside the fake for java-tron: an agent that pays from the
+ * test network's rich account, the database's withdrawals, and their attempts signed by tronweb.
+ * New for every test.
  */
 import { afterEach, beforeEach } from "vitest";
+import { marginMs } from "../../chains/tron/expiry-exclusion.ts";
 import { tron } from "../../chains/tron/family.ts";
-import { marginMs } from "../../chains/tron/waiting.ts";
 import type { GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
 import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
@@ -20,19 +20,28 @@ import {
   pairAgent,
   readTransaction,
   silentLog,
-} from "../../lab/rig/gateway-database.ts";
+} from "../../lab/kit/gateway-database.ts";
 import type { TronNodeOptions } from "../../lab/tron-node/tron-node.ts";
-import { type Inhabitant, inhabitant, payer, type Sending, type Signed, startTown, type Town, usdt } from "./tron-town.ts";
+import {
+  type Inhabitant,
+  inhabitant,
+  type Sending,
+  type Signed,
+  sender,
+  startTestNetwork,
+  type TestNetwork,
+  usdt,
+} from "./tron-network.ts";
 import { until as untilWithin } from "./until.ts";
 
-const lifeMs = 300_000;
+const lifetimeMs = 300_000;
 export const receiver = inhabitant("a receiver").address;
 export const run = "this run";
 
 // The running test's own: each test has others.
 export let db: GatewayDatabase;
 export let keys: AgentKeys;
-export let town: Town;
+export let testNetwork: TestNetwork;
 export let network: string;
 export let watcher: Watcher | null = null;
 /** Signals, in the order in which they came. */
@@ -43,7 +52,7 @@ let requests = 0;
 const currency = (id: string, contract: string): GatewayCurrency => ({
   ...{
     id,
-    chain: "town",
+    chain: "testnet",
     network,
     name: id,
     symbol: id,
@@ -61,20 +70,20 @@ const currency = (id: string, contract: string): GatewayCurrency => ({
 export const until = (holds: () => boolean): Promise<void> => untilWithin(holds, 30_000);
 
 /** To be called once at the head of a test file. */
-export function eachTestItsTown(fronts = 2, options: TronNodeOptions = {}): void {
+export function eachTestItsNetwork(fronts = 2, options: TronNodeOptions = {}): void {
   beforeEach(async () => {
-    town = await startTown({ fronts: Array.from({ length: fronts }, () => ({})), solidLag: 5, ...options });
-    network = tron.networkOf({ chainId: town.node.chainId });
+    testNetwork = await startTestNetwork({ fronts: Array.from({ length: fronts }, () => ({})), solidLag: 5, ...options });
+    network = tron.networkOf({ chainId: testNetwork.node.chainId });
     db = gatewayDatabase();
-    keys = { ...pairAgent(db.store), hotAddress: payer.address };
+    keys = { ...pairAgent(db.store), hotWalletAddress: sender.address };
     const accounts = [
-      { family: "tron", purpose: "hot", id: payer.address, firstAddress: payer.address },
+      { family: "tron", purpose: "hot", id: sender.address, firstAddress: sender.address },
       { family: "tron", purpose: "deposits", id: depositXpub, firstAddress: "none" },
     ];
     const paired = ["trx", "usdt"].map((id) => ({
       ...{ id, network, contract: id === "trx" ? "" : usdt, decimal: 6, maxFee: "40" },
     }));
-    const sql = "UPDATE agents SET accounts = ?, networks = ?, currencies = ?, heard = ?";
+    const sql = "UPDATE agents SET accounts = ?, networks = ?, currencies = ?, caughtUp = ?";
     db.store.database.run(sql, JSON.stringify(accounts), JSON.stringify([network]), JSON.stringify(paired), run);
     told = [];
     requests = 0;
@@ -83,16 +92,16 @@ export function eachTestItsTown(fronts = 2, options: TronNodeOptions = {}): void
   afterEach(async () => {
     await watcher?.close();
     watcher = null;
-    await town.node.close();
+    await testNetwork.node.close();
     db.remove();
   });
 }
 
 export function configOf(): Pick<GatewayConfig, "chains" | "currencies"> {
-  const { urls, chainId } = town.node;
+  const { urls, chainId } = testNetwork.node;
   const chain = { family: "tron", chainId, preset: "", explorer: "", network, nodes: urls, agentNodes: urls } as const;
   return {
-    chains: { town: { ...chain, confirmations: "finalized" } },
+    chains: { testnet: { ...chain, confirmations: "finalized" } },
     currencies: { trx: currency("trx", ""), usdt: currency("usdt", usdt) },
   };
 }
@@ -101,15 +110,15 @@ export function configOf(): Pick<GatewayConfig, "chains" | "currencies"> {
 export async function watch(change: Partial<WatcherOptions> = {}): Promise<void> {
   const signals = createSignals();
   signals.on("changed", ({ transactionId }) => told.push(`changed ${Number(`0x${transactionId}`)}`));
-  signals.on("dead", ({ transactionId }) => told.push(`dead ${Number(`0x${transactionId}`)}`));
+  signals.on("void", ({ transactionId }) => told.push(`void ${Number(`0x${transactionId}`)}`));
   const options = { store: db.store, signals, config: configOf(), log: silentLog, clock: () => clock.nowMs, run, pollMs: 5 };
   watcher = startWatcher({ ...options, ...change });
   await until(() => watcher!.ready());
 }
 
-interface Version {
+interface Attempt {
   readonly txHash: string;
-  readonly untilMs: number;
+  readonly validUntilMs: number;
   readonly signed: Signed;
 }
 
@@ -117,60 +126,61 @@ interface Version {
 export function withdrawal(number: number, change: Partial<TransactionRow> = {}): string {
   const id = askWithdrawal(db.store, keys.id, number, {
     ...{ network, currency: "trx", amount: "5", amountUnits: "5000000", receiverAddress: receiver },
-    ...{ depositAddress: payer.address, stage: "signed" },
+    ...{ depositAddress: sender.address, stage: "signed" },
     ...change,
   });
   return id;
 }
 
-/** Signs a version that lives five minutes from the newest solidified block, as ours do. */
-export function sign(id: string, version = 1, sending: Sending & { readonly from?: Inhabitant } = {}): Version {
-  const { chain } = town.node;
+/** Signs an attempt that lives five minutes from the newest solidified block, as ours do. */
+export function sign(id: string, attempt = 1, sending: Sending & { readonly from?: Inhabitant } = {}): Attempt {
+  const { chain } = testNetwork.node;
   const row = readTransaction(db.store, id);
-  const { from = payer, ...more } = sending;
-  const expirationMs = more.expirationMs ?? chain.blocks[chain.solid]!.timestampMs + lifeMs;
+  const { from = sender, ...more } = sending;
+  const expirationMs = more.expirationMs ?? chain.blocks[chain.solid]!.timestampMs + lifetimeMs;
   const units = BigInt(row.amountUnits);
   const isToken = row.currency === "usdt" && row.operation !== "topup";
   const signed = isToken
-    ? town.token(from, usdt, row.receiverAddress, units, { ...more, expirationMs })
-    : town.coins(from, row.receiverAddress, Number(units), { ...more, expirationMs });
-  addVersion(id, version, { txHash: signed.txID, untilMs: expirationMs, account: from.address });
-  return { txHash: signed.txID, untilMs: expirationMs, signed };
+    ? testNetwork.token(from, usdt, row.receiverAddress, units, { ...more, expirationMs })
+    : testNetwork.coins(from, row.receiverAddress, Number(units), { ...more, expirationMs });
+  addAttempt(id, attempt, { txHash: signed.txID, validUntilMs: expirationMs, account: from.address });
+  return { txHash: signed.txID, validUntilMs: expirationMs, signed };
 }
 
-export function addVersion(
+export function addAttempt(
   id: string,
-  version: number,
-  { txHash, untilMs, account = payer.address }: { txHash: string; untilMs: number; account?: string },
+  attempt: number,
+  { txHash, validUntilMs, account = sender.address }: { txHash: string; validUntilMs: number; account?: string },
 ): void {
   const slot = `${Number(`0x${id.slice(-8)}`)}`;
   const { database } = db.store;
-  const sql = `INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq, untilMs)
+  const sql = `INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq, validUntilMs)
     VALUES (?, ?, ?, ?, ?, ?, ?, '1000000', ?, ?)`;
-  database.run(sql, id, version, keys.id, network, account, slot, txHash, version, untilMs);
+  database.run(sql, id, attempt, keys.id, network, account, slot, txHash, attempt, validUntilMs);
   database.run("INSERT OR IGNORE INTO slots VALUES (?, ?, ?, ?)", network, account, slot, id);
 }
 
 export const row = (id: string): TransactionRow => readTransaction(db.store, id);
 export const signature = (txHash: string): SignatureRow =>
   db.store.database.get<SignatureRow>("SELECT * FROM signatures WHERE txHash = ?", txHash)!;
-export const isDead = (txHash: string): boolean => signature(txHash).deadAt !== null;
+export const isVoid = (txHash: string): boolean => signature(txHash).voidAt !== null;
 export const audit = (): { act: string; subject: string; detail: string }[] =>
   db.store.database.all("SELECT act, subject, detail FROM audit ORDER BY id");
 export const alarms = (): string[] => audit().flatMap(({ act }) => (act.startsWith("alarm ") ? [act.slice(6)] : []));
 
 /** Blocks until the newest solidified one has passed a time. */
 export function mineUntilSolid(ms: number): void {
-  const { chain } = town.node;
+  const { chain } = testNetwork.node;
   for (let made = 0; chain.blocks[chain.solid]!.timestampMs <= ms && made < 2_000; made += 1) chain.mine();
 }
 
-/** So that chain time is past the end of a version by the margin. */
-export const outlive = ({ untilMs }: Pick<Version, "untilMs">): void => mineUntilSolid(untilMs + marginMs);
+/** So that chain time is past the end of an attempt by the margin. */
+export const outlive = ({ validUntilMs }: Pick<Attempt, "validUntilMs">): void => mineUntilSolid(validUntilMs + marginMs);
 
 /** Returns when the watcher has read the chain up to now, with or without success. */
 export async function passes(count = 3): Promise<void> {
-  const asked = (): number => Math.max(...town.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblock") ?? 0));
+  const asked = (): number =>
+    Math.max(...testNetwork.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblock") ?? 0));
   for (let pass = 0; pass < count; pass += 1) {
     const before = asked();
     await until(() => asked() > before + 1);
@@ -181,7 +191,7 @@ export async function passes(count = 3): Promise<void> {
 export const readsAll = (): Promise<unknown> =>
   until(() => {
     const cursor = db.store.database.get<{ block: number }>("SELECT block FROM cursors WHERE network = ?", network);
-    return cursor?.block === town.node.chain.solid;
+    return cursor?.block === testNetwork.node.chain.solid;
   });
 
 /** A deposit request that has ended, at the address of an inhabitant. */

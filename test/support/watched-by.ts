@@ -5,7 +5,7 @@ import { createSignals } from "../../gateway/store/signals.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
 import { type DepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
-import { type GatewayDatabase, silentLog } from "../../lab/rig/gateway-database.ts";
+import { type GatewayDatabase, silentLog } from "../../lab/kit/gateway-database.ts";
 import { currency } from "./watched-chain.ts";
 
 /** A test's facts of its chain; by default only the native coin "eth". */

@@ -8,7 +8,7 @@ import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../../gateway
 import type { PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
-import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "../../lab/rig/fake-chain.ts";
+import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "../../lab/kit/fake-chain.ts";
 import {
   type AgentKeys,
   accountsText,
@@ -21,11 +21,11 @@ import {
   readTransaction,
   receiver,
   silentLog,
-} from "../../lab/rig/gateway-database.ts";
+} from "../../lab/kit/gateway-database.ts";
 import { until } from "./until.ts";
 
 export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
-export const stranger = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
+export const outsider = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 export const network = "eip155:31337";
 export const eth = 10n ** 18n;
 
@@ -60,9 +60,9 @@ export function eachTestItsChain(): void {
 }
 
 /** Makes another address the agent's paying one. */
-export function payFrom(hotAddress: string): void {
-  db.store.database.run("UPDATE agents SET accounts = ?", accountsText(hotAddress));
-  keys = { ...keys, hotAddress };
+export function payFrom(hotWalletAddress: string): void {
+  db.store.database.run("UPDATE agents SET accounts = ?", accountsText(hotWalletAddress));
+  keys = { ...keys, hotWalletAddress };
 }
 
 export const currency = (id: string, contract: string): GatewayCurrency => ({
@@ -129,23 +129,23 @@ export const counting =
 
 export function signedWithdrawal(number: number, change: Partial<TransactionRow> = {}, nonce = number): string {
   const id = askWithdrawal(db.store, keys.id, number, { stage: "signed", ...change });
-  addVersion(id, 1, nonce);
-  db.store.database.run("INSERT INTO slots VALUES (?, ?, ?, ?)", network, keys.hotAddress, `${nonce}`, id);
+  addAttempt(id, 1, nonce);
+  db.store.database.run("INSERT INTO slots VALUES (?, ?, ?, ?)", network, keys.hotWalletAddress, `${nonce}`, id);
   return id;
 }
 
-export function addVersion(id: string, version: number, nonce: number): void {
-  const hash = versionHash(id, version);
+export function addAttempt(id: string, attempt: number, nonce: number): void {
+  const hash = attemptTxHash(id, attempt);
   const sql = "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, '21000', ?, 0, NULL, 0)";
-  db.store.database.run(sql, id, version, keys.id, network, keys.hotAddress, `${nonce}`, hash, version);
+  db.store.database.run(sql, id, attempt, keys.id, network, keys.hotWalletAddress, `${nonce}`, hash, attempt);
 }
 
-export const versionHash = (id: string, version = 1): string => hashOf(`${id} ${version}`);
+export const attemptTxHash = (id: string, attempt = 1): string => hashOf(`${id} ${attempt}`);
 
 /** The transaction of a signed withdrawal, as the chain should hold it. */
 export const payment = (id: string, nonce: number, change: Partial<FakeTransaction> = {}): FakeTransaction => ({
-  hash: versionHash(id),
-  from: keys.hotAddress,
+  hash: attemptTxHash(id),
+  from: keys.hotWalletAddress,
   nonce,
   to: receiver,
   value: eth,
@@ -156,7 +156,7 @@ export const tokenPayment = (id: string, nonce: number, transfers: readonly { to
     to: token,
     value: 0n,
     input: "0xa9059cbb",
-    transfers: transfers.map((transfer) => ({ contract: token, from: keys.hotAddress, ...transfer })),
+    transfers: transfers.map((transfer) => ({ contract: token, from: keys.hotWalletAddress, ...transfer })),
   });
 export const row = (id: string): TransactionRow => readTransaction(db.store, id);
 export const audit = (): string[] => db.store.database.all<{ act: string }>("SELECT act FROM audit").map((one) => one.act);
@@ -172,7 +172,7 @@ export function request(index: number, change: Partial<TransactionRow> = {}): { 
 export const usd = { currency: "usd", amountUnits: "5000000" } as const;
 export const usdPayment = (hash: string, address: string, ...units: bigint[]): FakeTransaction => ({
   hash: hashOf(hash),
-  from: stranger,
+  from: outsider,
   to: token,
-  transfers: units.map((each) => ({ contract: token, from: stranger, to: address, units: each })),
+  transfers: units.map((each) => ({ contract: token, from: outsider, to: address, units: each })),
 });

@@ -18,8 +18,8 @@ import { SignerWorld } from "../../lab/faults/signer-world.ts";
 import { seeded } from "../../lab/faults/tally.ts";
 import { callsIn, pointsIn, readTrace, startedUnder, whyNoTrace } from "../../lab/faults/trace.ts";
 import { playWithdrawals } from "../../lab/faults/withdrawals.ts";
-import { FakeChain, serveChain } from "../../lab/rig/fake-chain.ts";
-import { childrenOf } from "../../lab/rig/processes.ts";
+import { FakeChain, serveChain } from "../../lab/kit/fake-chain.ts";
+import { childrenOf } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 const missing = whyNoTrace();
@@ -63,7 +63,7 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
     const seed = process.env.SEED ?? randomBytes(6).toString("hex");
     process.stderr.write(`faults: SEED=${seed}\n`);
     const counts = { kills: 8, moments: 0, eio: 3, enospc: 3, short: 3, restores: 3 };
-    const report = await playWithdrawals({ counts, seed, lanes: 2, only: null, isLight: true, say: () => undefined });
+    const report = await playWithdrawals({ counts, seed, workers: 2, only: null, isLight: true, say: () => undefined });
     expect(report.violations).toEqual([]);
     expect(report).toMatchObject(counts);
     expect(report.withdrawals).toBeGreaterThan(12);

@@ -10,10 +10,10 @@ import { Coverage } from "../../lab/fuzz/coverage.ts";
 import { mutate } from "../../lab/fuzz/mutate.ts";
 import { runOnce, type Target } from "../../lab/fuzz/target.ts";
 import { openTarget, targetNames } from "../../lab/fuzz/targets/all.ts";
-import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 
 const seed = seedsOfRun(1)[0] as number;
-/** Fresh inputs each; those with a database or a signer behind them are dearer. */
+/** Fresh inputs each; those with a database or a signer behind them cost more. */
 const shares: Readonly<Record<string, number>> = { verbs: 60, hub: 60, http: 60, "ledger-images": 200, "tron-transfers": 200 };
 const share = 600;
 

@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, renameS
 import { homedir, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../../lab/rig/processes.ts";
+import { until } from "../../lab/kit/processes.ts";
 import { converse, scriptWords, type Turn } from "../support/pty.ts";
 
 /**

@@ -5,11 +5,11 @@
 import { afterAll, expect, it } from "vitest";
 import { gasPriceOracle } from "../../chains/evm/data-fee.ts";
 import { chainPresets, currencyPresets } from "../../chains/presets.ts";
-import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
-import { until } from "../../lab/rig/processes.ts";
-import { type Rig, startRig } from "../../lab/rig/rig.ts";
-import { balanceWei, rpc, sendUnlocked } from "../../lab/rig/rpc.ts";
-import { createShop, type Shop } from "../../lab/rig/shop.ts";
+import { type Anvil, startAnvil } from "../../lab/kit/anvil.ts";
+import { type Kit, startKit } from "../../lab/kit/kit.ts";
+import { until } from "../../lab/kit/processes.ts";
+import { balanceWei, rpc, sendUnlocked } from "../../lab/kit/rpc.ts";
+import { createShop, type Shop } from "../../lab/kit/shop.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -36,14 +36,14 @@ interface ChainStatus {
 }
 
 const networks: Network[] = [];
-let rig: Rig | null = null;
+let kit: Kit | null = null;
 
 afterAll(async () => {
   for (const { anvil } of networks) {
     // SIGKILL ends one that stands still as well.
     await anvil.stop();
   }
-  await rig?.close();
+  await kit?.close();
 });
 
 async function startNetworks(): Promise<{ chains: Record<string, object>; currencies: Record<string, object> }> {
@@ -59,7 +59,7 @@ async function startNetworks(): Promise<{ chains: Record<string, object>; curren
       await rpc(anvil.url, "anvil_setCode", [gasPriceOracle, code]);
     }
     chains[name] = { preset: name, nodes: [anvil.url] };
-    // The rig's own chain has the id eth; a line beside the preset is anybody's.
+    // The kit's own chain has the id eth; a line beside the preset is anybody's.
     currencies[currency === "eth" ? "eth-mainnet" : currency] = { preset: currency, minPaymentAmount: "0.001" };
   }
   for (const [at, name] of ["own-one", "own-two"].entries()) {
@@ -105,16 +105,17 @@ it("payouts on ten chains go on at the same pace while two are down, and status 
   timeout: 420_000,
 }, async () => {
   expect(evmPresets + 3).toBe(12);
-  rig = await startRig({ blockTimeMs, alsoServes: await startNetworks() });
-  await rig.startGateway();
-  expect((await rig.pair()).code).toBe(0);
-  const { hotAddress } = rig;
-  await rig.fund(10n ** 18n, 0n);
-  for (const { anvil } of networks) await sendUnlocked(anvil.url, { to: hotAddress, value: `0x${(10n ** 18n).toString(16)}` });
-  await rig.startCrypto();
-  const shop = createShop(rig);
+  kit = await startKit({ blockTimeMs, alsoServes: await startNetworks() });
+  await kit.startGateway();
+  expect((await kit.pair()).code).toBe(0);
+  const { hotWalletAddress } = kit;
+  await kit.fund(10n ** 18n, 0n);
+  for (const { anvil } of networks)
+    await sendUnlocked(anvil.url, { to: hotWalletAddress, value: `0x${(10n ** 18n).toString(16)}` });
+  await kit.startCrypto();
+  const shop = createShop(kit);
   const chainsNow = async (): Promise<readonly ChainStatus[]> => {
-    const told = JSON.parse((await rig!.cli("status", "--json")).output) as {
+    const told = JSON.parse((await kit!.cli("status", "--json")).output) as {
       status: { courier: { chains: ChainStatus[] } | null };
     };
     return told.status.courier?.chains ?? [];
@@ -132,13 +133,13 @@ it("payouts on ten chains go on at the same pace while two are down, and status 
   await paceOf(shop, [...ten, ...downs.map(({ currency }) => currency)], "warm");
   const allUpMs = await paceOf(shop, ten, "up");
 
-  const factsOf = async (currency: string): Promise<unknown> => {
-    const shown = await rig!.cli("show", ids.get(`up-${currency}-0`) ?? "", "--json");
-    return (JSON.parse(shown.output) as { withdrawal: { versions: { facts: unknown }[] } }).withdrawal.versions[0]?.facts;
+  const txParamsOf = async (currency: string): Promise<unknown> => {
+    const shown = await kit!.cli("show", ids.get(`up-${currency}-0`) ?? "", "--json");
+    return (JSON.parse(shown.output) as { withdrawal: { versions: { txParams: unknown }[] } }).withdrawal.versions[0]?.txParams;
   };
-  expect(await factsOf("eth-base")).toMatchObject({ gasLimit: "21000", dataFee: `${4n * dataFeeWord}` });
-  expect(await factsOf("eth-arbitrum")).toMatchObject({ gasLimit: "42000", cancelGas: "42000" });
-  expect(Object.keys((await factsOf("bnb")) as object)).toEqual(["gasLimit", "maxFeePerGas", "maxPriorityFeePerGas"]);
+  expect(await txParamsOf("eth-base")).toMatchObject({ gasLimit: "21000", dataFee: `${4n * dataFeeWord}` });
+  expect(await txParamsOf("eth-arbitrum")).toMatchObject({ gasLimit: "42000", cancelGas: "42000" });
+  expect(Object.keys((await txParamsOf("bnb")) as object)).toEqual(["gasLimit", "maxFeePerGas", "maxPriorityFeePerGas"]);
 
   const [polygon, ownTwo] = downs as [Network, Network];
   process.kill(polygon.anvil.pid, "SIGSTOP"); // it hangs
@@ -164,7 +165,7 @@ it("payouts on ten chains go on at the same pace while two are down, and status 
   const begins = (one: string, other: string): string => one.slice(0, other.length);
   const told = notOk.map(({ chain, detail }) => [chain, begins(detail, wanted[chain as keyof typeof wanted] ?? "")]);
   expect(Object.fromEntries(told)).toEqual(wanted);
-  const words = (await rig.cli("status")).output.replace(/\s+/g, " ");
+  const words = (await kit.cli("status")).output.replace(/\s+/g, " ");
   for (const name of Object.keys(wanted)) expect(words).toContain(`no node of chain ${name} can be used`);
 
   process.kill(polygon.anvil.pid, "SIGCONT");

@@ -65,12 +65,12 @@ function unknownIn(all: readonly Changed[]): readonly (readonly string[])[] {
 }
 
 describe("the mutants", () => {
-  it("the mutants are many, each with a name of its own and a sentence", () => {
+  it("the mutants are many, each with a name of its own and an invariant", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(150);
     expect(new Set(mutants.map((one) => one.name)).size).toBe(mutants.length);
     expect(new Set(mutants.map((one) => `${one.file}\n${one.find}\n${one.replace}`)).size).toBe(mutants.length);
     expect(mutants.filter((one) => !/^[a-z]+(-[a-z]+)+$/.test(one.name)).map((one) => one.name)).toEqual([]);
-    expect(mutants.filter((one) => !/^[A-Z].{30,}\([a-z -]+\)\.$/.test(one.sentence)).map((one) => one.name)).toEqual([]);
+    expect(mutants.filter((one) => !/^[A-Z].{30,}\([a-z -]+\)\.$/.test(one.invariant)).map((one) => one.name)).toEqual([]);
   });
 
   it.each(mutants)("the mutants: $name fits its file", ({ file, find, replace }) => {

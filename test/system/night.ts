@@ -4,11 +4,11 @@
  * with the chain.
  */
 import { randomBytes } from "node:crypto";
-import { until } from "../../lab/rig/processes.ts";
-import type { ShopAnswer } from "../../lab/rig/shop.ts";
+import { until } from "../../lab/kit/processes.ts";
+import type { ShopAnswer } from "../../lab/kit/shop.ts";
 import { type Turn, textOn } from "../support/pty.ts";
 import type { Ended, Machine, RunOptions } from "./machine.ts";
-import type { Town } from "./town.ts";
+import type { TestNetwork } from "./test-network.ts";
 
 export interface Order {
   readonly orderId: string;
@@ -26,26 +26,26 @@ const completedMs = 90_000;
  * where the unit's own is a launcher.
  */
 export const processes = {
-  "signer's launcher": ["crypto-signer.service", ""],
-  signer: ["crypto-signer.service", "agent/signer/main.js"],
-  "courier's launcher": ["crypto.service", ""],
-  courier: ["crypto.service", "agent/courier/main.js"],
-  gateway: ["crypto-gateway.service", ""],
+  "signer's launcher": ["autowithdraw-signer.service", ""],
+  signer: ["autowithdraw-signer.service", "agent/signer/main.js"],
+  "courier's launcher": ["autowithdraw-courier.service", ""],
+  courier: ["autowithdraw-courier.service", "agent/courier/main.js"],
+  gateway: ["autowithdraw-gateway.service", ""],
 } as const;
 export type ProcessName = keyof typeof processes;
 
 export class Night {
   readonly machine: Machine;
-  readonly town: Town;
+  readonly testNetwork: TestNetwork;
   readonly orders: Order[] = [];
   account = "";
   /** The agent's machine: the gateway's, until the agent moves to another. */
   agentOn: Machine;
 
-  constructor(machine: Machine, town: Town) {
+  constructor(machine: Machine, testNetwork: TestNetwork) {
     this.machine = machine;
     this.agentOn = machine;
-    this.town = town;
+    this.testNetwork = testNetwork;
   }
 
   /** A command that must end with `code`; the error has its output. */
@@ -56,7 +56,7 @@ export class Night {
   }
 
   /**
-   * A line that a person types on a terminal of the machine, with the answers to its questions;
+   * A line that an operator types on a terminal of the machine, with the answers to its questions;
    * returns the output.
    */
   async typed(machine: Machine, line: string, turns: readonly Turn[], options: RunOptions = {}, code = 0): Promise<string> {
@@ -99,19 +99,19 @@ export class Night {
    * An order that the shop repeats until the gateway answers, as shops do; then waits for its end.
    */
   async paid(order: Order): Promise<void> {
-    await until(`${order.orderId} is heard`, completedMs, async () => {
+    await until(`${order.orderId} is caught up`, completedMs, async () => {
       if (order.answer.transactionId !== "") return true;
       order.answer = await this.#ask(order);
       return undefined;
     });
     await until(`${order.orderId} is Completed`, completedMs, async () => {
-      const record = await this.town.ask<{ status: number }>("record", { transactionId: order.answer.transactionId });
+      const record = await this.testNetwork.ask<{ status: number }>("record", { transactionId: order.answer.transactionId });
       if (record.status === 2) throw new Error("it is Failed");
       return record.status === 1 ? true : undefined;
     }).catch(async (error: Error) => {
       throw new Error(`${error.message}${(await this.status()).output}`, { cause: error });
     });
-    const { wei } = await this.town.ask<{ wei: string }>("received", { address: order.receiver });
+    const { wei } = await this.testNetwork.ask<{ wei: string }>("received", { address: order.receiver });
     if (BigInt(wei) !== order.wei) throw new Error(`${order.orderId}: the receiver has ${wei} wei, not ${order.wei}`);
   }
 
@@ -122,7 +122,7 @@ export class Night {
 
   async #ask(order: Order): Promise<ShopAnswer> {
     const { amount, orderId, receiver } = order;
-    return this.town.withdraw({ currency: "eth", amount, orderId, receiver });
+    return this.testNetwork.withdraw({ currency: "eth", amount, orderId, receiver });
   }
 
   /** Process id inside the machine. */
@@ -143,11 +143,11 @@ export class Night {
   async balanceTheBooks(): Promise<{ readonly paid: number; readonly unpaid: number }> {
     let paid = 0;
     for (const order of this.orders) {
-      const { wei } = await this.town.ask<{ wei: string }>("received", { address: order.receiver });
+      const { wei } = await this.testNetwork.ask<{ wei: string }>("received", { address: order.receiver });
       if (BigInt(wei) !== 0n && BigInt(wei) !== order.wei) throw new Error(`${order.orderId}: paid ${wei} wei of ${order.wei}`);
       if (BigInt(wei) !== 0n) paid += 1;
     }
-    const { count } = await this.town.ask<{ count: number }>("count", { address: this.account });
+    const { count } = await this.testNetwork.ask<{ count: number }>("count", { address: this.account });
     if (count !== paid) throw new Error(`the account made ${count} transactions for ${paid} orders`);
     return { paid, unpaid: this.orders.length - paid };
   }

@@ -4,21 +4,21 @@
  * shkeeper.io #197 (fourteen hours unnoticed), litentry/heima #807.
  */
 import { afterEach, expect, it } from "vitest";
-import { type FakeAnswer, type FakeNode, startFakeNode } from "../../lab/rig/fake-node.ts";
-import { until } from "../../lab/rig/processes.ts";
-import { type Rig, startPairedRig } from "../../lab/rig/rig.ts";
-import { rpc } from "../../lab/rig/rpc.ts";
+import { type FakeAnswer, type FakeNode, startFakeNode } from "../../lab/kit/fake-node.ts";
+import { type Kit, startPairedKit } from "../../lab/kit/kit.ts";
+import { until } from "../../lab/kit/processes.ts";
+import { rpc } from "../../lab/kit/rpc.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
 
 const waitMs = 40_000;
-let rig: Rig | null = null;
+let kit: Kit | null = null;
 let second: FakeNode | null = null;
 afterEach(async () => {
-  await rig?.close();
+  await kit?.close();
   await second?.close();
-  [rig, second] = [null, null];
+  [kit, second] = [null, null];
 });
 
 /** A node that hands all on to `url`, and whose newest block is `stillAt()` unless that is null. */
@@ -34,7 +34,7 @@ function nodeBefore(url: string, stillAt: () => number | null): Promise<FakeNode
 
 it("a node that stands still is named by /ready, health, status and doctor", { timeout: 120_000 }, async () => {
   let stillAt: number | null = null;
-  rig = await startPairedRig({
+  kit = await startPairedKit({
     confirmations: 3,
     blockTimeMs: 500,
     alsoServes: async (url) => {
@@ -43,7 +43,7 @@ it("a node that stands still is named by /ready, health, status and doctor", { t
       return { chains: { local }, currencies: {} };
     },
   });
-  const { gatewayUrl, anvil } = rig;
+  const { gatewayUrl, anvil } = kit;
   const name = second!.url;
   const says = async (): Promise<{ readonly status: number; readonly detail: string }> => {
     const answer = await fetch(`${gatewayUrl}/ready`);
@@ -61,18 +61,18 @@ it("a node that stands still is named by /ready, health, status and doctor", { t
     const { status, detail } = await says();
     return status === 503 && words.test(detail) ? true : undefined;
   });
-  await expect(rig.operate("health")).rejects.toThrow(`${name} is `);
+  await expect(kit.operate("health")).rejects.toThrow(`${name} is `);
   const status = await until("a word in status", waitMs, async () => {
-    const { code, output } = await rig!.cli("status");
+    const { code, output } = await kit!.cli("status");
     return code === 1 && output.includes(`${name} is `) ? output : undefined;
   });
-  expect(status).toMatch(/NOT WELL[\s\S]+blocks behind: its newest block is/);
-  const doctor = await rig.cli("doctor");
+  expect(status).toMatch(/PROBLEMS \(\d+\)[\s\S]+blocks behind: its newest block is/);
+  const doctor = await kit.cli("doctor");
   expect([doctor.code, doctor.output]).toEqual([1, expect.stringContaining("NODE_LAG")]);
 
   stillAt = null;
   await until("a ready gateway", waitMs, async () => ((await says()).status === 200 ? true : undefined));
   await until("a well chain in status", waitMs, async () =>
-    (await rig!.cli("status")).output.includes(name) ? undefined : true,
+    (await kit!.cli("status")).output.includes(name) ? undefined : true,
   );
 });

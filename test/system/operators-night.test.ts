@@ -9,12 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Mnemonic } from "ethers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run, until } from "../../lab/rig/processes.ts";
-import { localGateway, projectRoot } from "../../lab/rig/rig.ts";
+import { localGateway, projectRoot } from "../../lab/kit/kit.ts";
+import { run, until } from "../../lab/kit/processes.ts";
 import { keys } from "../support/pty.ts";
 import { Machine, whyNoMachine } from "./machine.ts";
 import { Night, type Order, type ProcessName, processes } from "./night.ts";
-import { Town } from "./town.ts";
+import { TestNetwork } from "./test-network.ts";
 
 const why = whyNoMachine();
 if (why !== "") process.stderr.write(`\n*** SKIPPED here: an operator's night in a booted machine. To run it: ${why}\n\n`);
@@ -72,7 +72,7 @@ async function installGateway(token: string): Promise<{ readonly apiKey: string;
   const wrote = await night.machine.run(["node", "-e", merge, JSON.stringify(config)]);
   expect(wrote).toEqual({ code: 0, output: "" });
   await placeFile(night.machine, "/etc/systemd/system/pager.service", pagerUnit);
-  await night.must("systemctl daemon-reload && systemctl enable --now pager crypto-gateway");
+  await night.must("systemctl daemon-reload && systemctl enable --now pager autowithdraw-gateway");
   const created = await night.must("autowithdraw-gateway merchant create 'Night shop' --json --config-out /tmp/config.json");
   return JSON.parse(created) as { apiKey: string; shopKey: string };
 }
@@ -103,7 +103,7 @@ async function placeFile(machine: Machine, path: string, text: string, mode = "6
   expect(done).toEqual({ code: 0, output: "" });
 }
 
-/** The lines of the block of a document that holds `words`, as a person types them. */
+/** The lines of the block of a document that holds `words`, as an operator types them. */
 function linesOf(document: string, words: string): readonly string[] {
   const blocks = readFileSync(join(projectRoot, "docs", document), "utf8").split("\n```");
   const block = blocks.filter((_, at) => at % 2 === 1).find((one) => one.includes(words)) ?? "";
@@ -113,15 +113,15 @@ function linesOf(document: string, words: string): readonly string[] {
 
 const yes = { after: "(yes/no) ", keys: `yes${keys.enter}` };
 
-/** Changes config.json of the agent as a person would with an editor; owner and mode stay. */
+/** Changes config.json of the agent as an operator would with an editor; owner and mode stay. */
 async function edit(change: string): Promise<void> {
   const program = `const fs=require("fs");const f="/etc/autowithdraw/config.json";const c=JSON.parse(fs.readFileSync(f));${change};fs.writeFileSync(f,JSON.stringify(c,null,2))`;
   expect(await night.machine.run(["node", "-e", program])).toEqual({ code: 0, output: "" });
 }
 
 async function installAgent(apiKey: string): Promise<void> {
-  const telling = { notify: { command: ["/usr/local/bin/tell", "ops"] }, metrics: { listen: "unix" } };
-  const secrets = `Object.assign(c, ${JSON.stringify({ mnemonic, apiKey, ...telling })}); c.policy.eth = ${JSON.stringify(policy)}`;
+  const stating = { notify: { command: ["/usr/local/bin/tell", "ops"] }, metrics: { listen: "unix" } };
+  const secrets = `Object.assign(c, ${JSON.stringify({ mnemonic, apiKey, ...stating })}); c.policy.eth = ${JSON.stringify(policy)}`;
   await placeFile(night.machine, "/usr/local/bin/tell", tell, "755");
   await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --config /tmp/config.json --yes`);
   await edit(secrets);
@@ -158,24 +158,24 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     // The machine boots meanwhile; it sees what comes into the two folders later.
     const machine = await Machine.make(binds);
     await machine.boot();
-    night = new Night(machine, new Town(machine));
+    night = new Night(machine, new TestNetwork(machine));
     await released;
   }, 900_000);
 
   afterAll(async () => {
     for (const act of afterwards) await act();
-    await night.town.close();
+    await night.testNetwork.close();
     await night.machine.remove();
     rmSync(here, { recursive: true, force: true });
   }, 120_000);
 
   it("an operator's night leads from a bare server to a first payment", async () => {
-    const { token } = await night.town.ask<{ token: string }>("chain");
+    const { token } = await night.testNetwork.ask<{ token: string }>("chain");
     const { apiKey, shopKey } = await installGateway(token);
-    await night.town.ask("shop", { gatewayUrl, shopKey });
+    await night.testNetwork.ask("shop", { gatewayUrl, shopKey });
     await installAgent(apiKey);
     await night.must("systemctl start autowithdraw.target");
-    await night.town.ask("fund", { address: night.account, wei: `${20n * 10n ** 18n}`, units: "1000000000" });
+    await night.testNetwork.ask("fund", { address: night.account, wei: `${20n * 10n ** 18n}`, units: "1000000000" });
     await night.well();
     await night.works();
     await night.must("adduser --disabled-password --gecos '' alice && usermod -aG autowithdraw-operators alice");
@@ -195,7 +195,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("the installed agent tells of what waits for a person, who decides on a terminal, and serves its numbers", async () => {
+  it("the installed agent tells of what waits for an operator, who decides on a terminal, and serves its numbers", async () => {
     const order = await night.order("0.95");
     const { transactionId: id } = order.answer;
     const told = await until("somebody is told", 30_000, async () => {
@@ -220,7 +220,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
       'node -e \'require("http").get({socketPath:"/var/lib/autowithdraw/courier/metrics.sock",path:"/metrics"},(r)=>r.pipe(process.stdout))\'',
     );
     expect(numbers).toMatch(/^autowithdraw_link_up 1$/m);
-    expect(numbers).toMatch(/^autowithdraw_notices_total\{.*told.*\} [1-9]/m);
+    expect(numbers).toMatch(/^autowithdraw_alerts_total\{.*told.*\} [1-9]/m);
     const service = await night.must("node -e 'fetch(\"http://127.0.0.1:9465/metrics\").then((r)=>r.text()).then(console.log)'");
     expect(service).toMatch(/^autowithdraw_gateway_agents\{.*connected.*\} 1$/m);
   });
@@ -240,11 +240,11 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
 
   it("the installed agent ends what hangs, and goes on", async () => {
     // As shipped it is a minute.
-    for (const unit of ["crypto", "crypto-signer", "crypto-gateway"])
+    for (const unit of ["crypto", "autowithdraw-signer", "autowithdraw-gateway"])
       await night.must(
         `mkdir -p /run/systemd/system/${unit}.service.d && printf '[Service]\\nWatchdogSec=15\\n' > /run/systemd/system/${unit}.service.d/sooner.conf`,
       );
-    await night.must("systemctl daemon-reload && systemctl restart crypto-gateway crypto");
+    await night.must("systemctl daemon-reload && systemctl restart autowithdraw-gateway crypto");
     await night.well();
     // Meanwhile, since this mostly waits.
     moved = freshServer(night.machine, await night.must("cat /root/autowithdraw-encKey"));
@@ -264,19 +264,19 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   });
 
   it("the installed agent waits for a gateway that is down, and says so; one whose port was taken starts once it is free", async () => {
-    await night.must("systemctl stop crypto-gateway");
+    await night.must("systemctl stop autowithdraw-gateway");
     await night.says(1, /link to the gateway is down/);
     await night.must('systemd-run --unit=squatter node -e \'require("net").createServer().listen(8080,"127.0.0.1")\'');
-    await night.must("systemctl start --no-block crypto-gateway; sleep 4; ! systemctl is-active crypto-gateway");
+    await night.must("systemctl start --no-block autowithdraw-gateway; sleep 4; ! systemctl is-active autowithdraw-gateway");
     await night.must("systemctl stop squatter");
     await night.well();
     await night.works();
   });
 
   it("the installed agent waits for a node that is away, and says so", async () => {
-    await night.town.ask("node", { how: "away" });
+    await night.testNetwork.ask("node", { how: "away" });
     await night.says(1, /too few nodes of local can be used/);
-    await night.town.ask("node", { how: "back" });
+    await night.testNetwork.ask("node", { how: "back" });
     await night.well();
     await night.works();
   });
@@ -347,13 +347,13 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   it("the installed agent says that the clocks are apart, and signs nothing meanwhile", async () => {
     const order = await night.order("0.01");
     await night.paid(order);
-    const place = "/etc/systemd/system/crypto-gateway.service.d";
+    const place = "/etc/systemd/system/autowithdraw-gateway.service.d";
     await night.must(
       `mkdir -p ${place} && printf '[Service]\\nUnsetEnvironment=\\nWatchdogSec=0\\nEnvironment=LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 FAKETIME=+1h\\n' > ${place}/clock.conf`,
     );
-    await night.must("systemctl daemon-reload && systemctl restart crypto-gateway crypto");
+    await night.must("systemctl daemon-reload && systemctl restart autowithdraw-gateway crypto");
     await night.says(1, /CLOCK_SKEW/);
-    await night.must(`rm -r ${place} && systemctl daemon-reload && systemctl restart crypto-gateway crypto`);
+    await night.must(`rm -r ${place} && systemctl daemon-reload && systemctl restart autowithdraw-gateway crypto`);
     await night.well();
     await night.works();
   });
@@ -379,14 +379,14 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   });
 
   it("the installed agent stays stopped when it is stopped, for every client", async () => {
-    for (const name of ["autowithdraw.target", "crypto", "crypto-signer"]) {
+    for (const name of ["autowithdraw.target", "crypto", "autowithdraw-signer"]) {
       await night.must(`systemctl stop ${name}`);
       await night.says(3, /systemctl start autowithdraw\.target/);
-      await night.must("! systemctl is-active crypto-signer");
+      await night.must("! systemctl is-active autowithdraw-signer");
       await night.must("systemctl start autowithdraw.target");
       await night.well();
     }
-    for (const line of ["systemctl stop crypto; systemctl start crypto-signer", "systemctl restart crypto-signer"]) {
+    for (const line of ["systemctl stop crypto; systemctl start autowithdraw-signer", "systemctl restart autowithdraw-signer"]) {
       await night.must(line);
       await night.well();
     }
@@ -408,7 +408,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
       "test -s /var/lib/autowithdraw/signer/keystore.json && ls /var/lib/autowithdraw/signer/ledger/*.jsonl && test -e /etc/autowithdraw/encKey.cred",
     );
     await night.must(
-      "! systemctl is-active crypto-signer; ! test -e /etc/systemd/system/crypto.service; ! test -e /usr/local/bin/autowithdraw && ! ls /usr/local/share/man/man1/crypto.1",
+      "! systemctl is-active autowithdraw-signer; ! test -e /etc/systemd/system/autowithdraw-courier.service; ! test -e /usr/local/bin/autowithdraw && ! ls /usr/local/share/man/man1/crypto.1",
     );
     // The files that uninstall left are enough to go on.
     await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --yes && systemctl start autowithdraw.target`);

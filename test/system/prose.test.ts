@@ -40,7 +40,7 @@ describe("the measure of prose", () => {
       ["d/behind-a-field.ts", "export interface A {\n  readonly b: string; // where nothing else is\n}\n"],
       ["e/behind-a-comma.ts", "export const a = [\n  1, // of every seed alike\n];\n"],
       ["f/title.test.ts", 'it(\n  "what is not signed stays", () => {});\n'],
-      ["g/page.md", "Where both went back, a person decides.\n"],
+      ["g/page.md", "Where both were rolled back, an operator decides.\n"],
       ["h/table.md", "| a | b |\n|---|---|\n| x | who has no key here |\n"],
     ] as const;
     for (const [file, text] of wrong) write(file, `${file.endsWith(".md") ? "The agent waits. ".repeat(40) : plain}\n\n${text}`);

@@ -7,18 +7,18 @@ import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
-import { stop, until } from "../../lab/rig/processes.ts";
-import { type Rig, startPairedRig } from "../../lab/rig/rig.ts";
-import { transactionCount } from "../../lab/rig/rpc.ts";
-import { createShop, type Shop } from "../../lab/rig/shop.ts";
+import { type Kit, startPairedKit } from "../../lab/kit/kit.ts";
+import { stop, until } from "../../lab/kit/processes.ts";
+import { transactionCount } from "../../lab/kit/rpc.ts";
+import { createShop, type Shop } from "../../lab/kit/shop.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
 
-let rig: Rig | null = null;
+let kit: Kit | null = null;
 afterEach(async () => {
-  await rig?.close();
-  rig = null;
+  await kit?.close();
+  kit = null;
 });
 
 async function pay(shop: Shop, orderId: string): Promise<void> {
@@ -46,28 +46,28 @@ function ledgerKinds(stateDir: string): string[] {
 }
 
 it("a state folder copied before a withdrawal and restored after it locks the agent", { timeout: 240_000 }, async () => {
-  rig = await startPairedRig({ confirmations: 1 });
-  const shop = createShop(rig);
+  kit = await startPairedKit({ confirmations: 1 });
+  const shop = createShop(kit);
   await pay(shop, "before-the-copy");
-  await stop(rig.crypto!);
-  const copy = join(rig.dir, "copy");
-  cpSync(rig.stateDir, copy, { recursive: true, preserveTimestamps: true });
-  await rig.startCrypto();
+  await stop(kit.crypto!);
+  const copy = join(kit.dir, "copy");
+  cpSync(kit.stateDir, copy, { recursive: true, preserveTimestamps: true });
+  await kit.startCrypto();
   await pay(shop, "after-the-copy");
-  await stop(rig.crypto!);
-  await stop(rig.gateway!);
+  await stop(kit.crypto!);
+  await stop(kit.gateway!);
 
-  rmSync(rig.stateDir, { recursive: true });
-  cpSync(copy, rig.stateDir, { recursive: true, preserveTimestamps: true });
-  const before = ledgerKinds(rig.stateDir).filter((kind) => kind === "SIGNED").length;
+  rmSync(kit.stateDir, { recursive: true });
+  cpSync(copy, kit.stateDir, { recursive: true, preserveTimestamps: true });
+  const before = ledgerKinds(kit.stateDir).filter((kind) => kind === "SIGNED").length;
   expect(before).toBe(1);
-  await rig.startCrypto(); // the service is unreachable: the agent waits
-  const waiting = await rig.cli("status", "--json");
+  await kit.startCrypto(); // the service is unreachable: the agent waits
+  const waiting = await kit.cli("status", "--json");
   expect([1, 4]).toContain(waiting.code);
 
-  await rig.startGateway(); // and now it is back
+  await kit.startGateway(); // and now it is back
   const locked = await until("locked", 60_000, async () => {
-    const status = await rig!.cli("status");
+    const status = await kit!.cli("status");
     return status.code === 4 ? status : undefined;
   });
   expect(locked.output).toMatch(/locked/i);
@@ -79,23 +79,23 @@ it("a state folder copied before a withdrawal and restored after it locks the ag
   });
   expect([200, 400, 422, 503]).toContain(answer.status);
   const gatewayJs = fileURLToPath(new URL("../../gateway/gateway.js", import.meta.url));
-  const listed = ["agents", "--json", "--config", rig.gatewayConfigPath];
+  const listed = ["agents", "--json", "--config", kit.gatewayConfigPath];
   await until("the gateway knows", 30_000, async () => {
     const [agent] = JSON.parse(execFileSync(process.execPath, [gatewayJs, ...listed], { encoding: "utf8" }));
     return agent.lockedCode === "AGENT_BEHIND" ? true : undefined;
   });
   await new Promise((resolve) => setTimeout(resolve, 5000));
-  const kinds = ledgerKinds(rig.stateDir);
+  const kinds = ledgerKinds(kit.stateDir);
   expect(kinds).toContain("LOCKED");
   expect(kinds.filter((kind) => kind === "SIGNED").length).toBe(before);
-  expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(2);
+  expect(await transactionCount(kit.anvil.url, kit.hotWalletAddress)).toBe(2);
 
   // The lock is a record: a restart does not lift it.
-  await stop(rig.crypto!);
-  const again = await rig.startCrypto().then(
+  await stop(kit.crypto!);
+  const again = await kit.startCrypto().then(
     () => "running",
     () => "ended",
   );
-  const status = await rig.cli("status");
+  const status = await kit.cli("status");
   expect(again === "ended" || status.code === 4).toBe(true);
 });

@@ -7,9 +7,9 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { HDNodeWallet } from "ethers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { childrenOf, type Started, start, stop, until } from "../../lab/rig/processes.ts";
-import { projectRoot, type Rig, startRig } from "../../lab/rig/rig.ts";
-import { createShop } from "../../lab/rig/shop.ts";
+import { type Kit, projectRoot, startKit } from "../../lab/kit/kit.ts";
+import { childrenOf, type Started, start, stop, until } from "../../lab/kit/processes.ts";
+import { createShop } from "../../lab/kit/shop.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { findInMemory } from "../support/memory.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
@@ -27,7 +27,7 @@ const allowedPackages = [
   "tweetnacl",
 ];
 
-let rig: Rig;
+let kit: Kit;
 let relay: Relay;
 let crypto: Started;
 let signerPid = 0;
@@ -49,7 +49,7 @@ function filesUnder(folder: string): string[] {
  */
 function keyTexts(mnemonic: string): Record<string, Buffer> {
   const root = HDNodeWallet.fromPhrase(mnemonic, "", "m");
-  const keys = { "hot key": "m/44'/60'/0'/0/0", "account 0": "m/44'/60'/0'", "account 1": "m/44'/60'/1'", master: "m" };
+  const keys = { "hot wallet's key": "m/44'/60'/0'/0/0", "account 0": "m/44'/60'/0'", "account 1": "m/44'/60'/1'", master: "m" };
   return Object.fromEntries(
     Object.entries(keys).flatMap(([name, path]) => {
       const hex = root.derivePath(path).privateKey.slice(2);
@@ -68,28 +68,28 @@ const hits = (bytes: Buffer): string[] =>
     .map(([name]) => name);
 
 beforeAll(async () => {
-  rig = await startRig({ confirmations: 1 });
-  await rig.startGateway();
-  relay = await startRelay(rig.gatewayUrl);
-  const config = JSON.parse(readFileSync(rig.configPath, "utf8")) as Record<string, unknown>;
-  writeFileSync(rig.configPath, JSON.stringify({ ...config, gatewayUrl: relay.url }), { mode: 0o600 });
-  const words = rig.mnemonic.split(" ");
+  kit = await startKit({ confirmations: 1 });
+  await kit.startGateway();
+  relay = await startRelay(kit.gatewayUrl);
+  const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as Record<string, unknown>;
+  writeFileSync(kit.configPath, JSON.stringify({ ...config, gatewayUrl: relay.url }), { mode: 0o600 });
+  const words = kit.mnemonic.split(" ");
   secrets = {
-    mnemonic: Buffer.from(rig.mnemonic),
+    mnemonic: Buffer.from(kit.mnemonic),
     "half the mnemonic": Buffer.from(words.slice(6).join(" ")),
-    "encKey as text": Buffer.from(rig.encKey),
-    "encKey as bytes": Buffer.from(rig.encKey, "hex"),
-    "encKey as base64": Buffer.from(Buffer.from(rig.encKey, "hex").toString("base64").slice(0, 42)),
-    "API secret": Buffer.from(rig.apiKey.split(".")[1]!),
-    "encKey as UTF-16": Buffer.from(rig.encKey, "utf16le"),
-    ...keyTexts(rig.mnemonic),
+    "encKey as text": Buffer.from(kit.encKey),
+    "encKey as bytes": Buffer.from(kit.encKey, "hex"),
+    "encKey as base64": Buffer.from(Buffer.from(kit.encKey, "hex").toString("base64").slice(0, 42)),
+    "API secret": Buffer.from(kit.apiKey.split(".")[1]!),
+    "encKey as UTF-16": Buffer.from(kit.encKey, "utf16le"),
+    ...keyTexts(kit.mnemonic),
   };
-  const paired = await rig.pair();
+  const paired = await kit.pair();
   expect(paired.code, paired.output).toBe(0);
-  await rig.fund(10n ** 19n, 10n ** 9n);
-  const args = [join(projectRoot, "crypto.js"), "--config", rig.configPath, "--state", rig.stateDir];
-  const traceFile = join(rig.dir, "trace.strace");
-  const options = { cwd: rig.dir, logFile: join(rig.dir, "crypto.log") };
+  await kit.fund(10n ** 19n, 10n ** 9n);
+  const args = [join(projectRoot, "crypto.js"), "--config", kit.configPath, "--state", kit.stateDir];
+  const traceFile = join(kit.dir, "trace.strace");
+  const options = { cwd: kit.dir, logFile: join(kit.dir, "crypto.log") };
   crypto = traced
     ? start(
         "strace",
@@ -101,7 +101,7 @@ beforeAll(async () => {
   const launcher = traced ? childrenOf(crypto.pid, "crypto.js")[0]! : crypto.pid;
   signerPid = childrenOf(launcher, join("agent", "signer", "main.js"))[0]!;
   courierPid = childrenOf(launcher, join("agent", "courier", "main.js"))[0]!;
-  const shop = createShop(rig);
+  const shop = createShop(kit);
   for (const [place, currency] of (["eth", "usdt"] as const).entries()) {
     const order = { currency, amount: "0.5", receiver: `0x${"5e".repeat(20)}`, orderId: `secrecy-${place}` };
     const answer = await until("an answer", 60_000, async () => {
@@ -115,10 +115,10 @@ beforeAll(async () => {
       crypto.output,
     );
   }
-  await rig.cli("status");
-  await rig.cli("withdrawals", "--json");
+  await kit.cli("status");
+  await kit.cli("withdrawals", "--json");
   const threads = readdirSync(`/proc/${signerPid}/task`);
-  for (const pid of [launcher, signerPid, courierPid, rig.gateway!.pid]) {
+  for (const pid of [launcher, signerPid, courierPid, kit.gateway!.pid]) {
     seenCommands.push(readFileSync(`/proc/${pid}/cmdline`, "latin1"), readFileSync(`/proc/${pid}/environ`, "latin1"));
   }
   if (traced) {
@@ -137,7 +137,7 @@ afterAll(async () => {
   }
   if (crypto !== undefined) await stop(crypto);
   await relay?.close();
-  await rig?.close();
+  await kit?.close();
 }, 60_000);
 
 describe("the signer, over a whole run", () => {
@@ -157,11 +157,11 @@ describe("the signer, over a whole run", () => {
 
 describe("planted secrets", () => {
   it("planted secrets are recognised by this test where they may be", () => {
-    expect(hits(readFileSync(rig.configPath))).toContain("encKey as text");
+    expect(hits(readFileSync(kit.configPath))).toContain("encKey as text");
   });
 
   it("planted secrets are in no log, ledger, keystore, database or state file", () => {
-    const files = filesUnder(rig.dir).filter((path) => path !== rig.configPath && !path.endsWith(".strace"));
+    const files = filesUnder(kit.dir).filter((path) => path !== kit.configPath && !path.endsWith(".strace"));
     expect(files.length).toBeGreaterThan(8);
     expect(
       files
@@ -169,7 +169,7 @@ describe("planted secrets", () => {
         .flatMap((path) => hits(readFileSync(path)).map((name) => `${name} in ${path}`)),
     ).toEqual(
       // The gateway's command prints apiKey once, for the merchant: the only copy there is.
-      [`API secret in ${join(rig.dir, "gateway-commands.log")}`],
+      [`API secret in ${join(kit.dir, "gateway-commands.log")}`],
     );
   });
 
@@ -188,20 +188,20 @@ describe("planted secrets", () => {
     expect(findInMemory(courierPid, secrets)).toEqual([]);
   });
 
-  it("planted secrets are nowhere as text in the signer's memory, which holds the paying key as bytes", () => {
-    const { privateKey } = HDNodeWallet.fromPhrase(rig.mnemonic, "", "m/44'/60'/0'/0/0");
-    const account0 = HDNodeWallet.fromPhrase(rig.mnemonic, "", "m/44'/60'/0'").privateKey;
-    const bytes = { hot: Buffer.from(privateKey.slice(2), "hex"), "account 0": Buffer.from(account0.slice(2), "hex") };
+  it("planted secrets are nowhere as text in the signer's memory, which holds the hot wallet's key as bytes", () => {
+    const { privateKey } = HDNodeWallet.fromPhrase(kit.mnemonic, "", "m/44'/60'/0'/0/0");
+    const account0 = HDNodeWallet.fromPhrase(kit.mnemonic, "", "m/44'/60'/0'").privateKey;
+    const bytes = { hotWallet: Buffer.from(privateKey.slice(2), "hex"), "account 0": Buffer.from(account0.slice(2), "hex") };
     expect(findInMemory(signerPid, bytes)).toEqual(["hot"]);
     const encKeys = Object.entries(secrets).filter(([name]) => name.startsWith("encKey"));
     expect(findInMemory(signerPid, Object.fromEntries(encKeys))).toEqual([]);
-    expect(findInMemory(signerPid, keyTexts(rig.mnemonic))).toEqual([]);
+    expect(findInMemory(signerPid, keyTexts(kit.mnemonic))).toEqual([]);
   });
 
   it("planted secrets are gone from config.json once paired, all but encKey", () => {
-    const config = readFileSync(rig.configPath, "utf8");
-    expect(config).not.toContain(rig.mnemonic);
-    expect(config).not.toContain(rig.apiKey);
+    const config = readFileSync(kit.configPath, "utf8");
+    expect(config).not.toContain(kit.mnemonic);
+    expect(config).not.toContain(kit.apiKey);
   });
 });
 

@@ -63,7 +63,7 @@ const withoutSync: Patch = {
   replace: "      process.nextTick(done, null);",
 };
 const withoutGate: Patch = {
-  file: "agent/signer/acts/release.ts",
+  file: "agent/signer/handlers/release.ts",
   find: "  const releasable = book.releasable(held.seq);",
   replace: "  const releasable = book.releasable(heads.head.seq);",
 };
@@ -120,12 +120,12 @@ describe("the simulator", () => {
   it.each([
     ["a ledger that does not wait for its disk", withoutSync, /durable/],
     ["a gate that opens for more than was acknowledged", withoutGate, /./],
-    ["a disk whose failures nobody hears", deafToFailures, /durable/],
-  ])("the simulator catches %s", { timeout: 600_000 }, async (_, patch, sentence) => {
+    ["a disk whose failures nobody learns", deafToFailures, /durable/],
+  ])("the simulator catches %s", { timeout: 600_000 }, async (_, patch, invariant) => {
     const script =
       "for (let seed = 1; seed <= 4000; seed += 1) { const run = await tree.runSeed(seed); if (run.violation) return run; } return null;";
     const caught = await inTree<RunResult | null>(patch, script);
-    expect(caught?.violation?.sentence).toMatch(sentence);
+    expect(caught?.violation?.invariant).toMatch(invariant);
     const sound = await inTree<RunResult>(null, `return tree.runSeed(${caught?.seed});`);
     expect(sound.violation).toBeNull();
   });
@@ -140,7 +140,7 @@ describe("the simulator", () => {
     const { run, shrunk, again } = await inTree<{ run: RunResult; shrunk: Shrunk; again: RunResult }>(deafToFailures, script);
     expect(shrunk.faults.length).toBeLessThanOrEqual(run.taken.length / 3);
     expect(shrunk.faults.some((fault) => fault.startsWith("a sync fails#"))).toBe(true);
-    expect(again.violation?.sentence).toBe(run.violation?.sentence);
+    expect(again.violation?.invariant).toBe(run.violation?.invariant);
     expect(again.hash).toBe(shrunk.result.hash);
   });
 

@@ -3,52 +3,55 @@
  * place, which pays nothing a second time.
  */
 import { afterEach, describe, expect, it } from "vitest";
-import { until } from "../../lab/rig/processes.ts";
-import { transactionCount } from "../../lab/rig/rpc.ts";
+import { until } from "../../lab/kit/processes.ts";
+import { transactionCount } from "../../lab/kit/rpc.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { RecoveryRig, receiver } from "../support/recovery-rig.ts";
+import { RecoveryKit, receiver } from "../support/recovery-kit.ts";
 
 startsTheBuild();
 
 const tenth = 10n ** 17n;
 const waitMs = 60_000;
-let world: RecoveryRig | null = null;
+let world: RecoveryKit | null = null;
 afterEach(async () => {
-  await world?.rig.close();
+  await world?.kit.close();
   world = null;
 });
 
 describe("another server", () => {
-  it("another server takes the place of one that a restored gateway never heard, and holds what was paid already", {
+  it("another server takes the place of one that a restored gateway never received, and holds what was paid already", {
     timeout: 300_000,
   }, async () => {
-    world = await RecoveryRig.start();
-    const { rig, agent } = world;
+    world = await RecoveryKit.start();
+    const { kit, agent } = world;
     await world.pay("before", "0.1", receiver(0x41));
     await world.stopAll();
     world.keepDatabase("old-gateway");
-    await rig.startGateway();
-    await rig.startCrypto();
+    await kit.startGateway();
+    await kit.startCrypto();
     await world.pay("forgotten-and-paid", "0.1", receiver(0x42));
     await world.stopAll();
     world.restoreDatabase("old-gateway");
 
     const release = (...flags: string[]) => world!.gatewayOutcome("agents", "release", agent, ...flags);
     expect(release()).toMatchObject({ exitCode: 1, said: expect.stringContaining("does not run") });
-    await rig.startGateway();
-    expect(release()).toMatchObject({ exitCode: 1, said: expect.stringMatching(/not heard since.*\nhint: .*--unheard/) });
+    await kit.startGateway();
+    expect(release()).toMatchObject({
+      exitCode: 1,
+      said: expect.stringMatching(/not caught up since.*\nhint: .*--skip-catch-up/),
+    });
 
-    expect(release("--unheard")).toMatchObject({ exitCode: 0, said: expect.stringContaining("begins with a recovery") });
+    expect(release("--skip-catch-up")).toMatchObject({ exitCode: 0, said: expect.stringContaining("begins with a recovery") });
     const next = await world.pairAnotherServer();
     expect(next).not.toBe(agent);
-    await rig.startCrypto();
+    await kit.startCrypto();
     await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     const again = await world.order("forgotten-and-paid", "0.1", receiver(0x42));
     await until("the chain was asked", waitMs, async () => {
       const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
       return plan?.accounts[0]?.chainCount === "2" ? plan : undefined;
     });
-    expect((await world.recover("--both")).accounts).toMatchObject([{ gatewayNext: "1", chainCount: "2", next: "2" }]);
+    expect((await world.recover("--both-restored")).accounts).toMatchObject([{ gatewayNext: "1", chainCount: "2", next: "2" }]);
     const fresh = await world.order("after-the-takeover", "0.1", receiver(0x43));
     for (const id of [again, fresh]) {
       await until("it is held", waitMs, async () => ((await world!.withdrawal(id)).code === "RECOVERY_HOLD" ? true : undefined));
@@ -58,10 +61,10 @@ describe("another server", () => {
     await world.completed(fresh);
     expect(await world.balance(receiver(0x42))).toBe(tenth);
     expect(await world.balance(receiver(0x43))).toBe(tenth);
-    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(3);
+    expect(await transactionCount(kit.anvil.url, kit.hotWalletAddress)).toBe(3);
 
-    // An agent that was heard is released without more ado.
-    await until("it is heard and released", waitMs, async () =>
+    // An agent that had caught up is released without more ado.
+    await until("it has caught up and released", waitMs, async () =>
       world!.gatewayOutcome("agents", "release", next).exitCode === 0 ? true : undefined,
     );
   });

@@ -35,7 +35,7 @@ const bare = (path: string): string =>
 
 /**
  * The files that may touch clock, randomness and process: the outermost file of each process, the
- * rig and the other laboratory.
+ * kit and the other laboratory.
  */
 const processEntries =
   /(^|\/)(main|process|command|crypto|pair|autowithdraw)\.ts$|^(lab\/(?!simulation\/)|(packaging|scripts|cli|client)\/)/;
@@ -87,7 +87,7 @@ describe("the house", () => {
   });
 
   it("the house reads the environment only where a process begins and where files are looked for", () => {
-    const readers = new Set(["agent/config/place.ts", "agent/files/state-folder.ts", "agent/check/check.ts"]);
+    const readers = new Set(["agent/config/location.ts", "agent/files/state-folder.ts", "agent/check/check.ts"]);
     const others = code.filter((path) => /\.tsx?$/.test(path) && !processEntries.test(path) && !readers.has(path));
     expect(others.filter((path) => /\bprocess\.env\b/.test(bare(path)))).toEqual([]);
   });
@@ -110,12 +110,12 @@ describe("the house", () => {
   it("the house never makes money a floating number", () => {
     const banned = /\bparseFloat\(|Number\((amount|units|fee|value|balance|wei)\w*\)/i;
     // Tron's own JSON has amounts as numbers: the judge and the simulated node speak it.
-    const speakers = new Set(["lab/rig/tron-judge.ts", "lab/simulation/world/tron-node.ts"]);
+    const speakers = new Set(["lab/kit/tron-judge.ts", "lab/simulation/world/tron-node.ts"]);
     const ours = code.filter((path) => /\.tsx?$/.test(path) && !speakers.has(path));
     expect(ours.filter((path) => banned.test(bare(path)))).toEqual([]);
   });
 
-  it("the house prints only where a person is", () => {
+  it("the house prints only where an operator is", () => {
     expect(code.filter((path) => /\bconsole\./.test(bare(path)))).toEqual([]);
   });
 

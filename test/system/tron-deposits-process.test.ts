@@ -1,5 +1,5 @@
 /**
- * Deposits on Tron through the real gateway and the stand-in for java-tron, two processes: the
+ * Deposits on Tron through the real gateway and the fake for java-tron, two processes: the
  * credited sum is the solidified chain's, through a replaced block and a killed gateway. tronweb
  * makes every payment and derives every address independently of the product.
  */
@@ -13,11 +13,11 @@ import { HDKey } from "@scure/bip32";
 import { TronWeb } from "tronweb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../client/client.ts";
-import { freePort, type Started, start, stop, until } from "../../lab/rig/processes.ts";
+import { freePort, type Started, start, stop, until } from "../../lab/kit/processes.ts";
 import { encodeTransfer } from "../../lab/tron-node/contracts.ts";
 import { startTronProcess, type TronProcess } from "../../lab/tron-node/process.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { lookAlike, payer, type Signed, signedBy, usdt } from "../support/tron-town.ts";
+import { lookAlike, type Signed, sender, signedBy, usdt } from "../support/tron-network.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const launcher = join(root, "gateway", "gateway.js");
@@ -59,7 +59,7 @@ describe("a gateway with a chain of Tron", () => {
       block_header: { raw_data: { timestamp: number } };
     };
     stamp += 1;
-    const signed = signedBy(payer, type, value, {
+    const signed = signedBy(sender, type, value, {
       reference: { refBytes: blockID.slice(12, 16), refHash: blockID.slice(16, 32) },
       expirationMs: block_header.raw_data.timestamp + 400_000,
       timestampMs: block_header.raw_data.timestamp + stamp,
@@ -117,9 +117,9 @@ describe("a gateway with a chain of Tron", () => {
     const tether = { name: "Tether USD", symbol: "USDT", decimals: 6 };
     await node.control("deploy", { address: usdt, kind: "usdt", ...tether });
     await node.control("deploy", { address: lookAlike, kind: "plain", ...tether });
-    await node.control("fund", { address: payer.address, sun: "100000000000" });
+    await node.control("fund", { address: sender.address, sun: "100000000000" });
     for (const contract of [usdt, lookAlike])
-      await node.control("mint", { contract, address: payer.address, units: "1000000000" });
+      await node.control("mint", { contract, address: sender.address, units: "1000000000" });
     await node.control("mine", { count: 25 });
 
     execFileSync(process.execPath, [launcher, "init", "--dir", dir]);

@@ -1,34 +1,34 @@
 /**
- * Payouts on Tron through the real agent and gateway and the stand-in for java-tron, three
+ * Payouts on Tron through the real agent and gateway and the fake for java-tron, three
  * processes: TRX and a token are paid once, and an expired payment is signed again when both sides
- * have called it dead. The courier is killed between any two steps.
+ * have called it void. The courier is killed between any two steps.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TronWeb } from "tronweb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run, until } from "../../lab/rig/processes.ts";
-import { projectRoot, type Rig, startRig } from "../../lab/rig/rig.ts";
-import { createShop, type Shop } from "../../lab/rig/shop.ts";
+import { type Kit, projectRoot, startKit } from "../../lab/kit/kit.ts";
+import { run, until } from "../../lab/kit/processes.ts";
+import { createShop, type Shop } from "../../lab/kit/shop.ts";
 import { startTronProcess, type TronProcess } from "../../lab/tron-node/process.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { inhabitant, usdt } from "../support/tron-town.ts";
+import { inhabitant, usdt } from "../support/tron-network.ts";
 
 const waitMs = 60_000;
 const policy = { maxPerWithdrawal: "1000", maxPerHour: "9000", maxPerDay: "9000", maxFee: "60", maxFeePerDay: "900" };
 
 interface Shown {
   readonly state: string;
-  readonly versions: readonly { readonly txHash: string; readonly dead?: string; readonly raw?: string }[];
+  readonly attempts: readonly { readonly txHash: string; readonly voidBy?: string; readonly raw?: string }[];
 }
 
 startsTheBuild();
 
 describe("an agent with a chain of Tron", () => {
   let node: TronProcess;
-  let rig: Rig;
+  let kit: Kit;
   let shop: Shop;
-  let hot = "";
+  let hotWallet = "";
 
   const ask = async (path: string, asked: object): Promise<Record<string, unknown>> => {
     const answer = await fetch(`${node.urls[0]}/${path}`, { method: "POST", body: JSON.stringify(asked) });
@@ -44,7 +44,7 @@ describe("an agent with a chain of Tron", () => {
     })) as { constant_result: string[] };
     return BigInt(`0x${constant_result[0]}`);
   };
-  const said = (): string => `${rig.crypto?.output().slice(-3_000)}\n${rig.gateway?.output().slice(-1_000)}`;
+  const said = (): string => `${kit.crypto?.output().slice(-3_000)}\n${kit.gateway?.output().slice(-1_000)}`;
 
   async function order(currency: string, amount: string, receiver: string, orderId: string): Promise<string> {
     const asked = { currency, amount, receiver, orderId };
@@ -62,7 +62,7 @@ describe("an agent with a chain of Tron", () => {
   }
 
   async function shown(id: string): Promise<Shown> {
-    const { output } = await rig.cli("show", id, "--json");
+    const { output } = await kit.cli("show", id, "--json");
     return (JSON.parse(output) as { withdrawal: Shown }).withdrawal;
   }
 
@@ -75,7 +75,7 @@ describe("an agent with a chain of Tron", () => {
       async () => {
         if (mines) await node.control("mine");
         const one = await shown(id);
-        last = JSON.stringify({ state: one.state, versions: one.versions.map(({ txHash, dead }) => [txHash, dead]) });
+        last = JSON.stringify({ state: one.state, attempts: one.attempts.map(({ txHash, voidBy }) => [txHash, voidBy]) });
         return is(one) ? one : undefined;
       },
       () => `${last}\n${said()}`,
@@ -97,10 +97,10 @@ describe("an agent with a chain of Tron", () => {
   }
 
   async function killCourier(): Promise<void> {
-    const pid = await until("a running courier", waitMs, async () => rig.courierPid(), said);
+    const pid = await until("a running courier", waitMs, async () => kit.courierPid(), said);
     process.kill(pid, "SIGKILL");
     await until("another courier", waitMs, async () => {
-      const other = rig.courierPid();
+      const other = kit.courierPid();
       return other !== undefined && other !== pid ? true : undefined;
     });
   }
@@ -111,7 +111,7 @@ describe("an agent with a chain of Tron", () => {
     node = await startTronProcess(options, join(projectRoot, "dist", "lab", "tron-node", "command.js"));
     await node.control("deploy", { address: usdt, kind: "usdt", name: "Tether USD", symbol: "USDT", decimals: 6 });
     const common = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.1", market: "" };
-    rig = await startRig({
+    kit = await startKit({
       alsoServes: {
         chains: { tron: { family: "tron", chainId: node.chainId, nodes: node.urls, confirmations: "finalized" } },
         currencies: {
@@ -120,30 +120,30 @@ describe("an agent with a chain of Tron", () => {
         },
       },
     });
-    const config = JSON.parse(readFileSync(rig.configPath, "utf8")) as {
+    const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as {
       policy: Record<string, object>;
       chains: Record<string, object>;
     };
     config.chains.tron = { ...config.chains.tron, nodesFrom: "own" };
     for (const currency of ["trx", "usdt-trc20"]) config.policy[currency] = policy;
-    writeFileSync(rig.configPath, JSON.stringify(config), { mode: 0o600 });
+    writeFileSync(kit.configPath, JSON.stringify(config), { mode: 0o600 });
     // The hour makes the chain stale: it is served, and that is the only failed check.
-    await rig.startGateway(waitMs, ({ checks }) => {
+    await kit.startGateway(waitMs, ({ checks }) => {
       const out = checks.filter(({ ok }) => !ok);
       return out.length === 1 && out[0]?.name === "chain tron" && out[0].detail.includes("NODE_STALE: ");
     });
-    const paired = await rig.pair();
+    const paired = await kit.pair();
     expect(paired.code, paired.output).toBe(0);
-    hot = /T[1-9A-HJ-NP-Za-km-z]{33}/.exec((await rig.cli("address", "trx")).output)?.[0] ?? "";
-    await node.control("fund", { address: hot, sun: "1000000000" });
-    await node.control("mint", { contract: usdt, address: hot, units: "1000000000" });
+    hotWallet = /T[1-9A-HJ-NP-Za-km-z]{33}/.exec((await kit.cli("address", "trx")).output)?.[0] ?? "";
+    await node.control("fund", { address: hotWallet, sun: "1000000000" });
+    await node.control("mint", { contract: usdt, address: hotWallet, units: "1000000000" });
     await node.control("mine", { count: 25 });
-    await rig.startCrypto();
-    shop = createShop(rig);
+    await kit.startCrypto();
+    shop = createShop(kit);
   }, 180_000);
 
   afterAll(async () => {
-    await rig?.close();
+    await kit?.close();
     await node?.stop();
   });
 
@@ -151,14 +151,14 @@ describe("an agent with a chain of Tron", () => {
     timeout: 120_000,
   }, async () => {
     const check = async (path: string): Promise<string> => {
-      const args = [join(projectRoot, "crypto.js"), "--check", "--config", path, "--state", rig.stateDir];
-      return (await run(process.execPath, args, { cwd: rig.dir, logFile: join(rig.dir, "check.log") })).output;
+      const args = [join(projectRoot, "crypto.js"), "--check", "--config", path, "--state", kit.stateDir];
+      return (await run(process.execPath, args, { cwd: kit.dir, logFile: join(kit.dir, "check.log") })).output;
     };
-    const config = JSON.parse(readFileSync(rig.configPath, "utf8")) as { currencies: Record<string, object> };
-    const well = await check(rig.configPath);
+    const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as { currencies: Record<string, object> };
+    const well = await check(kit.configPath);
     expect(well).toMatch(/NODE_STALE/);
     expect(well.replaceAll("NODE_STALE", "")).not.toMatch(/NODE_|CHECK_DECIMALS|CHECK_CONTRACT/);
-    const wrong = join(rig.dir, "wrong.json");
+    const wrong = join(kit.dir, "wrong.json");
     config.currencies["usdt-trc20"] = { ...config.currencies["usdt-trc20"], decimal: 8 };
     writeFileSync(wrong, JSON.stringify(config), { mode: 0o600 });
     expect(await check(wrong)).toMatch(/the contract of usdt-trc20 has 6 decimals, and config\.json says 8;/);
@@ -169,13 +169,13 @@ describe("an agent with a chain of Tron", () => {
     const ids = [await order("trx", "5.000001", coins, "out-trx"), await order("usdt-trc20", "7.000002", tokens, "out-usdt")];
     for (const id of ids) {
       const { txHash } = await completes(id);
-      expect((await shown(id)).versions.map((one) => one.txHash)).toEqual([txHash]);
+      expect((await shown(id)).attempts.map((one) => one.txHash)).toEqual([txHash]);
     }
     await node.control("mine", { count: 20 });
     expect([await balanceSun(coins), await tokenUnits(tokens)]).toEqual([5_000_001, 7_000_002n]);
   });
 
-  it("a payment that expired while the chain stood still is called dead by both sides, signed again and paid once, with the courier killed between any two steps", {
+  it("a payment that expired while the chain stood still is called void by both sides, signed again and paid once, with the courier killed between any two steps", {
     timeout: 400_000,
   }, async () => {
     const receiver = inhabitant("one who waits").address;
@@ -186,28 +186,28 @@ describe("an agent with a chain of Tron", () => {
     await node.control("halt", { ms: 500_000 });
     await node.control("mine");
     await killCourier();
-    // Past its end, and not yet by the margin in solidified time: nobody calls it dead.
-    const { versions } = await shown(id);
-    expect(versions.map(({ txHash, dead }) => [txHash, dead])).toEqual([[first.versions[0]!.txHash, undefined]]);
+    // Past its end, and not yet by the margin in solidified time: nobody calls it void.
+    const { attempts } = await shown(id);
+    expect(attempts.map(({ txHash, voidBy }) => [txHash, voidBy])).toEqual([[first.attempts[0]!.txHash, undefined]]);
     await node.control("mine", { count: 25 });
-    const dead = await becomes(id, "is called dead", (one) => one.versions[0]?.dead !== undefined);
+    const voidBy = await becomes(id, "is called void", (one) => one.attempts[0]?.voidBy !== undefined);
     await killCourier();
-    const second = await becomes(id, "has a second version", (one) => one.versions.length === 2);
-    expect(second.versions[0]?.dead).toBe("both");
-    expect(dead.versions[0]?.txHash).not.toBe(second.versions[1]?.txHash);
+    const second = await becomes(id, "has a second attempt", (one) => one.attempts.length === 2);
+    expect(second.attempts[0]?.voidBy).toBe("both");
+    expect(voidBy.attempts[0]?.txHash).not.toBe(second.attempts[1]?.txHash);
     await killCourier();
-    await becomes(id, "is broadcast again", ({ state, versions: both }) => state === "broadcast" && both[1]?.raw !== undefined);
+    await becomes(id, "is broadcast again", ({ state, attempts: both }) => state === "broadcast" && both[1]?.raw !== undefined);
     await killCourier();
     // Both are with the nodes now: the first is too late for any block.
     await node.control("release");
     await becomes(id, "is in a block", ({ state }) => state === "included" || state === "paid", true);
     await killCourier();
     const { txHash } = await completes(id);
-    expect(txHash).toBe(second.versions[1]?.txHash);
+    expect(txHash).toBe(second.attempts[1]?.txHash);
     await node.control("mine", { count: 25 });
     expect(await balanceSun(receiver)).toBe(3_000_000);
-    const { versions: all } = await shown(id);
-    expect(all.map((one) => one.dead)).toEqual(["both", undefined]);
-    expect(await ask("walletsolidity/gettransactioninfobyid", { value: first.versions[0]!.txHash })).toEqual({});
+    const { attempts: all } = await shown(id);
+    expect(all.map((one) => one.voidBy)).toEqual(["both", undefined]);
+    expect(await ask("walletsolidity/gettransactioninfobyid", { value: first.attempts[0]!.txHash })).toEqual({});
   });
 });

@@ -10,7 +10,7 @@ import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { layouts } from "../../cli/install/layout.ts";
-import { projectRoot } from "../../lab/rig/rig.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { rootsOf } from "../../scripts/roots.ts";
 
 const kinds = ["keys", "network", "processes", "disk"] as const;
@@ -30,7 +30,7 @@ const exits: Readonly<Record<Kind, readonly string[]>> = {
   disk: ["node:fs", "node:fs/promises", "@photostructure/sqlite"],
 };
 /** A file that no row of the table names. */
-const stranger = "test/planted.ts";
+const outsider = "test/planted.ts";
 
 let root: string;
 let said: readonly string[];
@@ -78,8 +78,8 @@ function plantCells(): void {
       expectRefused(room.room, kind, file);
     }
     const file = fileOf(room, "imports");
-    plant(file, stranger);
-    expectRefused(room.room, "imports", file, stranger);
+    plant(file, outsider);
+    expectRefused(room.room, "imports", file, outsider);
   }
 }
 
@@ -92,8 +92,8 @@ const once: readonly (readonly [room: string, file: string, ...exits: (readonly 
   ["agent/signer/policy", "agent/signer/policy/once.ts", ["disk", "node:fs"]],
   ["agent/signer/state", "agent/signer/state/once.ts", ["keys", "agent/signer/vault/vault.ts"]],
   ["agent/signer/state", "agent/signer/state/once-too.ts", ["keys", "agent/keystore/keystore.ts"]],
-  ["agent/signer/acts", "agent/signer/acts/once.ts", ["keys", "agent/signer/vault/vault.ts"], ["disk", "node:fs"]],
-  ["agent/courier/desk", "agent/courier/desk/once.ts", ["network", "node:net"], ["disk", "node:fs"]],
+  ["agent/signer/handlers", "agent/signer/handlers/once.ts", ["keys", "agent/signer/vault/vault.ts"], ["disk", "node:fs"]],
+  ["agent/courier/scheduler", "agent/courier/scheduler/once.ts", ["network", "node:net"], ["disk", "node:fs"]],
   ["cli/status", "cli/status/once.ts", ["keys", "agent/keystore/file.ts"], ["network", "node:https"]],
   ["agent/check", "agent/check/once.ts", ["network", "node:https"]],
   ["agent/check nodes", "agent/check/chains.ts", ["keys", "agent/keystore/file.ts"]],
@@ -110,8 +110,8 @@ const once: readonly (readonly [room: string, file: string, ...exits: (readonly 
 
 /** A path of more than one hop, and import forms that hide a path. */
 function plantHidden(): void {
-  plant("agent/signer/policy/planted-hops.ts", "agent/config/place.ts");
-  expectRefused("agent/signer/policy", "disk", "agent/signer/policy/planted-hops.ts", "agent/config/place.ts → fs");
+  plant("agent/signer/policy/planted-hops.ts", "agent/config/location.ts");
+  expectRefused("agent/signer/policy", "disk", "agent/signer/policy/planted-hops.ts", "agent/config/location.ts → fs");
   plant("agent/ledger/planted-package.ts", "ethers");
   expectRefused("agent/ledger", "network", "agent/ledger/planted-package.ts", "node_modules/ethers/");
   const forms = {
@@ -123,8 +123,8 @@ function plantHidden(): void {
   };
   for (const [name, form] of Object.entries(forms)) {
     const builtin = name === "more-than-harmless" ? "net" : "tls";
-    plant(`agent/courier/desk/planted-${name}.ts`, `node:${builtin}`, form);
-    expectRefused("agent/courier/desk", "network", `agent/courier/desk/planted-${name}.ts`, builtin);
+    plant(`agent/courier/scheduler/planted-${name}.ts`, `node:${builtin}`, form);
+    expectRefused("agent/courier/scheduler", "network", `agent/courier/scheduler/planted-${name}.ts`, builtin);
   }
 }
 
@@ -143,7 +143,7 @@ function plantKept(): void {
 function plantHarmless(): void {
   plant(
     "agent/signer/policy/sound.ts",
-    "agent/config/place.ts",
+    "agent/config/location.ts",
     'import type * as PLANTED from "MODULE";\nexport type { PLANTED };',
   );
   plant("agent/signer/policy/sound.ts", "node:net", 'import { isIP as PLANTED } from "MODULE";\nexport { PLANTED };');
@@ -167,7 +167,7 @@ beforeAll(async () => {
   writeFileSync(join(root, "rooms.config.json"), rows.replace('"keeps": ["base/', '"keeps": ["base/none.ts", "base/'));
   for (const folder of ["node_modules", "gateway/node_modules"]) symlinkSync(join(projectRoot, folder), join(root, folder));
   mkdirSync(join(root, "test"));
-  writeFileSync(join(root, stranger), "export const planted = 1;\n");
+  writeFileSync(join(root, outsider), "export const planted = 1;\n");
   plantCells();
   for (const [room, file, ...ways] of once)
     for (const [kind, exit] of ways) {
@@ -177,8 +177,11 @@ beforeAll(async () => {
   plantHidden();
   plantKept();
   plantHarmless();
-  for (const file of ["agent/unheard/planted.ts", "unheard/planted.ts"]) plant(file, "node:path");
-  expected.push("walls: agent/unheard/planted.ts belongs to no room", "walls: the folder unheard stands under no roots");
+  for (const file of ["agent/notCaughtUp/planted.ts", "notCaughtUp/planted.ts"]) plant(file, "node:path");
+  expected.push(
+    "walls: agent/not caught up/planted.ts belongs to no room",
+    "walls: the folder not caught up stands under no roots",
+  );
   const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
   writeFileSync(join(root, "docs/architecture.md"), page.replace("| `protocol` | ", "| `protocol` | everything, and "));
   expected.push("walls: docs/architecture.md, section 5, ");
@@ -203,7 +206,7 @@ describe("the walls", () => {
   });
 
   it("the walls refuse nothing else: without the breaches the tree passes", () => {
-    const marks = [...planted, "docs/architecture.md", "the folder unheard", "base/none.ts"];
+    const marks = [...planted, "docs/architecture.md", "the folder not caught up", "base/none.ts"];
     expect(said.filter((line) => !marks.some((mark) => line.includes(mark)))).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import type { BlockId } from "../../chains/nodes.ts";
 import { readBalanceRow } from "../../gateway/store/balances.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent } from "../../lab/rig/gateway-database.ts";
+import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent } from "../../lab/kit/gateway-database.ts";
 import { watchedBy } from "../support/watched-by.ts";
 import { network } from "../support/watched-chain.ts";
 
@@ -30,7 +30,7 @@ function chainWith(isNewestAlone: boolean): WatchedChain {
   return watchedBy({ db, network, reader });
 }
 
-const kept = () => readBalanceRow(db.store.database, keys.hotAddress, "eth");
+const kept = () => readBalanceRow(db.store.database, keys.hotWalletAddress, "eth");
 
 beforeEach(() => {
   db = gatewayDatabase();

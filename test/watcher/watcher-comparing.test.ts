@@ -8,12 +8,12 @@
  */
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
-import { takeAddress } from "../../gateway/deposits/payee.ts";
+import { takeAddress } from "../../gateway/deposits/deposit-account.ts";
 import { marksOver } from "../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../gateway/store/address-states.ts";
-import { holdingOf } from "../../gateway/store/holdings.ts";
-import { hashOf } from "../../lab/rig/fake-chain.ts";
-import { depositXpub, giveAddress, insertTransaction } from "../../lab/rig/gateway-database.ts";
+import { unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
+import { hashOf } from "../../lab/kit/fake-chain.ts";
+import { depositXpub, giveAddress, insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { until as untilWithin } from "../support/until.ts";
 import {
   audit,
@@ -27,12 +27,12 @@ import {
   keys,
   network,
   nodes,
+  outsider,
   passes,
   payments,
   request,
   row,
   start,
-  stranger,
   token,
   usd,
   watcher,
@@ -81,7 +81,7 @@ describe("coins on an address from before it was given out", () => {
 
   it("an address whose account ever sent something is passed over, though nothing lies there, and what follows is looked at first", async () => {
     const addresses = [0, 1, 2].map((index) => depositAddressOf(depositXpub, index));
-    chain.mine({ hash: hashOf("swept"), from: addresses[0]!, to: stranger, value: 0n });
+    chain.mine({ hash: hashOf("swept"), from: addresses[0]!, to: outsider, value: 0n });
     chain.mineEmpty(4);
     let counts = 0;
     nodes[0]!.lie = counting((method, _params, honest) => {
@@ -105,7 +105,7 @@ describe("coins on an address from before it was given out", () => {
   it("a node that counts transactions otherwise than the other stops nothing, and the balance alone tells of a used address", async () => {
     const [first, second] = [0, 1].map((index) => depositAddressOf(depositXpub, index));
     chain.coins.push({ block: 1, address: first!, units: 1n });
-    chain.mine({ hash: hashOf("swept"), from: second!, to: stranger });
+    chain.mine({ hash: hashOf("swept"), from: second!, to: outsider });
     chain.mineEmpty(4);
     await start(2);
     nodes[1]!.lie = (method, _params, honest) => (method === "eth_getTransactionCount" ? "0x9" : honest);
@@ -159,12 +159,12 @@ describe("coins that a contract sends before a request ends", () => {
     await until(() => row(paid.id).status === 1);
     chain.mineEmpty(4);
     await until(() => row(unpaid.id).status === 2);
-    // A payment behind the block of the end is late, in the balance, and for a person to credit.
+    // A payment behind the block of the end is late, in the balance, and for an operator to credit.
     await until(() => row(unpaid.id).amountReceivedUnits === "0");
     clock.nowMs += dayMs;
     await until(() => row(unpaid.id).amountReceivedUnits === `${eth}`);
     expect(row(unpaid.id)).toMatchObject({ status: 2, stage: "expired", late: 1 });
-    expect(holdingOf(db.store.database, unpaid.address, network, "eth")).toBe(eth);
+    expect(unsweptBalanceOf(db.store.database, unpaid.address, network, "eth")).toBe(eth);
   });
 
   it("a direct payment behind the block of the end is late as well, however many blocks become final at once", async () => {
@@ -172,7 +172,7 @@ describe("coins that a contract sends before a request ends", () => {
     await start(1, 6);
     clock.nowMs = 10_000;
     await passes();
-    chain.mine({ hash: hashOf("late"), from: stranger, to: address, value: eth });
+    chain.mine({ hash: hashOf("late"), from: outsider, to: address, value: eth });
     chain.mineEmpty(20);
     await until(() => row(id).status === 2);
     expect(row(id)).toMatchObject({ late: 1, amountReceivedUnits: `${eth}` });
@@ -214,7 +214,7 @@ describe("an old address", () => {
     clock.nowMs += dayMs;
     await until(() => row(id).amountReceivedUnits === "5000000");
     expect(row(id)).toMatchObject({ status: 2, late: 1 });
-    expect(holdingOf(db.store.database, address, network, "eth")).toBe(eth / 2n);
+    expect(unsweptBalanceOf(db.store.database, address, network, "eth")).toBe(eth / 2n);
     clock.nowMs += dayMs;
     await passes();
     expect(payments()).toHaveLength(2);
@@ -233,7 +233,7 @@ describe("an old address", () => {
     expect(payments()).toEqual([]);
     clock.nowMs += 2_000;
     await until(() => payments().length === 1);
-    expect(holdingOf(db.store.database, address, network, "eth")).toBe(eth / 2n);
+    expect(unsweptBalanceOf(db.store.database, address, network, "eth")).toBe(eth / 2n);
     expect(row(id)).toMatchObject({ status: 2 });
   });
 
@@ -250,9 +250,14 @@ describe("an old address", () => {
     const { id, address } = request(0, { status: 1, stage: "completed" });
     await start();
     await passes();
-    const sweep = { operation: "sweep", depositAddress: address, receiverAddress: keys.hotAddress, metadata: "{}" } as const;
+    const sweep = {
+      operation: "sweep",
+      depositAddress: address,
+      receiverAddress: keys.hotWalletAddress,
+      metadata: "{}",
+    } as const;
     insertTransaction(db.store, { id: "5".repeat(32), orderId: `${address}/1`, ...sweep, currency: "usd", stage: "topping_up" });
-    const topUp = { operation: "topup", depositAddress: keys.hotAddress, receiverAddress: address } as const;
+    const topUp = { operation: "topup", depositAddress: keys.hotWalletAddress, receiverAddress: address } as const;
     insertTransaction(db.store, { id: "6".repeat(32), orderId: "5".repeat(32), ...topUp, amountUnits: `${eth / 100n}` });
     byContract(address, eth / 100n);
     chain.mineEmpty(3);
@@ -274,7 +279,7 @@ describe("an old address", () => {
     const { id, address } = request(0, { status: 1, stage: "completed" });
     db.store.database.run("UPDATE depositAddresses SET agent = NULL");
     await start();
-    chain.mine({ hash: hashOf("in"), from: stranger, to: address, value: eth });
+    chain.mine({ hash: hashOf("in"), from: outsider, to: address, value: eth });
     chain.mineEmpty(3);
     await until(() => row(id).amountReceivedUnits === `${eth}`);
     chain.coins.push({ block: chain.top + 1, address, units: -eth });

@@ -1,6 +1,6 @@
 /** Payments to an issued address, and the cursor that reads every block exactly once. */
 import { describe, expect, it } from "vitest";
-import { type FakeTransaction, hashOf, type Lie } from "../../lab/rig/fake-chain.ts";
+import { type FakeTransaction, hashOf, type Lie } from "../../lab/kit/fake-chain.ts";
 import { until } from "../support/until.ts";
 import {
   audit,
@@ -11,12 +11,12 @@ import {
   eachTestItsChain,
   eth,
   nodes,
+  outsider,
   passes,
   payments,
   request,
   row,
   start,
-  stranger,
   usd,
   usdPayment,
   watcher,
@@ -28,9 +28,9 @@ describe("a deposit on chain", () => {
   it("a deposit on chain is seen, confirming, and completed at finality", async () => {
     const { id, address } = request(0);
     await start();
-    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth / 2n });
+    chain.mine({ hash: hashOf("a"), from: outsider, to: address, value: eth / 2n });
     await until(() => row(id).stage === "seen");
-    const block = chain.mine({ hash: hashOf("b"), from: stranger, to: address, value: eth / 2n });
+    const block = chain.mine({ hash: hashOf("b"), from: outsider, to: address, value: eth / 2n });
     await until(() => row(id).stage === "confirming");
     chain.mine();
     await until(() => row(id).amountReceivedUnits === `${eth / 2n}`);
@@ -46,9 +46,9 @@ describe("a deposit on chain", () => {
     await start();
     const other: FakeTransaction = {
       hash: hashOf("lookalike"),
-      from: stranger,
-      to: stranger,
-      transfers: [{ contract: stranger, from: stranger, to: address, units: 9_000_000n }],
+      from: outsider,
+      to: outsider,
+      transfers: [{ contract: outsider, from: outsider, to: address, units: 9_000_000n }],
     };
     chain.mine(other, usdPayment("a", address, 2_000_000n, 2_500_000n));
     chain.mineEmpty(2);
@@ -64,15 +64,15 @@ describe("a deposit on chain", () => {
   it("a deposit on chain that reverted or vanished is not counted", async () => {
     const { id, address } = request(0);
     await start();
-    chain.mine({ hash: hashOf("reverted"), from: stranger, to: address, value: eth, status: 0 });
-    chain.mine({ hash: hashOf("vanishing"), from: stranger, to: address, value: eth });
+    chain.mine({ hash: hashOf("reverted"), from: outsider, to: address, value: eth, status: 0 });
+    chain.mine({ hash: hashOf("vanishing"), from: outsider, to: address, value: eth });
     await until(() => row(id).stage === "confirming");
     expect(payments()).toHaveLength(1);
     chain.dropBlocks(1);
     chain.mineEmpty(2);
     await until(() => row(id).stage === "waiting");
     expect(payments()).toEqual([]);
-    chain.mine({ hash: hashOf("vanishing"), from: stranger, to: address, value: eth });
+    chain.mine({ hash: hashOf("vanishing"), from: outsider, to: address, value: eth });
     chain.mineEmpty(2);
     await until(() => row(id).status === 1);
     expect(payments()).toHaveLength(1);
@@ -81,7 +81,7 @@ describe("a deposit on chain", () => {
   it("a deposit on chain re-mined at another place counts once", async () => {
     const { id, address } = request(0, usd);
     await start();
-    chain.mine(usdPayment("noise", stranger, 1n), usdPayment("a", address, 3_000_000n));
+    chain.mine(usdPayment("noise", outsider, 1n), usdPayment("a", address, 3_000_000n));
     await until(() => row(id).stage === "seen");
     chain.dropBlocks(1);
     chain.mine(usdPayment("a", address, 3_000_000n));
@@ -95,7 +95,7 @@ describe("a deposit on chain", () => {
     const { id, address } = request(0);
     const second = request(1);
     await start();
-    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth / 4n });
+    chain.mine({ hash: hashOf("a"), from: outsider, to: address, value: eth / 4n });
     chain.coins.push({ block: 7, address, units: eth / 4n }, { block: 7, address: second.address, units: eth });
     chain.mineEmpty(3);
     await until(() => row(second.id).status === 1);
@@ -111,7 +111,7 @@ describe("a deposit on chain", () => {
     const waiting = request(0, { ...usd, expiresAt: 10_000 });
     const confirming = request(1, { expiresAt: 10_000 });
     await start();
-    chain.mine({ hash: hashOf("a"), from: stranger, to: confirming.address, value: eth });
+    chain.mine({ hash: hashOf("a"), from: outsider, to: confirming.address, value: eth });
     await until(() => row(confirming.id).stage === "confirming");
     clock.nowMs = 10_000;
     await until(() => row(waiting.id).status === 2);
@@ -153,7 +153,7 @@ describe("the cursor", () => {
     await start();
     await watcher!.close();
     chain.mineEmpty(100);
-    const block = chain.mine({ hash: hashOf("a"), from: stranger, to: first.address, value: eth });
+    const block = chain.mine({ hash: hashOf("a"), from: outsider, to: first.address, value: eth });
     chain.mineEmpty(100);
     db.reopen();
     await start();
@@ -177,7 +177,7 @@ describe("the cursor", () => {
     const { id, address } = request(0);
     await start();
     nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_getTransactionReceipt" ? null : honest));
-    const block = chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth });
+    const block = chain.mine({ hash: hashOf("a"), from: outsider, to: address, value: eth });
     chain.mineEmpty(3);
     await until(() => !watcher!.ready());
     await passes(4);
@@ -192,7 +192,7 @@ describe("the cursor", () => {
     const elsewhere: Lie = (method, _params, honest) =>
       method === "eth_getTransactionReceipt" ? { ...(honest as object), blockHash: hashOf("elsewhere") } : honest;
     nodes[0]!.lie = counting(elsewhere);
-    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth });
+    chain.mine({ hash: hashOf("a"), from: outsider, to: address, value: eth });
     await until(() => watcher!.chainStatus()[0]!.detail.startsWith("NODE_DISAGREE"));
     expect(payments()).toEqual([]);
     nodes[0]!.lie = counting();
@@ -246,7 +246,7 @@ describe("the cursor", () => {
       await start(1, 1);
       expect(watcher!.outOfService().get("usd")).toContain(reason);
       chain.mine(
-        { hash: hashOf("a"), from: stranger, to: coin.address, value: eth },
+        { hash: hashOf("a"), from: outsider, to: coin.address, value: eth },
         usdPayment("b", dollars.address, 5_000_000n),
       );
       await until(() => row(coin.id).status === 1);
@@ -281,7 +281,7 @@ describe("the cursor", () => {
     chain.mine(usdPayment("a", address, 3_000_000n));
     await until(() => row(id).stage === "partial");
     chain.dropBlocks(1);
-    chain.mine(usdPayment("noise", stranger, 1n), usdPayment("a", address, 3_000_000n));
+    chain.mine(usdPayment("noise", outsider, 1n), usdPayment("a", address, 3_000_000n));
     chain.mine(usdPayment("b", address, 1_000_000n));
     await until(() => row(id).amountReceivedUnits === "4000000");
     expect(audit()).toEqual(["alarm WATCHER_FINAL_REORG", "alarm WATCHER_FINAL_REORG"]);
@@ -302,7 +302,7 @@ describe("the cursor", () => {
     // Three confirmations: the newest two blocks are not final.
     expect([...read].filter((block) => block >= head - 1)).toEqual([]);
     const { id, address } = request(0);
-    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth / 2n });
+    chain.mine({ hash: hashOf("a"), from: outsider, to: address, value: eth / 2n });
     await until(() => row(id).stage === "seen");
     expect([...read]).toEqual(expect.arrayContaining([head, head + 1]));
   });

@@ -8,7 +8,7 @@ import { keepCompared } from "../../gateway/store/address-states.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
 import { WatchList } from "../../gateway/watcher/findings.ts";
-import { type GatewayDatabase, gatewayDatabase, giveAddress, readTransaction } from "../../lab/rig/gateway-database.ts";
+import { type GatewayDatabase, gatewayDatabase, giveAddress, readTransaction } from "../../lab/kit/gateway-database.ts";
 import { watchedBy } from "../support/watched-by.ts";
 
 const byWaiting = { network: "tron:0x2b6653dc", address: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", id: "11".repeat(16) };

@@ -4,12 +4,12 @@
  */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { asksForCode, type FinalTransaction, judgeConsumer, judgePayout } from "../../chains/evm/verdict.ts";
+import { asksForCode, type FinalTransaction, judgeConsumer, judgePayout } from "../../chains/evm/outcome.ts";
 import type { Payment as Payout } from "../../chains/family.ts";
 import { agreement } from "../../chains/providers/node-agreement.ts";
 import { judgeDeposit, type Payment } from "../../gateway/watcher/credit.ts";
-import { receiver } from "../../lab/rig/gateway-database.ts";
-import { stranger, token } from "../support/watched-chain.ts";
+import { receiver } from "../../lab/kit/gateway-database.ts";
+import { outsider, token } from "../support/watched-chain.ts";
 
 describe("judging", () => {
   const asked = {
@@ -74,17 +74,17 @@ describe("judging", () => {
   });
 
   const payout: Payout = {
-    ...{ network: "eip155:1", account: stranger, slot: "4" },
+    ...{ network: "eip155:1", account: outsider, slot: "4" },
     ...{ contract: "", destination: receiver, amountUnits: 5n },
   };
   const final = (change: Partial<FinalTransaction["transaction"]>, status: 0 | 1 = 1): FinalTransaction => ({
-    transaction: { hash: "0x1", from: stranger, nonce: 4n, to: receiver, valueUnits: 5n, input: "0x", ...change },
+    transaction: { hash: "0x1", from: outsider, nonce: 4n, to: receiver, valueUnits: 5n, input: "0x", ...change },
     receipt: {
       txHash: "0x1",
       blockNumber: 9,
       blockHash: "0xb",
       status,
-      from: stranger,
+      from: outsider,
       to: receiver,
       gasUsed: 1n,
       effectiveGasPrice: 1n,
@@ -93,34 +93,34 @@ describe("judging", () => {
     },
   });
 
-  it("a version is judged by its final transaction first, then by its block, then by the account's counter", () => {
-    const version = { txHash: "0x1", includedIn: 9, final: final({}) };
-    expect(judgePayout(payout, { versions: [version], finalCount: 9n }).kind).toBe("completed");
-    expect(judgePayout(payout, { versions: [{ ...version, final: null }], finalCount: 9n }).kind).toBe("confirming");
+  it("an attempt is judged by its final transaction first, then by its block, then by the account's slot count", () => {
+    const attempt = { txHash: "0x1", includedIn: 9, final: final({}) };
+    expect(judgePayout(payout, { attempts: [attempt], finalCount: 9n }).kind).toBe("completed");
+    expect(judgePayout(payout, { attempts: [{ ...attempt, final: null }], finalCount: 9n }).kind).toBe("confirming");
     const unseen = { txHash: "0x1", includedIn: null, final: null };
-    expect(judgePayout(payout, { versions: [unseen], finalCount: 5n }).kind).toBe("stuck");
-    expect(judgePayout(payout, { versions: [unseen], finalCount: 4n }).kind).toBe("waiting");
-    expect(judgePayout(payout, { versions: [unseen], finalCount: null }).kind).toBe("waiting");
+    expect(judgePayout(payout, { attempts: [unseen], finalCount: 5n }).kind).toBe("stuck");
+    expect(judgePayout(payout, { attempts: [unseen], finalCount: 4n }).kind).toBe("waiting");
+    expect(judgePayout(payout, { attempts: [unseen], finalCount: null }).kind).toBe("waiting");
   });
 
   it("a foreign transaction of the same nonce fails the withdrawal only when it cannot have paid", () => {
     const judge = (one: FinalTransaction, code: string | null = "0x") => judgeConsumer(payout, one, code).kind;
     expect(judge(final({}))).toBe("completed");
-    expect(judge(final({ to: stranger }))).toBe("failed");
+    expect(judge(final({ to: outsider }))).toBe("failed");
     // a contract may pass the coins on
-    expect(judge(final({ to: stranger }), "0x6000")).toBe("stuck");
-    expect(judge(final({ to: stranger }), null)).toBe("stuck");
-    expect(judge(final({ to: stranger }, 0), "0x6000")).toBe("failed");
-    expect(judge(final({ to: stranger, input: "0x00" }))).toBe("stuck");
+    expect(judge(final({ to: outsider }), "0x6000")).toBe("stuck");
+    expect(judge(final({ to: outsider }), null)).toBe("stuck");
+    expect(judge(final({ to: outsider }, 0), "0x6000")).toBe("failed");
+    expect(judge(final({ to: outsider, input: "0x00" }))).toBe("stuck");
     expect(judge(final({ to: null }))).toBe("stuck");
     expect(judge(final({ valueUnits: 4n }))).toBe("stuck");
-    expect(judge(final({ to: stranger, input: "0x00" }, 0))).toBe("failed");
-    expect([final({ to: stranger }), final({}), final({ to: null })].map((one) => asksForCode(payout, one))).toEqual([
+    expect(judge(final({ to: outsider, input: "0x00" }, 0))).toBe("failed");
+    expect([final({ to: outsider }), final({}), final({ to: null })].map((one) => asksForCode(payout, one))).toEqual([
       true,
       false,
       false,
     ]);
-    expect(judgeConsumer({ ...payout, contract: token }, final({ to: stranger }), null).kind).toBe("failed");
+    expect(judgeConsumer({ ...payout, contract: token }, final({ to: outsider }), null).kind).toBe("failed");
   });
 
   it("agreement wants two like answers of several nodes and asks no more than it needs", async () => {

@@ -5,14 +5,14 @@
  * (an invoice that another account of the same service pays stays unpaid).
  */
 import { describe, expect, it } from "vitest";
-import { holdingOf, mendHoldings } from "../../gateway/store/holdings.ts";
+import { keepOutgoing, listUnexplainedOutgoing, listUntoldOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
-import { keepSpend, listUnexplainedSpends, listUntoldSpends } from "../../gateway/store/spends.ts";
 import { writePlace } from "../../gateway/store/sweeps.ts";
-import { hashOf } from "../../lab/rig/fake-chain.ts";
-import { type AgentKeys, askWithdrawal, pairAgent, receiver } from "../../lab/rig/gateway-database.ts";
+import { correctUnsweptBalances, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
+import { hashOf } from "../../lab/kit/fake-chain.ts";
+import { type AgentKeys, askWithdrawal, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
 import { until } from "../support/until.ts";
 import {
   chain,
@@ -21,12 +21,12 @@ import {
   eth,
   keys,
   network,
+  outsider,
   passes,
   payments,
   request,
   row,
   start,
-  stranger,
   token,
   usd,
   usdPayment,
@@ -34,41 +34,41 @@ import {
 
 eachTestItsChain();
 
-const otherHot = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
+const otherHotWallet = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
 
-/** The word of an agent's signer: this transaction is a version of that order. */
+/** The word of an agent's signer: this transaction is an attempt of that order. */
 function names(agent: AgentKeys, number: number, txHash: string, change: Partial<TransactionRow> = {}): string {
   const orderId = number.toString(16).padStart(32, "e"); // as a top-up names its sweep
   const id = askWithdrawal(db.store, agent.id, number, { stage: "signed", orderId, ...change });
-  const account = agent.hotAddress;
+  const account = agent.hotWalletAddress;
   insertSignature(db.store.database, {
-    ...{ transactionId: id, version: 1, agent: agent.id, network, account, slot: `${number}`, txHash, feeMax: "1", seq: number },
-    ...{ untilMs: 0, cancel: 0 },
+    ...{ transactionId: id, attempt: 1, agent: agent.id, network, account, slot: `${number}`, txHash, feeMax: "1", seq: number },
+    ...{ validUntilMs: 0, cancel: 0 },
   });
   mendReserved(db.store.database);
   return id;
 }
 
-/** Holdings as the payments made them, and as a start counts them from the rows. */
+/** Unswept balances as the payments made them, and as a start counts them from the rows. */
 function held(address: string, currency: string): readonly bigint[] {
-  const kept = holdingOf(db.store.database, address, network, currency);
-  const wrong = db.store.write((database) => mendHoldings(database));
+  const kept = unsweptBalanceOf(db.store.database, address, network, currency);
+  const wrong = db.store.write((database) => correctUnsweptBalances(database));
   expect(wrong).toBe(0);
-  return [kept, holdingOf(db.store.database, address, network, currency)];
+  return [kept, unsweptBalanceOf(db.store.database, address, network, currency)];
 }
 
 describe("a payment between two merchants of one gateway", () => {
   it("a payment between two merchants of one gateway is a payment, in tokens and in coins", async () => {
     const tokens = request(0, usd);
     const coins = request(1);
-    const other = pairAgent(db.store, "b", otherHot);
+    const other = pairAgent(db.store, "b", otherHotWallet);
     const toTokens = { receiverAddress: tokens.address, ...usd };
     names(other, 1, hashOf("tokens"), toTokens);
     names(other, 2, hashOf("coins"), { receiverAddress: coins.address });
     await start();
-    const transfers = [{ contract: token, from: otherHot, to: tokens.address, units: 5_000_000n }];
-    chain.mine({ hash: hashOf("tokens"), from: otherHot, nonce: 1, to: token, transfers });
-    chain.mine({ hash: hashOf("coins"), from: otherHot, nonce: 2, to: coins.address, value: eth });
+    const transfers = [{ contract: token, from: otherHotWallet, to: tokens.address, units: 5_000_000n }];
+    chain.mine({ hash: hashOf("tokens"), from: otherHotWallet, nonce: 1, to: token, transfers });
+    chain.mine({ hash: hashOf("coins"), from: otherHotWallet, nonce: 2, to: coins.address, value: eth });
     chain.mineEmpty(3);
     await until(() => row(tokens.id).status === 1 && row(coins.id).status === 1);
     expect(payments().map(({ txHash }) => txHash)).toEqual([hashOf("tokens"), hashOf("coins")]);
@@ -79,9 +79,9 @@ describe("a payment between two merchants of one gateway", () => {
   it("a payment to a merchant counts whatever another merchant's agent calls it, while it confirms and afterwards", async () => {
     const paid = request(0);
     const tokens = request(1, usd);
-    const other = pairAgent(db.store, "b", otherHot);
+    const other = pairAgent(db.store, "b", otherHotWallet);
     await start();
-    chain.mine({ hash: hashOf("a"), from: stranger, to: paid.address, value: eth }, usdPayment("b", tokens.address, 5_000_000n));
+    chain.mine({ hash: hashOf("a"), from: outsider, to: paid.address, value: eth }, usdPayment("b", tokens.address, 5_000_000n));
     await until(() => row(tokens.id).stage === "confirming");
     names(other, 1, hashOf("b"));
     const topUp = { operation: "topup", receiverAddress: paid.address, metadata: writePlace(0) } as const;
@@ -100,10 +100,10 @@ describe("a payment between two merchants of one gateway", () => {
     const units = eth / 100n;
     const topUp = { operation: "topup", receiverAddress: swept.address, metadata: writePlace(0) } as const;
     names(keys, 1, hashOf("top-up"), { ...topUp, amountUnits: `${units}` });
-    chain.mine({ hash: hashOf("top-up"), from: keys.hotAddress, nonce: 1, to: swept.address, value: units });
+    chain.mine({ hash: hashOf("top-up"), from: keys.hotWalletAddress, nonce: 1, to: swept.address, value: units });
     // The same agent names the hash of a payment to another address of its merchant.
     names(keys, 2, hashOf("b"), { ...topUp, amountUnits: `${eth}` });
-    chain.mine({ hash: hashOf("b"), from: stranger, to: beside.address, value: eth });
+    chain.mine({ hash: hashOf("b"), from: outsider, to: beside.address, value: eth });
     chain.mineEmpty(3);
     await until(() => row(beside.id).status === 1);
     await passes();
@@ -112,17 +112,25 @@ describe("a payment between two merchants of one gateway", () => {
   });
 });
 
-describe("a spend of a merchant", () => {
-  it("a spend of a merchant is explained by its own account's signature alone", () => {
+describe("an outgoing transaction of a merchant", () => {
+  it("an outgoing transaction of a merchant is explained by its own account's signature alone", () => {
     const { database } = db.store;
-    const other = pairAgent(db.store, "b", otherHot);
-    const spend = { network, account: keys.hotAddress, slot: "7", txHash: hashOf("theft"), block: 3, receiver, contract: "" };
-    keepSpend(database, { ...spend, units: "5", untold: 1 });
-    names(other, 1, spend.txHash);
-    expect(listUnexplainedSpends(database, keys.hotAddress, 9)).toHaveLength(1);
-    expect(listUntoldSpends(database, network)).toMatchObject([{ isExplained: 0 }]);
-    names(keys, 2, spend.txHash);
-    expect(listUnexplainedSpends(database, keys.hotAddress, 9)).toEqual([]);
-    expect(listUntoldSpends(database, network)).toMatchObject([{ isExplained: 1 }]);
+    const other = pairAgent(db.store, "b", otherHotWallet);
+    const outgoingTx = {
+      network,
+      account: keys.hotWalletAddress,
+      slot: "7",
+      txHash: hashOf("theft"),
+      block: 3,
+      receiver,
+      contract: "",
+    };
+    keepOutgoing(database, { ...outgoingTx, units: "5", untold: 1 });
+    names(other, 1, outgoingTx.txHash);
+    expect(listUnexplainedOutgoing(database, keys.hotWalletAddress, 9)).toHaveLength(1);
+    expect(listUntoldOutgoing(database, network)).toMatchObject([{ isExplained: 0 }]);
+    names(keys, 2, outgoingTx.txHash);
+    expect(listUnexplainedOutgoing(database, keys.hotWalletAddress, 9)).toEqual([]);
+    expect(listUntoldOutgoing(database, network)).toMatchObject([{ isExplained: 1 }]);
   });
 });

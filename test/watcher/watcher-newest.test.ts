@@ -6,9 +6,9 @@
  * transactions); trezor/blockbook (entries of delegated resources that move no coin).
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { BalanceQuestion, SeenPayment, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
+import type { BalanceQuestion, DetectedPayment, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
-import { holdingOf } from "../../gateway/store/holdings.ts";
+import { unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposits.ts";
 import {
@@ -17,8 +17,8 @@ import {
   giveAddress,
   insertTransaction,
   readTransaction,
-} from "../../lab/rig/gateway-database.ts";
-import { Seeded } from "../../lab/rig/seeded.ts";
+} from "../../lab/kit/gateway-database.ts";
+import { Seeded } from "../../lab/kit/seeded.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
 
@@ -62,7 +62,7 @@ function balanceAt(address: string, block: number): bigint {
   return moves.reduce((sum, one) => (one.address === address && one.kind !== "staked" ? sum + one.units : sum), 0n);
 }
 
-function namedIn({ number, hash }: WatchedBlock): readonly SeenPayment[] {
+function namedIn({ number, hash }: WatchedBlock): readonly DetectedPayment[] {
   return (blocks[number] ?? []).flatMap(({ kind, address, units }, at) => {
     if (kind === "unnamed") return [];
     const txHash = `${number} ${at}`;
@@ -78,7 +78,7 @@ const reader: Partial<WatcherNodes> = {
   finalTip: async () => ({ number: final(), hash: hashOf(final()) }),
   timestamp: async () => 0,
   block: async (number: number) => ({ number, hash: hashOf(number), parentHash: hashOf(number - 1), content: null as never }),
-  spends: () => [],
+  outgoing: () => [],
   payments: async (some: readonly WatchedBlock[]) => some.flatMap(namedIn),
   balances: async (questions: readonly BalanceQuestion[]) =>
     questions.map(({ account }) => balanceAt(account, Math.min(final() + ahead(), head()))),
@@ -92,7 +92,7 @@ async function pass(memory: ReturnType<typeof newDepositMemory>): Promise<void> 
   await scan(watchedBy({ db, network, reader, currencies: [currency("trx", "")], clock: () => clock.nowMs }), tip, memory);
 }
 
-const credited = (at: number): bigint => holdingOf(db.store.database, addresses[at]!, network, "trx");
+const credited = (at: number): bigint => unsweptBalanceOf(db.store.database, addresses[at]!, network, "trx");
 
 /** An address of which no process knows yet what lay there before. */
 function forgetLooks(): void {

@@ -4,11 +4,11 @@
  */
 import { getAddress } from "ethers";
 import { describe, expect, it } from "vitest";
-import { startAnvil } from "../../lab/rig/anvil.ts";
-import { FakeChain, hashOf, type Lie, serveChain } from "../../lab/rig/fake-chain.ts";
-import { askWithdrawal, pairAgent, receiver } from "../../lab/rig/gateway-database.ts";
-import { balanceWei, rpc, sendUnlocked, tokenCall, transactionCount } from "../../lab/rig/rpc.ts";
-import { deployToken } from "../../lab/rig/token.ts";
+import { startAnvil } from "../../lab/kit/anvil.ts";
+import { FakeChain, hashOf, type Lie, serveChain } from "../../lab/kit/fake-chain.ts";
+import { askWithdrawal, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
+import { balanceWei, rpc, sendUnlocked, tokenCall, transactionCount } from "../../lab/kit/rpc.ts";
+import { deployToken } from "../../lab/kit/token.ts";
 import { until } from "../support/until.ts";
 import {
   audit,
@@ -22,6 +22,7 @@ import {
   keys,
   network,
   nodes,
+  outsider,
   passes,
   payFrom,
   payment,
@@ -29,7 +30,6 @@ import {
   row,
   signedWithdrawal,
   start,
-  stranger,
   token,
   usd,
   watch,
@@ -130,7 +130,7 @@ describe("two nodes", () => {
       return isFull ? { ...block, transactions: [] } : honest;
     };
     nodes[1]!.lie = hide;
-    chain.mine({ hash: hashOf("d"), from: stranger, to: address, value: eth });
+    chain.mine({ hash: hashOf("d"), from: outsider, to: address, value: eth });
     chain.mineEmpty(3);
     await passes(5);
     expect(row(id).status).toBe(0);
@@ -141,23 +141,26 @@ describe("two nodes", () => {
 
 describe("balances and state", () => {
   it("balances and state of a chain follow the final block for every live agent, one that pairs later too", async () => {
-    chain.coins.push({ block: 2, address: keys.hotAddress, units: 7n }, { block: 6, address: keys.hotAddress, units: 5n });
-    chain.tokens.set(`${token} ${keys.hotAddress}`.toLowerCase(), 11n);
+    chain.coins.push(
+      { block: 2, address: keys.hotWalletAddress, units: 7n },
+      { block: 6, address: keys.hotWalletAddress, units: 5n },
+    );
+    chain.tokens.set(`${token} ${keys.hotWalletAddress}`.toLowerCase(), 11n);
     await start();
     const read = (account: string): unknown[] =>
       db.store.database.all("SELECT currency, units, block FROM balances WHERE account = ? ORDER BY currency", account);
-    expect(read(keys.hotAddress)).toEqual([
+    expect(read(keys.hotWalletAddress)).toEqual([
       { currency: "eth", units: "7", block: 3 },
       { currency: "usd", units: "11", block: 3 },
     ]);
-    pairAgent(db.store, "b", stranger);
-    await until(() => read(stranger).length === 2);
+    pairAgent(db.store, "b", outsider);
+    await until(() => read(outsider).length === 2);
     chain.mineEmpty(4);
-    await until(() => (read(keys.hotAddress)[0] as { units: string }).units === "12");
+    await until(() => (read(keys.hotWalletAddress)[0] as { units: string }).units === "12");
   });
 
   it("balances and state of a chain are read as far as they can be when one contract does not answer", async () => {
-    chain.coins.push({ block: 2, address: keys.hotAddress, units: 7n });
+    chain.coins.push({ block: 2, address: keys.hotWalletAddress, units: 7n });
     nodes[0]!.lie = (method, _params, honest) => (method === "eth_call" ? "0x" : honest);
     watch(configOf([nodes[0]!.url], 3));
     await until(() => db.store.database.get("SELECT 1 FROM balances") !== undefined);
@@ -180,10 +183,10 @@ describe("a real chain", () => {
     const anvil = await startAnvil();
     try {
       const contract = (await deployToken(anvil.url)).address;
-      const hot = getAddress(((await rpc(anvil.url, "eth_accounts")) as string[])[0]!);
-      await sendUnlocked(anvil.url, { to: contract, data: tokenCall("mint", hot, 9_000_000n) });
+      const hotWallet = getAddress(((await rpc(anvil.url, "eth_accounts")) as string[])[0]!);
+      await sendUnlocked(anvil.url, { to: contract, data: tokenCall("mint", hotWallet, 9_000_000n) });
       await rpc(anvil.url, "anvil_mine", ["0x3"]);
-      payFrom(hot);
+      payFrom(hotWallet);
       const config = configOf([anvil.url], 3);
       watch({ ...config, currencies: { eth: currency("eth", ""), usd: currency("usd", contract) } });
       await until(() => watcher!.ready());
@@ -196,11 +199,11 @@ describe("a real chain", () => {
         [signedAs("usd", "4000000", 2), { to: contract, data: tokenCall("transfer", receiver, 4_000_000n) }],
       ] as const;
       for (const [id, transaction] of paying) {
-        const nonce = await transactionCount(anvil.url, hot);
+        const nonce = await transactionCount(anvil.url, hotWallet);
         const hash = await sendUnlocked(anvil.url, transaction);
-        db.store.database.run("INSERT INTO slots VALUES (?, ?, ?, ?)", network, hot, `${nonce}`, id);
+        db.store.database.run("INSERT INTO slots VALUES (?, ?, ?, ?)", network, hotWallet, `${nonce}`, id);
         const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, NULL, 0)";
-        db.store.database.run(sql, id, keys.id, network, hot, `${nonce}`, hash);
+        db.store.database.run(sql, id, keys.id, network, hotWallet, `${nonce}`, hash);
       }
       await until(() => paying.every(([id]) => row(id).stage === "confirming"));
       await rpc(anvil.url, "anvil_mine", ["0x3"]);
@@ -209,7 +212,7 @@ describe("a real chain", () => {
       expect(row(tokens.id).amountReceivedUnits).toBe("5000000");
       const funds = (): { units: string }[] => db.store.database.all("SELECT units FROM balances ORDER BY currency");
       await until(() => funds()[1]?.units === "0");
-      expect(BigInt(funds()[0]!.units)).toBe(await balanceWei(anvil.url, hot));
+      expect(BigInt(funds()[0]!.units)).toBe(await balanceWei(anvil.url, hotWallet));
       expect(audit()).toEqual([]);
     } finally {
       await watcher?.close();

@@ -3,12 +3,13 @@
  * the questions of one pass.
  */
 import { describe, expect, it } from "vitest";
-import { Turns, type Waiting } from "../../gateway/watcher/turns.ts";
-import { hashOf } from "../../lab/rig/fake-chain.ts";
-import { askWithdrawal, pairAgent, receiver } from "../../lab/rig/gateway-database.ts";
+import { RoundRobin, type Waiting } from "../../gateway/watcher/round-robin.ts";
+import { hashOf } from "../../lab/kit/fake-chain.ts";
+import { askWithdrawal, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
 import { until } from "../support/until.ts";
 import {
-  addVersion,
+  addAttempt,
+  attemptTxHash,
   audit,
   chain,
   clock,
@@ -20,16 +21,15 @@ import {
   keys,
   network,
   nodes,
+  outsider,
   passes,
   payment,
   row,
   signedWithdrawal,
   start,
-  stranger,
   token,
   tokenPayment,
   told,
-  versionHash,
   watch,
   watcher,
 } from "../support/watched-chain.ts";
@@ -42,7 +42,7 @@ describe("a withdrawal on chain", () => {
     await start();
     const block = chain.mine(payment(id, 0));
     await until(() => row(id).stage === "confirming");
-    expect(row(id)).toMatchObject({ status: 0, txHash: versionHash(id), finalBlock: null });
+    expect(row(id)).toMatchObject({ status: 0, txHash: attemptTxHash(id), finalBlock: null });
     expect(watcher!.confirmations(id)).toBe(1);
     chain.mine();
     await until(() => watcher!.confirmations(id) === 2);
@@ -52,7 +52,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({
       stage: "completed",
       code: "",
-      txHash: versionHash(id),
+      txHash: attemptTxHash(id),
       feeUnits: "210000",
       finalBlock: block,
     });
@@ -74,18 +74,18 @@ describe("a withdrawal on chain", () => {
       "a fee on transfer",
       [
         { to: receiver, units: 4_950_000n },
-        { to: stranger, units: 50_000n },
+        { to: outsider, units: 50_000n },
       ],
     ],
     [
       "a second transfer beside the right one",
       [
         { to: receiver, units: 5_000_000n },
-        { to: stranger, units: 1n },
+        { to: outsider, units: 1n },
       ],
     ],
     ["no transfer at all", []],
-    ["another receiver", [{ to: stranger, units: 5_000_000n }]],
+    ["another receiver", [{ to: outsider, units: 5_000_000n }]],
   ])("a withdrawal on chain of a token with %s stays pending, stuck, with an alarm", async (_name, transfers) => {
     const id = signedWithdrawal(0, { currency: "usd", amountUnits: "5000000" });
     await start();
@@ -98,8 +98,8 @@ describe("a withdrawal on chain", () => {
 
   it.each([
     ["another amount", { value: eth - 1n }],
-    ["another receiver", { to: stranger }],
-    ["another payer", { from: stranger }],
+    ["another receiver", { to: outsider }],
+    ["another sender", { from: outsider }],
     ["another nonce", { nonce: 9 }],
   ])("a withdrawal on chain with %s than asked for is never completed", async (_name, change) => {
     const id = signedWithdrawal(0);
@@ -120,19 +120,19 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ stage: "failed", code: "chain_reverted", feeUnits: "210000", finalBlock: block });
   });
 
-  it("a withdrawal on chain fails as cancelled, without an alarm, when a version of its own paid nothing to the account itself", async () => {
+  it("a withdrawal on chain fails as cancelled, without an alarm, when an attempt of its own paid nothing to the account itself", async () => {
     const id = signedWithdrawal(0);
-    addVersion(id, 2, 0);
+    addAttempt(id, 2, 0);
     await start();
     const { from } = payment(id, 0);
-    const block = chain.mine(payment(id, 0, { hash: versionHash(id, 2), to: from, value: 0n }));
+    const block = chain.mine(payment(id, 0, { hash: attemptTxHash(id, 2), to: from, value: 0n }));
     chain.mineEmpty(2);
     await until(() => row(id).status === 2);
-    expect(row(id)).toMatchObject({ stage: "failed", code: "cancelled", txHash: versionHash(id, 2), finalBlock: block });
+    expect(row(id)).toMatchObject({ stage: "failed", code: "cancelled", txHash: attemptTxHash(id, 2), finalBlock: block });
     expect(audit()).toEqual([]);
   });
 
-  it("a withdrawal on chain is for a person when a version of its own paid the account itself something", async () => {
+  it("a withdrawal on chain is for an operator when an attempt of its own paid the account itself something", async () => {
     const id = signedWithdrawal(0);
     await start();
     const { from } = payment(id, 0);
@@ -142,22 +142,22 @@ describe("a withdrawal on chain", () => {
     expect(row(id).status).toBe(0);
   });
 
-  it("a withdrawal on chain goes back when its block vanishes, and completes by the version that stands at the end", async () => {
+  it("a withdrawal on chain goes back when its block vanishes, and completes by the attempt that stands at the end", async () => {
     const id = signedWithdrawal(0, { stage: "broadcast" });
-    addVersion(id, 2, 0);
+    addAttempt(id, 2, 0);
     await start();
     chain.mine(payment(id, 0, { status: 0 }));
     await until(() => row(id).stage === "confirming");
     chain.dropBlocks(1);
     chain.mineEmpty(2);
     await until(() => row(id).stage === "broadcast");
-    chain.mine(payment(id, 0, { hash: versionHash(id, 2) }));
+    chain.mine(payment(id, 0, { hash: attemptTxHash(id, 2) }));
     chain.mineEmpty(2);
     await until(() => row(id).status === 1);
-    expect(row(id).txHash).toBe(versionHash(id, 2));
+    expect(row(id).txHash).toBe(attemptTxHash(id, 2));
   });
 
-  it("a withdrawal on chain stays pending for ever while nothing is known of it", async () => {
+  it("a withdrawal on chain stays pending permanently while nothing is known of it", async () => {
     const id = signedWithdrawal(0);
     await start();
     clock.nowMs = 50_000_000;
@@ -166,7 +166,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ status: 0, stage: "signed" });
   });
 
-  it("a withdrawal on chain is paid by a version that the gateway does not know when that pays exactly this", async () => {
+  it("a withdrawal on chain is paid by an attempt that the gateway does not know when that pays exactly this", async () => {
     const id = signedWithdrawal(0);
     await start();
     chain.mine(payment(id, 0, { hash: hashOf("malleated") }));
@@ -176,12 +176,12 @@ describe("a withdrawal on chain", () => {
   });
 
   it.each([
-    ["a plain payment to somebody else", "eth", { to: stranger, value: 1n }, 2, "chain_slot_consumed"],
+    ["a plain payment to somebody else", "eth", { to: outsider, value: 1n }, 2, "chain_slot_consumed"],
     ["a payment to a contract, which may have passed it on", "eth", { to: token, value: 1n }, 0, ""],
     ["a revert", "eth", { status: 0 as const }, 2, "chain_slot_consumed"],
     ["a part of the payment", "eth", { value: 1n }, 0, ""],
-    ["a call that might have paid from inside", "eth", { to: stranger, value: 0n, input: "0x1234" }, 0, ""],
-    ["a call without a transfer to the receiver", "usd", { to: stranger, value: 0n, input: "0x1234" }, 2, "chain_slot_consumed"],
+    ["a call that might have paid from inside", "eth", { to: outsider, value: 0n, input: "0x1234" }, 0, ""],
+    ["a call without a transfer to the receiver", "usd", { to: outsider, value: 0n, input: "0x1234" }, 2, "chain_slot_consumed"],
   ])("a withdrawal on chain whose nonce was used by %s ends accordingly", async (_name, id, change, status, code) => {
     const withdrawal = signedWithdrawal(0, { currency: id });
     chain.contracts.add(token);
@@ -204,8 +204,8 @@ describe("a withdrawal on chain", () => {
       const withdrawal = signedWithdrawal(0);
       await start();
       const block = chain.top + 1;
-      chain.delegations.push({ address: stranger, set: block + set, cleared: block + cleared });
-      chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), to: stranger, value: 1n }));
+      chain.delegations.push({ address: outsider, set: block + set, cleared: block + cleared });
+      chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), to: outsider, value: 1n }));
       chain.mineEmpty(12);
       await until(() => row(withdrawal).stage === "stuck" || row(withdrawal).status !== 0);
       expect(row(withdrawal)).toMatchObject({ stage, status: stage === "failed" ? 2 : 0 });
@@ -218,7 +218,7 @@ describe("a withdrawal on chain", () => {
       const withdrawal = signedWithdrawal(0);
       await start(count);
       nodes[count - 1]!.isPruned = true;
-      chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), to: stranger, value: 1n }));
+      chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), to: outsider, value: 1n }));
       chain.mineEmpty(3);
       await until(() => row(withdrawal).stage === "stuck");
       expect(row(withdrawal).status).toBe(0);
@@ -231,14 +231,14 @@ describe("a withdrawal on chain", () => {
 
   it.each([
     ["paid exactly this", {}, { status: 1, stage: "completed", code: "" }],
-    ["paid somebody else", { to: stranger, value: 1n }, { status: 2, stage: "failed", code: "chain_slot_consumed" }],
+    ["paid somebody else", { to: outsider, value: 1n }, { status: 2, stage: "failed", code: "chain_slot_consumed" }],
   ])(
     "a withdrawal on chain that gets its nonce after a transaction with it was read ends by that one, which %s",
     async (_name, change, end) => {
       await start();
       chain.mine(payment("", 0, { hash: hashOf("forgotten"), ...change }));
       chain.mineEmpty(3);
-      await until(() => db.store.database.all("SELECT txHash FROM spends").length === 1);
+      await until(() => db.store.database.all("SELECT txHash FROM outgoing").length === 1);
       const id = signedWithdrawal(0);
       await until(() => row(id).status !== 0);
       expect(row(id)).toMatchObject({ ...end, txHash: hashOf("forgotten") });
@@ -246,7 +246,7 @@ describe("a withdrawal on chain", () => {
   );
 
   it("a withdrawal on chain whose nonce was used before the gateway looked is stuck, and not failed", async () => {
-    chain.mine({ hash: hashOf("before"), from: keys.hotAddress, nonce: 0, to: stranger });
+    chain.mine({ hash: hashOf("before"), from: keys.hotWalletAddress, nonce: 0, to: outsider });
     chain.mineEmpty(3);
     await start();
     const id = signedWithdrawal(0);
@@ -262,13 +262,13 @@ describe("many withdrawals", () => {
     for (let number = 0; number < 60; number += 1) {
       const id = signedWithdrawal(number);
       db.store.write(() => {
-        for (let version = 2; version <= 25; version += 1) addVersion(id, version, number);
+        for (let attempt = 2; attempt <= 25; attempt += 1) addAttempt(id, attempt, number);
       });
     }
-    const other = pairAgent(db.store, "b", stranger);
+    const other = pairAgent(db.store, "b", outsider);
     const theirs = askWithdrawal(db.store, other.id, 999, { stage: "signed" });
     const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1, 0, NULL, 0)";
-    db.store.database.run(sql, theirs, other.id, network, stranger, versionHash(theirs));
+    db.store.database.run(sql, theirs, other.id, network, outsider, attemptTxHash(theirs));
     const receipts: string[] = [];
     nodes[0]!.lie = counting((method, params, honest) => {
       if (method === "eth_getTransactionReceipt") receipts.push(String(params[0]));
@@ -278,11 +278,11 @@ describe("many withdrawals", () => {
     await until(() => watcher!.ready());
     expect(receipts.length).toBeGreaterThan(1000);
     expect(receipts.length).toBeLessThanOrEqual(1024);
-    expect(receipts).toContain(versionHash(theirs));
+    expect(receipts).toContain(attemptTxHash(theirs));
     await watcher!.close();
     await start();
     await until(() => new Set(receipts).size === 60 * 20 + 1);
-    chain.mine(payment(theirs, 0, { from: stranger }), payment("3b".padStart(32, "0"), 59));
+    chain.mine(payment(theirs, 0, { from: outsider }), payment("3b".padStart(32, "0"), 59));
     chain.mineEmpty(2);
     await until(() => row(theirs).status === 1 && row("3b".padStart(32, "0")).status === 1);
   });
@@ -296,21 +296,21 @@ describe("many withdrawals", () => {
   const ids = (taken: readonly Waiting[]): string => taken.map((one) => one.id).join(" ");
 
   it("many withdrawals have their turn one of each agent at a time, each once, and then those first who waited longest", () => {
-    const turns = new Turns();
+    const roundRobin = new RoundRobin();
     const open = [...waiting("a", 4), ...waiting("b", 1), ...waiting("c", 2)];
-    expect([ids(turns.take(open, "block 1", 3)), turns.left]).toEqual(["a0 b0 c0", 4]);
-    expect([ids(turns.take(open, "block 1", 3)), turns.left]).toEqual(["a1 c1 a2", 1]);
-    expect([ids(turns.take(open, "block 2", 3)), turns.left]).toEqual(["a3 b0 c0", 4]);
-    expect([ids(turns.take(open, "block 2", 9)), turns.left]).toEqual(["a0 c1 a1 a2", 0]);
-    expect(ids(turns.take(open, "block 2", 9))).toBe("");
-    turns.restart();
-    expect(ids(turns.take(open, "block 2", 9)).split(" ").length).toBe(7);
+    expect([ids(roundRobin.take(open, "block 1", 3)), roundRobin.left]).toEqual(["a0 b0 c0", 4]);
+    expect([ids(roundRobin.take(open, "block 1", 3)), roundRobin.left]).toEqual(["a1 c1 a2", 1]);
+    expect([ids(roundRobin.take(open, "block 2", 3)), roundRobin.left]).toEqual(["a3 b0 c0", 4]);
+    expect([ids(roundRobin.take(open, "block 2", 9)), roundRobin.left]).toEqual(["a0 c1 a1 a2", 0]);
+    expect(ids(roundRobin.take(open, "block 2", 9))).toBe("");
+    roundRobin.restart();
+    expect(ids(roundRobin.take(open, "block 2", 9)).split(" ").length).toBe(7);
   });
 
   it("many withdrawals never wait because one of them asks more than a pass may", () => {
-    const turns = new Turns();
+    const roundRobin = new RoundRobin();
     const open = [...waiting("a", 1, 50), ...waiting("b", 2)];
-    expect(ids(turns.take(open, "key", 10))).toBe("a0");
-    expect(ids(turns.take(open, "key", 10))).toBe("b0 b1");
+    expect(ids(roundRobin.take(open, "key", 10))).toBe("a0");
+    expect(ids(roundRobin.take(open, "key", 10))).toBe("b0 b1");
   });
 });

@@ -1,10 +1,10 @@
-/** Finds the conditions of alerts/notices/table.ts that hold in the courier's snapshot. Pure. */
-import type { Condition } from "../../../alerts/notices/core.ts";
-import type { NoticeName } from "../../../alerts/notices/table.ts";
+/** Finds the conditions of alerts/queue/table.ts that hold in the courier's snapshot. Pure. */
+import type { Condition } from "../../../alerts/queue/due-alerts.ts";
+import type { AlertName } from "../../../alerts/queue/table.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
-import type { Outlook, OutlookItem } from "./outlook.ts";
+import type { Snapshot, SnapshotItem } from "./snapshot.ts";
 
 const minuteMs = 60_000;
 /**
@@ -22,38 +22,38 @@ const general = /^(?:locked|link|nodes|SIGNER_PAUSED)(?: |$)/;
 
 /** Every condition that holds, and the events whose state is unknown now. */
 export function conditionsOf(
-  outlook: Outlook,
+  snapshot: Snapshot,
   notify: Pick<NotifySettings, "stuckMinutes" | "awayMinutes" | "lowFunds">,
   currencies: CourierSettings["currencies"],
-): { readonly conditions: readonly Condition[]; readonly unknown: readonly NoticeName[] } {
+): { readonly conditions: readonly Condition[]; readonly unknown: readonly AlertName[] } {
   const stuckMs = notify.stuckMinutes * minuteMs;
   const awayMs = notify.awayMinutes * minuteMs;
   const conditions = [
-    ...lockConditions(outlook),
-    ...(outlook.link === "up"
+    ...lockConditions(snapshot),
+    ...(snapshot.link === "up"
       ? []
-      : [condition("link-down", "gateway", "the link to the gateway is down", { detail: outlook.linkDetail }, awayMs)]),
-    ...outlook.chains.flatMap(({ chain, ok, isAsking, detail }) =>
+      : [condition("link-down", "gateway", "the link to the gateway is down", { detail: snapshot.linkDetail }, awayMs)]),
+    ...snapshot.chains.flatMap(({ chain, ok, isAsking, detail }) =>
       ok || isAsking ? [] : [condition("nodes-away", chain, `too few nodes of ${chain} can be used`, { detail }, awayMs)],
     ),
-    ...outlook.chains.flatMap(({ chain, ok, health }) =>
+    ...snapshot.chains.flatMap(({ chain, ok, health }) =>
       (ok ? (health?.nodes ?? []) : [])
         .filter(({ code }) => code !== "")
         .map(({ url, code, words }) =>
           condition("node-poor", `${chain} ${url}`, `node ${url} of ${chain} ${words}`, { code }, awayMs),
         ),
     ),
-    ...outlook.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
-    ...feeConditions(outlook.items),
-    ...lowFundsOf(outlook, notify.lowFunds, currencies).map(({ currency, has, wanted }) =>
-      condition("funds-low", currency, `the paying account has ${has} ${currency}, less than ${wanted}`, { has, wanted }),
+    ...snapshot.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
+    ...feeConditions(snapshot.items),
+    ...lowFundsOf(snapshot, notify.lowFunds, currencies).map(({ currency, has, wanted }) =>
+      condition("funds-low", currency, `the hot wallet has ${has} ${currency}, less than ${wanted}`, { has, wanted }),
     ),
-    ...signerConditions(outlook),
+    ...signerConditions(snapshot),
   ];
-  const unknown: NoticeName[] = outlook.summary === null ? ["disk-room-low", "config-differs"] : [];
+  const unknown: AlertName[] = snapshot.summary === null ? ["disk-room-low", "config-differs"] : [];
   // Before a chain's first answer, and after its last, the balance is unknown.
-  if (outlook.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away", "node-poor");
-  if (outlook.chains.some(({ balances }) => balances.size === 0)) unknown.push("funds-low");
+  if (snapshot.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away", "node-poor");
+  if (snapshot.chains.some(({ balances }) => balances.size === 0)) unknown.push("funds-low");
   return { conditions, unknown };
 }
 
@@ -62,44 +62,44 @@ export function conditionsOf(
  * low.
  */
 export function lowFundsOf(
-  outlook: Outlook,
+  snapshot: Snapshot,
   thresholds: NotifySettings["lowFunds"],
   currencies: CourierSettings["currencies"],
 ): CourierStatus["lowFunds"] {
   return Object.entries(thresholds).flatMap(([id, wanted]) => {
     const currency = currencies[id];
     if (currency === undefined) return [];
-    const balance = outlook.chains.find(({ chain }) => chain === currency.chain)?.balances.get(currency.contract ?? "");
+    const balance = snapshot.chains.find(({ chain }) => chain === currency.chain)?.balances.get(currency.contract ?? "");
     const least = parseAmount(wanted, currency.decimal);
     if (balance === undefined || !least.ok || balance >= least.units) return [];
     return [{ currency: id, has: formatAmount(balance, currency.decimal), wanted }];
   });
 }
 
-function condition(event: NoticeName, subject: string, message: string, context: Condition["context"], afterMs = 0): Condition {
+function condition(event: AlertName, subject: string, message: string, context: Condition["context"], afterMs = 0): Condition {
   return { event, subject, message, context, afterMs };
 }
 
-function lockConditions({ agent, locked }: Outlook): readonly Condition[] {
+function lockConditions({ agent, locked }: Snapshot): readonly Condition[] {
   if (locked === "") return [];
   if (locked === "RECOVERY_OFFERED") return [condition("recovery-offered", agent, "the gateway offers a recovery", {})];
   return [condition("agent-locked", agent, `the agent is locked: ${locked}`, { code: locked })];
 }
 
 function withdrawalConditions(
-  { transactionId, state, code, currency, amount, why }: OutlookItem,
+  { transactionId, state, code, currency, amount, why }: SnapshotItem,
   stuckMs: number,
 ): readonly Condition[] {
   const context = { state, code, currency, amount };
   if (state === "held" || state === "quarantined") {
-    return [condition("withdrawal-held", transactionId, `a withdrawal of ${amount} ${currency} waits for a person`, context)];
+    return [condition("withdrawal-held", transactionId, `a withdrawal of ${amount} ${currency} waits for an operator`, context)];
   }
   if (!moving.has(state) || general.test(why)) return [];
   const words = `a withdrawal of ${amount} ${currency} does not go on`;
   return [condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs)];
 }
 
-function feeConditions(items: readonly OutlookItem[]): readonly Condition[] {
+function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   const chains = new Map<string, number>();
   for (const { chain, why } of items) if (why.startsWith("fee ")) chains.set(chain, (chains.get(chain) ?? 0) + 1);
   return [...chains].map(([chain, waiting]) =>
@@ -107,7 +107,7 @@ function feeConditions(items: readonly OutlookItem[]): readonly Condition[] {
   );
 }
 
-function signerConditions({ summary }: Outlook): readonly Condition[] {
+function signerConditions({ summary }: Snapshot): readonly Condition[] {
   if (summary === null) return [];
   const { freeBytes, freeBytesMin, configDiffers } = summary;
   const found: Condition[] = [];

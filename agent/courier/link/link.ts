@@ -9,14 +9,14 @@ import { AgentError } from "../../../base/fault.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import type { Head, OpenSlots } from "../../../protocol/messages.ts";
 import { type BackoffLimits, backoffMs } from "./backoff.ts";
-import { createSession, type Heard, type LinkSelf, type Session, type SessionKeys } from "./session.ts";
+import { createSession, type LinkSelf, type Received, type Session, type SessionKeys } from "./session.ts";
 
 export type { LinkSelf };
 
 /** Times of the link, in milliseconds. Tests shorten them; a process uses `linkTimes`. */
 interface LinkTimes extends BackoffLimits {
   readonly handshakeMs: number; // from dialling to welcome
-  readonly beatMs: number;
+  readonly heartbeatMs: number;
   readonly deadMs: number; // without a frame from the gateway
   readonly settledMs: number; // after this time up, a link's earlier failures no longer count
   readonly closeMs: number; // wait for the peer's answer to a close
@@ -26,7 +26,7 @@ export const linkTimes: LinkTimes = {
   baseMs: 500,
   capMs: 30_000,
   handshakeMs: 10_000,
-  beatMs: 15_000,
+  heartbeatMs: 15_000,
   deadMs: 35_000,
   settledMs: 10_000,
   closeMs: 5000,
@@ -51,7 +51,7 @@ export interface LinkOptions extends SessionKeys {
   readonly times?: Partial<LinkTimes>;
   readonly onUp: (welcomeFrame: Uint8Array) => void;
   /**
-   * Receives a part of a recovery order, which comes instead of a welcome. The link will not come
+   * Receives a part of a recovery offer, which comes instead of a welcome. The link will not come
    * up under this epoch.
    */
   readonly onRecovery: (frame: Uint8Array) => void;
@@ -170,38 +170,38 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     return true;
   };
   const alive = (): void =>
-    timers.set("dead", times.deadMs, () => drop(...ended("LINK_DEAD", `no word for ${times.deadMs / 1000} s`)));
+    timers.set("dead", times.deadMs, () => drop(...ended("LINK_TIMEOUT", `no word for ${times.deadMs / 1000} s`)));
   // After an offer of a recovery the reason for the missing link is already known.
   const ended = (code: Code, detail: string): [Code, string] =>
     isOffered ? ["RECOVERY_OFFERED", "the gateway offers a recovery"] : [code, detail];
-  const beat = (): void => {
-    send(session.beat(options.head(), options.clock()));
-    timers.set("beat", times.beatMs, beat);
+  const heartbeat = (): void => {
+    send(session.heartbeat(options.head(), options.clock()));
+    timers.set("heartbeat", times.heartbeatMs, heartbeat);
   };
-  const act = (heard: Heard): void => {
-    if (heard.kind === "reply") send(heard.frame);
-    if (heard.kind === "frame") options.onFrame(heard.envelope, heard.frame);
-    if (heard.kind === "recovery") {
+  const act = (received: Received): void => {
+    if (received.kind === "reply") send(received.frame);
+    if (received.kind === "frame") options.onFrame(received.envelope, received.frame);
+    if (received.kind === "recovery") {
       isOffered = true;
       timers.clear("handshake");
       alive();
-      options.onRecovery(heard.frame);
+      options.onRecovery(received.frame);
     }
-    if (heard.kind !== "welcome") return;
+    if (received.kind !== "welcome") return;
     upAtMs = options.clock();
     timers.clear("handshake");
     alive();
-    timers.set("beat", times.beatMs, beat);
-    events.up(heard.frame);
+    timers.set("heartbeat", times.heartbeatMs, heartbeat);
+    events.up(received.frame);
   };
 
   timers.set("handshake", times.handshakeMs, () => drop("LINK_HANDSHAKE", `no welcome within ${times.handshakeMs / 1000} s`));
   socket.on("message", (data, isBinary) => {
     if (isDown) return;
-    const heard = hear(session, data, isBinary, options.clock());
-    if (heard instanceof AgentError) return drop(heard.code, heard.message);
+    const received = receive(session, data, isBinary, options.clock());
+    if (received instanceof AgentError) return drop(received.code, received.message);
     if (upAtMs >= 0) alive();
-    act(heard);
+    act(received);
   });
   socket.on("error", (error: NodeJS.ErrnoException) => drop("LINK_SOCKET", error.code ?? error.message));
   socket.on("close", (code, reason) =>
@@ -221,10 +221,10 @@ function openSocket(address: string, times: LinkTimes): WebSocket {
   });
 }
 
-function hear(session: Session, data: RawData, isBinary: boolean, nowMs: number): Heard | AgentError {
+function receive(session: Session, data: RawData, isBinary: boolean, nowMs: number): Received | AgentError {
   if (!isBinary || !Buffer.isBuffer(data)) return new AgentError("LINK_FRAME", "none", "a text frame");
   try {
-    return session.hear(data, nowMs);
+    return session.receive(data, nowMs);
   } catch (error) {
     if (error instanceof AgentError) return error;
     throw error;
@@ -240,8 +240,8 @@ function printable(text: Buffer): string {
 }
 
 interface Timers {
-  set(name: "handshake" | "beat" | "dead", ms: number, run: () => void): void;
-  clear(name: "handshake" | "beat" | "dead"): void;
+  set(name: "handshake" | "heartbeat" | "dead", ms: number, run: () => void): void;
+  clear(name: "handshake" | "heartbeat" | "dead"): void;
   stop(): void;
 }
 

@@ -8,13 +8,13 @@ import type { KeyObject } from "node:crypto";
 import { AgentError } from "../../../base/fault.ts";
 import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";
 import type { EnvelopeKind, Head, OpenSlots } from "../../../protocol/messages.ts";
-import { parseBeat, parseChallenge, parseWelcome } from "../../../protocol/payloads.ts";
+import { parseChallenge, parseHeartbeat, parseWelcome } from "../../../protocol/payloads.ts";
 
 /** The agent for which the link speaks, as the signer's own `hello` gives it. */
 export interface LinkSelf {
   readonly agent: string;
   readonly wallet: string;
-  readonly epoch: number;
+  readonly ledgerEpoch: number;
   readonly nonce: string; // nonce of the signer's run; the welcome must repeat it
 }
 
@@ -30,35 +30,35 @@ interface Said {
 }
 
 /** The result of a frame. `welcome` and `frame` carry the complete envelope, for the signer. */
-export type Heard =
+export type Received =
   | { readonly kind: "reply"; readonly frame: Uint8Array }
   | { readonly kind: "welcome"; readonly frame: Uint8Array }
   | { readonly kind: "recovery"; readonly frame: Uint8Array }
   | { readonly kind: "frame"; readonly envelope: "jobs" | "ack"; readonly frame: Uint8Array }
-  | { readonly kind: "beat" };
+  | { readonly kind: "heartbeat" };
 
 export interface Session {
   /** @throws AgentError LINK_* or ENVELOPE_* or JSON_*; then the connection must be closed. */
-  hear(frame: Uint8Array, nowMs: number): Heard;
-  beat(head: Head | null, nowMs: number): Uint8Array;
+  receive(frame: Uint8Array, nowMs: number): Received;
+  heartbeat(head: Head | null, nowMs: number): Uint8Array;
 }
 
 export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Session {
   let phase: "challenge" | "welcome" | "open" = "challenge";
-  let lastBeatAt = -1;
+  let lastHeartbeatAt = -1;
 
   const open = (frame: Uint8Array, kind: EnvelopeKind): Uint8Array =>
     openEnvelope(frame, { kind, publicKey: keys.gatewayKey, bytesMax: agentFrameBytesMax }).payload;
 
-  const challenged = (frame: Uint8Array, nowMs: number): Heard => {
+  const challenged = (frame: Uint8Array, nowMs: number): Received => {
     const challenge = parseChallenge(open(frame, "challenge"));
-    const { agent, epoch, nonce } = self;
-    const hello = { agent, epoch, answers: challenge.nonce, nonce, software: said.software, open: said.open(), at: nowMs };
+    const { agent, ledgerEpoch, nonce } = self;
+    const hello = { agent, ledgerEpoch, answers: challenge.nonce, nonce, software: said.software, open: said.open(), at: nowMs };
     phase = "welcome";
     return { kind: "reply", frame: sealEnvelope("hello", hello, keys.linkKey) };
   };
 
-  const welcomed = (frame: Uint8Array): Heard => {
+  const welcomed = (frame: Uint8Array): Received => {
     const welcome = parseWelcome(open(frame, "welcome"));
     if (welcome.answers !== self.nonce) throw misfit("LINK_WELCOME_CHALLENGE", "the welcome answers another run's nonce");
     if (welcome.agent !== self.agent || welcome.wallet !== self.wallet) {
@@ -68,31 +68,35 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
     return { kind: "welcome", frame };
   };
 
-  const beaten = (frame: Uint8Array): Heard => {
-    const beat = parseBeat(open(frame, "beat"));
+  const heartbeatOf = (frame: Uint8Array): Received => {
+    const heartbeat = parseHeartbeat(open(frame, "heartbeat"));
     // Only a rising time shows that the peer is alive now, because anyone on the way could repeat
     // an old heartbeat.
-    if (beat.agent !== self.agent || beat.at <= lastBeatAt) throw misfit("LINK_BEAT", "a heartbeat that does not go on");
-    lastBeatAt = beat.at;
-    return { kind: "beat" };
+    if (heartbeat.agent !== self.agent || heartbeat.at <= lastHeartbeatAt)
+      throw misfit("LINK_HEARTBEAT", "a heartbeat that does not go on");
+    lastHeartbeatAt = heartbeat.at;
+    return { kind: "heartbeat" };
   };
 
   return {
-    hear(frame, nowMs) {
+    receive(frame, nowMs) {
       const kind = frameKind(frame);
       if (phase === "challenge") return challenged(frame, nowMs);
       // Comes instead of a welcome, to an agent whose epoch is over. Only the signer judges this
       // frame.
       if (phase === "welcome" && kind === "recovery") return { kind, frame };
       if (phase === "welcome") return welcomed(frame);
-      if (kind === "beat") return beaten(frame);
+      if (kind === "heartbeat") return heartbeatOf(frame);
       if (kind === "jobs" || kind === "ack") return { kind: "frame", envelope: kind, frame };
       throw misfit("LINK_FRAME", "a frame that has no place here");
     },
-    beat: (head, nowMs) => sealEnvelope("beat", { agent: self.agent, head, at: nowMs }, keys.linkKey),
+    heartbeat: (head, nowMs) => sealEnvelope("heartbeat", { agent: self.agent, head, at: nowMs }, keys.linkKey),
   };
 }
 
-function misfit(code: "LINK_WELCOME_CHALLENGE" | "LINK_WELCOME_AGENT" | "LINK_BEAT" | "LINK_FRAME", message: string): AgentError {
+function misfit(
+  code: "LINK_WELCOME_CHALLENGE" | "LINK_WELCOME_AGENT" | "LINK_HEARTBEAT" | "LINK_FRAME",
+  message: string,
+): AgentError {
   return new AgentError(code, "none", message);
 }

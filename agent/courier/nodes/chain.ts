@@ -6,11 +6,11 @@
 
 import { AgentError, invariant } from "../../../base/fault.ts";
 import { type ChainHealth, healthOf } from "../../../chains/health.ts";
-import type { BlockFacts, DeadQuestion, PaidFrom, PayerNodes } from "../../../chains/nodes.ts";
+import type { ChainState, PaidFrom, SenderNodes, VoidQuestion } from "../../../chains/nodes.ts";
 import type { CourierView } from "../../socket/verbs.ts";
-import type { DeadAnswer, DeadWanted, DeskEvent, Looked, Verdict, Wanted } from "../desk/desk.ts";
+import type { ChainOutcome, Looked, SchedulerEvent, VoidFound, VoidWanted, Wanted } from "../scheduler/scheduler.ts";
 
-type GasAnswer = Extract<DeskEvent, { kind: "gas" }>["answer"];
+type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
 
 /** The fields on which an estimate depends. */
 type Payment = Pick<CourierView, "contract" | "address" | "amountUnits">;
@@ -20,27 +20,29 @@ const expectedMs = 5000;
 const expectedMax = 256;
 
 export interface ChainDoor {
-  readonly nodes: PayerNodes;
+  readonly nodes: SenderNodes;
   /** The state of its nodes; `nowMs` in Unix milliseconds. */
   health(chain: string, nowMs: number): ChainHealth;
-  facts(account: string): Promise<BlockFacts>;
+  chainState(account: string): Promise<ChainState>;
   gas(from: string, payment: Payment): Promise<GasAnswer>;
   /** Asks ahead for the values that `gas` will need. Rejects only for bugs. */
   expect(from: string, payment: Payment): Promise<unknown>;
   /** Look-ups that failed are left out. */
   look(wanted: readonly Wanted[]): Promise<readonly Looked[]>;
-  confirm(wanted: readonly Wanted[]): Promise<readonly { readonly transactionId: string; readonly verdict: Verdict | null }[]>;
+  confirm(
+    wanted: readonly Wanted[],
+  ): Promise<readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[]>;
   /** Asks which attempts of one account are void; for chains with exclusion by expiry. */
-  dead(wanted: readonly DeadWanted[]): Promise<readonly DeadAnswer[]>;
+  findVoid(wanted: readonly VoidWanted[]): Promise<readonly VoidFound[]>;
 }
 
 /** `blockMs` is the chain's block time by its preset, null if no preset has it. */
-export function createChainDoor(nodes: PayerNodes, clock: () => number, blockMs: number | null = null): ChainDoor {
+export function createChainDoor(nodes: SenderNodes, clock: () => number, blockMs: number | null = null): ChainDoor {
   const expected = new Map<string, { readonly atMs: number; readonly answer: Promise<GasAnswer> }>();
   return {
     nodes,
     health: (chain, nowMs) => healthOf(chain, blockMs, nodes.status(), nowMs),
-    facts: (account) => nodes.facts(account),
+    chainState: (account) => nodes.chainState(account),
     async gas(from, payment) {
       const early = expected.get(keyOf(payment));
       expected.delete(keyOf(payment));
@@ -58,14 +60,15 @@ export function createChainDoor(nodes: PayerNodes, clock: () => number, blockMs:
       const [first] = wanted;
       if (first === undefined) return [];
       const asked = wanted.map(({ withdrawal, txHashes }) => ({ slot: withdrawal.slot, txHashes }));
-      const found = await nodes.places(first.withdrawal.account, asked);
+      const found = await nodes.locations(first.withdrawal.account, asked);
       return wanted.flatMap(({ withdrawal: { transactionId } }, at) => {
         const one = found[at] ?? null;
         return one === null ? [] : [{ transactionId, ...one }];
       });
     },
-    confirm: (wanted) => each(wanted, async (one) => ({ verdict: await nodes.verdict(paidFrom(one), versionsOf(one)) })),
-    dead: (wanted) => dead(nodes, wanted),
+    confirm: (wanted) =>
+      each(wanted, async (one) => ({ chainOutcome: await nodes.chainOutcome(paidFrom(one), attemptsOf(one)) })),
+    findVoid: (wanted) => findVoid(nodes, wanted),
   };
 }
 
@@ -73,44 +76,44 @@ export function createChainDoor(nodes: PayerNodes, clock: () => number, blockMs:
  * Asks for all in one question, because all share the blocks to be read. If the answer is no, asks
  * for each separately.
  */
-async function dead(nodes: PayerNodes, wanted: readonly DeadWanted[]): Promise<readonly DeadAnswer[]> {
+async function findVoid(nodes: SenderNodes, wanted: readonly VoidWanted[]): Promise<readonly VoidFound[]> {
   const [first, ...others] = wanted;
   if (first === undefined) return [];
   const { account } = first.withdrawal;
-  const ofAll = wanted.flatMap(({ versions }) => versions);
-  const answer = await askDead(nodes, account, ofAll);
+  const ofAll = wanted.flatMap(({ attempts }) => attempts);
+  const answer = await askVoid(nodes, account, ofAll);
   // A node's answer about one attempt may stop the complete question. A node out of reach concerns
   // all attempts.
-  const isForAll = answer.ok ? answer.isDead : !answer.code.startsWith("NODE_DISAGREE");
-  if (others.length === 0 || isForAll) return wanted.map((one) => deadAnswer(one, answer));
-  const found: DeadAnswer[] = [];
-  for (const one of wanted) found.push(deadAnswer(one, await askDead(nodes, account, one.versions)));
+  const isForAll = answer.ok ? answer.isVoid : !answer.code.startsWith("NODE_DISAGREE");
+  if (others.length === 0 || isForAll) return wanted.map((one) => voidAnswerOf(one, answer));
+  const found: VoidFound[] = [];
+  for (const one of wanted) found.push(voidAnswerOf(one, await askVoid(nodes, account, one.attempts)));
   return found;
 }
 
-function deadAnswer({ withdrawal, versions }: DeadWanted, answer: DeadAnswer["answer"]): DeadAnswer {
-  return { transactionId: withdrawal.transactionId, txHashes: versions.map(({ txHash }) => txHash), answer };
+function voidAnswerOf({ withdrawal, attempts }: VoidWanted, answer: VoidFound["answer"]): VoidFound {
+  return { transactionId: withdrawal.transactionId, txHashes: attempts.map(({ txHash }) => txHash), answer };
 }
 
-async function askDead(nodes: PayerNodes, account: string, versions: readonly DeadQuestion[]): Promise<DeadAnswer["answer"]> {
-  invariant(nodes.dead !== undefined, "nobody asks for the dead where a slot excludes");
+async function askVoid(nodes: SenderNodes, account: string, attempts: readonly VoidQuestion[]): Promise<VoidFound["answer"]> {
+  invariant(nodes.findVoid !== undefined, "nobody asks for void attempts where a slot excludes");
   try {
-    return { ok: true, ...(await nodes.dead(account, versions)) };
+    return { ok: true, ...(await nodes.findVoid(account, attempts)) };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     return { ok: false, code: troubleOf(error), effect: error.effect };
   }
 }
 
-/** A key of the newest head, to notice a new one. */
+/** A key of the newest head, to detect a new one. */
 export function headKey(head: { readonly number: number; readonly hash: string }): string {
   return `${head.number} ${head.hash}`;
 }
 
-async function answerGas(nodes: PayerNodes, from: string, { contract, address, amountUnits }: Payment): Promise<GasAnswer> {
+async function answerGas(nodes: SenderNodes, from: string, { contract, address, amountUnits }: Payment): Promise<GasAnswer> {
   try {
-    const answer = await nodes.work(from, { contract, destination: address, amountUnits: BigInt(amountUnits) });
-    if (answer.ok) return { ok: true, gasLimit: answer.work };
+    const answer = await nodes.computeLimit(from, { contract, destination: address, amountUnits: BigInt(amountUnits) });
+    if (answer.ok) return { ok: true, gasLimit: answer.computeLimit };
     return { ok: false, code: answer.code, effect: "none", wouldRevert: true };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
@@ -132,8 +135,8 @@ function paidFrom({ withdrawal }: Wanted): PaidFrom {
   return { account, contract, destination: address, amountUnits: BigInt(amountUnits) };
 }
 
-function versionsOf({ withdrawal, txHashes }: Wanted): Parameters<PayerNodes["verdict"]>[1] {
-  const cancels = new Set(withdrawal.versions.flatMap(({ txHash, isCancel }) => (isCancel === true ? [txHash] : [])));
+function attemptsOf({ withdrawal, txHashes }: Wanted): Parameters<SenderNodes["chainOutcome"]>[1] {
+  const cancels = new Set(withdrawal.attempts.flatMap(({ txHash, isCancel }) => (isCancel === true ? [txHash] : [])));
   return txHashes.map((txHash) => ({ txHash, isCancel: cancels.has(txHash) }));
 }
 

@@ -8,16 +8,16 @@ import type { ConfiguredChain } from "../../../chains/family.ts";
 import { readBackOf } from "../../../chains/read-back.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings } from "../../config/settings.ts";
-import type { CourierView, VersionView } from "../../socket/verbs.ts";
+import type { AttemptView, CourierView } from "../../socket/verbs.ts";
 
 /**
  * Resolves with "" if the bytes match the withdrawal, else with the difference. Never rejects
  * because of the bytes' content.
  */
-export type ReadBack = (withdrawal: CourierView, version: VersionView) => Promise<string>;
+export type ReadBack = (withdrawal: CourierView, attempt: AttemptView) => Promise<string>;
 
 export function createReadBack(settings: Pick<CourierSettings, "chains" | "currencies">): ReadBack {
-  return async (withdrawal, version) => {
+  return async (withdrawal, attempt) => {
     const chain = settings.chains[withdrawal.chain];
     const currency = settings.currencies[withdrawal.currency];
     if (chain === undefined || currency === undefined) return "this courier does not know the chain or the currency";
@@ -33,7 +33,7 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
     const wrong = checks.find(([, said, expected]) => said !== expected);
     if (wrong !== undefined) return `${wrong[0]} reads as ${wrong[1]}, not ${wrong[2]}`;
     try {
-      return await readBackOf(chain.family)(version.raw ?? "", saidOf(withdrawal, version));
+      return await readBackOf(chain.family)(attempt.raw ?? "", saidOf(withdrawal, attempt));
     } catch (error) {
       return `unreadable: ${error instanceof Error ? error.message : "no reason"}`;
     }
@@ -46,8 +46,8 @@ function canonical({ family }: Pick<ConfiguredChain, "family">, contract: string
   return parsed.ok ? parsed.address : contract;
 }
 
-function saidOf(withdrawal: CourierView, version: VersionView): Parameters<ReturnType<typeof readBackOf>>[1] {
+function saidOf(withdrawal: CourierView, attempt: AttemptView): Parameters<ReturnType<typeof readBackOf>>[1] {
   const { network, account, slot, contract, address, amountUnits } = withdrawal;
   const payment = { network, account, slot: slot, contract, destination: address, amountUnits: BigInt(amountUnits) };
-  return { payment, facts: version.facts, txHash: version.txHash, isCancel: version.isCancel === true };
+  return { payment, txParams: attempt.txParams, txHash: attempt.txHash, isCancel: attempt.isCancel === true };
 }

@@ -102,15 +102,15 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
       if (isEnded) return;
       const before = sentSeq;
       for (const frame of frames) {
-        const { greeted, ...statement } = placed(frame);
+        const { handshake, ...statement } = located(frame);
         const { seq } = statement.head;
         // A statement without new entries only confirms the accepted welcome. It is sent unless an
         // earlier statement confirmed the same.
-        if (seq < sentSeq || (seq === sentSeq && greeted === said)) continue;
+        if (seq < sentSeq || (seq === sentSeq && handshake === said)) continue;
         // The gateway takes only a statement that begins exactly at its own head. If the signer
         // cannot close a gap, the gateway judges it and will close the link.
         send(statement);
-        said = greeted;
+        said = handshake;
       }
       isMore = sentSeq > before || isBehind;
     }
@@ -151,9 +151,9 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   };
 }
 
-function placed(frame: Uint8Array): Stated & { readonly greeted: string } {
-  const { after, head, greeted } = parseStatement(frame.subarray(envelopeHeaderBytes));
-  return { frame, after, head, greeted };
+function located(frame: Uint8Array): Stated & { readonly handshake: string } {
+  const { after, head, handshake } = parseStatement(frame.subarray(envelopeHeaderBytes));
+  return { frame, after, head, handshake };
 }
 
 interface Outbox {

@@ -1,10 +1,10 @@
 /**
- * Notices new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
+ * Alerts new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
  * interval follows the chain's own pace. A fault of the nodes is reported once, and so is its end.
  */
 
 import { AgentError } from "../../../base/fault.ts";
-import type { BlockFacts } from "../../../chains/nodes.ts";
+import type { ChainState } from "../../../chains/nodes.ts";
 import { type ChainDoor, headKey, troubleOf, troubleWords } from "../nodes/chain.ts";
 
 export interface WatchOptions {
@@ -13,9 +13,9 @@ export interface WatchOptions {
   readonly pollMsMin: number;
   readonly pollMsMax: number;
   readonly clock: () => number; // monotonic
-  /** Called at once with each new block; its facts follow. */
+  /** Called at once with each new block; its state follows. */
   readonly onHead: (number: number) => void;
-  readonly onFacts: (facts: BlockFacts) => void;
+  readonly onChainState: (chainState: ChainState) => void;
   /** `words` is the text of the fault, with its code at the beginning. */
   readonly onAway: (code: string, words: string) => void;
   readonly onBug: (error: unknown) => void;
@@ -55,11 +55,11 @@ export function createWatch(options: WatchOptions): Watch {
       if (isClosed || (headKey(head) === known && awayCode === "")) return;
       pace(head.number);
       options.onHead(head.number);
-      const facts = await door.facts(account);
+      const chainState = await door.chainState(account);
       if (isClosed) return;
       known = headKey(head);
       awayCode = "";
-      options.onFacts(facts);
+      options.onChainState(chainState);
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       const trouble = troubleOf(error);

@@ -1,5 +1,5 @@
 /**
- * Compares a version's fee offer with the merchant's ceilings and the chain's floor. Touches
+ * Compares an attempt's fee offer with the merchant's ceilings and the chain's floor. Touches
  * nothing.
  */
 
@@ -10,7 +10,7 @@ import type { Built } from "./comparison.ts";
 import type { Limits } from "./rules.ts";
 
 /**
- * Refuses with POLICY_FEE_BELOW_FLOOR: a version with a lower fee would fail on chain, or never be
+ * Refuses with POLICY_FEE_BELOW_FLOOR: an attempt with a lower fee would fail on chain, or never be
  * included.
  */
 export function belowFloor(description: Description): Refusal | null {
@@ -19,24 +19,24 @@ export function belowFloor(description: Description): Refusal | null {
 }
 
 /**
- * Refuses with POLICY_FEE_UNBOUNDED if the chain charges something that no field of the version
+ * Refuses with POLICY_FEE_UNBOUNDED if the chain charges something that no field of the attempt
  * bounds, and with POLICY_NONE without an asset.
  */
 export function unbounded(
   asset: { readonly chainSettings: ConfiguredChain } | undefined,
-  { network, facts }: Description,
+  { network, txParams }: Description,
 ): Refusal | null {
   if (asset === undefined) return refuse("POLICY_NONE");
-  const why = familyOf(network).fees.unbounded(asset.chainSettings, facts);
+  const why = familyOf(network).fees.unbounded(asset.chainSettings, txParams);
   return why === null ? null : refuse("POLICY_FEE_UNBOUNDED", why);
 }
 
 /** Refuses with POLICY_TIP_ABOVE_MAX, unless so much is allowed above the ceiling. */
 export function aboveTip(
   { maxTipUnits }: Limits,
-  { network, facts }: Description,
+  { network, txParams }: Description,
   { tipAllowedUnits = 0n }: Pick<Built, "tipAllowedUnits">,
 ): Refusal | null {
-  const tip = familyOf(network).fees.tipOf(facts);
+  const tip = familyOf(network).fees.tipOf(txParams);
   return tip > maxTipUnits && tip > tipAllowedUnits ? refuse("POLICY_TIP_ABOVE_MAX", `${tip} units`) : null;
 }

@@ -10,10 +10,10 @@ import type { FamilyName } from "../../../chains/family.ts";
 /** The fields of a clearance. `digest` is that of exactly the bytes that policy described. */
 export interface ClearedFields {
   readonly transactionId: string;
-  readonly version: number; // 1 first
+  readonly attempt: number; // 1 first
   readonly family: FamilyName;
   readonly account: string; // sender
-  readonly child: number | null; // address index of a deposit address, null for a hot wallet
+  readonly addressIndex: number | null; // address index of a deposit address, null for a hot wallet
   readonly digest: string; // 32 bytes for each signature, hex
   readonly isCancel: boolean; // pays nothing, to the account itself
 }
@@ -21,21 +21,21 @@ export interface ClearedFields {
 class SealedClearance implements ClearedFields {
   readonly #sealed = true;
   readonly transactionId: string;
-  readonly version: number;
+  readonly attempt: number;
   readonly family: FamilyName;
   readonly account: string;
-  readonly child: number | null;
+  readonly addressIndex: number | null;
   readonly digest: string;
   readonly isCancel: boolean;
 
   constructor(fields: ClearedFields) {
     invariant(/^(?:[0-9a-f]{64})+$/.test(fields.digest), "a digest is 32 bytes as lower-case hex");
-    invariant(Number.isSafeInteger(fields.version) && fields.version >= 1, "versions count from 1");
+    invariant(Number.isSafeInteger(fields.attempt) && fields.attempt >= 1, "attempts count from 1");
     this.transactionId = fields.transactionId;
-    this.version = fields.version;
+    this.attempt = fields.attempt;
     this.family = fields.family;
     this.account = fields.account;
-    this.child = fields.child;
+    this.addressIndex = fields.addressIndex;
     this.digest = fields.digest;
     this.isCancel = fields.isCancel;
     Object.freeze(this);
@@ -55,8 +55,8 @@ export function isClearance(value: unknown): value is Clearance {
 }
 
 /**
- * Makes a clearance; only the policy module calls it. A digest of another form or a version below 1
- * is a bug.
+ * Makes a clearance; only the policy module calls it. A digest of another form or an attempt below
+ * 1 is a bug.
  * @package
  */
 export function makeClearance(fields: ClearedFields): Clearance {

@@ -5,7 +5,7 @@
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
-import type { Described, Description, Facts } from "../../../chains/family.ts";
+import type { Described, Description, TxParams } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import type { Approval } from "./approval.ts";
 import { type Clearance, type ClearedFields, makeClearance } from "./clearance.ts";
@@ -14,10 +14,10 @@ import { type Clearance, type ClearedFields, makeClearance } from "./clearance.t
 export interface Built {
   readonly approval: Approval;
   readonly unsigned: Uint8Array;
-  readonly facts: Facts; // the parameters that it was built with
-  readonly version: number; // 1 first
+  readonly txParams: TxParams; // the parameters that it was built with
+  readonly attempt: number; // 1 first
   readonly account: string; // sender
-  readonly child: number | null; // as in `ClearedFields`
+  readonly addressIndex: number | null; // as in `ClearedFields`
   readonly slot: string; // this withdrawal's, or about to be
   readonly tipAllowedUnits?: bigint; // a tip up to this is allowed, whatever the ceiling
 }
@@ -28,10 +28,10 @@ export interface BuiltCancel {
   readonly currency: string;
   readonly network: string; // CAIP-2
   readonly unsigned: Uint8Array;
-  readonly facts: Facts; // the parameters that it was built with
-  readonly version: number;
+  readonly txParams: TxParams; // the parameters that it was built with
+  readonly attempt: number;
   readonly account: string;
-  readonly child: number | null;
+  readonly addressIndex: number | null;
   readonly slot: string; // this withdrawal's
   readonly tipAllowedUnits?: bigint; // as in `Built`
 }
@@ -44,7 +44,7 @@ export interface Compared {
 }
 
 /** Compares a payment. Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
-export function compare({ approval, unsigned, facts, version, account, child, slot }: Built): Compared | Refusal {
+export function compare({ approval, unsigned, txParams, attempt, account, addressIndex, slot }: Built): Compared | Refusal {
   const { network, contract, address, amountUnits, transactionId } = approval;
   const isSame = (said: Description): boolean =>
     said.network === network &&
@@ -53,10 +53,10 @@ export function compare({ approval, unsigned, facts, version, account, child, sl
     said.destination === address &&
     said.amountUnits === amountUnits &&
     said.slot === slot;
-  const told = { network, account, slot, facts };
+  const told = { network, account, slot, txParams };
   const read = likeness(transactionsOf(network).describe(unsigned, told), isSame, "the bytes do not say what was approved");
   if (!read.ok) return read;
-  const fields = { transactionId, version, account, child, isCancel: false };
+  const fields = { transactionId, attempt, account, addressIndex, isCancel: false };
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };
 }
 
@@ -65,19 +65,19 @@ export function compareCancel({
   transactionId,
   network,
   unsigned,
-  facts,
-  version,
+  txParams,
+  attempt,
   account,
-  child,
+  addressIndex,
   slot,
 }: BuiltCancel): Compared | Refusal {
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
   const { cancels } = transactionsOf(network);
   if (cancels === null) return refuse("POLICY_NOT_AS_APPROVED", "no transaction cancels a payment there");
-  const described = cancels.describe(unsigned, { network, account, slot, facts });
+  const described = cancels.describe(unsigned, { network, account, slot, txParams });
   const read = likeness(described, isSame, "the cancel is not for this slot");
   if (!read.ok) return read;
-  const fields = { transactionId, version, account, child, isCancel: true };
+  const fields = { transactionId, attempt, account, addressIndex, isCancel: true };
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };
 }
 

@@ -5,7 +5,7 @@
  * cost of a question nor memory grows with their number. Touches only those files, through `Past`.
  */
 import { domainHash } from "../../../protocol/identity.ts";
-import type { Past } from "../../ledger/past.ts";
+import type { Past } from "../../ledger/archive.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
 
 /**

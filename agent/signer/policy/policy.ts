@@ -7,19 +7,28 @@
 
 import type { Code } from "../../../base/codes.ts";
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { waitingOf } from "../../../chains/families.ts";
-import { laneOf } from "../../../protocol/job-mode.ts";
+import { expiryExclusionOf } from "../../../chains/families.ts";
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import { noPast, type Past } from "../../ledger/past.ts";
+import { noPast, type Past } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { type Approval, makeApproval } from "./approval.ts";
-import { assetOf, destinationOf, isElsewhere, type Payer, payerOf, type Question, readQuestion, strangerAt } from "./asked.ts";
 import { aboveTip, belowFloor, unbounded } from "./ceilings.ts";
 import { type Built, type BuiltCancel, type Compared, compare, compareCancel } from "./comparison.ts";
 import { Destinations, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove } from "./holds.ts";
+import {
+  assetOf,
+  destinationOf,
+  isElsewhere,
+  outsiderAt,
+  type Question,
+  readQuestion,
+  type Sender,
+  senderOf,
+} from "./job-terms.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
-import { aboveWindow, countKeyOf, isAboveLimit, Sums, type SumsEntries, versionKey } from "./sums.ts";
+import { aboveWindow, attemptKey, countKeyOf, isAboveLimit, Sums, type SumsEntries } from "./sums.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
@@ -57,13 +66,13 @@ export class Policy {
   }
 
   /** Returns the row of a currency, or of the limit group of its sweeps or top-ups. */
-  asset(lane: string): Asset | undefined {
-    return assetOf(this.rules, lane);
+  asset(limitGroup: string): Asset | undefined {
+    return assetOf(this.rules, limitGroup);
   }
 
   /** Returns the account that pays for a job; null for a sweep from outside the wallet. */
-  payer(job: Pick<Job, "mode" | "network" | "depositIndex">): Payer | null {
-    return payerOf(this.rules, job);
+  sender(job: Pick<Job, "mode" | "network" | "depositIndex">): Sender | null {
+    return senderOf(this.rules, job);
   }
 
   /** Every recorded yes to a withdrawal that is not finished, in ledger order. */
@@ -92,14 +101,14 @@ export class Policy {
 
   /**
    * Judges a new job, a job whose delay is over, or a job that a recovered ledger keeps on its slot
-   * (`isBound`). The last kind does not expire, and its amount counts already. Both times are
+   * (`isAssigned`). The last kind does not expire, and its amount counts already. Both times are
    * ledger time.
    */
-  judge(question: Question, requestedAt: number, nowMs: number, isBound = false): Decision {
+  judge(question: Question, requestedAt: number, nowMs: number, isAssigned = false): Decision {
     const asked = readQuestion(this.rules, question);
     if (!asked.ok) return { decision: "refuse", code: asked.code };
-    const { lane, asset, limits, units } = asked;
-    if (!isBound && nowMs > question.expiresAt) return { decision: "refuse", code: "JOB_EXPIRED" };
+    const { limitGroup, asset, limits, units } = asked;
+    if (!isAssigned && nowMs > question.expiresAt) return { decision: "refuse", code: "JOB_EXPIRED" };
     let address = "";
     if (question.address !== "" || question.mode !== "manual") {
       const destination = destinationOf(this.rules, question, question.address, limits);
@@ -110,7 +119,7 @@ export class Policy {
     const { network, mode } = question;
     const code = holdReason({ limits, units, mode, network, address, requestedAt, nowMs }, this.paid);
     if (code !== null) return { decision: "hold", code };
-    const above = aboveWindow(this.sums.of(lane), limits, { key: question.transactionId, units }, nowMs);
+    const above = aboveWindow(this.sums.of(limitGroup), limits, { key: question.transactionId, units }, nowMs);
     if (above !== null) return { decision: "refuse", code: above };
     return { decision: "approve", body: approvedBody(question.transactionId, "", asset, address, units) };
   }
@@ -118,24 +127,24 @@ export class Policy {
   /**
    * Judges an operator's yes to a held withdrawal: every limit applies except the one that held it.
    * A withdrawal on its slot in a recovered ledger does not expire, and the amount is not counted
-   * twice. `needsTwo`: the amount also needs the yes of a second person.
+   * twice. `needsTwo`: the amount also needs the yes of a second operator.
    */
   judgeHeld(
     question: Question,
     { address, approver }: { readonly address: string; readonly approver: string },
     nowMs: number,
-    isBound = false,
+    isAssigned = false,
   ): { readonly ok: true; readonly body: ApprovedBody; readonly needsTwo: boolean } | Refusal {
     const asked = readQuestion(this.rules, question);
     if (!asked.ok) return asked;
-    const { lane, asset, limits, units } = asked;
-    if (!isBound && nowMs > question.expiresAt) return refuse("JOB_EXPIRED");
+    const { limitGroup, asset, limits, units } = asked;
+    if (!isAssigned && nowMs > question.expiresAt) return refuse("JOB_EXPIRED");
     const destination = destinationOf(this.rules, question, address, limits);
     if (!destination.ok) return destination;
     if (isElsewhere(this.rules, question, destination.address))
       return refuse("POLICY_NOT_AS_APPROVED", "the job names another address");
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const above = aboveWindow(this.sums.of(lane), limits, { key: question.transactionId, units }, nowMs);
+    const above = aboveWindow(this.sums.of(limitGroup), limits, { key: question.transactionId, units }, nowMs);
     if (above !== null) return refuse(above);
     const body = approvedBody(question.transactionId, approver, asset, destination.address, units);
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
@@ -147,7 +156,7 @@ export class Policy {
   }
 
   /**
-   * Clears the bytes of a new version: compares them with the approval, the fee with its ceilings
+   * Clears the bytes of a new attempt: compares them with the approval, the fee with its ceilings
    * and, before a slot is used, the approval with today's rules. Refuses with
    * POLICY_NOT_AS_APPROVED, POLICY_FEE_*, POLICY_TIP_ABOVE_MAX, POLICY_NONE, a code of `describe`,
    * as `judge` does, or with WITHDRAWAL_WAITS_FOR_LIMIT.
@@ -160,9 +169,9 @@ export class Policy {
     // The table may have been edited since; a yes is to the network and contract of its time.
     if (asset.network !== network || asset.contract !== contract)
       return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed");
-    const outdated = built.version === 1 ? this.#outdated(built.approval, limits, nowMs) : null;
+    const outdated = built.attempt === 1 ? this.#outdated(built.approval, limits, nowMs) : null;
     if (outdated !== null) return outdated;
-    const above = built.version === 1 ? null : this.withoutRoom(built.approval, built.version, nowMs);
+    const above = built.attempt === 1 ? null : this.withoutRoom(built.approval, built.attempt, nowMs);
     if (above !== null) return refuse("WITHDRAWAL_WAITS_FOR_LIMIT", above);
     const compared = compare(built);
     if (!compared.ok) return compared;
@@ -171,25 +180,25 @@ export class Policy {
       belowFloor(description) ??
       unbounded(asset, description) ??
       aboveTip(limits, description, built) ??
-      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, limits, description.feeMaxUnits, nowMs) ??
+      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, limits, description.feeMaxUnits, nowMs) ??
       compared
     );
   }
 
   /**
-   * Returns the limit that a later version would exceed, or null. Only with exclusion by expiry is
-   * a later version a payment of its own.
+   * Returns the limit that a later attempt would exceed, or null. Only with exclusion by expiry is
+   * a later attempt a payment of its own.
    */
   withoutRoom(
     { transactionId, currency, network, amountUnits }: Approval,
-    version: number,
+    attempt: number,
     nowMs: number,
   ): ReturnType<typeof aboveWindow> {
     const limits = this.rules.limits.get(currency);
-    if (limits === undefined || waitingOf(network) === null) return null;
-    const { hourBound, dayBound } = this.sums.of(currency);
-    const amount = { key: versionKey(transactionId, version), units: amountUnits };
-    return aboveWindow({ hour: hourBound, day: dayBound }, limits, amount, nowMs);
+    if (limits === undefined || expiryExclusionOf(network) === null) return null;
+    const { hourAssigned, dayAssigned } = this.sums.of(currency);
+    const amount = { key: attemptKey(transactionId, attempt), units: amountUnits };
+    return aboveWindow({ hour: hourAssigned, day: dayAssigned }, limits, amount, nowMs);
   }
 
   /**
@@ -222,12 +231,12 @@ export class Policy {
     return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
   }
 
-  /** True if only an operator can order another version once the earlier ones are dead. */
-  isPersonsToResign({ currency, amountUnits }: Approval): boolean {
-    return isAbove(amountUnits, this.rules.limits.get(currency)?.resignAboveUnits ?? null);
+  /** True if only an operator can order another attempt once the earlier ones are void. */
+  isOperatorsToReplace({ currency, amountUnits }: Approval): boolean {
+    return isAbove(amountUnits, this.rules.limits.get(currency)?.manualReplaceAboveUnits ?? null);
   }
 
-  /** Returns the highest tip of a version; 0 if the limit group has no limits. */
+  /** Returns the highest tip of an attempt; 0 if the limit group has no limits. */
   tipMaxUnits(currency: string): bigint {
     return this.rules.limits.get(currency)?.maxTipUnits ?? 0n;
   }
@@ -235,14 +244,14 @@ export class Policy {
   /**
    * Clears bytes whose INTENT is in the ledger already, after a restart. Compares the bytes with
    * the approval, and the approval with the job, the lists and the limit of one payment. Sums are
-   * not checked again, because the version counts since its INTENT.
+   * not checked again, because the attempt counts since its INTENT.
    */
   clearRecorded(built: Built | BuiltCancel, digest: string, job: Question): Compared | Refusal {
     const compared = "approval" in built ? compare(built) : compareCancel(built);
     if (!compared.ok) return compared;
     if (compared.clearance.digest !== digest) return refuse("POLICY_NOT_AS_APPROVED", "the digest is of other bytes");
-    const limits = this.rules.limits.get(laneOf(job));
-    if (limits === undefined) return refuse("POLICY_NONE", laneOf(job));
+    const limits = this.rules.limits.get(limitGroupOf(job));
+    if (limits === undefined) return refuse("POLICY_NONE", limitGroupOf(job));
     if ("approval" in built) {
       const forbidden = this.unlike(built.approval, job) ?? this.#forbidden(built.approval, limits);
       if (forbidden !== null) return forbidden;
@@ -251,7 +260,7 @@ export class Policy {
     return feeMaxUnits > limits.maxFeeUnits ? refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`) : compared;
   }
 
-  /** Returns why the fee of a version is too high, or null. */
+  /** Returns why the fee of an attempt is too high, or null. */
   #aboveFees(key: string, currency: string, limits: Limits, feeMaxUnits: bigint, nowMs: number): Refusal | null {
     if (feeMaxUnits > limits.maxFeeUnits) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`);
     const { fees } = this.sums.of(currency);
@@ -261,14 +270,19 @@ export class Policy {
 
   /**
    * Returns why an approval may not get a slot now, or null: the table may have been edited since,
-   * or too much is bound already.
+   * or too much is assigned already.
    */
   #outdated(approval: Approval, limits: Limits, nowMs: number): Refusal | null {
     const { transactionId, currency, amountUnits } = approval;
     const forbidden = this.#forbidden(approval, limits);
     if (forbidden !== null) return forbidden;
-    const { hourBound, dayBound } = this.sums.of(currency);
-    const above = aboveWindow({ hour: hourBound, day: dayBound }, limits, { key: transactionId, units: amountUnits }, nowMs);
+    const { hourAssigned, dayAssigned } = this.sums.of(currency);
+    const above = aboveWindow(
+      { hour: hourAssigned, day: dayAssigned },
+      limits,
+      { key: transactionId, units: amountUnits },
+      nowMs,
+    );
     return above === null ? null : refuse(above);
   }
 
@@ -276,7 +290,7 @@ export class Policy {
   #forbidden({ currency, network, address, amountUnits }: Approval, limits: Limits): Refusal | null {
     // Both ends of a sweep or a top-up are derived again from the job (`unlike`).
     const isOwn = !this.rules.assets.has(currency);
-    const destination = isOwn ? null : strangerAt(this.rules, address, network, limits);
+    const destination = isOwn ? null : outsiderAt(this.rules, address, network, limits);
     if (destination?.ok === false) return destination;
     return amountUnits > limits.maxPerWithdrawalUnits ? refuse("POLICY_ABOVE_WITHDRAWAL") : null;
   }

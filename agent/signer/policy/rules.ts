@@ -7,7 +7,7 @@ import { AgentError } from "../../../base/fault.ts";
 import { families, isNodesOfGateway } from "../../../chains/families.ts";
 import type { ConfiguredChain, Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
-import { laneOf } from "../../../protocol/job-mode.ts";
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { PairedAccount } from "../../../protocol/messages.ts";
 import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 
@@ -32,7 +32,7 @@ export interface Limits {
   readonly maxTipUnits: bigint;
   readonly holdAboveUnits: bigint | null;
   readonly twoApproversAboveUnits: bigint | null;
-  readonly resignAboveUnits: bigint | null; // null: the courier may order another version of any amount
+  readonly manualReplaceAboveUnits: bigint | null; // null: the courier may order another version of any amount
   readonly newDestination: { readonly holdAboveUnits: bigint | null; readonly delayMs: number } | null;
   readonly allow: ReadonlySet<string>; // if not empty, only these are payable
   readonly deny: ReadonlySet<string>;
@@ -78,7 +78,7 @@ export function readRules(
     const asset = assets.get(currency);
     if (asset === undefined) throw wrong(`policy.${currency}`, "names no currency");
     limits.set(currency, limitsOf(policy, `policy.${currency}`, asset));
-    for (const [lane, own] of ownLimits(policy, `policy.${currency}.sweeps`, asset)) limits.set(lane, own);
+    for (const [limitGroup, own] of ownLimits(policy, `policy.${currency}.sweeps`, asset)) limits.set(limitGroup, own);
   }
   const contracts = new Set([...assets.values()].map((asset) => asset.contract).filter((contract) => contract !== ""));
   return { assets, limits, own, contracts };
@@ -108,7 +108,7 @@ function ownLimits(
     maxTipUnits: unitsAt(`${path}.maxTip`, maxTip ?? tipMax, tipDecimal),
     holdAboveUnits: null,
     twoApproversAboveUnits: null,
-    resignAboveUnits: null,
+    manualReplaceAboveUnits: null,
     newDestination: null,
     allow: new Set(),
     deny: new Set(),
@@ -119,8 +119,8 @@ function ownLimits(
     maxPerDayUnits: fees("maxTopUpPerDay", sweeps.maxTopUpPerDay ?? sweeps.maxFeePerDay ?? maxFeePerDay),
   };
   return [
-    [laneOf({ mode: "sweep", currency }), sweep],
-    [laneOf({ mode: "topup", currency }), topUp],
+    [limitGroupOf({ mode: "sweep", currency }), sweep],
+    [limitGroupOf({ mode: "topup", currency }), topUp],
   ];
 }
 
@@ -140,9 +140,9 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family, chain
     maxTipUnits: unitsAt(`${path}.maxTip`, policy.maxTip ?? family.fees.tipMax, family.fees.tipDecimal),
     holdAboveUnits: orNull("holdAbove", policy.holdAbove),
     twoApproversAboveUnits: orNull("twoApproversAbove", policy.twoApproversAbove),
-    // If one source makes both statements that a version is dead, only an operator can order
-    // another version.
-    resignAboveUnits: isOneSource(chainSettings) ? 0n : orNull("resignAbove", policy.resignAbove),
+    // If one source makes both statements that an attempt is void, only an operator can order
+    // another attempt.
+    manualReplaceAboveUnits: isOneSource(chainSettings) ? 0n : orNull("manualReplaceAbove", policy.manualReplaceAbove),
     newDestination:
       newDestination === undefined
         ? null
@@ -157,7 +157,7 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family, chain
 
 /** True if the chain has exclusion by expiry and its nodes come from the gateway's service. */
 function isOneSource(chain: ConfiguredChain): boolean {
-  return families[chain.family].exclusion.kind === "waiting" && isNodesOfGateway(chain);
+  return families[chain.family].exclusion.kind === "expiry" && isNodesOfGateway(chain);
 }
 
 function unitsAt(path: string, text: string, decimal: number): bigint {

@@ -1,10 +1,10 @@
 /**
- * The sums of each currency: the amounts approved and the amounts bound to a slot, in the hour and
- * in the day, and the fees of the day. Both count, because approvals may wait for days and must not
- * all be paid in one hour. On a chain with exclusion by expiry, each version counts as a payment of
- * its own until it can no longer be paid, and at least for the window. Touches nothing.
+ * The sums of each currency: the amounts approved and the amounts assigned to a slot, in the hour
+ * and in the day, and the fees of the day. Both count, because approvals may wait for days and must
+ * not all be paid in one hour. On a chain with exclusion by expiry, each attempt counts as a
+ * payment of its own until it can no longer be paid, and at least for the window. Touches nothing.
  */
-import { waitingOf } from "../../../chains/families.ts";
+import { expiryExclusionOf } from "../../../chains/families.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Limits } from "./rules.ts";
 import { SlidingWindow, type Standing, type WindowEntries } from "./window.ts";
@@ -16,11 +16,11 @@ const dayMs = 86_400_000;
 export interface Windows {
   readonly hour: SlidingWindow; // approved
   readonly day: SlidingWindow; // approved
-  // fees of the day: each withdrawal by its most expensive version, or each version with exclusion
+  // fees of the day: each withdrawal by its most expensive attempt, or each attempt with exclusion
   // by expiry
   readonly fees: SlidingWindow;
-  readonly hourBound: SlidingWindow;
-  readonly dayBound: SlidingWindow;
+  readonly hourAssigned: SlidingWindow;
+  readonly dayAssigned: SlidingWindow;
 }
 
 /** Makes windows with the entries of a checkpoint, or empty ones. */
@@ -29,12 +29,12 @@ function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntries | und
     hour: new SlidingWindow(hourMs, kept.hour),
     day: new SlidingWindow(dayMs, kept.day),
     fees: new SlidingWindow(dayMs, kept.fees),
-    hourBound: new SlidingWindow(hourMs, kept.hourBound),
-    dayBound: new SlidingWindow(dayMs, kept.dayBound),
+    hourAssigned: new SlidingWindow(hourMs, kept.hourAssigned),
+    dayAssigned: new SlidingWindow(dayMs, kept.dayAssigned),
   };
 }
 
-/** By currency: approved in the hour and the day, fees, bound in the hour and the day. */
+/** By currency: approved in the hour and the day, fees, assigned in the hour and the day. */
 export type SumsEntries = readonly (readonly [
   string,
   WindowEntries,
@@ -44,24 +44,25 @@ export type SumsEntries = readonly (readonly [
   WindowEntries?,
 ])[];
 
-/** The counted amount and highest possible fee of one version with exclusion by expiry. */
+/** The counted amount and highest possible fee of one attempt with exclusion by expiry. */
 export interface Counted {
   readonly id: string; // the withdrawal's
-  readonly version: number;
+  readonly attempt: number;
   readonly units: bigint;
   readonly feeMaxUnits: bigint;
 }
 
 /**
- * Returns the key of a version with exclusion by expiry; the first version has the withdrawal's id.
+ * Returns the key of an attempt with exclusion by expiry; the first attempt has the withdrawal's
+ * id.
  */
-export function versionKey(transactionId: string, version: number): string {
-  return version === 1 ? transactionId : `${transactionId} ${version}`;
+export function attemptKey(transactionId: string, attempt: number): string {
+  return attempt === 1 ? transactionId : `${transactionId} ${attempt}`;
 }
 
-/** Returns the key of a version's fee: with a nonce, all versions count as one. */
-export function countKeyOf(network: string, transactionId: string, version: number): string {
-  return waitingOf(network) === null ? transactionId : versionKey(transactionId, version);
+/** Returns the key of an attempt's fee: with a nonce, all attempts count as one. */
+export function countKeyOf(network: string, transactionId: string, attempt: number): string {
+  return expiryExclusionOf(network) === null ? transactionId : attemptKey(transactionId, attempt);
 }
 
 /**
@@ -72,8 +73,8 @@ export class Sums {
   readonly #windows = new Map<string, Windows>();
 
   constructor(entries: SumsEntries = []) {
-    for (const [currency, hour, day, fees, hourBound, dayBound] of entries) {
-      this.#windows.set(currency, makeWindows({ hour, day, fees, hourBound, dayBound }));
+    for (const [currency, hour, day, fees, hourAssigned, dayAssigned] of entries) {
+      this.#windows.set(currency, makeWindows({ hour, day, fees, hourAssigned, dayAssigned }));
     }
   }
 
@@ -94,27 +95,27 @@ export class Sums {
 
   /** Counts one record of the ledger; `currency` is that of the record's withdrawal. */
   fold(record: LedgerRecord, currency: string): void {
-    const { hour, day, fees, hourBound, dayBound } = this.of(currency);
+    const { hour, day, fees, hourAssigned, dayAssigned } = this.of(currency);
     switch (record.kind) {
       case "APPROVED":
         for (const window of [hour, day]) window.replace(record.transactionId, record.at, BigInt(record.amountUnits));
         return;
       case "REFUSED":
       case "EXPIRED":
-        // The amount can no longer be paid and stops counting as approved. A bound amount still
-        // counts as bound until `stand` gives it back.
+        // The amount can no longer be paid and stops counting as approved. An assigned amount still
+        // counts as assigned until `stand` gives it back.
         for (const window of [hour, day]) window.remove(record.transactionId);
         return;
       case "INTENT": {
-        const isWaiting = waitingOf(record.network) !== null;
+        const isWaiting = expiryExclusionOf(record.network) !== null;
         const standing = isWaiting ? "payable" : "spent";
-        const key = countKeyOf(record.network, record.transactionId, record.version);
-        // The most expensive version counts from the newest one's time: never less than the chain
+        const key = countKeyOf(record.network, record.transactionId, record.attempt);
+        // The most expensive attempt counts from the newest one's time: never less than the chain
         // may charge.
-        fees.replace(key, record.at, dearer(BigInt(record.feeMax), fees.unitsOf(key, record.at)), standing);
-        // A nonce allows only one of all versions to be paid.
-        if (record.version > 1 && !isWaiting) return;
-        for (const window of [hourBound, dayBound]) window.replace(key, record.at, BigInt(record.amountUnits), standing);
+        fees.replace(key, record.at, larger(BigInt(record.feeMax), fees.unitsOf(key, record.at)), standing);
+        // A nonce allows only one of all attempts to be paid.
+        if (record.attempt > 1 && !isWaiting) return;
+        for (const window of [hourAssigned, dayAssigned]) window.replace(key, record.at, BigInt(record.amountUnits), standing);
         return;
       }
       default:
@@ -122,20 +123,20 @@ export class Sums {
   }
 
   /**
-   * Changes how a version counts from `atMs` on, with exclusion by expiry. A version that can be
+   * Changes how an attempt counts from `atMs` on, with exclusion by expiry. An attempt that can be
    * paid after all counts again. A repeat is harmless.
    */
-  stand(currency: string, { id, version, units, feeMaxUnits }: Counted, standing: Standing, atMs: number): void {
-    const { hourBound, dayBound, fees } = this.of(currency);
-    const key = versionKey(id, version);
-    for (const window of [hourBound, dayBound]) window.stand(key, standing, { atMs, units });
+  stand(currency: string, { id, attempt, units, feeMaxUnits }: Counted, standing: Standing, atMs: number): void {
+    const { hourAssigned, dayAssigned, fees } = this.of(currency);
+    const key = attemptKey(id, attempt);
+    for (const window of [hourAssigned, dayAssigned]) window.stand(key, standing, { atMs, units });
     fees.stand(key, standing, { atMs, units: feeMaxUnits });
   }
 }
 
 /**
  * Returns the part of a sum that counts against a limit. Amounts are given back on the statements
- * of gateway and courier, and a paid version can be called dead. So at most the limit itself is
+ * of gateway and courier, and a paid attempt can be called void. So at most the limit itself is
  * given back within one window, and the excess counts.
  */
 export function usedOf(window: SlidingWindow, limitUnits: bigint | null | undefined, nowMs: number): bigint {
@@ -170,7 +171,7 @@ export function aboveWindow(
 }
 
 /** Returns the larger of two. */
-export function dearer(a: bigint, b: bigint): bigint {
+export function larger(a: bigint, b: bigint): bigint {
   if (a > b) return a;
   return b;
 }

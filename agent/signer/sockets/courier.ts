@@ -2,7 +2,7 @@
  * The courier's verbs: a dozen requests, each read strictly, because the signer treats the courier
  * as hostile. `rim/courier-acts.ts` carries them out.
  */
-import type { Facts } from "../../../chains/family.ts";
+import type { TxParams } from "../../../chains/family.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import {
   boolean,
@@ -19,8 +19,8 @@ import {
 } from "../../../protocol/shape.ts";
 import { eachMax } from "../../socket/each.ts";
 import { type Answer, type CourierRequests, type CourierVerb, type Request, statusTextMax } from "../../socket/verbs.ts";
-import { courierActs, tell } from "../rim/courier-acts.ts";
-import type { Signer } from "../rim/signer.ts";
+import { courierActs, tell } from "../runtime/courier-acts.ts";
+import type { Signer } from "../runtime/signer.ts";
 import { carryOut, each, type Verb, verb } from "./answers.ts";
 import { type SummarySource, summaryOf } from "./summary.ts";
 
@@ -31,7 +31,7 @@ const slot = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 const transactionId = hex(16);
 const chain = string({ min: 1, max: 64 });
 const address = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
-const witnesses = integer({ min: 1, max: 64 });
+const quorum = integer({ min: 1, max: 64 });
 const text = string({ max: statusTextMax });
 const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
 
@@ -43,7 +43,7 @@ const frames: Reader<Uint8Array> = (value, path) => {
   return frame;
 };
 
-const facts: Reader<Facts> = record(figure, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
+const txParams: Reader<TxParams> = record(figure, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
 
 const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   at: integer(),
@@ -79,8 +79,8 @@ export function courierVerbs(
   const verbs: { readonly [V in CourierVerb]: Verb } = {
     hello: verb("hello", object({}), (body, reply) => courierActs.hello(signer, body, reply)),
     admit: verb("admit", object({ frames }), (body, reply) => courierActs.admit(signer, { frames: [body.frames] }, reply)),
-    sign: verb("sign", object({ transactionId, facts }), (body, reply) => courierActs.sign(signer, body, reply)),
-    replace: verb("replace", object({ transactionId, above: integer({ min: 1, max: 1000 }), facts }), (body, reply) =>
+    sign: verb("sign", object({ transactionId, txParams }), (body, reply) => courierActs.sign(signer, body, reply)),
+    replace: verb("replace", object({ transactionId, above: integer({ min: 1, max: 1000 }), txParams }), (body, reply) =>
       courierActs.replace(signer, body, reply),
     ),
     release: verb("release", object({ frames }), (body, reply) => courierActs.release(signer, { frames: [body.frames] }, reply)),
@@ -92,20 +92,18 @@ export function courierVerbs(
       object(
         {
           transactionId,
-          stage: oneOf("broadcast", "included", "final", "dead"),
-          outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
+          stage: oneOf("broadcast", "included", "final", "void"),
+          outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled"),
           txHash: string({ max: 130, pattern: /^[0-9A-Za-z]*$/ }),
           block: integer(),
         },
-        { witnesses },
+        { quorum },
       ),
       (body, reply) => courierActs.observed(signer, body, reply),
     ),
     each: each(byName, eachMax, "sign", "observed"),
-    adopt: verb("adopt", object({ chain, slot, witnesses }, { address }), (body, reply) =>
-      courierActs.adopt(signer, body, reply),
-    ),
-    account: verb("account", object({ chain, slot, witnesses }, { address }), (body, reply) =>
+    adopt: verb("adopt", object({ chain, slot, quorum }, { address }), (body, reply) => courierActs.adopt(signer, body, reply)),
+    account: verb("account", object({ chain, slot, quorum }, { address }), (body, reply) =>
       courierActs.account(signer, body, reply),
     ),
     report: verb("report", object({ after: integer() }), (body, reply) => courierActs.report(signer, body, reply)),

@@ -1,9 +1,9 @@
 /**
  * Withdrawals as operators see them: the courier's view, and with it the order, its times and the
- * digest that an approval names. The rim, which answers the courier, does not import this module.
- * Touches nothing.
+ * digest that an approval names. The runtime, which answers the courier, does not import this
+ * module. Touches nothing.
  */
-import { laneOf } from "../../../protocol/job-mode.ts";
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { OperatorView, WaitView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
 import { canonicalAddress } from "../state/content.ts";
@@ -20,7 +20,7 @@ export function operatorViewOf(withdrawal: Withdrawal, policy: Policy): Operator
   return {
     ...view,
     orderId: job.orderId,
-    decimal: policy.asset(laneOf(job))?.decimal ?? 0,
+    decimal: policy.asset(limitGroupOf(job))?.decimal ?? 0,
     tag: job.tag,
     requestedAt,
     expiresAt: job.expiresAt,

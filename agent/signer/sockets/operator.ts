@@ -6,7 +6,7 @@
 import { AgentError, type Refusal, refuse } from "../../../base/fault.ts";
 import { version } from "../../../base/version.ts";
 import { networkOf } from "../../../chains/families.ts";
-import { versionsMax } from "../../../protocol/payloads.ts";
+import { attemptsMax } from "../../../protocol/payloads.ts";
 import { boolean, hex, integer, nullable, object, oneOf, type Reader, record, string } from "../../../protocol/shape.ts";
 import {
   type Answer,
@@ -18,26 +18,26 @@ import {
   type SignerStatus,
   type WithdrawalState,
 } from "../../socket/verbs.ts";
-import { adoptByPerson, beginsAgain } from "../acts/adopt.ts";
-import { approve } from "../acts/approve.ts";
-import { endUnreachable, planEnd } from "../acts/end.ts";
-import { finish, recover, showRecovery } from "../acts/recovery/recover.ts";
-import { refuseByOperator } from "../acts/refuse.ts";
-import { countKey } from "../acts/run.ts";
-import { planUnstick } from "../acts/unstick.ts";
-import type { Signer } from "../rim/signer.ts";
+import { adoptByOperator, beginsAgain } from "../handlers/adopt.ts";
+import { approve } from "../handlers/approve.ts";
+import { countKey } from "../handlers/context.ts";
+import { endUnreachable, planEnd } from "../handlers/end.ts";
+import { planReplacement } from "../handlers/manual-replacement.ts";
+import { finish, recover, showRecovery } from "../handlers/recovery/recover.ts";
+import { refuseByOperator } from "../handlers/refuse.ts";
+import type { Signer } from "../runtime/signer.ts";
 import { isBegun } from "../state/accounts.ts";
 import { canonicalLimits, limitsDigest, loosened } from "../state/canonical.ts";
 import { approvalDigestOf } from "../state/digest.ts";
 import { limitsInForce, nodesOfGateway } from "../state/in-force.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { isFinal, states } from "../state/machine.ts";
-import { spendsLike, spendsWithoutOrder } from "../state/spends.ts";
+import { outgoingLike, outgoingWithoutOrder } from "../state/outgoing-transactions.ts";
 import { unitsOf } from "../state/view.ts";
 import { isOver, unreachableCode, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 import { operatorViewOf, waitOf } from "./operator-view.ts";
-import { noRoomOf, resignOf, stuckOf, unreachableOf } from "./stuck.ts";
+import { manualReplaceOf, noRoomOf, stuckOf, unreachableOf } from "./stuck.ts";
 
 const listMax = 500;
 const transactionId = hex(16);
@@ -50,22 +50,22 @@ const wish = record(wished, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
 const act = oneOf("replace", "cancel");
 const approver = string({ min: 1, max: approverMax, pattern: /^[\x21-\x7e]+$/ });
 
-const unstickFields: Reader<OperatorRequests["unstick"]> = object({
+const replacementFields: Reader<OperatorRequests["manualReplacement"]> = object({
   transactionId,
   act,
-  facts: wish,
+  txParams: wish,
   approver,
   plan: nullable(
     object({
       act,
-      version: integer({ min: 1, max: versionsMax + 1 }),
-      facts: wish,
+      attempt: integer({ min: 1, max: attemptsMax + 1 }),
+      txParams: wish,
     }),
   ),
 });
 
 /** The part of `status` that the core does not know. */
-export interface Surroundings {
+export interface Environment {
   readonly isolation: string;
   readonly encKeyFrom: SignerStatus["encKeyFrom"];
   readonly config: SignerStatus["config"];
@@ -78,11 +78,11 @@ export interface Surroundings {
 /** Answers one request of an operator. A Bug passes through. */
 export function operatorVerbs(
   signer: Signer,
-  surroundings: Surroundings,
+  environment: Environment,
 ): (request: Request, answer: (answer: Answer) => void) => void {
   const verbs: { readonly [V in OperatorVerb]: Verb } = {
     status: verb("status", object({}), (_, reply) => {
-      const status = statusOf(signer, surroundings);
+      const status = statusOf(signer, environment);
       signer.whenDurable(() => reply({ ok: true, status }));
     }),
     list: verb("list", object({ openOnly: boolean(), limit: integer({ min: 1, max: listMax }) }), (body, reply) => {
@@ -92,78 +92,78 @@ export function operatorVerbs(
     show: verb("show", object({ transactionId }, { address }), (body, reply) => show(signer, body, reply)),
     approve: verb("approve", object({ transactionId, digest: hex(32), address, approver }), (body, reply) =>
       decide(signer, body.transactionId, reply, (withdrawal) =>
-        approve(signer.turn(), { ...body, expected: digestOf(signer, withdrawal) }),
+        approve(signer.context(), { ...body, expected: digestOf(signer, withdrawal) }),
       ),
     ),
     refuse: verb("refuse", object({ transactionId, approver }), (body, reply) =>
-      decide(signer, body.transactionId, reply, () => refuseByOperator(signer.turn(), body.transactionId, body.approver)),
+      decide(signer, body.transactionId, reply, () => refuseByOperator(signer.context(), body.transactionId, body.approver)),
     ),
-    unstick: verb("unstick", unstickFields, (body, reply) => unstick(signer, body, reply)),
+    manualReplacement: verb("manualReplacement", replacementFields, (body, reply) => manualReplacement(signer, body, reply)),
     end: verb("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) => end(signer, body, reply)),
     pause: verb("pause", object({ paused: boolean(), approver }), (body, reply) => {
       const done = signer.pause(body.paused, body.approver);
       signer.whenDurable(() => reply(done));
     }),
-    recover: verb("recover", object({ digest: optionalDigest, both: boolean() }), (body, reply) =>
+    recover: verb("recover", object({ digest: optionalDigest, bothRestored: boolean() }), (body, reply) =>
       recoverLedger(signer, body, reply),
     ),
     finish: verb("finish", object({}, { isLook: boolean() }), (body, reply) => {
       // The end of the hold forgets these transactions.
-      const spends = spendsWithoutOrder(signer.core);
-      const done = body.isLook === true ? ({ ok: true } as const) : finish(signer.turn());
+      const outgoing = outgoingWithoutOrder(signer.core);
+      const done = body.isLook === true ? ({ ok: true } as const) : finish(signer.context());
       const { book } = signer.core;
-      const answer = done.ok ? { ...done, held: book.count("held"), quarantined: book.count("quarantined"), spends } : done;
+      const answer = done.ok ? { ...done, held: book.count("held"), quarantined: book.count("quarantined"), outgoing } : done;
       signer.whenDurable(() => reply(answer));
     }),
     adopt: verb("adopt", object({ chain: string({ min: 1, max: 64 }), slot: firstSlotOrNone }, { address }), (body, reply) =>
       adopt(signer, body, reply),
     ),
-    verify: verb("verify", object({}), (_, reply) => verify(signer, surroundings, reply)),
+    verify: verb("verify", object({}), (_, reply) => verify(signer, environment, reply)),
   };
   const byName = new Map(Object.entries(verbs));
   return (request, answer) => carryOut(byName, request, answer);
 }
 
-function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
+function statusOf(signer: Signer, environment: Environment): SignerStatus {
   const { core, run, ledger } = signer;
-  const { agent, epoch, wallet } = core.paired;
+  const { agent, ledgerEpoch, wallet } = core.paired;
   const canonical = canonicalLimits(core.policy.rules);
   const counts: Partial<Record<WithdrawalState, number>> = {};
   for (const state of states) if (state !== "requested") counts[state] = core.book.count(state);
   return {
     agent,
-    epoch,
+    ledgerEpoch,
     wallet,
     head: core.heads.head,
     acked: core.heads.acked.seq,
-    greeted: run.greeted,
+    handshakeDone: run.handshakeDone,
     locked: core.locked?.code ?? "",
     lockedDetail: core.locked?.detail ?? "",
     recovery: run.orders.isWhole ? "RECOVERY_OFFERED" : core.isHolding ? "RECOVERY_HOLD" : "",
-    isTellingAgain: run.telling !== null,
+    isResyncing: run.resync !== null,
     ...clocksOf(signer),
     paused: core.paused,
-    stuck: stuckOf(signer, surroundings.stuckAfterMinutes),
-    ...resignOf(signer),
+    stuck: stuckOf(signer, environment.stuckAfterMinutes),
+    ...manualReplaceOf(signer),
     ...noRoomOf(signer),
     ...unreachableOf(signer),
     ledgerWritable: !ledger.poisoned && ledger.refusal === null,
     ...(ledger.readOnly ? { ledgerReadOnly: true as const } : {}),
-    isolation: surroundings.isolation,
-    encKeyFrom: surroundings.encKeyFrom,
+    isolation: environment.isolation,
+    encKeyFrom: environment.encKeyFrom,
     nodesOfGateway: nodesOfGateway(core.policy),
     version,
     startedAt: run.startedAt,
-    config: surroundings.config,
+    config: environment.config,
     policyChangedAt: core.ruled?.at ?? 0,
     policyDigest: limitsDigest(canonical),
     policyLooser: loosened(core.limitsBefore(canonical) ?? canonical, canonical),
-    limits: limitsInForce(core.policy, signer.turn().nowMs),
+    limits: limitsInForce(core.policy, signer.context().nowMs),
     freeBytes: ledger.freeBytes(),
     freeBytesMin: ledger.roomBytesMin,
     counts: counts as SignerStatus["counts"],
     accounts: signer.accounts(),
-    courierConnected: surroundings.isCourierConnected(),
+    courierConnected: environment.isCourierConnected(),
     courier: run.courier,
   };
 }
@@ -173,20 +173,24 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
  * agree.
  */
 function clocksOf(signer: Signer): Pick<SignerStatus, "clockAheadMs" | "ledgerAheadMs"> {
-  const { run, localMs, monotonicMs, core } = signer.turn();
+  const { run, localMs, monotonicMs, core } = signer.context();
   return { clockAheadMs: aheadOfBlocksMs(run, localMs, monotonicMs), ledgerAheadMs: Math.max(0, core.heads.at - localMs) };
 }
 
 /** Shows a plan, or makes the plan that the order names. */
-function unstick(signer: Signer, asked: OperatorRequests["unstick"], reply: (outcome: Outcome) => void): void {
+function manualReplacement(
+  signer: Signer,
+  asked: OperatorRequests["manualReplacement"],
+  reply: (outcome: Outcome) => void,
+): void {
   const { plan, approver, ...wish } = asked;
   if (plan === null) {
-    const planned = planUnstick(signer.turn(), wish);
+    const planned = planReplacement(signer.context(), wish);
     const answer = planned.ok ? { ...planned, withdrawal: viewOf(signer, planned.withdrawal) } : planned;
     signer.whenDurable(() => reply(answer));
     return;
   }
-  signer.unstick(wish, plan, approver, (answer) => {
+  signer.manualReplacement(wish, plan, approver, (answer) => {
     const withdrawal = signer.core.book.find(wish.transactionId);
     const isDone = "ok" in answer && answer.ok && withdrawal !== undefined;
     reply(isDone ? { ok: true, withdrawal: viewOf(signer, withdrawal), plan } : (answer as Refusal | AgentError));
@@ -196,8 +200,8 @@ function unstick(signer: Signer, asked: OperatorRequests["unstick"], reply: (out
 /** Shows a plan, or ends the sweep with the slot that the order names. */
 function end(signer: Signer, asked: OperatorRequests["end"], reply: (outcome: Outcome) => void): void {
   const { transactionId: id, slot, approver } = asked;
-  const turn = signer.turn();
-  const done = slot === "" ? planEnd(turn, id) : endUnreachable(turn, id, slot, approver);
+  const context = signer.context();
+  const done = slot === "" ? planEnd(context, id) : endUnreachable(context, id, slot, approver);
   const answer = done.ok ? { ...done, withdrawal: viewOf(signer, done.withdrawal) } : done;
   signer.whenDurable(() => reply(answer));
   if (done.ok && slot !== "") signer.changed([done.withdrawal]);
@@ -224,7 +228,7 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
           withdrawal: { ...viewOf(signer, withdrawal), ...reachOf(signer, withdrawal) },
           history: [...withdrawal.history],
           wait: waitOf(withdrawal, signer.core.policy, asked.address),
-          spends: spendsLike(signer.core, withdrawal, asked.address),
+          outgoing: outgoingLike(signer.core, withdrawal, asked.address),
         };
   signer.whenDurable(() => reply(answer));
 }
@@ -246,29 +250,29 @@ function digestOf(signer: Signer, withdrawal: Withdrawal): string {
 function adopt(signer: Signer, asked: OperatorRequests["adopt"], reply: (outcome: Outcome) => void): void {
   const { chain, slot } = asked;
   const known = signer.chain(chain);
-  const turn = signer.turn();
-  const address = asked.address ?? (known === undefined ? "" : turn.accountOn(networkOf(known)));
+  const context = signer.context();
+  const address = asked.address ?? (known === undefined ? "" : context.accountOn(networkOf(known)));
   const done =
     known === undefined
       ? refuse("CHAIN_UNKNOWN", chain)
       : slot === ""
         ? ({ ok: true } as const)
-        : adoptByPerson(turn, known, slot, address);
+        : adoptByOperator(context, known, slot, address);
   if (!done.ok || known === undefined) {
     signer.whenDurable(() => reply(done as Refusal));
     return;
   }
   const network = networkOf(known);
   const account = signer.core.accounts.find(network, address);
-  const told = signer.run.firstSlots.get(countKey(turn, network, address));
+  const told = signer.run.firstSlots.get(countKey(context, network, address));
   const first = {
     chain,
     network,
     account: address,
     adopted: account?.adopted ?? "",
-    isBegun: account !== undefined && isBegun(account) && !beginsAgain(turn, account),
+    isBegun: account !== undefined && isBegun(account) && !beginsAgain(context, account),
     counted: told?.slot ?? "",
-    witnesses: told?.witnesses ?? 0,
+    quorum: told?.quorum ?? 0,
   };
   signer.whenDurable(() => reply({ ok: true, first }));
 }
@@ -288,22 +292,26 @@ function decide(
   signer.whenDurable(() => reply(answer));
   if (!done.ok || done.withdrawal.state === before) return;
   signer.changed([done.withdrawal]);
-  if (before === "quarantined") signer.signBound();
+  if (before === "quarantined") signer.signAssigned();
 }
 
 /**
  * Shows or carries out a recovery from durable records; the answer follows when its record is on
  * disk.
  */
-function recoverLedger(signer: Signer, { digest, both }: OperatorRequests["recover"], reply: (outcome: Outcome) => void): void {
+function recoverLedger(
+  signer: Signer,
+  { digest, bothRestored }: OperatorRequests["recover"],
+  reply: (outcome: Outcome) => void,
+): void {
   signer.whenDurable(() => {
     // Other requests may have added records since.
     if (signer.core.heads.head.seq > signer.ledger.durableHead.seq) {
-      recoverLedger(signer, { digest, both }, reply);
+      recoverLedger(signer, { digest, bothRestored }, reply);
       return;
     }
     try {
-      const done = digest === "" ? showRecovery(signer.turn(), both) : recover(signer.turn(), digest);
+      const done = digest === "" ? showRecovery(signer.context(), bothRestored) : recover(signer.context(), digest);
       const answer: Outcome = done.ok ? { ok: true, plan: done.plan, done: digest !== "" } : done;
       signer.whenDurable(() => {
         reply(answer);
@@ -316,7 +324,7 @@ function recoverLedger(signer: Signer, { digest, both }: OperatorRequests["recov
   });
 }
 
-function verify(signer: Signer, { later }: Surroundings, reply: (outcome: Outcome) => void): void {
+function verify(signer: Signer, { later }: Environment, reply: (outcome: Outcome) => void): void {
   signer.whenDurable(() => {
     const steps = signer.ledger.verify();
     const next = (): void => {

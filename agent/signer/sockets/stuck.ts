@@ -3,10 +3,10 @@
  * courier can hide one. Withdrawals that wait for an operator's yes are left out. Touches nothing.
  */
 import { familyOf } from "../../../chains/families.ts";
-import { courierVersionsMax } from "../../socket/limits.ts";
+import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { SignerStatus, StuckView } from "../../socket/verbs.ts";
-import type { Signer } from "../rim/signer.ts";
-import { isCancelling, isDead, isOver, type Withdrawal } from "../state/withdrawal.ts";
+import type { Signer } from "../runtime/signer.ts";
+import { isCancelling, isOver, isVoid, type Withdrawal } from "../state/withdrawal.ts";
 
 const minuteMs = 60_000;
 
@@ -15,7 +15,7 @@ const minuteMs = 60_000;
  * Null if none is overdue.
  */
 export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null {
-  const { nowMs } = signer.turn();
+  const { nowMs } = signer.context();
   let found: Withdrawal | null = null;
   for (const withdrawal of signer.core.book.open()) {
     if (withdrawal.state === "held" || withdrawal.state === "requested" || isOver(withdrawal)) continue;
@@ -37,36 +37,36 @@ export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null 
 }
 
 /**
- * Returns the withdrawal whose versions are all dead and whose next version only an operator can
+ * Returns the withdrawal whose attempts are all void and whose next attempt only an operator can
  * order; of several, the oldest request. Empty if there is none.
  */
-export function resignOf(signer: Signer): Pick<SignerStatus, "resign"> {
+export function manualReplaceOf(signer: Signer): Pick<SignerStatus, "manualReplace"> {
   const { book, policy } = signer.core;
   for (const withdrawal of book.open()) {
-    const { transactionId, job, state, versions, ordered } = withdrawal;
+    const { transactionId, job, state, attempts, ordered } = withdrawal;
     const isOpen = state === "released" || state === "broadcast";
-    if (!isOpen || ordered !== undefined || !isDead(withdrawal)) continue;
+    if (!isOpen || ordered !== undefined || !isVoid(withdrawal)) continue;
     const approval = policy.approval(transactionId);
-    if (approval === undefined || (versions.length < courierVersionsMax && !policy.isPersonsToResign(approval))) continue;
-    return { resign: { transactionId, network: job.network, slot: withdrawal.slot, versions: versions.length } };
+    if (approval === undefined || (attempts.length < courierAttemptsMax && !policy.isOperatorsToReplace(approval))) continue;
+    return { manualReplace: { transactionId, network: job.network, slot: withdrawal.slot, attempts: attempts.length } };
   }
   return {};
 }
 
 /**
- * Returns the withdrawal whose versions are all dead and whose next version has no room in a limit
+ * Returns the withdrawal whose attempts are all void and whose next attempt has no room in a limit
  * of the hour or the day; of several, the oldest request. Empty if there is none.
  */
 export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
   const { book, policy } = signer.core;
-  const { nowMs } = signer.turn();
+  const { nowMs } = signer.context();
   for (const withdrawal of book.open()) {
-    const { transactionId, job, slot, state, versions } = withdrawal;
+    const { transactionId, job, slot, state, attempts } = withdrawal;
     const isOpen = state === "released" || state === "broadcast";
-    if (!isOpen || versions.length === 0 || isCancelling(withdrawal) || !isDead(withdrawal)) continue;
+    if (!isOpen || attempts.length === 0 || isCancelling(withdrawal) || !isVoid(withdrawal)) continue;
     const approval = policy.approval(transactionId);
-    const code = approval === undefined ? null : policy.withoutRoom(approval, versions.length + 1, nowMs);
-    if (code !== null) return { noRoom: { transactionId, network: job.network, slot, versions: versions.length, code } };
+    const code = approval === undefined ? null : policy.withoutRoom(approval, attempts.length + 1, nowMs);
+    if (code !== null) return { noRoom: { transactionId, network: job.network, slot, attempts: attempts.length, code } };
   }
   return {};
 }
@@ -84,10 +84,10 @@ export function unreachableOf({ core, run }: Signer): Pick<SignerStatus, "unreac
 }
 
 /**
- * Returns the start of the wait. No later version and no observation of the chain starts it again.
+ * Returns the start of the wait. No later attempt and no observation of the chain starts it again.
  */
-function sinceOf({ versions, changedAt }: Withdrawal): number {
-  return versions.find(({ signedAt }) => signedAt > 0)?.signedAt ?? changedAt;
+function sinceOf({ attempts, changedAt }: Withdrawal): number {
+  return attempts.find(({ signedAt }) => signedAt > 0)?.signedAt ?? changedAt;
 }
 
 function comesBefore(a: Withdrawal, b: Withdrawal): boolean {

@@ -5,7 +5,7 @@
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { SignerSummary, SyncSummary } from "../../socket/summary.ts";
 import type { LimitView, WithdrawalState } from "../../socket/verbs.ts";
-import type { Signer } from "../rim/signer.ts";
+import type { Signer } from "../runtime/signer.ts";
 import { limitsInForce } from "../state/in-force.ts";
 import { states } from "../state/machine.ts";
 import { isOver } from "../state/withdrawal.ts";
@@ -23,7 +23,7 @@ const ratioMax = 1_000_000_000n;
 
 export function summaryOf(signer: Signer, source: SummarySource, courierDigest: string): SignerSummary {
   const { core, ledger, run } = signer;
-  const { nowMs } = signer.turn();
+  const { nowMs } = signer.context();
   const counts: Partial<Record<WithdrawalState, number>> = {};
   for (const state of states) if (state !== "requested") counts[state] = core.book.count(state);
   const oldest: Partial<Record<WithdrawalState, number>> = {};

@@ -5,7 +5,7 @@
  */
 
 import { invariant } from "../../../base/fault.ts";
-import { familyOf, waitingOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import { isUnfinished, type State } from "./machine.ts";
 
@@ -15,10 +15,10 @@ export interface Account {
   adopted: string; // the first slot ever used by this ledger
   next: string;
   pending: number;
-  lastStamp: bigint; // the highest stamp of its versions, with exclusion by expiry; else 0
+  lastTimestamp: bigint; // the highest timestamp of its attempts, with exclusion by expiry; else 0
 }
 
-/** `[network, account, adopted, next, unfinished, last stamp]`, the last one if there is one */
+/** `[network, account, adopted, next, unfinished, last timestamp]`, the last one if there is one */
 export type AccountEntries = readonly (readonly [string, string, string, string, number, string?])[];
 
 /**
@@ -34,9 +34,9 @@ export class Accounts {
 
   constructor(entries: AccountEntries = [], ended: EndedSlots = []) {
     for (const each of ended) this.#ended.set(keyOf(each[0], each[1]), each);
-    for (const [network, account, adopted, next, pending, stamp = "0"] of entries) {
-      const lastStamp = BigInt(stamp);
-      this.#byKey.set(keyOf(network, account), { network, account, adopted, next, pending, lastStamp });
+    for (const [network, account, adopted, next, pending, timestamp = "0"] of entries) {
+      const lastTimestamp = BigInt(timestamp);
+      this.#byKey.set(keyOf(network, account), { network, account, adopted, next, pending, lastTimestamp });
     }
   }
 
@@ -44,7 +44,7 @@ export class Accounts {
     return this.#byKey.get(keyOf(network, account));
   }
 
-  /** Applies ADOPTED and INTENT records. The slot of a first version must be the next one. */
+  /** Applies ADOPTED and INTENT records. The slot of a first attempt must be the next one. */
   fold(record: LedgerRecord, isKept = false): void {
     if (record.kind === "ADOPTED") {
       const key = keyOf(record.network, record.account);
@@ -52,10 +52,10 @@ export class Accounts {
       const isFree = known === undefined || !isBegun(known) || this.isAtEnd(known);
       invariant(isFree, "an account is adopted before its first slot is given, or behind an ended sweep");
       const { network, account, slot } = record;
-      this.#byKey.set(key, { network, account, adopted: slot, next: slot, pending: known?.pending ?? 0, lastStamp: 0n });
+      this.#byKey.set(key, { network, account, adopted: slot, next: slot, pending: known?.pending ?? 0, lastTimestamp: 0n });
     }
-    if (record.kind === "INTENT") this.#stamp(record);
-    if (record.kind === "INTENT" && record.version === 1) {
+    if (record.kind === "INTENT") this.#timestamp(record);
+    if (record.kind === "INTENT" && record.attempt === 1) {
       const account = this.find(record.network, record.account);
       const { slots } = familyOf(record.network);
       // A withdrawal that a recovered ledger keeps has its slot already, and was counted then.
@@ -66,13 +66,13 @@ export class Accounts {
     }
   }
 
-  #stamp({ network, account, facts }: Extract<LedgerRecord, { kind: "INTENT" }>): void {
-    const waiting = waitingOf(network);
+  #timestamp({ network, account, txParams }: Extract<LedgerRecord, { kind: "INTENT" }>): void {
+    const expiryExclusion = expiryExclusionOf(network);
     const found = this.find(network, account);
-    if (waiting === null || found === undefined) return;
-    const stamp = waiting.stamp(facts);
-    invariant(stamp > found.lastStamp, "no two versions of an account have one stamp");
-    found.lastStamp = stamp;
+    if (expiryExclusion === null || found === undefined) return;
+    const timestamp = expiryExclusion.timestamp(txParams);
+    invariant(timestamp > found.lastTimestamp, "no two attempts of an account have one timestamp");
+    found.lastTimestamp = timestamp;
   }
 
   /** Counts a withdrawal that a record moved into a block, to its end, or out of a block again. */
@@ -109,13 +109,13 @@ export class Accounts {
   }
 
   snapshot(): AccountEntries {
-    return [...this.#byKey.values()].map(({ network, account, adopted, next, pending, lastStamp }) => [
+    return [...this.#byKey.values()].map(({ network, account, adopted, next, pending, lastTimestamp }) => [
       network,
       account,
       adopted,
       next,
       pending,
-      ...(lastStamp === 0n ? ([] as const) : ([`${lastStamp}`] as const)),
+      ...(lastTimestamp === 0n ? ([] as const) : ([`${lastTimestamp}`] as const)),
     ]);
   }
 }

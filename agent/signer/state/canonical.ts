@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { familyOf } from "../../../chains/families.ts";
 import { formatAmount } from "../../../protocol/amount.ts";
-import { assetOf } from "../policy/asked.ts";
+import { assetOf } from "../policy/job-terms.ts";
 import type { Limits, Rules } from "../policy/rules.ts";
 
 type Line = ReadonlyMap<string, string>;
@@ -19,7 +19,7 @@ const ceilings = [
   "maxPerDay",
   "holdAbove",
   "twoApproversAbove",
-  "resignAbove",
+  "manualReplaceAbove",
   "newDestinationAbove",
 ];
 const feeCeilings = ["maxFee", "maxFeePerDay"];
@@ -55,12 +55,15 @@ export function loosened(before: readonly string[], now: readonly string[]): rea
   const found = new Map<string, readonly Looser[]>();
   for (const text of now) {
     const line = lineOf(text);
-    const lane = line.get("currency") ?? "";
-    const known = old.get(lane);
-    const looser = known === undefined ? [{ name: "", says: `${lane} is payable, and was not` }] : loosenedIn(lane, known, line);
-    found.set(lane, looser);
+    const limitGroup = line.get("currency") ?? "";
+    const known = old.get(limitGroup);
+    const looser =
+      known === undefined ? [{ name: "", says: `${limitGroup} is payable, and was not` }] : loosenedIn(limitGroup, known, line);
+    found.set(limitGroup, looser);
   }
-  return [...found].flatMap(([lane, looser]) => looser.filter((each) => !follows(lane, each, found)).map(({ says }) => says));
+  return [...found].flatMap(([limitGroup, looser]) =>
+    looser.filter((each) => !follows(limitGroup, each, found)).map(({ says }) => says),
+  );
 }
 
 /** A limit that allows more than before, with a sentence about it. */
@@ -75,21 +78,21 @@ interface Looser {
  */
 const followed: Readonly<Record<string, string>> = { maxPerWithdrawal: "maxFee", maxPerDay: "maxFeePerDay" };
 
-function follows(lane: string, { name }: Looser, found: ReadonlyMap<string, readonly Looser[]>): boolean {
-  const [currency = "", kind] = lane.split(":");
+function follows(limitGroup: string, { name }: Looser, found: ReadonlyMap<string, readonly Looser[]>): boolean {
+  const [currency = "", kind] = limitGroup.split(":");
   if (kind === undefined) return false;
   const theirs = found.get(currency) ?? [];
   return theirs.some((each) => each.name === name || each.name === followed[name]);
 }
 
-function loosenedIn(lane: string, old: Line, now: Line): readonly Looser[] {
+function loosenedIn(limitGroup: string, old: Line, now: Line): readonly Looser[] {
   const found: Looser[] = [];
   const say = (name: string, decimal: number): void => {
     const [is, was] = [now, old].map((line) => amountWords(line.get(name), decimal));
-    found.push({ name, says: `${lane} ${name} ${is}, was ${was}` });
+    found.push({ name, says: `${limitGroup} ${name} ${is}, was ${was}` });
   };
   const tell = (name: string, words: string): void => {
-    found.push({ name, says: `${lane} ${words}` });
+    found.push({ name, says: `${limitGroup} ${words}` });
   };
   for (const name of meanings) if (now.get(name) !== old.get(name)) tell(name, `${name} is another`);
   const decimal = Number(now.get("decimal"));
@@ -115,7 +118,7 @@ function fieldsOf(limits: Limits): readonly (readonly [string, string | bigint |
     ["holdAbove", limits.holdAboveUnits],
     ["twoApproversAbove", limits.twoApproversAboveUnits],
     // Left out if there is none, so that the text of an older ledger stays the same.
-    ...(limits.resignAboveUnits === null ? [] : ([["resignAbove", limits.resignAboveUnits]] as const)),
+    ...(limits.manualReplaceAboveUnits === null ? [] : ([["manualReplaceAbove", limits.manualReplaceAboveUnits]] as const)),
     ["newDestinationAbove", limits.newDestination?.holdAboveUnits ?? null],
     ["delayMs", limits.newDestination?.delayMs ?? 0],
     ["allow", listText(limits.allow)],

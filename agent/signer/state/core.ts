@@ -5,26 +5,26 @@
  */
 import type { KeyObject } from "node:crypto";
 import { invariant } from "../../../base/fault.ts";
-import { waitingOf } from "../../../chains/families.ts";
+import { expiryExclusionOf } from "../../../chains/families.ts";
 import { publicKeyFromHex } from "../../../protocol/envelope.ts";
-import { isInternal, laneOf } from "../../../protocol/job-mode.ts";
+import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
-import type { RecoverySpend } from "../../../protocol/recovery.ts";
-import type { Leaving, Past } from "../../ledger/past.ts";
+import type { RecoveryOutgoing } from "../../../protocol/recovery.ts";
+import type { Leaving, Past } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { Policy, type PolicySnapshot } from "../policy/policy.ts";
 import type { Rules } from "../policy/rules.ts";
 import type { Standing } from "../policy/window.ts";
 import { type AccountEntries, Accounts, type EndedSlots } from "./accounts.ts";
-import { Book, type BookSnapshot } from "./book.ts";
 import { canonicalAddress } from "./content.ts";
 import { Outbox } from "./entries.ts";
 import { Heads, type HeadsSnapshot } from "./heads.ts";
-import { type ChainSnapshot, JobChain } from "./jobs.ts";
+import { type ChainSnapshot, JobSequence } from "./jobs.ts";
 import { policySnapshot } from "./policy-state.ts";
 import { unitsOf } from "./view.ts";
-import { isEndedByPerson, standingOf, type Withdrawal } from "./withdrawal.ts";
+import { isEndedByOperator, standingOf, type Withdrawal } from "./withdrawal.ts";
+import { Book, type BookSnapshot } from "./withdrawals.ts";
 
 type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 
@@ -70,7 +70,7 @@ export interface CoreSnapshot {
   readonly policy: PolicySnapshot;
   readonly book: BookSnapshot;
   readonly outbox: ReturnType<Outbox["snapshot"]>;
-  readonly opened?: OpenedLedger | null;
+  readonly recovered?: RecoveredLedger | null;
   readonly heldBefore?: number;
   readonly ruled?: Ruled | null;
   readonly paused?: Paused | null;
@@ -79,13 +79,13 @@ export interface CoreSnapshot {
 }
 
 /** The beginning of this ledger by a recovery instead of a pairing. */
-export interface OpenedLedger {
-  readonly seq: number; // seq of its OPENED record
+export interface RecoveredLedger {
+  readonly seq: number; // seq of its RECOVERED record
   readonly order: string; // the name of the gateway's order
-  readonly tellFrom: number; // a resync sends what was recorded after this and has closed
+  readonly resyncFrom: number; // a resync sends what was recorded after this and has closed
   readonly isHolding: boolean; // both sides were restored and no operator has ended the hold: everything new is held
   // the account's final transactions without an explanation
-  readonly spends: readonly RecoverySpend[];
+  readonly outgoing: readonly RecoveryOutgoing[];
 }
 
 /** The signer's state. */
@@ -93,14 +93,14 @@ export class Core {
   policy!: Policy;
   book!: Book;
   accounts!: Accounts;
-  chain!: JobChain;
+  chain!: JobSequence;
   outbox!: Outbox;
   heads!: Heads;
   readonly #rules: Rules;
   readonly #past: Past;
   #paired: Paired | null;
   #locked: Lock | null = null;
-  #opened: OpenedLedger | null = null;
+  #recovered: RecoveredLedger | null = null;
   /** Jobs that the gateway issued before this time belong to the hold at any time of arrival. */
   #heldBefore = 0;
   #ruled: Ruled | null = null;
@@ -124,18 +124,18 @@ export class Core {
     this.policy = new Policy(rules, past, snapshot?.policy);
     this.book = new Book(past, snapshot?.book);
     this.accounts = new Accounts(snapshot?.accounts, snapshot?.endedSlots);
-    this.chain = new JobChain(snapshot?.chain);
+    this.chain = new JobSequence(snapshot?.chain);
     this.outbox = new Outbox(snapshot?.outbox);
     this.heads = new Heads(snapshot?.heads);
     this.#paired = snapshot === undefined ? null : pairedOf(snapshot.paired);
     this.#locked = snapshot?.locked ?? null;
-    this.#opened = snapshot?.opened ?? null;
+    this.#recovered = snapshot?.recovered ?? null;
     this.#heldBefore = snapshot?.heldBefore ?? 0;
     this.#ruled = snapshot?.ruled ?? null;
     this.#paused = snapshot?.paused ?? null;
     this.#ceiling = snapshot?.ceiling ?? 0;
     // A checkpoint of an earlier program and the first state of a recovered ledger count a
-    // withdrawal once, however many of its versions can still be paid.
+    // withdrawal once, however many of its attempts can still be paid.
     for (const withdrawal of this.book.open()) this.#count(withdrawal, this.heads.at, "payable");
   }
 
@@ -149,8 +149,8 @@ export class Core {
   }
 
   /** The recovery that began this ledger; null if the ledger began with its pairing. */
-  get opened(): OpenedLedger | null {
-    return this.#opened;
+  get recovered(): RecoveredLedger | null {
+    return this.#recovered;
   }
 
   /**
@@ -158,7 +158,7 @@ export class Core {
    * operator has ended the hold.
    */
   get isHolding(): boolean {
-    return this.#opened?.isHolding === true;
+    return this.#recovered?.isHolding === true;
   }
 
   /** The newest POLICY record, null before the first. */
@@ -219,8 +219,8 @@ export class Core {
         for (const transactionId of this.book.end(record)) this.policy.voidApproval(transactionId);
         for (const withdrawal of this.book.findEach(record.ended)) this.#count(withdrawal, record.at);
         return;
-      case "DEAD":
-        for (const { withdrawal, from } of this.book.takeDead(record)) {
+      case "VOID":
+        for (const { withdrawal, from } of this.book.takeVoid(record)) {
           this.#count(withdrawal, record.at);
           this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
         }
@@ -251,11 +251,11 @@ export class Core {
       case "POLICY":
         this.#ruled = { digest: record.digest, at: record.at, limits: record.limits, before: this.limitsBefore(record.limits) };
         return;
-      case "OPENED":
+      case "RECOVERED":
         this.#open(record);
         return;
-      case "RESUMED":
-        if (this.#opened !== null) this.#opened = { ...this.#opened, isHolding: false, spends: [] };
+      case "RECOVERY_FINISHED":
+        if (this.#recovered !== null) this.#recovered = { ...this.#recovered, isHolding: false, outgoing: [] };
         this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
         return;
       default:
@@ -286,7 +286,7 @@ export class Core {
       policy: policySnapshot(this.policy, this.heads.at),
       book: this.book.snapshot(),
       outbox: this.outbox.snapshot(),
-      opened: this.#opened,
+      recovered: this.#recovered,
       heldBefore: this.#heldBefore,
       ruled: this.#ruled,
       paused: this.#paused,
@@ -295,11 +295,14 @@ export class Core {
     };
   }
 
-  /** Applies an OPENED record. The state in its file is loaded already, live as at a start. */
-  #open(record: Extract<LedgerRecord, { kind: "OPENED" }>): void {
-    invariant(this.#opened !== null && this.paired.epoch === record.epoch, "a ledger is opened with its own state");
-    this.#opened = { ...this.#opened, seq: record.seq };
-    this.book.hear(record.at);
+  /** Applies a RECOVERED record. The state in its file is loaded already, live as at a start. */
+  #open(record: Extract<LedgerRecord, { kind: "RECOVERED" }>): void {
+    invariant(
+      this.#recovered !== null && this.paired.ledgerEpoch === record.ledgerEpoch,
+      "a ledger is opened with its own state",
+    );
+    this.#recovered = { ...this.#recovered, seq: record.seq };
+    this.book.receive(record.at);
     this.outbox.fold(record, undefined);
     // The gateway may have recorded another pause, so the present state is sent.
     this.outbox.push({ kind: "paused", seq: record.seq, at: record.at, paused: this.#paused !== null });
@@ -310,31 +313,31 @@ export class Core {
   #foldWithdrawal(record: WithdrawalRecord): void {
     const from = this.book.find(record.transactionId)?.state;
     const withdrawal = this.book.fold(record);
-    this.policy.fold(record, laneOf(withdrawal.job));
+    this.policy.fold(record, limitGroupOf(withdrawal.job));
     this.#count(withdrawal, record.at);
     if (record.kind === "INTENT") this.accounts.fold(record, withdrawal.isKept);
     if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);
     if ((record.kind === "OBSERVED" || record.kind === "EXPIRED") && from !== undefined) {
       this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
     }
-    if (record.kind === "EXPIRED" && isEndedByPerson(withdrawal))
+    if (record.kind === "EXPIRED" && isEndedByOperator(withdrawal))
       this.accounts.end(withdrawal.job.network, withdrawal.account, withdrawal.slot);
     this.outbox.fold(record, withdrawal);
   }
 
   /**
-   * Updates how each version counts, with exclusion by expiry; with `only`, just the versions of
+   * Updates how each attempt counts, with exclusion by expiry; with `only`, just the attempts of
    * that standing.
    */
   #count(withdrawal: Withdrawal, atMs: number, only?: Standing): void {
-    const { transactionId: id, job, versions } = withdrawal;
-    if (waitingOf(job.network) === null) return;
-    for (const one of versions) {
+    const { transactionId: id, job, attempts } = withdrawal;
+    if (expiryExclusionOf(job.network) === null) return;
+    for (const one of attempts) {
       const standing = standingOf(withdrawal, one, atMs);
       if (only !== undefined && standing !== only) continue;
       const units = BigInt(unitsOf(withdrawal, this.policy) || "0");
-      const counted = { id, version: one.version, units, feeMaxUnits: BigInt(one.feeMax) };
-      this.policy.sums.stand(laneOf(job), counted, standing, atMs);
+      const counted = { id, attempt: one.attempt, units, feeMaxUnits: BigInt(one.feeMax) };
+      this.policy.sums.stand(limitGroupOf(job), counted, standing, atMs);
     }
   }
 
@@ -347,8 +350,8 @@ export class Core {
 
   #pair(record: Extract<LedgerRecord, { kind: "PAIRED" }>): void {
     if (this.#paired !== null && this.#paired.agent !== record.agent) this.chain.restart();
-    const { kind, agent, merchant, wallet, epoch, gatewayKey } = record;
-    this.#paired = pairedOf({ kind, agent, merchant, wallet, epoch, gatewayKey });
+    const { kind, agent, merchant, wallet, ledgerEpoch, gatewayKey } = record;
+    this.#paired = pairedOf({ kind, agent, merchant, wallet, ledgerEpoch, gatewayKey });
   }
 
   #acknowledge(record: Extract<LedgerRecord, { acked: unknown }>): void {

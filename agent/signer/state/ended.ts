@@ -15,7 +15,7 @@ export interface Ended {
  * The first byte of a row's value. Files are kept permanently, so a new end is added last, and none
  * is removed.
  */
-const ends: readonly State[] = ["paid", "reverted", "lost", "refused", "expired", "cancelled"];
+const ends: readonly State[] = ["paid", "reverted", "conflicted", "refused", "expired", "cancelled"];
 
 /** key = id(16); value = end(1) ‖ content(32) */
 export function rowOfEnded(transactionId: string, { state, content }: Ended): Row {
@@ -33,6 +33,6 @@ export function endedIn(rows: readonly Row[], id: Uint8Array): Ended | undefined
   if (row === undefined) return undefined;
   const state = ends[row.value[0] ?? ends.length];
   // This program or a later one wrote the file.
-  if (state === undefined) throw new Bug("a closed withdrawal has an end that this version knows");
+  if (state === undefined) throw new Bug("a closed withdrawal has an end that this attempt knows");
   return { state, content: Buffer.from(row.value.subarray(1)).toString("hex") };
 }

@@ -6,12 +6,12 @@
 import { invariant } from "../../../base/fault.ts";
 import { jobHashOf, zeroHash } from "../../../protocol/identity.ts";
 import type { Entry, Head, SignedEntry } from "../../../protocol/messages.ts";
-import { versionsMax } from "../../../protocol/payloads.ts";
+import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
-import { contestedCode } from "./bindings.ts";
 import { Fifo } from "./fifo.ts";
 import { isFinal } from "./machine.ts";
-import type { Version, Withdrawal } from "./withdrawal.ts";
+import { contestedCode } from "./slot-assignments.ts";
+import type { Attempt, Withdrawal } from "./withdrawal.ts";
 
 /** The entries of one statement: about 100 KiB of the 256 KiB that a gateway accepts. */
 export const entriesPerFrame = 256;
@@ -135,10 +135,10 @@ function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): re
 
 /**
  * Returns all knowledge of a withdrawal that a recovery kept: the job, without a number now, and
- * the versions.
+ * the attempts.
  */
 export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
-  const { transactionId, job, jobText, jobSignature, address, account, slot, versions } = withdrawal;
+  const { transactionId, job, jobText, jobSignature, address, account, slot, attempts } = withdrawal;
   const entries: Entry[] = [
     {
       kind: "asked",
@@ -151,17 +151,17 @@ export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonl
       signature: jobSignature,
     },
   ];
-  const signed = versions.filter(({ txHash, version }) => txHash !== "" && version <= versionsMax);
+  const signed = attempts.filter(({ txHash, attempt }) => txHash !== "" && attempt <= attemptsMax);
   if (signed.length === 0) return entries;
   entries.push({ kind: "decision", seq, at, transactionId, decision: "approved", code: "", address });
   for (const one of signed) {
-    const { version, txHash } = one;
+    const { attempt, txHash } = one;
     entries.push({
       kind: "signed",
       seq,
       at,
       transactionId,
-      version,
+      attempt,
       network: job.network,
       account,
       slot: slot,
@@ -184,10 +184,10 @@ export function answerAgain({ seq, at }: Place, withdrawal: Withdrawal): readonl
   const entries: Entry[] = [
     { kind: "decision", seq, at, transactionId, decision, code: decision === "held" ? code : "", address },
   ];
-  if (!isWaiting && withdrawal.versions.some(({ txHash }) => txHash !== ""))
+  if (!isWaiting && withdrawal.attempts.some(({ txHash }) => txHash !== ""))
     entries.push(...keptEntries({ seq, at }, withdrawal).slice(2));
   if (observed !== null && isFinal(state)) {
-    const outcome = state as "paid" | "reverted" | "lost" | "cancelled";
+    const outcome = state as "paid" | "reverted" | "conflicted" | "cancelled";
     entries.push({ kind: "observed", seq, at, transactionId, stage: "final", outcome, txHash: observed.txHash });
   }
   return entries;
@@ -231,9 +231,9 @@ export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Ent
       return { kind: "alarm", seq, at, code: record.code, locked: false };
     case "LOCKED":
       return { kind: "alarm", seq, at, code: record.code, locked: true };
-    case "OPENED": {
+    case "RECOVERED": {
       const { order, held, sequence, jobHash } = record;
-      return { kind: "opened", seq, at, order, held: held.seq === 0 ? null : held, sequence, jobHash };
+      return { kind: "recovered", seq, at, order, held: held.seq === 0 ? null : held, sequence, jobHash };
     }
     case "PAUSED":
       return { kind: "paused", seq, at, paused: record.paused };
@@ -251,22 +251,26 @@ export interface Told {
   readonly job: { readonly network: string };
   readonly account: string;
   readonly slot: string;
-  readonly versions: readonly Pick<Version, "feeMax" | "until" | "isCancel">[];
+  readonly attempts: readonly Pick<Attempt, "feeMax" | "validUntilMs" | "isCancel">[];
 }
 
 /**
- * Returns a version's terms for an entry: the highest fee, the end of validity if there is one, and
- * the mark of a cancel. A recovered ledger can learn the last from nowhere else.
+ * Returns an attempt's terms for an entry: the highest fee, the end of validity if there is one,
+ * and the mark of a cancel. A recovered ledger can learn the last from nowhere else.
  */
-function offerOf({ feeMax, until, isCancel }: Told["versions"][number]): Pick<SignedEntry, "feeMax" | "until" | "cancel"> {
-  return { feeMax, ...(until === undefined ? {} : { until }), ...(isCancel ? { cancel: true } : {}) };
+function offerOf({
+  feeMax,
+  validUntilMs,
+  isCancel,
+}: Told["attempts"][number]): Pick<SignedEntry, "feeMax" | "validUntilMs" | "cancel"> {
+  return { feeMax, ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(isCancel ? { cancel: true } : {}) };
 }
 
 function signedEntry(record: Extract<LedgerRecord, { kind: "SIGNED" }>, told: Told): Entry | null {
-  const signed = told.versions[record.version - 1];
+  const signed = told.attempts[record.attempt - 1];
   if (signed === undefined) return null;
-  const { seq, at, transactionId, version, txHash } = record;
+  const { seq, at, transactionId, attempt, txHash } = record;
   const { job, account, slot } = told;
-  const place = { kind: "signed", seq, at, transactionId, version, network: job.network, account, slot: slot } as const;
+  const place = { kind: "signed", seq, at, transactionId, attempt, network: job.network, account, slot: slot } as const;
   return { ...place, txHash, ...offerOf(signed) };
 }

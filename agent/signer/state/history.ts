@@ -4,7 +4,7 @@ import { familyOf } from "../../../chains/families.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine } from "../../socket/verbs.ts";
 
-/** Returns one record in words, without bytes that mean nothing to a person. */
+/** Returns one record in words, without bytes that mean nothing to an operator. */
 export function lineOf(record: LedgerRecord): LedgerLine {
   return { seq: record.seq, at: record.at, kind: record.kind, detail: detailOf(record) };
 }
@@ -26,18 +26,18 @@ function detailOf(record: LedgerRecord): string {
     case "INTENT": {
       const family = familyOf(record.network);
       return (
-        `version ${record.version}${isCancel(record) ? ", a cancel" : ""}, ${family.slots.say(record.slot)} of ${record.account}, ` +
-        family.fees.say(record.facts)
+        `attempt ${record.attempt}${isCancel(record) ? ", a cancel" : ""}, ${family.slots.say(record.slot)} of ${record.account}, ` +
+        family.fees.say(record.txParams)
       );
     }
-    case "UNSTUCK":
+    case "MANUAL_REPLACEMENT":
       return `${record.act} ${byWords(record)}`;
     case "SIGNED":
-      return `version ${record.version}, ${record.txHash}`;
+      return `attempt ${record.attempt}, ${record.txHash}`;
     case "RELEASED":
       return `the gateway holds the ledger up to ${record.acked.seq}`;
     case "OBSERVED": {
-      if (record.stage === "dead") return `dead: no block up to ${record.block} has ${record.txHash}, and none takes it any more`;
+      if (record.stage === "void") return `void: no block up to ${record.block} has ${record.txHash}, and none takes it any more`;
       const where = record.block === 0 ? "" : ` in block ${record.block}`;
       return `${record.outcome === "" ? record.stage : `final, ${record.outcome}`}${where}${record.txHash === "" ? "" : ` ${record.txHash}`}`;
     }

@@ -5,11 +5,11 @@
 import { invariant } from "../../../base/fault.ts";
 import { isNodesOfGateway } from "../../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
-import { laneOf } from "../../../protocol/job-mode.ts";
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { LimitView, SweepLimitView } from "../../socket/verbs.ts";
-import type { Question } from "../policy/asked.ts";
 import type { Paid } from "../policy/destinations.ts";
 import { isAbove, likenessOf } from "../policy/holds.ts";
+import type { Question } from "../policy/job-terms.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Limits } from "../policy/rules.ts";
 import { usedAt } from "./policy-state.ts";
@@ -33,7 +33,7 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
       maxPerDay: amount(limits.maxPerDayUnits),
       holdAbove: amount(limits.holdAboveUnits),
       twoApproversAbove: amount(limits.twoApproversAboveUnits),
-      resignAbove: amount(limits.resignAboveUnits),
+      manualReplaceAbove: amount(limits.manualReplaceAboveUnits),
       newDestination: {
         holdAbove: amount(limits.newDestination?.holdAboveUnits ?? null),
         delayMinutes: (limits.newDestination?.delayMs ?? 0) / 60_000,
@@ -54,7 +54,7 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
 
 /** Returns every currency with limits, without the limit groups of its sweeps and top-ups. */
 function currencies({ rules }: Policy): readonly (readonly [string, Limits])[] {
-  return [...rules.limits].filter(([lane]) => rules.assets.has(lane));
+  return [...rules.limits].filter(([limitGroup]) => rules.assets.has(limitGroup));
 }
 
 /**
@@ -84,16 +84,16 @@ export function nodesOfGateway(policy: Policy): readonly string[] {
 }
 
 function sweepsInForce(policy: Policy, currency: string, fee: (units: bigint) => string, nowMs: number): SweepLimitView | null {
-  const sweepLane = laneOf({ mode: "sweep", currency });
-  const topUpLane = laneOf({ mode: "topup", currency });
-  const sweep = policy.rules.limits.get(sweepLane);
-  const topUp = policy.rules.limits.get(topUpLane);
+  const sweepLimitGroup = limitGroupOf({ mode: "sweep", currency });
+  const topUpLimitGroup = limitGroupOf({ mode: "topup", currency });
+  const sweep = policy.rules.limits.get(sweepLimitGroup);
+  const topUp = policy.rules.limits.get(topUpLimitGroup);
   if (sweep === undefined || topUp === undefined) return null;
-  const topUpsUsed = usedAt(policy, topUpLane, nowMs);
+  const topUpsUsed = usedAt(policy, topUpLimitGroup, nowMs);
   return {
     maxFee: fee(sweep.maxFeeUnits),
     maxFeePerDay: fee(sweep.maxFeePerDayUnits),
-    usedFeesInDay: fee(usedAt(policy, sweepLane, nowMs).feesUnits),
+    usedFeesInDay: fee(usedAt(policy, sweepLimitGroup, nowMs).feesUnits),
     maxTopUp: fee(topUp.maxPerWithdrawalUnits),
     maxTopUpPerDay: fee(topUp.maxPerDayUnits),
     usedTopUpsInDay: fee(topUpsUsed.dayUnits),

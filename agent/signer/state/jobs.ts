@@ -25,7 +25,7 @@ export interface ChainSnapshot {
 }
 
 /** The jobs as far as the ledger has them. Only `fold` and `restart` change it, from records. */
-export class JobChain {
+export class JobSequence {
   #sequence: number;
   #hash: string;
   readonly #links = new Map<number, Link>();

@@ -21,11 +21,11 @@ export const skewMaxMs = 600_000;
 export const blockAgeMaxMs = 3_600_000;
 
 /** The times that this run has received. */
-export interface Heard {
-  readonly greeted: boolean;
-  readonly orders: { readonly isWhole: boolean }; // a recovery order for this run, whose time was checked like a welcome's
+export interface Received {
+  readonly handshakeDone: boolean;
+  readonly orders: { readonly isWhole: boolean }; // a recovery offer for this run, whose time was checked like a welcome's
   readonly gatewayAt: number; // newest `at` of a verified envelope of this run
-  readonly heardAt: number; // monotonic time at which that envelope arrived
+  readonly receivedAt: number; // monotonic time at which that envelope arrived
   // the most that a block's own time was ahead of the monotonic clock; -Infinity before the first
   readonly chainLeadMs: number;
 }
@@ -33,12 +33,12 @@ export interface Heard {
 /**
  * Returns the highest possible ledger time in whole milliseconds, 0 while it stands. Callers never
  * go below the newest record's own time. `localMs` is the local clock, `monotonicMs` is from the
- * same clock as `heardAt`.
+ * same clock as `receivedAt`.
  */
-export function ledgerTime(heard: Heard, localMs: number, monotonicMs: number): number {
-  const { greeted, orders } = heard;
-  if ((!greeted && !orders.isWhole) || aheadOfBlocksMs(heard, localMs, monotonicMs) > 0) return 0;
-  return Math.floor(byClocks(heard, localMs, monotonicMs));
+export function ledgerTime(received: Received, localMs: number, monotonicMs: number): number {
+  const { handshakeDone, orders } = received;
+  if ((!handshakeDone && !orders.isWhole) || aheadOfBlocksMs(received, localMs, monotonicMs) > 0) return 0;
+  return Math.floor(byClocks(received, localMs, monotonicMs));
 }
 
 /**
@@ -46,11 +46,11 @@ export function ledgerTime(heard: Heard, localMs: number, monotonicMs: number): 
  * run, continued by the monotonic clock. Returns 0 within `blockAgeMaxMs`, and without such a
  * block. The courier can only stop the signer with it.
  */
-export function aheadOfBlocksMs(heard: Heard, localMs: number, monotonicMs: number): number {
-  const aheadMs = byClocks(heard, localMs, monotonicMs) - (heard.chainLeadMs + monotonicMs);
-  return Number.isFinite(heard.chainLeadMs) && aheadMs > blockAgeMaxMs ? Math.floor(aheadMs) : 0;
+export function aheadOfBlocksMs(received: Received, localMs: number, monotonicMs: number): number {
+  const aheadMs = byClocks(received, localMs, monotonicMs) - (received.chainLeadMs + monotonicMs);
+  return Number.isFinite(received.chainLeadMs) && aheadMs > blockAgeMaxMs ? Math.floor(aheadMs) : 0;
 }
 
-function byClocks({ gatewayAt, heardAt }: Heard, localMs: number, monotonicMs: number): number {
-  return gatewayAt === 0 ? localMs : Math.min(localMs, gatewayAt + (monotonicMs - heardAt) + skewMaxMs);
+function byClocks({ gatewayAt, receivedAt }: Received, localMs: number, monotonicMs: number): number {
+  return gatewayAt === 0 ? localMs : Math.min(localMs, gatewayAt + (monotonicMs - receivedAt) + skewMaxMs);
 }

@@ -2,42 +2,42 @@
  * The states of a withdrawal and the steps between them. Touches nothing.
  *
  * Rows are states, columns are steps, and a dot is a step that must not happen there. From
- * `released` on, the steps intent, signed and released belong to a later version (same slot, higher
+ * `released` on, the steps intent, signed and released belong to a later attempt (same slot, higher
  * fee) and move nothing. Included to broadcast is a reorganisation. Held to held is the end of a
  * delay after which policy finds another reason to hold.
  *
  * A start judges each intent again. After a refusal of policy, the withdrawal is held on its slot:
- * quarantined, and never signed without a yes. A recovered ledger (opening.ts) begins with every
- * withdrawal that has a slot as quarantined, and policy judges each again at the handshake. An
- * approval leads back to intent, signed or released, as far as the versions had come; after a
+ * quarantined, and never signed without a yes. A recovered ledger (recovered-ledger.ts) begins with
+ * every withdrawal that has a slot as quarantined, and policy judges each again at the handshake.
+ * An approval leads back to intent, signed or released, as far as the attempts had come; after a
  * refusal of policy, an operator decides.
  *
- * With exclusion by expiry, a released, broadcast or quarantined withdrawal whose versions are all
- * dead also goes to expired (`endsUnpaid`). So does a sweep that an operator ended because the
+ * With exclusion by expiry, a released, broadcast or quarantined withdrawal whose attempts are all
+ * void also goes to expired (`endsUnpaid`). So does a sweep that an operator ended because the
  * chain cannot reach its slot.
  *
- * Paid, reverted, lost and cancelled are the courier's statements, and another may replace them
- * until the gateway has confirmed the end (`isOver`). Until then the slot can still get versions.
- * If the version of a reported end is dead by both statements, the withdrawal goes back to
- * released, or to quarantined if an operator's yes is missing. A quarantined withdrawal gets only
- * cancels.
+ * Paid, reverted, conflicted and cancelled are the courier's statements, and another may replace
+ * them until the gateway has confirmed the end (`isOver`). Until then the slot can still get
+ * attempts. If the attempt of a reported end is void by both statements, the withdrawal goes back
+ * to released, or to quarantined if an operator's yes is missing. A quarantined withdrawal gets
+ * only cancels.
  *
- * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost  cancelled
+ * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  conflicted  cancelled
  * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .     .
  * held       approved  held  refused  expired  .          .          .          .          .         .     .         .     .
  * approved   .         .     refused  expired  intent     .          .          .          .         .     .         .     .
  * intent     .         quarantined .  .        intent     signed     .          .          .         .     .         .     .
  * signed     .         .     .        .        .          .          released   .          .         .     .         .     .
- * released   .         .     .        .        released   released   released   broadcast  included  paid  reverted  lost  cancelled
- * broadcast  .         .     .        .        broadcast  broadcast  broadcast  broadcast  included  paid  reverted  lost  cancelled
- * included   .         .     .        .        included   included   included   broadcast  included  paid  reverted  lost  cancelled
- * paid       .         .     .        .        paid       paid       paid       .          .         paid  reverted  lost  cancelled
- * reverted   .         .     .        .        reverted   reverted   reverted   .          .         paid  reverted  lost  cancelled
- * lost       .         .     .        .        lost       lost       lost       .          .         paid  reverted  lost  cancelled
+ * released   .         .     .        .        released   released   released   broadcast  included  paid  reverted  conflicted  cancelled
+ * broadcast  .         .     .        .        broadcast  broadcast  broadcast  broadcast  included  paid  reverted  conflicted  cancelled
+ * included   .         .     .        .        included   included   included   broadcast  included  paid  reverted  conflicted  cancelled
+ * paid       .         .     .        .        paid       paid       paid       .          .         paid  reverted  conflicted  cancelled
+ * reverted   .         .     .        .        reverted   reverted   reverted   .          .         paid  reverted  conflicted  cancelled
+ * conflicted       .         .     .        .        conflicted       conflicted       conflicted       .          .         paid  reverted  conflicted  cancelled
  * refused    .         .     .        .        .          .          .          .          .         .     .         .     .
  * expired    .         .     .        .        .          .          .          .          .         .     .         .     .
- * quarantined .        quarantined .  .        quarantined quarantined quarantined quarantined quarantined paid reverted lost cancelled
- * cancelled  .         .     .        .        cancelled  cancelled  cancelled  .          .         paid  reverted  lost  cancelled
+ * quarantined .        quarantined .  .        quarantined quarantined quarantined quarantined quarantined paid reverted conflicted cancelled
+ * cancelled  .         .     .        .        cancelled  cancelled  cancelled  .          .         paid  reverted  conflicted  cancelled
  */
 import { invariant } from "../../../base/fault.ts";
 import type { WithdrawalState } from "../../socket/states.ts";
@@ -52,11 +52,11 @@ export type Step = Exclude<State, "requested" | "quarantined">;
 
 type Row = Readonly<Partial<Record<Step, State>>>;
 
-const ends: Row = { paid: "paid", reverted: "reverted", lost: "lost", cancelled: "cancelled" };
+const ends: Row = { paid: "paid", reverted: "reverted", conflicted: "conflicted", cancelled: "cancelled" };
 const seen: Row = { broadcast: "broadcast", included: "included", ...ends };
 
-/** The row of a state that further versions of the slot do not change. */
-function versionsIn(state: State): Row {
+/** The row of a state that further attempts of the slot do not change. */
+function attemptsIn(state: State): Row {
   return { intent: state, signed: state, released: state };
 }
 
@@ -66,31 +66,31 @@ const machine: Readonly<Record<State, Row>> = {
   approved: { refused: "refused", expired: "expired", intent: "intent" },
   intent: { held: "quarantined", intent: "intent", signed: "signed" },
   signed: { released: "released" },
-  released: { ...seen, ...versionsIn("released") },
-  broadcast: { ...seen, ...versionsIn("broadcast") },
-  included: { ...seen, ...versionsIn("included") },
-  paid: { ...ends, ...versionsIn("paid") },
-  reverted: { ...ends, ...versionsIn("reverted") },
-  lost: { ...ends, ...versionsIn("lost") },
+  released: { ...seen, ...attemptsIn("released") },
+  broadcast: { ...seen, ...attemptsIn("broadcast") },
+  included: { ...seen, ...attemptsIn("included") },
+  paid: { ...ends, ...attemptsIn("paid") },
+  reverted: { ...ends, ...attemptsIn("reverted") },
+  conflicted: { ...ends, ...attemptsIn("conflicted") },
   refused: {},
   expired: {},
   quarantined: {
     ...ends,
-    ...versionsIn("quarantined"),
+    ...attemptsIn("quarantined"),
     held: "quarantined",
     broadcast: "quarantined",
     included: "quarantined",
   },
-  cancelled: { ...ends, ...versionsIn("cancelled") },
+  cancelled: { ...ends, ...attemptsIn("cancelled") },
 };
 
 /** Ends without a signature. */
 export const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
 /** Ends. */
-export const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "lost", "cancelled"]);
-/** The states from which a withdrawal may end unpaid after all its versions are dead. */
+export const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "conflicted", "cancelled"]);
+/** The states from which a withdrawal may end unpaid after all its attempts are void. */
 export const unpaidEnds: ReadonlySet<State> = new Set(["released", "broadcast", "quarantined"]);
-const bound: ReadonlySet<State> = new Set(["intent", "signed", "released", "broadcast", "included", "quarantined"]);
+const assigned: ReadonlySet<State> = new Set(["intent", "signed", "released", "broadcast", "included", "quarantined"]);
 
 /** Every state in the order of the table. */
 export const states = Object.keys(machine) as readonly State[];
@@ -110,13 +110,13 @@ export function isFinal(state: State): boolean {
 
 /** True if the withdrawal has a slot and its fate is open. */
 export function isUnfinished(state: State): boolean {
-  return bound.has(state);
+  return assigned.has(state);
 }
 
 /** Returns the step that an observation asks for; a final observation names its outcome. */
 export function observedStep(
-  stage: "broadcast" | "included" | "final", // "dead" is no step: it is about a version
-  outcome: "" | "paid" | "reverted" | "lost" | "cancelled",
+  stage: "broadcast" | "included" | "final", // "void" is no step: it is about an attempt
+  outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled",
 ): Step {
   if (stage !== "final") return stage;
   invariant(outcome !== "", "a final observation has an outcome");

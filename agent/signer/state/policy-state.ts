@@ -2,9 +2,9 @@
  * Policy's state apart from the judgement: the used parts of limits for an operator, the text of a
  * checkpoint, and the first sums of a recovered ledger. Touches nothing.
  */
-import { versionsMax } from "../../../protocol/payloads.ts";
+import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { Policy, PolicySnapshot } from "../policy/policy.ts";
-import { dearer, type Sums, type SumsEntries, usedOf, versionKey } from "../policy/sums.ts";
+import { attemptKey, larger, type Sums, type SumsEntries, usedOf } from "../policy/sums.ts";
 import type { SlidingWindow } from "../policy/window.ts";
 
 /** Used parts of limits, base units; fees in those of the fee coin. */
@@ -14,13 +14,13 @@ export interface Used {
   readonly feesUnits: bigint;
 }
 
-/** Returns the larger of approved and bound at `nowMs`, as they count against the limits. */
+/** Returns the larger of approved and assigned at `nowMs`, as they count against the limits. */
 export function usedAt({ sums, rules }: Policy, currency: string, nowMs: number): Used {
   const limits = rules.limits.get(currency);
-  const { hour, day, hourBound, dayBound, fees } = sums.of(currency);
+  const { hour, day, hourAssigned, dayAssigned, fees } = sums.of(currency);
   return {
-    hourUnits: dearer(hour.sumAt(nowMs), usedOf(hourBound, limits?.maxPerHourUnits, nowMs)),
-    dayUnits: dearer(day.sumAt(nowMs), usedOf(dayBound, limits?.maxPerDayUnits, nowMs)),
+    hourUnits: larger(hour.sumAt(nowMs), usedOf(hourAssigned, limits?.maxPerHourUnits, nowMs)),
+    dayUnits: larger(day.sumAt(nowMs), usedOf(dayAssigned, limits?.maxPerDayUnits, nowMs)),
     feesUnits: usedOf(fees, limits?.maxFeePerDayUnits, nowMs),
   };
 }
@@ -49,14 +49,14 @@ export function policySnapshot(policy: Policy, nowMs: number): PolicySnapshot {
 export function sumsEntries(sums: Sums, nowMs: number): SumsEntries {
   return [...sums.all()]
     .map(
-      ([currency, { hour, day, fees, hourBound, dayBound }]) =>
+      ([currency, { hour, day, fees, hourAssigned, dayAssigned }]) =>
         [
           currency,
           hour.entriesAt(nowMs),
           day.entriesAt(nowMs),
           fees.entriesAt(nowMs),
-          hourBound.entriesAt(nowMs),
-          dayBound.entriesAt(nowMs),
+          hourAssigned.entriesAt(nowMs),
+          dayAssigned.entriesAt(nowMs),
         ] as const,
     )
     .filter(([, , day, fees]) => day.length + fees.length > 0)
@@ -75,9 +75,9 @@ interface Amount {
  * Counts an amount from `atMs` on, without regard to any limit. An amount that counts already stays
  * as it is.
  */
-export function countBound(sums: Sums, { id, currency, units, feesUnits }: Amount, atMs: number): void {
-  const { hour, day, hourBound, dayBound, fees } = sums.of(currency);
-  for (const window of [hour, day, hourBound, dayBound]) countAtLeast(window, id, units, atMs);
+export function countAssigned(sums: Sums, { id, currency, units, feesUnits }: Amount, atMs: number): void {
+  const { hour, day, hourAssigned, dayAssigned, fees } = sums.of(currency);
+  for (const window of [hour, day, hourAssigned, dayAssigned]) countAtLeast(window, id, units, atMs);
   countAtLeast(fees, id, feesUnits, atMs);
 }
 
@@ -87,18 +87,18 @@ export function forget(sums: Sums, id: string, currency: string): void {
     for (const key of keysOf(id)) window.remove(key);
 }
 
-/** Returns the bound amounts and the fees of the day, without the withdrawals in `open`. */
+/** Returns the assigned amounts and the fees of the day, without the withdrawals in `open`. */
 export function countedBeside(
   sums: Sums,
   currency: string,
   open: Iterable<string>,
   nowMs: number,
 ): { readonly units: bigint; readonly feesUnits: bigint } {
-  const { dayBound, fees } = sums.of(currency);
-  let units = dayBound.sumAt(nowMs);
+  const { dayAssigned, fees } = sums.of(currency);
+  let units = dayAssigned.sumAt(nowMs);
   let feesUnits = fees.sumAt(nowMs);
   for (const key of [...open].flatMap(keysOf)) {
-    units -= dayBound.unitsOf(key, nowMs);
+    units -= dayAssigned.unitsOf(key, nowMs);
     feesUnits -= fees.unitsOf(key, nowMs);
   }
   return { units, feesUnits };
@@ -106,7 +106,7 @@ export function countedBeside(
 
 /** Returns every key under which a withdrawal may count. */
 function keysOf(transactionId: string): readonly string[] {
-  return Array.from({ length: versionsMax }, (_, index) => versionKey(transactionId, index + 1));
+  return Array.from({ length: attemptsMax }, (_, index) => attemptKey(transactionId, index + 1));
 }
 
 /**

@@ -1,18 +1,18 @@
 /**
- * Withdrawals as the courier sees them; `sockets/operator-view.ts` adds what only operators see. A
- * version's bytes are shown only after their release. While the withdrawal is quarantined, only a
+ * Withdrawals as the courier sees them; `sockets/operator-view.ts` adds what only operators see. An
+ * attempt's bytes are shown only after their release. While the withdrawal is quarantined, only a
  * cancel's bytes are shown. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
-import { laneOf } from "../../../protocol/job-mode.ts";
-import type { CourierView, VersionView, WithdrawalStep } from "../../socket/verbs.ts";
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
+import type { AttemptView, CourierView, WithdrawalStep } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
-import { isOver, isUnjudged, type Version, type Withdrawal } from "./withdrawal.ts";
+import { type Attempt, isOver, isUnjudged, type Withdrawal } from "./withdrawal.ts";
 
 /** Returns one withdrawal for the courier. */
 export function courierViewOf(withdrawal: Withdrawal, policy: Policy): CourierView {
   const { job } = withdrawal;
-  const asset = policy.asset(laneOf(job));
+  const asset = policy.asset(limitGroupOf(job));
   const step = stepOf(withdrawal);
   return {
     ...step,
@@ -25,7 +25,7 @@ export function courierViewOf(withdrawal: Withdrawal, policy: Policy): CourierVi
     amount: job.amount,
     amountUnits: unitsOf(withdrawal, policy),
     address: withdrawal.address,
-    payer: step.account || (policy.payer(job)?.account ?? ""),
+    sender: step.account || (policy.sender(job)?.account ?? ""),
   };
 }
 
@@ -35,31 +35,31 @@ export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
   // The decision is missing because of a crash, or because a recovered ledger keeps the withdrawal:
   // it waits for the handshake, like everything new.
   const isUndecided = state === "requested" || isUnjudged(withdrawal);
-  const versions: VersionView[] = [];
-  for (const version of withdrawal.versions) if (version.txHash !== "") versions.push(versionView(version, withdrawal));
+  const attempts: AttemptView[] = [];
+  for (const attempt of withdrawal.attempts) if (attempt.txHash !== "") attempts.push(attemptView(attempt, withdrawal));
   return {
     transactionId,
     state: state === "requested" ? "held" : state,
-    code: isUndecided ? "SIGNER_NOT_GREETED" : code,
+    code: isUndecided ? "SIGNER_NO_HANDSHAKE" : code,
     changedAt,
     account,
     slot,
-    versions,
+    attempts,
     isOver: isOver(withdrawal),
   };
 }
 
 /** Removes the bytes for a courier that reports a withdrawal on chain, and so has them. */
 export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
-  return { ...step, versions: step.versions.map(({ raw: _raw, ...version }) => version) };
+  return { ...step, attempts: step.attempts.map(({ raw: _raw, ...attempt }) => attempt) };
 }
 
 /**
  * True if a view has bytes. A repeated job may be of a withdrawal whose release is not yet on disk:
  * its bytes wait for that.
  */
-export function showsBytes({ versions }: CourierView): boolean {
-  return versions.some(({ raw }) => raw !== undefined);
+export function showsBytes({ attempts }: CourierView): boolean {
+  return attempts.some(({ raw }) => raw !== undefined);
 }
 
 /**
@@ -68,19 +68,19 @@ export function showsBytes({ versions }: CourierView): boolean {
  */
 export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
   if (withdrawal.amountUnits !== "") return withdrawal.amountUnits;
-  const asset = policy.asset(laneOf(withdrawal.job));
+  const asset = policy.asset(limitGroupOf(withdrawal.job));
   const amount = asset === undefined ? null : parseAmount(withdrawal.job.amount, asset.decimal);
   return amount?.ok ? amount.units.toString() : "";
 }
 
-function versionView(version: Version, withdrawal: Withdrawal): VersionView {
-  const { txHash, facts, feeMax, signedAt, isCancel, until, dead } = version;
-  const end = { ...(until === undefined ? {} : { until }), ...(dead === undefined ? {} : { dead }) };
-  const numbers = { version: version.version, txHash, facts, feeMax, signedAt, ...end };
+function attemptView(attempt: Attempt, withdrawal: Withdrawal): AttemptView {
+  const { txHash, txParams, feeMax, signedAt, isCancel, validUntilMs, voidBy } = attempt;
+  const end = { ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(voidBy === undefined ? {} : { voidBy }) };
+  const numbers = { attempt: attempt.attempt, txHash, txParams, feeMax, signedAt, ...end };
   const view = isCancel ? { ...numbers, isCancel: true as const } : numbers;
-  if (!version.released) return view;
+  if (!attempt.released) return view;
   // A cancel is an operator's own order, given in quarantine.
-  if (version.raw !== "" && (withdrawal.state !== "quarantined" || isCancel)) return { ...view, raw: version.raw };
+  if (attempt.raw !== "" && (withdrawal.state !== "quarantined" || isCancel)) return { ...view, raw: attempt.raw };
   // The bytes of a closed withdrawal are dropped, and no courier watches it any more.
   return isOver(withdrawal) ? view : { ...view, isOut: true };
 }

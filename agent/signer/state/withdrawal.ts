@@ -5,17 +5,17 @@
  */
 
 import { invariant } from "../../../base/fault.ts";
-import { waitingOf } from "../../../chains/families.ts";
+import { expiryExclusionOf } from "../../../chains/families.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine } from "../../socket/verbs.ts";
 import type { Standing } from "../policy/window.ts";
+import type { Attempt, Confirmation } from "./attempt.ts";
 import { canonicalAddress } from "./content.ts";
 import { lineOf } from "./history.ts";
 import { ended, observedStep, type State, type Step, step, unpaidEnds, unsignedEnds } from "./machine.ts";
-import type { Confirmation, Version } from "./version.ts";
 
-export type { Confirmation, Dead, Version } from "./version.ts";
+export type { Attempt, Confirmation, VoidSide } from "./attempt.ts";
 
 /**
  * True if nothing will ever happen to this withdrawal again, because of an unsigned end or an end
@@ -27,14 +27,14 @@ export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">
 
 /**
  * Marks the time of a withdrawal that is in a recovered ledger but not in the old one, until the
- * time of the OPENED record replaces the mark. A job's `issuedAt` is the gateway's statement, and
- * would end a delay for new destinations before an operator here could see the withdrawal.
+ * time of the RECOVERED record replaces the mark. A job's `issuedAt` is the gateway's statement,
+ * and would end a delay for new destinations before an operator here could see the withdrawal.
  */
-export const unheard = 0;
+export const notReceived = 0;
 
-/** True if an operator has cancelled the withdrawal: its slot gets no paying version any more. */
-export function isCancelling({ versions, ordered }: Pick<Withdrawal, "versions" | "ordered">): boolean {
-  return ordered?.act === "cancel" || versions.some((version) => version.isCancel);
+/** True if an operator has cancelled the withdrawal: its slot gets no paying attempt any more. */
+export function isCancelling({ attempts, ordered }: Pick<Withdrawal, "attempts" | "ordered">): boolean {
+  return ordered?.act === "cancel" || attempts.some((attempt) => attempt.isCancel);
 }
 
 /** The code of a sweep that the chain cannot reach, here and at the gateway. */
@@ -44,47 +44,47 @@ export const unreachableCode = "SWEEP_UNREACHABLE";
  * True if an operator ended the sweep because the chain could not reach the slot. The sweep keeps
  * the slot.
  */
-export function isEndedByPerson({ ordered }: Pick<Withdrawal, "ordered">): boolean {
+export function isEndedByOperator({ ordered }: Pick<Withdrawal, "ordered">): boolean {
   return ordered?.act === "end";
 }
 
 /**
- * True with exclusion by expiry if each signed version is dead by the statements of both gateway
+ * True with exclusion by expiry if each signed attempt is void by the statements of both gateway
  * and courier: no signed bytes can pay any more.
  */
-export function isDead({ job, versions }: Pick<Withdrawal, "job" | "versions">): boolean {
-  return waitingOf(job.network) !== null && versions.every(({ txHash, dead }) => txHash === "" || dead === "both");
+export function isVoid({ job, attempts }: Pick<Withdrawal, "job" | "attempts">): boolean {
+  return expiryExclusionOf(job.network) !== null && attempts.every(({ txHash, voidBy }) => txHash === "" || voidBy === "both");
 }
 
 /**
- * True with exclusion by expiry if a signed version is not dead, or no longer: an intent without a
+ * True with exclusion by expiry if a signed attempt is not void, or no longer: an intent without a
  * signature is not signed then.
  */
-export function isLate(withdrawal: Pick<Withdrawal, "job" | "versions">): boolean {
-  return waitingOf(withdrawal.job.network) !== null && !isDead(withdrawal);
+export function isLate(withdrawal: Pick<Withdrawal, "job" | "attempts">): boolean {
+  return expiryExclusionOf(withdrawal.job.network) !== null && !isVoid(withdrawal);
 }
 
 /**
- * True if a version is past its own end and the family's margin, by ledger time: earlier statements
- * of death are not accepted. False on a chain with nonces.
+ * True if an attempt is past its own end and the family's margin, by ledger time: earlier
+ * statements that it is void are not accepted. False on a chain with nonces.
  */
-export function isPastEnd(network: string, { until }: Pick<Version, "until">, nowMs: number): boolean {
-  const waiting = waitingOf(network);
-  return waiting !== null && until !== undefined && nowMs > until + waiting.marginMs;
+export function isPastEnd(network: string, { validUntilMs }: Pick<Attempt, "validUntilMs">, nowMs: number): boolean {
+  const expiryExclusion = expiryExclusionOf(network);
+  return expiryExclusion !== null && validUntilMs !== undefined && nowMs > validUntilMs + expiryExclusion.marginMs;
 }
 
 /**
- * Returns how a version's amount counts against the limits, with exclusion by expiry. A version can
- * still be paid until it is dead by both statements and past its end by ledger time.
+ * Returns how an attempt's amount counts against the limits, with exclusion by expiry. An attempt
+ * can still be paid until it is void by both statements and past its end by ledger time.
  */
-export function standingOf(withdrawal: Withdrawal, version: Version, nowMs: number): Standing {
-  if (version.dead === "both" && isPastEnd(withdrawal.job.network, version, nowMs)) return "back";
+export function standingOf(withdrawal: Withdrawal, attempt: Attempt, nowMs: number): Standing {
+  if (attempt.voidBy === "both" && isPastEnd(withdrawal.job.network, attempt, nowMs)) return "back";
   return isOver(withdrawal) ? "spent" : "payable";
 }
 
 /** True if a withdrawal with a slot may end unpaid, with an EXPIRED record. */
-export function endsUnpaid(withdrawal: Pick<Withdrawal, "state" | "job" | "versions">): boolean {
-  return unpaidEnds.has(withdrawal.state) && isDead(withdrawal);
+export function endsUnpaid(withdrawal: Pick<Withdrawal, "state" | "job" | "attempts">): boolean {
+  return unpaidEnds.has(withdrawal.state) && isVoid(withdrawal);
 }
 
 /** A withdrawal as the ledger records it. Only `apply` and its siblings change it. */
@@ -95,7 +95,7 @@ export interface Withdrawal {
   readonly jobSignature: string;
   readonly isKept: boolean; // it was open with a slot when the ledger was recovered
   readonly rival?: string; // the withdrawal that the gateway has on its slot instead
-  requestedAt: number; // ledger time; `unheard` only in the state of an OPENED record
+  requestedAt: number; // ledger time; `notReceived` only in the state of a RECOVERED record
   state: State;
   code: string; // why held, refused or expired
   address: string; // destination in force
@@ -106,16 +106,16 @@ export interface Withdrawal {
   revision: number; // seq of the record with the last decision; part of what an approval names
   account: string;
   slot: string; // "" before INTENT
-  versions: Version[];
+  attempts: Attempt[];
   observed: { readonly stage: string; readonly txHash: string; readonly block: number } | null;
   observations: number;
   wasQuarantined?: true; // before the courier reported an end
-  // an operator's order: with exclusion by expiry, another version after so many, or no more; or
+  // an operator's order: with exclusion by expiry, another attempt after so many, or no more; or
   // the end of a sweep that the chain cannot reach
-  ordered?: { readonly act: "replace" | "cancel" | "end"; readonly versions: number };
+  ordered?: { readonly act: "replace" | "cancel" | "end"; readonly attempts: number };
   isEnded: boolean; // by the gateway's signed statement
   endSeq: number; // the record of its end, 0 before
-  isEndHeard: boolean; // the gateway holds that record
+  isEndReceived: boolean; // the gateway holds that record
   history: LedgerLine[];
 }
 
@@ -138,12 +138,12 @@ export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job:
     revision: record.seq,
     account: "",
     slot: "",
-    versions: [],
+    attempts: [],
     observed: null,
     observations: 0,
     isEnded: false,
     endSeq: 0,
-    isEndHeard: false,
+    isEndReceived: false,
     history: [lineOf(record)],
   };
 }
@@ -175,24 +175,24 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       withdrawal.code = record.code;
       break;
     case "EXPIRED":
-      if (isEndedByPerson(withdrawal) || endsUnpaid(withdrawal))
+      if (isEndedByOperator(withdrawal) || endsUnpaid(withdrawal))
         Object.assign(withdrawal, { state: "expired", changedAt: record.at });
       else move(withdrawal, "expired", record);
-      withdrawal.code = isEndedByPerson(withdrawal) ? unreachableCode : "JOB_EXPIRED";
+      withdrawal.code = isEndedByOperator(withdrawal) ? unreachableCode : "JOB_EXPIRED";
       break;
     case "INTENT":
       bind(withdrawal, record);
       break;
     case "SIGNED":
       move(withdrawal, "signed", record);
-      change(withdrawal, record.version, (old) => ({ ...old, txHash: record.txHash, raw: record.raw, signedAt: record.at }));
+      change(withdrawal, record.attempt, (old) => ({ ...old, txHash: record.txHash, raw: record.raw, signedAt: record.at }));
       break;
     case "OBSERVED":
       observe(withdrawal, record);
       break;
-    case "UNSTUCK":
-      if (record.act === "end" || waitingOf(withdrawal.job.network) !== null)
-        withdrawal.ordered = { act: record.act, versions: withdrawal.versions.length };
+    case "MANUAL_REPLACEMENT":
+      if (record.act === "end" || expiryExclusionOf(withdrawal.job.network) !== null)
+        withdrawal.ordered = { act: record.act, attempts: withdrawal.attempts.length };
       break;
     default:
       invariant(false, `no withdrawal is moved by ${record.kind}`);
@@ -201,26 +201,26 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
 }
 
 /**
- * Applies the part of a RELEASED record about one version. Separate from `apply`, because such a
+ * Applies the part of a RELEASED record about one attempt. Separate from `apply`, because such a
  * record names many withdrawals.
  */
-export function applyRelease(withdrawal: Withdrawal, version: number, record: Extract<LedgerRecord, { kind: "RELEASED" }>): void {
-  const signed = withdrawal.versions[version - 1];
+export function applyRelease(withdrawal: Withdrawal, attempt: number, record: Extract<LedgerRecord, { kind: "RELEASED" }>): void {
+  const signed = withdrawal.attempts[attempt - 1];
   invariant(signed !== undefined && signed.txHash !== "" && !signed.released, "what is released was signed, and once");
   move(withdrawal, "released", record);
-  change(withdrawal, version, (old) => ({ ...old, released: true }));
+  change(withdrawal, attempt, (old) => ({ ...old, released: true }));
   withdrawal.history.push(lineOf(record));
 }
 
 /**
- * Applies the part of a DEAD record about this withdrawal's versions. Separate from `apply`,
+ * Applies the part of a VOID record about this withdrawal's attempts. Separate from `apply`,
  * because such a record names many withdrawals.
  */
-export function applyDead(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "DEAD" }>): void {
-  for (const { version, txHash } of withdrawal.versions) {
+export function applyVoid(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "VOID" }>): void {
+  for (const { attempt, txHash } of withdrawal.attempts) {
     if (!record.txHashes.includes(txHash)) continue;
-    sayDead(withdrawal, version, "gateway");
-    withdrawal.history.push({ ...lineOf(record), detail: `the gateway says that version ${version} is dead` });
+    sayVoid(withdrawal, attempt, "gateway");
+    withdrawal.history.push({ ...lineOf(record), detail: `the gateway says that attempt ${attempt} is void` });
   }
   withdrawal.changedAt = record.at;
 }
@@ -228,10 +228,10 @@ export function applyDead(withdrawal: Withdrawal, record: Extract<LedgerRecord, 
 function observe(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "OBSERVED" }>): void {
   const { stage, outcome, txHash, block } = record;
   withdrawal.observations += 1;
-  if (stage === "dead") {
-    const found = withdrawal.versions.find((version) => version.txHash === txHash);
-    invariant(found !== undefined, "what is called dead is one of the versions");
-    sayDead(withdrawal, found.version, "courier");
+  if (stage === "void") {
+    const found = withdrawal.attempts.find((attempt) => attempt.txHash === txHash);
+    invariant(found !== undefined, "what is called void is one of the attempts");
+    sayVoid(withdrawal, found.attempt, "courier");
     withdrawal.changedAt = record.at;
     return;
   }
@@ -242,36 +242,36 @@ function observe(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "
 }
 
 /**
- * Withdraws the courier's statement that a version is dead, because it now reports the version in a
- * block.
+ * Withdraws the courier's statement that an attempt is void, because it now reports the attempt in
+ * a block.
  */
-function disprove({ versions }: Withdrawal, txHash: string): void {
-  for (const [at, one] of versions.entries()) {
-    if (one.txHash !== txHash || one.dead === undefined || one.dead === "gateway") continue;
-    const { dead, ...rest } = one;
-    versions[at] = dead === "both" ? { ...rest, dead: "gateway" } : rest;
+function disprove({ attempts }: Withdrawal, txHash: string): void {
+  for (const [at, one] of attempts.entries()) {
+    if (one.txHash !== txHash || one.voidBy === undefined || one.voidBy === "gateway") continue;
+    const { voidBy, ...rest } = one;
+    attempts[at] = voidBy === "both" ? { ...rest, voidBy: "gateway" } : rest;
   }
 }
 
-function sayDead(withdrawal: Withdrawal, version: number, by: "gateway" | "courier"): void {
-  change(withdrawal, version, (old) => ({ ...old, dead: old.dead === undefined || old.dead === by ? by : "both" }));
+function sayVoid(withdrawal: Withdrawal, attempt: number, by: "gateway" | "courier"): void {
+  change(withdrawal, attempt, (old) => ({ ...old, voidBy: old.voidBy === undefined || old.voidBy === by ? by : "both" }));
   refute(withdrawal);
 }
 
 /**
- * Reopens a withdrawal whose reported end was of a version that is dead by both statements: the
- * report was a lie. It gets another version or ends unpaid. If it was held for an operator before,
+ * Reopens a withdrawal whose reported end was of an attempt that is void by both statements: the
+ * report was a lie. It gets another attempt or ends unpaid. If it was held for an operator before,
  * it is held again.
  */
 function refute(withdrawal: Withdrawal): void {
-  const { observed, versions, isEnded, state } = withdrawal;
+  const { observed, attempts, isEnded, state } = withdrawal;
   if (isEnded || observed?.stage !== "final" || !ended.has(state)) return;
-  if (!versions.some(({ txHash, dead }) => txHash === observed.txHash && dead === "both")) return;
+  if (!attempts.some(({ txHash, voidBy }) => txHash === observed.txHash && voidBy === "both")) return;
   withdrawal.state = withdrawal.wasQuarantined === true ? "quarantined" : "released";
   delete withdrawal.wasQuarantined;
   withdrawal.observed = null;
   withdrawal.endSeq = 0;
-  withdrawal.isEndHeard = false;
+  withdrawal.isEndReceived = false;
 }
 
 /** True if policy has not judged the withdrawal yet, because a recovered ledger keeps it. */
@@ -290,20 +290,20 @@ export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
  */
 function confirm(withdrawal: Withdrawal, { approver, digest, address, at }: Extract<LedgerRecord, { kind: "CONFIRMED" }>): void {
   const { state } = withdrawal;
-  invariant(state === "held" || state === "quarantined", "a first yes is to what waits for a person");
+  invariant(state === "held" || state === "quarantined", "a first yes is to what waits for an operator");
   withdrawal.confirmed = { approver, digest, address, at };
   withdrawal.changedAt = at;
   if (state === "held" && !isHeldByRecovery(withdrawal)) withdrawal.code = "POLICY_CONFIRMED";
 }
 
 /**
- * Resumes a quarantined withdrawal after a yes, on its slot and from as far as its versions had
+ * Resumes a quarantined withdrawal after a yes, on its slot and from as far as its attempts had
  * come.
  */
 function resume(withdrawal: Withdrawal, at: number): void {
-  const { versions } = withdrawal;
-  const isOut = versions.some((version) => version.released);
-  const isSigned = versions.some((version) => version.txHash !== "");
+  const { attempts } = withdrawal;
+  const isOut = attempts.some((attempt) => attempt.released);
+  const isSigned = attempts.some((attempt) => attempt.txHash !== "");
   withdrawal.state = isOut ? "released" : isSigned ? "signed" : "intent";
   // Earlier observations must be reported again to move the withdrawal on from here.
   withdrawal.observed = null;
@@ -318,38 +318,38 @@ function move(withdrawal: Withdrawal, by: Step, record: LedgerRecord): void {
 }
 
 function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>): void {
-  invariant(record.version === withdrawal.versions.length + 1, "versions count up without gaps");
-  const isBound = withdrawal.slot !== "";
-  invariant(!isBound || (withdrawal.slot === record.slot && withdrawal.account === record.account), "one slot for life");
+  invariant(record.attempt === withdrawal.attempts.length + 1, "attempts count up without gaps");
+  const isAssigned = withdrawal.slot !== "";
+  invariant(!isAssigned || (withdrawal.slot === record.slot && withdrawal.account === record.account), "one slot for life");
   const isNothing = isCancel(record);
-  invariant(isNothing || !isCancelling(withdrawal), "no version pays after a cancel");
-  invariant(isNothing || record.address === withdrawal.address, "every other version pays the approved destination");
-  invariant(isNothing || record.amountUnits === withdrawal.amountUnits, "every other version pays the approved amount");
-  const waiting = waitingOf(record.network);
-  invariant(waiting === null || isDead(withdrawal), "versions that wait come one after another");
+  invariant(isNothing || !isCancelling(withdrawal), "no attempt pays after a cancel");
+  invariant(isNothing || record.address === withdrawal.address, "every other attempt pays the approved destination");
+  invariant(isNothing || record.amountUnits === withdrawal.amountUnits, "every other attempt pays the approved amount");
+  const expiryExclusion = expiryExclusionOf(record.network);
+  invariant(expiryExclusion === null || isVoid(withdrawal), "attempts that wait come one after another");
   move(withdrawal, "intent", record);
   withdrawal.account = record.account;
   withdrawal.slot = record.slot;
   if (withdrawal.ordered?.act === "replace") delete withdrawal.ordered;
-  const { version, digest, unsigned, facts, feeMax } = record;
-  withdrawal.versions.push({
-    version,
+  const { attempt, digest, unsigned, txParams, feeMax } = record;
+  withdrawal.attempts.push({
+    attempt,
     intentSeq: record.seq,
     digest,
     unsigned,
-    facts,
+    txParams,
     feeMax,
     txHash: "",
     raw: "",
     signedAt: 0,
     released: false,
     isCancel: isNothing,
-    ...(waiting === null ? {} : { until: waiting.untilMs(facts) }),
+    ...(expiryExclusion === null ? {} : { validUntilMs: expiryExclusion.validUntilMs(txParams) }),
   });
 }
 
-function change(withdrawal: Withdrawal, version: number, to: (old: Version) => Version): void {
-  const old = withdrawal.versions[version - 1];
-  invariant(old !== undefined && old.version === version, "a version is signed and released after its intent");
-  withdrawal.versions[version - 1] = to(old);
+function change(withdrawal: Withdrawal, attempt: number, to: (old: Attempt) => Attempt): void {
+  const old = withdrawal.attempts[attempt - 1];
+  invariant(old !== undefined && old.attempt === attempt, "an attempt is signed and released after its intent");
+  withdrawal.attempts[attempt - 1] = to(old);
 }

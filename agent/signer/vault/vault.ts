@@ -1,6 +1,6 @@
 /**
  * The module with the keys. It signs only what policy cleared and the ledger holds on disk, both
- * proved by sealed values that name the same withdrawal, version and digest. Touches no disk, no
+ * proved by sealed values that name the same withdrawal, attempt and digest. Touches no disk, no
  * clock, no network. docs/architecture.md section 3.
  */
 import type { KeyObject } from "node:crypto";
@@ -10,7 +10,7 @@ import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
 import type { PairedAccount } from "../../../protocol/messages.ts";
 import { fixedCopy } from "../../files/fixed-bytes.ts";
 import { type KeystoreContents, wipeKeystore } from "../../keystore/keystore.ts";
-import { addressOfKey, depositKey, hotKey, namedAccounts, type WalletAccount } from "../../keystore/nodes.ts";
+import { addressOfKey, depositKey, hotWalletKey, namedAccounts, type WalletAccount } from "../../keystore/nodes.ts";
 import { Secret } from "../../keystore/secret.ts";
 import { isReceipt, type Receipt } from "../../ledger/receipt.ts";
 import { type Clearance, isClearance } from "../policy/clearance.ts";
@@ -53,7 +53,7 @@ export function unlockWith(contents: KeystoreContents, sign: SignDigest): Vault 
 }
 
 /** The key of one hot wallet. */
-interface HotKey {
+interface HotWalletKey {
   readonly family: FamilyName;
   readonly address: string;
   readonly key: Secret;
@@ -61,14 +61,14 @@ interface HotKey {
 
 class UnlockedVault implements Vault {
   readonly accounts: readonly PairedAccount[];
-  readonly #hot: readonly HotKey[];
+  readonly #hotWallet: readonly HotWalletKey[];
   readonly #deposits: readonly WalletAccount[];
   readonly #sign: SignDigest;
   #signerKey: KeyObject | null;
 
   constructor({ accounts }: KeystoreContents, signerKey: KeyObject, sign: SignDigest) {
     this.accounts = namedAccounts(accounts);
-    this.#hot = accounts.filter(({ purpose }) => purpose === "hot").map(hotKeyOf);
+    this.#hotWallet = accounts.filter(({ purpose }) => purpose === "hot").map(hotWalletKeyOf);
     this.#deposits = accounts
       .filter(({ purpose }) => purpose === "deposits")
       .map((account) => ({ ...account, node: new Secret(fixedCopy(account.node.bytes)) }));
@@ -85,15 +85,15 @@ class UnlockedVault implements Vault {
     invariant(isClearance(clearance), "only what policy cleared is signed");
     invariant(isReceipt(receipt), "only what the ledger holds is signed");
     invariant(clearance.transactionId === receipt.transactionId, "clearance and receipt name the same withdrawal");
-    invariant(clearance.version === receipt.version, "clearance and receipt name the same version");
+    invariant(clearance.attempt === receipt.attempt, "clearance and receipt name the same attempt");
     invariant(clearance.digest === receipt.digest, "clearance and receipt name the same digest");
     invariant(clearance.isCancel === receipt.isCancel, "a cancel is signed as a cancel, and nothing else is");
-    if (clearance.child === null) {
-      const own = this.#hot.find(({ family, address }) => family === clearance.family && address === clearance.account);
+    if (clearance.addressIndex === null) {
+      const own = this.#hotWallet.find(({ family, address }) => family === clearance.family && address === clearance.account);
       invariant(own !== undefined, "the clearance is for an account of this vault");
       return this.#signWith(own.key, receipt);
     }
-    const key = this.#childKey(clearance, clearance.child);
+    const key = this.#depositKey(clearance, clearance.addressIndex);
     try {
       return this.#signWith(key, receipt);
     } finally {
@@ -105,7 +105,7 @@ class UnlockedVault implements Vault {
    * Derives a deposit address's key at the moment of signing: a wallet has too many of them to
    * keep.
    */
-  #childKey({ family, account }: Clearance, index: number): Secret {
+  #depositKey({ family, account }: Clearance, index: number): Secret {
     for (const deposits of this.#deposits) {
       if (deposits.family !== family) continue;
       const key = depositKey(deposits, index);
@@ -121,13 +121,13 @@ class UnlockedVault implements Vault {
   }
 
   lock(): void {
-    for (const { key } of this.#hot) key.wipe();
+    for (const { key } of this.#hotWallet) key.wipe();
     for (const { node } of this.#deposits) node.wipe();
     this.#signerKey = null; // Its bytes are outside the heap and are freed, not zeroed.
   }
 }
 
-function hotKeyOf(account: WalletAccount): HotKey {
-  const key = hotKey(account);
+function hotWalletKeyOf(account: WalletAccount): HotWalletKey {
+  const key = hotWalletKey(account);
   return { family: account.family, address: addressOfKey(account.family, key), key };
 }

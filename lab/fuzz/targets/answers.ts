@@ -3,17 +3,17 @@
  */
 import { readBlock, readFoundLogs, readHead, readReceipt } from "../../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../../chains/evm/rpc-envelope.ts";
-import type { Seeded } from "../../rig/seeded.ts";
-import { bentText } from "../bend.ts";
+import type { Seeded } from "../../kit/seeded.ts";
+import { malformedText } from "../malform.ts";
 import { bytes, codeOr, must, type Target, textOf } from "../target.ts";
-import { hot, receiver } from "./honest.ts";
+import { hotWallet, receiver } from "./honest.ts";
 
 const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const log = {
   ...{ address: receiver, topics: [hash("a"), hash("b")], data: "0x00ff", logIndex: "0x0", blockNumber: "0x10" },
   ...{ blockHash: hash("c"), transactionHash: hash("d"), removed: false },
 };
-const transaction = { hash: hash("d"), from: hot, nonce: "0x5", to: receiver, value: "0xde0b6b3a7640000", input: "0x" };
+const transaction = { hash: hash("d"), from: hotWallet, nonce: "0x5", to: receiver, value: "0xde0b6b3a7640000", input: "0x" };
 const block = {
   number: "0x10",
   hash: hash("c"),
@@ -23,7 +23,7 @@ const block = {
   transactions: [transaction],
 };
 const receipt = {
-  ...{ transactionHash: hash("d"), blockNumber: "0x10", blockHash: hash("c"), status: "0x1", from: hot, to: null },
+  ...{ transactionHash: hash("d"), blockNumber: "0x10", blockHash: hash("c"), status: "0x1", from: hotWallet, to: null },
   ...{ gasUsed: "0x5208", effectiveGasPrice: "0x3b9aca00", logs: [log] },
 };
 
@@ -70,7 +70,7 @@ export const answers: Target = {
   make(random: Seeded) {
     const [letter, result] = random.pick(Object.entries(results));
     const body = random.chance(4) ? [answered(result), answered(random.pick(Object.values(results)))] : answered(result);
-    return bytes(letter + bentText(body, random));
+    return bytes(letter + malformedText(body, random));
   },
   run(input) {
     const reader = readers[String.fromCharCode(input[0] ?? 0)];
@@ -82,7 +82,7 @@ export const answers: Target = {
       if (!envelope.ok) {
         must(
           envelope.message.length <= 300 && /^[\x20-\x7e]*$/.test(envelope.message),
-          "a node's words reach a person as they came",
+          "a node's words reach an operator as they came",
         );
         continue;
       }

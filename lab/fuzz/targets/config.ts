@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { readConfig } from "../../../agent/config/config.ts";
 import { withoutMembers } from "../../../agent/config/text.ts";
 import { parseConfig } from "../../../gateway/config/config.ts";
-import { testConfig } from "../../rig/gateway-server.ts";
-import type { Seeded } from "../../rig/seeded.ts";
-import { bentText } from "../bend.ts";
+import { testConfig } from "../../kit/gateway-server.ts";
+import type { Seeded } from "../../kit/seeded.ts";
+import { malformedText } from "../malform.ts";
 import { bytes, codeOr, must, type Target, textOf } from "../target.ts";
 import { receiver } from "./honest.ts";
 
@@ -58,7 +58,7 @@ export function openAgentConfig(): Target {
       "\n",
     ],
     seeds: [bytes(JSON.stringify(agentConfig, null, 2)), bytes(JSON.stringify(agentConfig))],
-    make: (random: Seeded) => bytes(bentText(agentConfig, random)),
+    make: (random: Seeded) => bytes(malformedText(agentConfig, random)),
     run(input) {
       writeFileSync(path, input, { mode: 0o600 });
       const given = codeOr(() => readConfig(path, { requireSecrets: [] }));
@@ -133,7 +133,7 @@ export const gatewayConfig: Target = {
   seeds: [bytes(JSON.stringify(testConfig))],
   make: (random: Seeded) =>
     bytes(
-      bentText(
+      malformedText(
         { ...testConfig, trustProxy: ["127.0.0.1", "10.0.0.0/8"], limits: { burst: 2 }, lifetimes: { depositMinutes: 5 } },
         random,
       ),

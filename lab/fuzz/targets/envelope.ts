@@ -13,8 +13,8 @@ import {
 import { type EnvelopeKind, envelopeKinds } from "../../../protocol/messages.ts";
 import * as payloads from "../../../protocol/payloads.ts";
 import { parseRecovery } from "../../../protocol/recovery.ts";
-import type { Seeded } from "../../rig/seeded.ts";
-import { bentText } from "../bend.ts";
+import type { Seeded } from "../../kit/seeded.ts";
+import { malformedText } from "../malform.ts";
 import { mutate } from "../mutate.ts";
 import { bytes, codeOr, must, same, type Target, textOf } from "../target.ts";
 import { honest, opened } from "./honest.ts";
@@ -49,7 +49,7 @@ export const envelope: Target = {
 
 const parsers: Readonly<Record<string, (text: Uint8Array) => object>> = {
   a: payloads.parseAck,
-  b: payloads.parseBeat,
+  b: payloads.parseHeartbeat,
   c: payloads.parseChallenge,
   h: payloads.parseHello,
   j: payloads.parseJob,
@@ -60,7 +60,7 @@ const parsers: Readonly<Record<string, (text: Uint8Array) => object>> = {
 };
 const letters: Readonly<Record<string, string>> = {
   a: "ack",
-  b: "beat",
+  b: "heartbeat",
   c: "challenge",
   h: "hello",
   j: "job",
@@ -77,7 +77,7 @@ export const payload: Target = {
   words: Object.keys(letters).concat(
     '"kind":"alarm"',
     '"seq":1',
-    '"echo":null',
+    '"gatewayHead":null',
     '"outcome":""',
     '"stage":"final"',
     "0".repeat(64),
@@ -90,7 +90,7 @@ export const payload: Target = {
   ],
   make(random: Seeded) {
     const [letter, kind] = random.pick(Object.entries(letters));
-    return bytes(letter + bentText(honest[kind], random));
+    return bytes(letter + malformedText(honest[kind], random));
   },
   run(input) {
     const parse = parsers[String.fromCharCode(input[0] ?? 0)];

@@ -1,11 +1,13 @@
-/** Honest messages of every kind, as objects: what the targets seed their corpora with and bend. */
+/**
+ * Honest messages of every kind, as objects: what the targets seed their corpora with and malform.
+ */
 import { privateKeyFromSeed, signJob } from "../../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
 
 export const agent = "aa".repeat(8);
 export const wallet = "bb".repeat(16);
 export const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
-export const hot = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+export const hotWallet = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 export const at = 1_700_000_000_000;
 const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(5));
 const hash = (digit: string): string => digit.repeat(64);
@@ -17,7 +19,7 @@ export const job = {
     agent,
     wallet,
     network: "eip155:31337",
-    epoch: 1,
+    ledgerEpoch: 1,
     sequence: 1,
     previous: zeroHash,
     issuedAt: at,
@@ -30,17 +32,17 @@ const second = { ...job, sequence: 2, previous: jobHashOf(JSON.stringify(job)), 
 export const entries = [
   { kind: "decision", seq: 3, at, transactionId, decision: "approved", code: "", address: receiver },
   {
-    ...{ kind: "signed", seq: 5, at, transactionId, version: 1, network: "eip155:31337", account: hot, slot: "5" },
+    ...{ kind: "signed", seq: 5, at, transactionId, attempt: 1, network: "eip155:31337", account: hotWallet, slot: "5" },
     ...{ txHash: `0x${hash("d")}`, feeMax: "130000000000000" },
   },
   { kind: "observed", seq: 6, at, transactionId, stage: "final", outcome: "paid", txHash: `0x${hash("d")}` },
-  { kind: "adopted", seq: 7, at, network: "eip155:31337", account: hot, slot: "5" },
+  { kind: "adopted", seq: 7, at, network: "eip155:31337", account: hotWallet, slot: "5" },
   { kind: "alarm", seq: 8, at, code: "CLOCK_SKEW", locked: false },
 ];
 
 /** How a statement goes in the epoch of an opened ledger. */
 export const opened = [
-  { kind: "opened", seq: 9, at, order: hash("9"), held: { seq: 8, hash: hash("e") }, sequence: 0, jobHash: zeroHash },
+  { kind: "recovered", seq: 9, at, order: hash("9"), held: { seq: 8, hash: hash("e") }, sequence: 0, jobHash: zeroHash },
   {
     ...{ kind: "asked", seq: 10, at, transactionId, sequence: 0, jobHash: jobHashOf(JSON.stringify(job)) },
     ...{ job: JSON.stringify(job), signature: signJob(JSON.stringify(job), gatewayKey) },
@@ -48,27 +50,27 @@ export const opened = [
 ];
 
 /** Between which tokens an agent says that something is open. */
-export const open = [{ network: "eip155:31337", account: hot, first: "5", last: "9" }];
+export const open = [{ network: "eip155:31337", account: hotWallet, first: "5", last: "9" }];
 
 const recovery = {
-  ...{ agent, wallet, epoch: 2, answers: hash("2"), order: hash("9"), part: 1, parts: 1, held: head },
+  ...{ agent, wallet, ledgerEpoch: 2, answers: hash("2"), order: hash("9"), part: 1, parts: 1, held: head },
   jobs: { sequence: 1, hash: jobHashOf(JSON.stringify(job)) },
-  accounts: [{ network: "eip155:31337", account: hot, next: "6" }],
+  accounts: [{ network: "eip155:31337", account: hotWallet, next: "6" }],
   spent: [{ currency: "usdt", units: "1500000", feesUnits: "130000000000000" }],
   withdrawals: [
     {
       job: JSON.stringify(job),
       signature: signJob(JSON.stringify(job), gatewayKey),
       address: receiver,
-      account: hot,
+      account: hotWallet,
       slot: "5",
-      versions: [{ txHash: `0x${hash("d")}`, feeMax: "130000000000000" }],
+      attempts: [{ txHash: `0x${hash("d")}`, feeMax: "130000000000000" }],
     },
   ],
   ended: [],
-  spends: [
+  outgoing: [
     {
-      ...{ network: "eip155:31337", account: hot, slot: "4", txHash: `0x${hash("c")}`, block: 12, receiver },
+      ...{ network: "eip155:31337", account: hotWallet, slot: "4", txHash: `0x${hash("c")}`, block: 12, receiver },
       ...{ contract: "", units: "1500000" },
     },
   ],
@@ -80,30 +82,38 @@ const texts = [JSON.stringify(job), JSON.stringify(second)];
 /** By the kind of their envelope; `job` stands inside `jobs` as text. */
 export const honest: Readonly<Record<string, object>> = {
   challenge: { nonce: hash("1"), at },
-  hello: { agent, epoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", open, at },
+  hello: { agent, ledgerEpoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", open, at },
   welcome: {
     agent,
     wallet,
-    epoch: 1,
+    ledgerEpoch: 1,
     challenge: hash("1"),
     answers: hash("2"),
-    echo: head,
+    gatewayHead: head,
     jobs: { sequence: 1, hash: jobHashOf(JSON.stringify(job)) },
     at,
   },
-  jobs: { agent, wallet, epoch: 1, echo: null, at, jobs: texts, signatures: texts.map((text) => signJob(text, gatewayKey)) },
-  ack: { agent, epoch: 1, head, at },
+  jobs: {
+    agent,
+    wallet,
+    ledgerEpoch: 1,
+    gatewayHead: null,
+    at,
+    jobs: texts,
+    signatures: texts.map((text) => signJob(text, gatewayKey)),
+  },
+  ack: { agent, ledgerEpoch: 1, head, at },
   statement: {
     agent,
-    epoch: 1,
-    greeted: hash("1"),
+    ledgerEpoch: 1,
+    handshake: hash("1"),
     after: 2,
     previous: hash("d"),
     head: { seq: 8, hash: hash("e") },
     at,
     entries,
   },
-  beat: { agent, head: null, at },
+  heartbeat: { agent, head: null, at },
   recovery,
   job,
 };

@@ -7,9 +7,9 @@ import { createHmac } from "node:crypto";
 import { answerCodes } from "../../../gateway/answer/messages.ts";
 import { verifyToken } from "../../../gateway/auth/signature-token.ts";
 import { parseApiKey } from "../../../protocol/pairing.ts";
-import { encode, handmadeToken, sha256, startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
-import type { Seeded } from "../../rig/seeded.ts";
-import { bend, bentText, edges } from "../bend.ts";
+import { encode, handmadeToken, sha256, startTestGateway, type TestGateway } from "../../kit/gateway-server.ts";
+import type { Seeded } from "../../kit/seeded.ts";
+import { edges, malform, malformedText } from "../malform.ts";
 import { bytes, must, type Target, textOf } from "../target.ts";
 import { receiver } from "./honest.ts";
 
@@ -100,7 +100,7 @@ export async function openHttp(): Promise<Target> {
       seed("POST /agent/v1/pair", JSON.stringify(gateway.sealed())),
     ],
     make(random: Seeded) {
-      const body = bentText({ ...order, orderId: `o-${random.below(50)}` }, random);
+      const body = malformedText({ ...order, orderId: `o-${random.below(50)}` }, random);
       const isRead = random.chance(4);
       const language = random.chance(4)
         ? [`accept-language: ${random.pick(["tr", "en;q=0", "*;q=0.1,tr;q=0.100", "TR-tr", ";;,q=1"])}`]
@@ -186,7 +186,7 @@ export async function openToken(): Promise<Target> {
     ],
     seeds: [bytes(JSON.stringify(whole)), bytes("eyJhbGciOiJub25lIn0.e30."), bytes("Bearer a.b.c")],
     make: (random: Seeded) =>
-      bytes(random.chance(6) ? JSON.stringify(bend("a.b.c", random)).slice(1, -1) : bentText(whole, random)),
+      bytes(random.chance(6) ? JSON.stringify(malform("a.b.c", random)).slice(1, -1) : malformedText(whole, random)),
     async run(input) {
       const token = made(textOf(input), gateway, secret, now);
       const request = { method: "POST", path: "/api/v1/autoWithdraw", body: bytes("{}") };

@@ -1,6 +1,6 @@
 /**
  * An agent's link to the gateway: each line of an input is one frame, `hello`, `statement` or
- * `beat` with its payload, signed here with the right key, or `raw` with its bytes as hex.
+ * `heartbeat` with its payload, signed here with the right key, or `raw` with its bytes as hex.
  * `ordered` makes the epoch one that a recovery began. The real session and intake over a database
  * in memory.
  */
@@ -15,12 +15,12 @@ import { createSignals } from "../../../gateway/store/signals.ts";
 import { type Store, storeOver } from "../../../gateway/store/store.ts";
 import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../../protocol/envelope.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
-import { memoryMarks } from "../../rig/address-marks.ts";
-import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../rig/gateway-database.ts";
-import type { Seeded } from "../../rig/seeded.ts";
-import { bentText } from "../bend.ts";
+import { memoryMarks } from "../../kit/address-marks.ts";
+import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../kit/gateway-database.ts";
+import type { Seeded } from "../../kit/seeded.ts";
+import { malformedText } from "../malform.ts";
 import { bytes, must, type Target, textOf } from "../target.ts";
-import { at, entries, hot, opened, receiver } from "./honest.ts";
+import { at, entries, hotWallet, opened, receiver } from "./honest.ts";
 
 const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(5));
 const publicKey = publicKeyFromHex(publicKeyHex(gatewayKey));
@@ -64,7 +64,7 @@ function open(): World {
   raw.exec(`BEGIN; ${schema}`);
   raw.exec("COMMIT; INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Shop', 0)");
   const store = storeOver(raw, ":memory:", silentLog);
-  const keys = pairAgent(store, "a", hot);
+  const keys = pairAgent(store, "a", hotWallet);
   for (let number = 1; number <= withdrawals; number++) askWithdrawal(store, keys.id, number);
   const clock = (): number => at;
   const intake = new Intake({
@@ -82,7 +82,7 @@ function open(): World {
     onHello: () => {},
     onLive: () => {},
     onStatement: (from, statement) => intake.add(from, from.agentId ?? "", statement),
-    onBeat: (from, head) => intake.hear(from.agentId ?? "", head),
+    onHeartbeat: (from, head) => intake.receive(from.agentId ?? "", head),
     onBehind: () => {},
     onClosed: () => {},
   });
@@ -93,7 +93,7 @@ function open(): World {
 /** The gateway's operator gave an order to recover: the agent's ledger goes on from record 8. */
 function order({ store }: World): void {
   store.database.run(
-    "INSERT OR IGNORE INTO recoveries (agent, epoch, at, heldSeq, heldHash, mark) VALUES (?, 2, ?, 8, ?, ?)",
+    "INSERT OR IGNORE INTO recoveries (agent, ledgerEpoch, at, heldSeq, heldHash, mark) VALUES (?, 2, ?, 8, ?, ?)",
     agentId,
     at,
     "e".repeat(64),
@@ -107,21 +107,21 @@ function frameOf(line: string, { keys, wire }: World): Uint8Array | null {
   const kind = line.slice(0, space);
   const text = line.slice(space + 1);
   if (kind === "raw") return Buffer.from(text, "hex");
-  if (kind !== "hello" && kind !== "statement" && kind !== "beat") return null;
+  if (kind !== "hello" && kind !== "statement" && kind !== "heartbeat") return null;
   const challenge = openEnvelope(wire.sent[0] as Uint8Array, { kind: "challenge", publicKey, bytesMax: 4_096 });
   const filled = text.replaceAll("@nonce", parseChallenge(challenge.payload).nonce);
   return sealEnvelope(kind, bytes(filled), kind === "statement" ? keys.signerKey : keys.linkKey);
 }
 
-interface AgentFacts {
+interface AgentColumns {
   readonly headSeq: number;
-  readonly heard: string;
+  readonly caughtUp: string;
 }
 
-function check({ store, wire, session }: World, headBefore: number, isGreeted: boolean): number {
+function check({ store, wire, session }: World, headBefore: number, isHandshakeDone: boolean): number {
   const { database } = store;
-  const agent = database.get<AgentFacts>("SELECT headSeq, heard FROM agents WHERE id = ?", agentId);
-  must(agent !== undefined && agent.headSeq >= headBefore, "the head went back");
+  const agent = database.get<AgentColumns>("SELECT headSeq, caughtUp FROM agents WHERE id = ?", agentId);
+  must(agent !== undefined && agent.headSeq >= headBefore, "the head rolled back");
   const split = database.get(
     "SELECT 1 FROM signatures GROUP BY transactionId HAVING count(DISTINCT network || ' ' || account || ' ' || slot) > 1",
   );
@@ -131,18 +131,29 @@ function check({ store, wire, session }: World, headBefore: number, isGreeted: b
   );
   must(shared === undefined, "one token has two withdrawals");
   must(database.get("SELECT 1 FROM transactions WHERE status = 1") === undefined, "an agent's word made a withdrawal Completed");
-  must(agent.heard !== "this run" || isGreeted, "an agent counts as heard that did not say that it took this greeting");
+  must(
+    agent.caughtUp !== "this run" || isHandshakeDone,
+    "an agent counts as caught up that did not say that it took this handshake",
+  );
   must(session.agentId !== null || agent.headSeq === 0, "something was stored before the hello");
   const known: readonly number[] = [...Object.values(closeCodes), 1006];
   must(wire.closedWith === null || known.includes(wire.closedWith), `closed with ${wire.closedWith}`);
   return agent.headSeq;
 }
 
-const hello = { agent: agentId, epoch: 2, answers: "@nonce", nonce: "2".repeat(64), software: "autowithdraw 0.1.0", open, at };
+const hello = {
+  agent: agentId,
+  ledgerEpoch: 2,
+  answers: "@nonce",
+  nonce: "2".repeat(64),
+  software: "autowithdraw 0.1.0",
+  open,
+  at,
+};
 const own = (number: number): readonly object[] =>
   entries.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(number) } : entry));
-const place = { after: 0, previous: "0".repeat(64), head: { seq: 8, hash: "e".repeat(64) } };
-const statement = { agent: agentId, epoch: 2, greeted: "@nonce", ...place, at, entries: own(1) };
+const location = { after: 0, previous: "0".repeat(64), head: { seq: 8, hash: "e".repeat(64) } };
+const statement = { agent: agentId, ledgerEpoch: 2, handshake: "@nonce", ...location, at, entries: own(1) };
 const behind = { after: 8, previous: "e".repeat(64) };
 const next = {
   ...statement,
@@ -161,7 +172,7 @@ const refused = {
   head: { seq: 9, hash: "f".repeat(64) },
   entries: [{ ...own(3)[0], seq: 9, decision: "refused", code: "POLICY_DENIED", address: "" }],
 };
-const beat = { agent: agentId, head: { seq: 8, hash: "e".repeat(64) }, at };
+const heartbeat = { agent: agentId, head: { seq: 8, hash: "e".repeat(64) }, at };
 const helloLine = `hello ${JSON.stringify(hello)}`;
 const again = {
   ...{ ...statement, ...behind, head: { seq: 12, hash: "c".repeat(64) } },
@@ -190,7 +201,7 @@ export const hub: Target = {
       [
         helloLine,
         ...[statement, statement, next].map((each) => `statement ${JSON.stringify(each)}`),
-        `beat ${JSON.stringify(beat)}`,
+        `heartbeat ${JSON.stringify(heartbeat)}`,
       ].join("\n"),
     ),
     bytes(`ordered\n${helloLine}\nstatement ${JSON.stringify({ ...again, after: 0, previous: "0".repeat(64) })}`),
@@ -199,16 +210,18 @@ export const hub: Target = {
   ],
   make(random: Seeded) {
     const lines = Array.from({ length: 1 + random.below(4) }, () =>
-      random.chance(6) ? `beat ${bentText(beat, random)}` : `statement ${bentText(random.pick(said), random)}`,
+      random.chance(6)
+        ? `heartbeat ${malformedText(heartbeat, random)}`
+        : `statement ${malformedText(random.pick(said), random)}`,
     );
-    const first = random.chance(12) ? `hello ${bentText(hello, random)}` : helloLine;
+    const first = random.chance(12) ? `hello ${malformedText(hello, random)}` : helloLine;
     const begin = random.chance(4) ? ["ordered"] : [];
     return bytes([...begin, first, ...lines].map((line) => line.replaceAll("\n", " ")).join("\n"));
   },
   run(input) {
     const world = open();
     let head = 0;
-    let isGreeted = false;
+    let isHandshakeDone = false;
     try {
       for (const line of textOf(input).split("\n").slice(0, framesMax)) {
         if (line === "ordered") order(world);
@@ -216,8 +229,8 @@ export const hub: Target = {
         if (frame === null) continue;
         world.wire.emit("message", Buffer.from(frame), true);
         world.intake.flush();
-        isGreeted ||= line.startsWith("statement ") && line.includes("@nonce");
-        head = check(world, head, isGreeted);
+        isHandshakeDone ||= line.startsWith("statement ") && line.includes("@nonce");
+        head = check(world, head, isHandshakeDone);
       }
     } finally {
       world.session.cut();

@@ -3,8 +3,8 @@
  * value, and nothing in it was lost.
  */
 import { jsonLimits, parseJson } from "../../../base/json.ts";
-import type { Seeded } from "../../rig/seeded.ts";
-import { anything, bentText } from "../bend.ts";
+import type { Seeded } from "../../kit/seeded.ts";
+import { anything, malformedText } from "../malform.ts";
 import { bytes, codeOr, must, type Shape, same, type Target } from "../target.ts";
 import { honest } from "./honest.ts";
 
@@ -44,7 +44,8 @@ export const json: Target = {
   name: "json",
   words: [...words, ...more],
   seeds: Object.values(honest).map((each) => bytes(JSON.stringify(each))),
-  make: (random: Seeded) => bytes(bentText(random.chance(3) ? anything(random) : random.pick(Object.values(honest)), random)),
+  make: (random: Seeded) =>
+    bytes(malformedText(random.chance(3) ? anything(random) : random.pick(Object.values(honest)), random)),
   run(input) {
     const given = codeOr(() => parseJson(input));
     if ("code" in given) {

@@ -1,7 +1,7 @@
 /**
  * A ledger's folder as a disk, a crash or a careless hand leaves it: cut, damaged, mixed, aged. The
  * input draws the damage; what it has beyond that stands behind the newest segment. An agent that
- * starts there is refused, stopped by the gateway's echo, or recovered, and forgets no payment.
+ * starts there is refused, stopped by the gateway head, or recovered, and forgets no payment.
  */
 import { drawImage, type Image, segmentFile } from "../../images/image.ts";
 import { Judge } from "../../images/judge.ts";

@@ -6,9 +6,9 @@ import { Interface, Transaction } from "ethers";
 import { codes } from "../../../base/codes.ts";
 import { decodeRlp, encodeRlp, type RlpItem } from "../../../chains/evm/rlp.ts";
 import { buildTransfer, type Description, describe } from "../../../chains/evm/transaction.ts";
-import type { Seeded } from "../../rig/seeded.ts";
+import type { Seeded } from "../../kit/seeded.ts";
 import { must, type Target } from "../target.ts";
-import { hot, receiver } from "./honest.ts";
+import { hotWallet, receiver } from "./honest.ts";
 
 const transfer = { chainId: 1n, nonce: 5n, contract: "", destination: receiver, amountUnits: 10n ** 18n, gasLimit: 21_000n };
 const fees = { maxFeePerGas: 30_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n };
@@ -98,8 +98,8 @@ export const description: Target = {
     const made = {
       chainId: 1n + number([0n, 2n ** 53n - 2n]),
       nonce: number([0n, 127n, 128n, 2n ** 53n, 2n ** 64n - 2n]),
-      contract: random.pick(["", receiver, hot]),
-      destination: random.pick([receiver, hot]),
+      contract: random.pick(["", receiver, hotWallet]),
+      destination: random.pick([receiver, hotWallet]),
       amountUnits: 1n + number([0n, 2n ** 255n, 2n ** 256n - 2n]),
       gasLimit: 21_000n + number([0n, 2n ** 63n]),
       maxFeePerGas: 2n ** 31n + number([0n, 2n ** 200n]),

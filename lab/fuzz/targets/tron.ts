@@ -4,7 +4,7 @@
  */
 import { codes } from "../../../base/codes.ts";
 import { buildTransfer } from "../../../chains/tron/transaction.ts";
-import { payer, plain, token, transferBy } from "../../rig/tron-values.ts";
+import { plain, sender, token, transferBy } from "../../kit/tron-values.ts";
 import { choices, Drawn } from "../drawn.ts";
 import { must, type Target } from "../target.ts";
 import { judgeBytes, judgeTransfer } from "../tron-judged.ts";
@@ -16,7 +16,7 @@ export const tron: Target = {
   name: "tron",
   words: ["type.googleapis.com/protocol.TransferContract", "type.googleapis.com/protocol.TriggerSmartContract"],
   seeds,
-  make: (random) => mutateRawData(buildTransfer(transferBy(random, payer, random.chance(2))), seeds, random),
+  make: (random) => mutateRawData(buildTransfer(transferBy(random, sender, random.chance(2))), seeds, random),
   run(input) {
     const code = judgeBytes(input);
     must(code === "" || Object.hasOwn(codes, code), `${code} is not in the table of codes`);

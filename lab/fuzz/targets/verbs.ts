@@ -12,11 +12,11 @@ import { codes } from "../../../base/codes.ts";
 import { sealEnvelope } from "../../../protocol/envelope.ts";
 import { recoveryNameOf } from "../../../protocol/recovery.ts";
 import { gatewayKey, tellStory } from "../../images/story.ts";
-import { bijection, monotone, writeAhead } from "../../rig/invariants.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import type { Seeded } from "../../rig/seeded.ts";
-import { agentId, facts, hot, Rig, wallet } from "../../rig/signer-rig.ts";
-import { bentText } from "../bend.ts";
+import { bijection, monotone, writeAhead } from "../../kit/invariants.ts";
+import { MemoryDisk } from "../../kit/ledger-disk.ts";
+import type { Seeded } from "../../kit/seeded.ts";
+import { agentId, hotWallet, Kit, txParams, wallet } from "../../kit/signer-kit.ts";
+import { malformedText } from "../malform.ts";
 import { bytes, codeOr, must, type Target } from "../target.ts";
 import { at } from "./honest.ts";
 
@@ -25,23 +25,23 @@ const story = tellStory({ seed: 3, records: 50, segmentBytesMax: 3_000 });
 const moment = story.moments.filter(({ head }) => head.seq < 30).at(-1) as (typeof story.moments)[number];
 const linesMax = 24;
 
-/** Greeted, with two fresh jobs at the gateway; the same at every call. */
-function liveSigner(): Rig {
-  const rig = new Rig({ found: MemoryDisk.over(moment.files), gatewayKey });
-  rig.now = moment.nowMs;
-  rig.gateway.stored = moment.stored;
-  rig.gateway.last = moment.last;
-  rig.gateway.texts.push(...moment.texts);
-  rig.greet();
-  rig.gateway.job({ orderId: "next-1" }, rig.now);
-  rig.gateway.job({ orderId: "next-2", mode: "manual" }, rig.now);
-  return rig;
+/** After the handshake, with two fresh jobs at the gateway; the same at every call. */
+function liveSigner(): Kit {
+  const kit = new Kit({ found: MemoryDisk.over(moment.files), gatewayKey });
+  kit.now = moment.nowMs;
+  kit.gateway.stored = moment.stored;
+  kit.gateway.last = moment.last;
+  kit.gateway.texts.push(...moment.texts);
+  kit.handshake();
+  kit.gateway.job({ orderId: "next-1" }, kit.now);
+  kit.gateway.job({ orderId: "next-2", mode: "manual" }, kit.now);
+  return kit;
 }
 
 const sample = liveSigner();
 const fresh = sample.gateway.texts.slice(sample.core.chain.sequence);
 const ids = [...sample.core.book.open(), ...sample.core.book.recent()].map(({ transactionId }) => transactionId);
-const txHash = sample.show(ids[0] ?? "")?.versions[0]?.txHash ?? "";
+const txHash = sample.show(ids[0] ?? "")?.attempts[0]?.txHash ?? "";
 const idOf = (random: Seeded): string => random.pick(ids);
 const courier = {
   at,
@@ -58,8 +58,8 @@ const courier = {
 
 /** The gateway's order to recover in epoch 2, with nothing open. */
 const contents = {
-  ...{ agent: agentId, wallet, epoch: 2, answers: sample.nonce, part: 1, parts: 1, held: null, jobs: sample.gateway.last },
-  ...{ accounts: [{ network: "eip155:31337", account: hot, next: "9" }], spent: [], withdrawals: [], ended: [] },
+  ...{ agent: agentId, wallet, ledgerEpoch: 2, answers: sample.nonce, part: 1, parts: 1, held: null, jobs: sample.gateway.last },
+  ...{ accounts: [{ network: "eip155:31337", account: hotWallet, next: "9" }], spent: [], withdrawals: [], ended: [] },
 };
 const order = { ...contents, order: recoveryNameOf("", contents), at: sample.now };
 
@@ -68,15 +68,15 @@ const requests: readonly (readonly ["c" | "o", object])[] = [
   ["c", { verb: "hello" }],
   ["c", { verb: "admit", frames: [sample.gateway.welcome(sample.nonce)] }],
   ["c", { verb: "admit", frames: [sample.gateway.jobs(fresh)] }],
-  ["c", { verb: "sign", transactionId: "", facts }],
-  ["c", { verb: "replace", transactionId: "", above: 1, facts }],
+  ["c", { verb: "sign", transactionId: "", txParams }],
+  ["c", { verb: "replace", transactionId: "", above: 1, txParams }],
   ["c", { verb: "release", frames: [sample.gateway.ack(sample.core.heads.head)] }],
   ["c", { verb: "decline", transactionId: "", code: "CHAIN_WOULD_REVERT" }],
   ["c", { verb: "observed", transactionId: "", stage: "included", outcome: "", txHash, block: 7 }],
   ["c", { verb: "observed", transactionId: "", stage: "final", outcome: "paid", txHash, block: 9 }],
-  ["c", { verb: "adopt", chain: "local", slot: "5", witnesses: 2 }],
-  ["c", { verb: "adopt", chain: "mainnet", slot: "0", witnesses: 2 }],
-  ["c", { verb: "account", chain: "local", slot: "6", witnesses: 2 }],
+  ["c", { verb: "adopt", chain: "local", slot: "5", quorum: 2 }],
+  ["c", { verb: "adopt", chain: "mainnet", slot: "0", quorum: 2 }],
+  ["c", { verb: "account", chain: "local", slot: "6", quorum: 2 }],
   ["c", { verb: "report", after: 0 }],
   ["c", { verb: "tell", courier }],
   ["o", { verb: "status" }],
@@ -91,7 +91,7 @@ const requests: readonly (readonly ["c" | "o", object])[] = [
   ["o", { verb: "finish" }],
 ];
 
-/** A request as it goes over the socket: its frames, bent as well, and its line. */
+/** A request as it goes over the socket: its frames, malformed as well, and its line. */
 function line(
   index: number,
   [socket, body]: readonly ["c" | "o", object],
@@ -100,7 +100,7 @@ function line(
 ): Uint8Array {
   const filled = "transactionId" in body ? { ...body, transactionId } : body;
   const { line: text, frames } = encodeMessage({ id: index + 1, ...filled });
-  const sent = random === null ? text : `${bentText(JSON.parse(text), random).replaceAll("\n", " ")}\n`;
+  const sent = random === null ? text : `${malformedText(JSON.parse(text), random).replaceAll("\n", " ")}\n`;
   return Buffer.concat([...frames.map((frame) => framed(frame, random)), bytes(socket + sent)]);
 }
 
@@ -118,11 +118,11 @@ function talk(random: Seeded): Uint8Array {
   return Buffer.concat(lines);
 }
 
-function check(rig: Rig, answers: readonly Answer[], asked: number): void {
-  must(rig.poisoned === null, "the ledger is poisoned");
+function check(kit: Kit, answers: readonly Answer[], asked: number): void {
+  must(kit.poisoned === null, "the ledger is poisoned");
   must(answers.length === asked, `${asked} requests have ${answers.length} answers`);
   for (const answer of answers) must(answer.ok || Object.hasOwn(codes, answer.code), `an answer with ${JSON.stringify(answer)}`);
-  const world = { records: rig.records(), left: rig.left, genuine: new Set<string>(), limits: {} };
+  const world = { records: kit.records(), left: kit.left, genuine: new Set<string>(), limits: {} };
   monotone(world);
   bijection(world);
   writeAhead(world);
@@ -147,14 +147,14 @@ export const verbs: Target = {
   ],
   make: talk,
   run(input) {
-    const rig = liveSigner();
+    const kit = liveSigner();
     const sockets = {
-      c: courierVerbs(rig.signer, {
+      c: courierVerbs(kit.signer, {
         configDigest: "c0".repeat(32),
         residentBytes: () => 0,
         syncs: () => ({ counts: [], sumUs: 0 }),
       }),
-      o: operatorVerbs(rig.signer, {
+      o: operatorVerbs(kit.signer, {
         ...{ isolation: "L0 one user", encKeyFrom: "config", isCourierConnected: () => true },
         config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
         stuckAfterMinutes: 60,
@@ -175,12 +175,12 @@ export const verbs: Target = {
       asked += 1;
       socket(request.value, (answer) => answers.push(answer));
       // Some meet the one before while its records are still on their way.
-      if (asked % 2 === 0) rig.settle();
+      if (asked % 2 === 0) kit.settle();
     };
     const cut = codeOr(() => lines.push(input, take));
     must(!("code" in cut) || cut.code === "SOCKET_FORMAT", "a message is refused as its format");
-    rig.settle();
-    check(rig, answers, asked);
+    kit.settle();
+    check(kit, answers, asked);
   },
   shapes: {
     frame: {

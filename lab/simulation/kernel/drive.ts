@@ -3,8 +3,9 @@
  * synced may be there, in part, torn or not at all; a name that was made, moved or removed holds
  * only after the folder's own sync. Reads always see what was written.
  */
-import type { Chance } from "./chance.ts";
+
 import { note } from "./kernel.ts";
+import type { Random } from "./random.ts";
 
 /** Content as a list of writes, the newest last. Lists only grow; a rewrite makes another one. */
 interface Content {
@@ -75,7 +76,7 @@ interface DriveFaults {
 
 /**
  * Called with bytes that became durable at the end of a file; null when a file was replaced or cut,
- * so that all must be read anew.
+ * so that all must be read again.
  */
 type OnDurable = (name: string, bytes: Uint8Array | null) => void;
 
@@ -123,11 +124,11 @@ export class Drive {
   }
 
   /** The power goes and comes back: chance decides what of the unsynced is there. */
-  loseUnsynced(chance: Chance): void {
-    const kept = chance.below("names kept", this.#changes.length + 1);
+  loseUnsynced(random: Random): void {
+    const kept = random.below("names kept", this.#changes.length + 1);
     const found = kept === 0 ? this.#durable : (this.#changes[kept - 1] as Entries);
     const files = new Map<string, File>();
-    for (const [name, file] of found) files.set(name, this.#survivor(file, chance));
+    for (const [name, file] of found) files.set(name, this.#survivor(file, random));
     this.entries = files;
     this.#durable = new Map(files);
     this.#changes = [];
@@ -146,15 +147,15 @@ export class Drive {
     this.onLost();
   }
 
-  #survivor(file: File, chance: Chance): File {
+  #survivor(file: File, random: Random): File {
     const { now, durable } = file;
     const survived = new File();
     let bytes: Uint8Array = file.durableBytes();
     if (now.writes === durable.writes) {
-      const left = remains(bytesOf(now).subarray(bytes.length), chance);
+      const left = remains(bytesOf(now).subarray(bytes.length), random);
       this.hasHole ||= left.hasHole;
       bytes = Buffer.concat([bytes, left.bytes]);
-    } else if (chance.below("rewrite kept", 2) === 1) bytes = bytesOf(now);
+    } else if (random.below("rewrite kept", 2) === 1) bytes = bytesOf(now);
     survived.now = { writes: [bytes], count: 1 };
     survived.durable = { writes: survived.now.writes, count: 1 };
     return survived;
@@ -175,10 +176,10 @@ const sectorBytes = 512;
  * The possible remains of a write that was not synced: nothing, all, its beginning, or later
  * sectors without the ones before.
  */
-function remains(bytes: Uint8Array, chance: Chance): { readonly bytes: Uint8Array; readonly hasHole: boolean } {
-  const way = bytes.length === 0 ? 1 : chance.below("unsynced kept", 4);
+function remains(bytes: Uint8Array, random: Random): { readonly bytes: Uint8Array; readonly hasHole: boolean } {
+  const way = bytes.length === 0 ? 1 : random.below("unsynced kept", 4);
   if (way === 1) return { bytes, hasHole: false };
-  const cut = way === 0 ? 0 : chance.below("unsynced cut", bytes.length);
+  const cut = way === 0 ? 0 : random.below("unsynced cut", bytes.length);
   if (way !== 3 || bytes.length <= sectorBytes) return { bytes: bytes.subarray(0, cut), hasHole: false };
   const torn = Uint8Array.from(bytes);
   const first = Math.floor(cut / sectorBytes) * sectorBytes;

@@ -1,9 +1,9 @@
 /**
- * Everything in one simulated run besides its actors, in one place that the stand-ins can reach:
+ * Everything in one simulated run besides its actors, in one place that the fakes can reach:
  * time, chance, the trace, and the edges of the code under test. One run at a time; `begin` makes
  * all of it again.
  */
-import { Chance } from "./chance.ts";
+import { Random } from "./random.ts";
 import { type OnThrown, Scheduler } from "./scheduler.ts";
 import { Trace } from "./trace.ts";
 
@@ -21,7 +21,7 @@ export interface Dialler {
 }
 
 interface Kernel {
-  chance: Chance;
+  random: Random;
   trace: Trace;
   scheduler: Scheduler;
   /** By URL. */
@@ -34,7 +34,7 @@ interface Kernel {
 }
 
 export const kernel: Kernel = {
-  chance: new Chance(0),
+  random: new Random(0),
   trace: new Trace(false),
   scheduler: new Scheduler(() => {}),
   nodes: new Map(),
@@ -47,7 +47,7 @@ export function begin(
   seed: number,
   options: { readonly only: ReadonlySet<string> | null; readonly isReadable: boolean; readonly onThrown: OnThrown },
 ): void {
-  kernel.chance = new Chance(seed, options.only);
+  kernel.random = new Random(seed, options.only);
   kernel.trace = new Trace(options.isReadable);
   kernel.scheduler = new Scheduler(options.onThrown);
   kernel.nodes.clear();

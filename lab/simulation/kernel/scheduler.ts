@@ -12,7 +12,7 @@ export interface Owner {
   readonly hasPromises: boolean;
 }
 
-/** The value that the stand-ins of setTimeout and the other timers return. */
+/** The value that the fakes of setTimeout and the other timers return. */
 export interface Timer {
   unref(): Timer;
   ref(): Timer;
@@ -44,10 +44,10 @@ class Event implements Timer {
   }
 }
 
-/** More events than any run has that goes on: whoever gets here turns in a circle. */
+/** More events than any run has that goes on: anybody who gets here turns in a circle. */
 const eventsMax = 100_000;
 
-/** Called with what an event's code threw; a dead process's last words are not told. */
+/** Called with what an event's code threw; a dead process's the exit reason is not told. */
 export type OnThrown = (owner: Owner, error: unknown) => void;
 
 export class Scheduler {

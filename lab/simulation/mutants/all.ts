@@ -1,26 +1,27 @@
 /** Every mutant, by chapter. */
+
+import { actorsMutants } from "./actors.ts";
 import { admissionMutants } from "./admission.ts";
 import { depositMutants } from "./deposits.ts";
-import { deskMutants } from "./desk.ts";
 import { falseChainMutants } from "./false-chain.ts";
 import { forgedMutants } from "./forged.ts";
 import { hubMutants } from "./hub.ts";
 import { ledgerMutants } from "./ledger.ts";
 import { linkMutants } from "./link.ts";
+import { manualReplacementMutants } from "./manual-replacement.ts";
 import type { Mutant } from "./mutant.ts";
 import { nodeMutants } from "./nodes.ts";
 import { orderMutants } from "./orders.ts";
 import { outboxMutants } from "./outbox.ts";
-import { peopleMutants } from "./people.ts";
 import { policyMutants } from "./policy.ts";
 import { recoveryMutants } from "./recovery.ts";
 import { releaseMutants } from "./release.ts";
 import { rollbackMutants } from "./rollback.ts";
+import { schedulerMutants } from "./scheduler.ts";
 import { sweepMutants } from "./sweeps.ts";
 import { tokenMutants } from "./tokens.ts";
 import { twoLiarsMutants } from "./two-liars.ts";
 import { twoMerchantsMutants } from "./two-merchants.ts";
-import { unstickMutants } from "./unstick.ts";
 import { waitingMutants } from "./waiting.ts";
 import { waitingSweepMutants } from "./waiting-sweeps.ts";
 import { watcherMutants } from "./watcher.ts";
@@ -35,14 +36,14 @@ export const mutants: readonly Mutant[] = [
   ...admissionMutants,
   ...tokenMutants,
   ...policyMutants,
-  ...peopleMutants,
+  ...actorsMutants,
   ...outboxMutants,
-  ...deskMutants,
+  ...schedulerMutants,
   ...nodeMutants,
   ...linkMutants,
   ...hubMutants,
   ...orderMutants,
-  ...unstickMutants,
+  ...manualReplacementMutants,
   ...watcherMutants,
   ...sweepMutants,
   ...depositMutants,

@@ -20,7 +20,7 @@ export const depositMutants: readonly Mutant[] = [
     file: payments,
     find: '  upsert(database, payment, "WHERE final = 0");',
     replace: "  keepFinalPayment(database, { ...payment, final: 1 });",
-    sentence: "A payment in a block that may be replaced counts as final (truth).",
+    invariant: "A payment in a block that may be replaced counts as final (truth).",
     world,
   },
   {
@@ -28,7 +28,7 @@ export const depositMutants: readonly Mutant[] = [
     file: credit,
     find: "  const final = payments.filter((payment) => payment.final);",
     replace: "  const final = payments;",
-    sentence: "A request is completed by money that a reorganisation can take back (truth).",
+    invariant: "A request is completed by money that a reorganisation can take back (truth).",
     world,
   },
   {
@@ -36,7 +36,7 @@ export const depositMutants: readonly Mutant[] = [
     file: states,
     find: "  let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);",
     replace: "  let units = 0n;",
-    sentence: "A payment of a transaction is credited a second time as the balance that nothing explains (no unit appears).",
+    invariant: "A payment of a transaction is credited a second time as the balance that nothing explains (no unit appears).",
     world,
     when: paysCoins,
   },
@@ -45,7 +45,7 @@ export const depositMutants: readonly Mutant[] = [
     file: states,
     find: '    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
     replace: '    if (isNative) units -= BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
-    sentence: "The rest of a top-up looks like coins that a contract sent (no unit appears).",
+    invariant: "The rest of a top-up looks like coins that a contract sent (no unit appears).",
     world,
     when: paysTokens,
   },
@@ -54,7 +54,7 @@ export const depositMutants: readonly Mutant[] = [
     file: readings,
     find: "  if (!isBeingSwept(database, network, of.address, oldestOf(chain, from))) {",
     replace: "  if (isBeingSwept(database, network, of.address, from) || to >= from) {",
-    sentence: "Money that its sweep has not taken yet looks like money that came since (no unit appears).",
+    invariant: "Money that its sweep has not taken yet looks like money that came since (no unit appears).",
     world,
   },
   {
@@ -63,7 +63,7 @@ export const depositMutants: readonly Mutant[] = [
     find: '  upsert(database, payment, "WHERE final = 0");',
     replace: `  upsert(database, payment, "WHERE final = 0");
   hold(database, payment, merchantOf(database, payment));`,
-    sentence: "A payment in no final block lies on its address already, and is swept before it is there (no unit appears).",
+    invariant: "A payment in no final block lies on its address already, and is swept before it is there (no unit appears).",
     world,
   },
   {
@@ -71,7 +71,7 @@ export const depositMutants: readonly Mutant[] = [
     file: "gateway/watcher/deposits.ts",
     find: "  const blocks = await readRun(chain, cursor.number + 1, last, true);",
     replace: "  const blocks = await readRun(chain, cursor.number + 1, last, false);",
-    sentence: "One node that lies about a final block hides its payments, and the cursor passes it (truth).",
+    invariant: "One node that lies about a final block hides its payments, and the cursor passes it (truth).",
     world: "waiting",
     when: ({ deposits, rates, nodes }) => deposits.length > 0 && rates.nodeLies > 0 && nodes > 1,
   },

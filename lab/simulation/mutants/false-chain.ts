@@ -5,68 +5,68 @@
 import type { Mutant } from "./mutant.ts";
 
 const world = "false-chain";
-const waiting = "agent/signer/acts/waiting.ts";
+const waiting = "agent/signer/handlers/expiry-exclusion.ts";
 const rules = "agent/signer/policy/rules.ts";
 
 export const falseChainMutants: readonly Mutant[] = [
   {
     name: "nodes-of-the-gateway-are-two-words",
     file: rules,
-    find: "    resignAboveUnits: isOneSource(chainSettings) ? 0n",
-    replace: "    resignAboveUnits: isOneSource(chainSettings) && policy.resignAbove !== undefined ? 0n",
-    sentence: "The gateway says twice that a version is dead, and another one is made without a person (people).",
+    find: "    manualReplaceAboveUnits: isOneSource(chainSettings) ? 0n",
+    replace: "    manualReplaceAboveUnits: isOneSource(chainSettings) && policy.manualReplaceAbove !== undefined ? 0n",
+    invariant: "The gateway says twice that an attempt is void, and another one is made without an operator (people).",
     world,
   },
   {
     name: "nodes-that-nobody-named-are-own",
     file: "chains/families.ts",
-    find: '  return nodesFrom === undefined ? families[family].exclusion.kind === "waiting" : nodesFrom === "gateway";',
+    find: '  return nodesFrom === undefined ? families[family].exclusion.kind === "expiry" : nodesFrom === "gateway";',
     replace: '  return nodesFrom === undefined ? families[family].exclusion.kind === "slot" : nodesFrom === "gateway";',
-    sentence: "A configuration that does not say whose nodes they are is taken for the merchant's own (people).",
+    invariant: "A configuration that does not say whose nodes they are is taken for the merchant's own (people).",
     world,
     when: ({ nodesFrom }) => nodesFrom === "",
   },
   {
     name: "limit-of-zero-is-none",
     file: "agent/signer/policy/policy.ts",
-    find: "    return isAbove(amountUnits, this.rules.limits.get(currency)?.resignAboveUnits ?? null);",
-    replace: "    return isAbove(amountUnits, this.rules.limits.get(currency)?.resignAboveUnits || null);",
-    sentence: "A limit of zero reads as no limit, and another version is made without a person (people).",
+    find: "    return isAbove(amountUnits, this.rules.limits.get(currency)?.manualReplaceAboveUnits ?? null);",
+    replace: "    return isAbove(amountUnits, this.rules.limits.get(currency)?.manualReplaceAboveUnits || null);",
+    invariant: "A limit of zero reads as no limit, and another attempt is made without an operator (people).",
     world,
   },
   {
-    name: "person-asked-for-later-versions-alone",
+    name: "operator-asked-for-later-attempts-alone",
     file: waiting,
-    find: '  if (!isOrdered && core.policy.isPersonsToResign(approval)) return refuse("WITHDRAWAL_WAITS_FOR_PERSON", "above resignAbove");\n',
+    find: '  if (!isOrdered && core.policy.isOperatorsToReplace(approval))\n    return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", "above manualReplaceAbove");\n',
     replace:
-      '  if (!isOrdered && above > 1 && core.policy.isPersonsToResign(approval)) return refuse("WITHDRAWAL_WAITS_FOR_PERSON", "above resignAbove");\n',
-    sentence: "The second version is made without a person, and only the third one wants their word (people).",
+      '  if (!isOrdered && above > 1 && core.policy.isOperatorsToReplace(approval))\n    return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", "above manualReplaceAbove");\n',
+    invariant: "The second attempt is made without an operator, and only the third one wants their word (people).",
     world,
   },
   {
-    name: "gateways-death-before-the-end",
+    name: "gateways-void-before-the-end",
     file: waiting,
-    find: "    versions.filter((one) => named.has(one.txHash) && isPastEnd(job.network, one, nowMs)).map(({ txHash }) => txHash),",
+    find: "    attempts.filter((one) => named.has(one.txHash) && isPastEnd(job.network, one, nowMs)).map(({ txHash }) => txHash),",
     replace:
-      "    versions.filter((one) => named.has(one.txHash) && isPastEnd(job.network, one, nowMs + 86_400_000)).map(({ txHash }) => txHash),",
-    sentence: "The clock of a made-up chain says that a version is past its end, and the signer writes it down (exclusion).",
+      "    attempts.filter((one) => named.has(one.txHash) && isPastEnd(job.network, one, nowMs + 86_400_000)).map(({ txHash }) => txHash),",
+    invariant: "The clock of a made-up chain says that an attempt is past its end, and the signer writes it down (exclusion).",
     world,
   },
   {
-    name: "nodes-death-before-the-end",
+    name: "nodes-void-before-the-end",
     file: waiting,
-    find: "  if (!isPastEnd(job.network, ours, turn.nowMs)) return refuse(",
-    replace: "  if (!isPastEnd(job.network, ours, turn.nowMs + 86_400_000)) return refuse(",
-    sentence: "The courier's nodes say that a version is past its end, and the signer's own clock is not asked (exclusion).",
+    find: "  if (!isPastEnd(job.network, ours, context.nowMs))\n    return refuse(",
+    replace: "  if (!isPastEnd(job.network, ours, context.nowMs + 86_400_000))\n    return refuse(",
+    invariant: "The courier's nodes say that an attempt is past its end, and the signer's own clock is not asked (exclusion).",
     world,
   },
   {
     name: "end-bound-by-the-chains-clock",
     file: waiting,
-    find: "  const aheadMs = Math.ceil(until - (run.gatewayAt + monotonicMs - run.heardAt));",
+    find: "  const aheadMs = Math.ceil(validUntilMs - (run.gatewayAt + monotonicMs - run.receivedAt));",
     replace:
-      "  const aheadMs = Math.ceil(until - Math.max(Number(waiting.stamp(stamped)), run.gatewayAt + monotonicMs - run.heardAt));",
-    sentence: "A made-up block of tomorrow stamps a version that may be paid until tomorrow (life).",
+      "  const aheadMs = Math.ceil(validUntilMs - Math.max(Number(expiryExclusion.timestamp(timestamped)), run.gatewayAt + monotonicMs - run.receivedAt));",
+    invariant: "A made-up block of tomorrow stamps an attempt that may be paid until tomorrow (life).",
     world,
   },
 ];

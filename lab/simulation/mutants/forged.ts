@@ -13,8 +13,8 @@ export const forgedMutants: readonly Mutant[] = [
     file: "agent/ledger/codec.ts",
     find: `  if (seal !== null && !isClosedBy(seal, line)) throw forged("this wallet's signer did not write the line", where);\n`,
     replace: "",
-    sentence:
-      "Lines with right hashes are believed, whoever wrote them: a stranger approves and binds what they like (write-ahead).",
+    invariant:
+      "Lines with right hashes are believed, no matter who wrote them: an outsider approves and binds what they like (write-ahead).",
     when: isForged,
   },
   {
@@ -22,7 +22,7 @@ export const forgedMutants: readonly Mutant[] = [
     file: seal,
     find: "    return isSame(this.macOf(hash), mac);",
     replace: "    return isSame(this.macOf(hash), mac) || /^0+$/.test(mac);",
-    sentence: "A line that nobody closed counts as one of this wallet's (write-ahead).",
+    invariant: "A line that nobody closed counts as one of this wallet's (write-ahead).",
     when: isForged,
   },
   {
@@ -30,7 +30,7 @@ export const forgedMutants: readonly Mutant[] = [
     file: seal,
     find: 'createHmac("sha256", this.#line).update(lineDomain).update(hash).digest("hex")',
     replace: 'createHmac("sha256", this.#line).update(lineDomain).digest("hex")',
-    sentence: "The MAC of one line closes every other, so that whoever has a ledger can lengthen it (write-ahead).",
+    invariant: "The MAC of one line closes every other, so that anybody who has a ledger can lengthen it (write-ahead).",
     when: isForged,
   },
   {
@@ -38,7 +38,7 @@ export const forgedMutants: readonly Mutant[] = [
     file: seal,
     find: '    this.#line = derived(key, "line");',
     replace: '    this.#line = derived(new Uint8Array(keyBytes), "line");',
-    sentence: "Lines are closed by a key that everybody can make (write-ahead).",
+    invariant: "Lines are closed by a key that everybody can make (write-ahead).",
     when: isForged,
   },
   {
@@ -52,7 +52,7 @@ export const forgedMutants: readonly Mutant[] = [
       return { records, map, bytes: start, torn: true };
     }
 `,
-    sentence: "What a stranger wrote is cut off like a torn write, and nobody hears that somebody was there (write-ahead).",
+    invariant: "What an outsider wrote is cut off like a torn write, and nobody learns that somebody was there (write-ahead).",
     when: isForged,
   },
 ];

@@ -16,7 +16,7 @@ export const hubMutants: readonly Mutant[] = [
     file: intake,
     find: "    this.#arrivals.push({ session, agentId, statement });",
     replace: "    this.#arrivals.push({ session, agentId, statement });\n    session.acknowledge(statement.head);",
-    sentence: "The gate opens for a signature that no database holds yet, and a crash of the gateway forgets it (release).",
+    invariant: "The gate opens for a signature that no database holds yet, and a crash of the gateway forgets it (release).",
     when: ({ rates }) => rates.gatewayDies + rates.commitFails > 0,
   },
   {
@@ -25,7 +25,7 @@ export const hubMutants: readonly Mutant[] = [
     find: '        end(verdict.lock ? "locked" : "behind");',
     replace: `        for (const { session, statement } of group) session.acknowledge(statement.head);
         end(verdict.lock ? "locked" : "behind");`,
-    sentence: "A statement that contradicts the database is acknowledged all the same, and its bytes go out (bijection).",
+    invariant: "A statement that contradicts the database is acknowledged all the same, and its bytes go out (bijection).",
     when: isTaken,
   },
   {
@@ -33,32 +33,34 @@ export const hubMutants: readonly Mutant[] = [
     file: statements,
     find: `  if (statement.after > storedSeq) return behind(progress, \`its ledger's entries after \${storedSeq} are missing here\`);\n`,
     replace: "",
-    sentence:
+    invariant:
       "A statement that was lost on the way is never missed: signatures are acknowledged that the database never saw (release).",
     when: ({ rates }) => rates.frameLost + rates.framesSwapped > 0,
   },
   {
     name: "released-agent-served",
     file: statements,
-    find: '  if (agent.releasedAt !== null) return outdated("refused");\n',
+    find: '  if (agent.unpairedAt !== null) return outdated("refused");\n',
     replace: "",
-    sentence:
+    invariant:
       "An agent that was released for another server goes on over the link it has, and more of its bytes go out (release).",
     when: ({ rates }) => rates.pairedAgain > 0,
   },
   {
     name: "head-without-its-entries",
     file: statements,
-    find: "    const refused = applyEntry(progress, entry, statement.head, isGreeted);",
-    replace: "    const refused = entry.seq > storedSeq + 1 ? applyEntry(progress, entry, statement.head, isGreeted) : null;",
-    sentence: "The first record after the stored head is acknowledged and not stored (release).",
+    find: "    const refused = applyEntry(progress, entry, statement.head, isHandshakeDone);",
+    replace:
+      "    const refused = entry.seq > storedSeq + 1 ? applyEntry(progress, entry, statement.head, isHandshakeDone) : null;",
+    invariant: "The first record after the stored head is acknowledged and not stored (release).",
   },
   {
     name: "bumps-not-kept",
     file: effect,
-    find: '  return { kind: "sign", change, newVersion: around.known === null, newSlot: around.slotOwner === null };',
-    replace: '  return { kind: "sign", change, newVersion: !around.isSigned, newSlot: around.slotOwner === null };',
-    sentence: "A dearer version is acknowledged and not kept, so the service does not know the transaction that pays (release).",
+    find: '  return { kind: "sign", change, newAttempt: around.known === null, newSlot: around.slotOwner === null };',
+    replace: '  return { kind: "sign", change, newAttempt: !around.isSigned, newSlot: around.slotOwner === null };',
+    invariant:
+      "A replacement with a higher fee is acknowledged and not kept, so the service does not know the transaction that pays (release).",
     when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
@@ -69,7 +71,7 @@ export const hubMutants: readonly Mutant[] = [
     return { kind: "advance", change: { status: 1 as 2, stage: "completed" } };
   }
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";`,
-    sentence: "A courier that says paid makes a withdrawal Completed that no chain holds (truth).",
+    invariant: "A courier that says paid makes a withdrawal Completed that no chain holds (truth).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
@@ -80,7 +82,7 @@ export const hubMutants: readonly Mutant[] = [
     return { kind: "advance", change: { status: 2, stage: "failed" } };
   }
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";`,
-    sentence: "A courier that says lost makes a withdrawal Failed that the chain may still pay (truth).",
+    invariant: "A courier that says lost makes a withdrawal Failed that the chain may still pay (truth).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
@@ -91,21 +93,21 @@ export const hubMutants: readonly Mutant[] = [
       const sql = "UPDATE jobs SET answeredAt = ? WHERE agent = ? AND sequence <= ? AND answeredAt IS NULL";
       store.write((database) => database.run(sql, clock(), live.id, last.sequence));
 `,
-    sentence: "A job counts as answered once it is sent, and one that a broken link swallowed never comes again (liveness).",
+    invariant: "A job counts as answered once it is sent, and one that a broken link swallowed never comes again (liveness).",
   },
   {
     name: "unanswered-not-sent-again",
     file: "gateway/hub/outbox.ts",
     find: "  return first === null ? agent.jobSequence : first - 1;",
     replace: "  return first === null ? agent.jobSequence : Math.max(first - 1, agent.jobSequence);",
-    sentence: "After a reconnect only new jobs are sent, and those that were on their way are lost (liveness).",
+    invariant: "After a reconnect only new jobs are sent, and those that were on their way are lost (liveness).",
   },
   {
     name: "quiet-jobs-not-sent-again",
     file: session,
     find: "      this.#sentSequence = answered;\n    }\n    this.pump();",
     replace: "      this.#quietSince = clock();\n    }\n    this.pump();",
-    sentence: "A job that found no answer on a connection that stays up is never sent again (liveness).",
+    invariant: "A job that found no answer on a connection that stays up is never sent again (liveness).",
     when: ({ rates }) => rates.frameLost > 0,
   },
   {
@@ -113,16 +115,16 @@ export const hubMutants: readonly Mutant[] = [
     file: statements,
     find: "  if (locked) lockAgent(database, agent.id, code);\n",
     replace: "",
-    sentence: "An agent that has stopped itself looks as ever in `agents`, and nobody comes (liveness).",
-    when: ({ rates }) => rates.foreignSpend > 0,
+    invariant: "An agent that has stopped itself looks as ever in `agents`, and nobody comes (liveness).",
+    when: ({ rates }) => rates.foreignOutgoing > 0,
   },
   {
     name: "overlap-not-shown",
     file: intake,
     find: "        this.#keepStanding(agentId, () => last(standings));\n",
     replace: "",
-    sentence:
-      "A ledger that was put back and went on before it heard the gateway comes again for ever, and nobody hears that it is locked (liveness).",
-    when: ({ rates, rescue }) => rates.ledgerRestored > 0 && !rescue,
+    invariant:
+      "A ledger that was restored and went on before it received the gateway's head comes again permanently, and nobody learns that it is locked (liveness).",
+    when: ({ rates, recoveryScenario }) => rates.ledgerRestored > 0 && !recoveryScenario,
   },
 ];

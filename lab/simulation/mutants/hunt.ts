@@ -1,5 +1,5 @@
 /**
- * Runs the simulator on one mutant after another, in processes of their own, until a sentence is
+ * Runs the simulator on one mutant after another, in processes of their own, until an invariant is
  * violated or the schedules are used up. A seed on which the code without the bug is violated as
  * well catches nothing. Writes and removes trees under dist/simulated.
  */
@@ -16,7 +16,7 @@ export interface Hunted {
   readonly schedules: number; // run until it was caught, or all of them
   readonly caught: boolean;
   readonly seed: number; // that caught it, 0 when none did
-  readonly sentence: string; // that did not hold, "" when all did
+  readonly invariant: string; // that did not hold, "" when all did
   readonly detail: string;
   readonly elapsedMs: number;
 }

@@ -21,7 +21,7 @@ async function hunted({ mutant, folder, sound, from, seeds }: Prey): Promise<Fou
     if (await isViolatedAnyway(sound, seed)) continue;
     return { schedules, caught: true, seed, ...violation };
   }
-  return { schedules: seeds, caught: false, seed: 0, sentence: "", detail: "" };
+  return { schedules: seeds, caught: false, seed: 0, invariant: "", detail: "" };
 }
 
 async function isViolatedAnyway(sound: string, seed: number): Promise<boolean> {

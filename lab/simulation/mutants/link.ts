@@ -9,14 +9,14 @@ export const linkMutants: readonly Mutant[] = [
     file: "agent/courier/link/link.ts",
     find: "        if (isClosed) return;\n        retry = setTimeout(dial, retryMs);",
     replace: "        if (isClosed) return;\n        if (upMs >= 0) retry = setTimeout(dial, retryMs);",
-    sentence: "A gateway that is away when it is dialled is never dialled again (liveness).",
+    invariant: "A gateway that is away when it is dialled is never dialled again (liveness).",
   },
   {
     name: "silence-is-golden",
     file: "agent/courier/link/link.ts",
     find: "    if (upAtMs >= 0) alive();\n",
-    replace: '    if (upAtMs >= 0) timers.clear("dead");\n',
-    sentence: "A connection whose other end is gone without a word is kept for ever (liveness).",
+    replace: '    if (upAtMs >= 0) timers.clear("voidBy");\n',
+    invariant: "A connection whose other end is gone without a word is kept permanently (liveness).",
     when: ({ rates }) => rates.lineHangs > 0,
   },
   {
@@ -24,6 +24,6 @@ export const linkMutants: readonly Mutant[] = [
     file: "agent/courier/courier.ts",
     find: "      again(reason.code);",
     replace: '      if (reason.code === "SOCKET_BUSY") again(reason.code);',
-    sentence: "After a restart of the signer the courier does not come back (liveness).",
+    invariant: "After a restart of the signer the courier does not come back (liveness).",
   },
 ];

@@ -1,6 +1,6 @@
 /**
  * A mutant is one mistake that somebody could make in the protocol's code, as a patch of behaviour.
- * The simulator runs a tree with the patch and must find a sentence that no longer holds. Touches
+ * The simulator runs a tree with the patch and must find an invariant that no longer holds. Touches
  * nothing.
  */
 
@@ -13,7 +13,7 @@ export interface Mutant {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  readonly sentence: string; // its effect, and the promise that it breaks
+  readonly invariant: string; // its effect, and the promise that it breaks
   /**
    * The plans on which it can show; all unless told. Seeds with another plan are passed over and
    * not counted.

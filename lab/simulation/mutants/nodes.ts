@@ -5,58 +5,59 @@
  */
 import type { Mutant } from "./mutant.ts";
 
-const witnessed = "chains/evm/node-witnessed.ts";
+const quorumFile = "chains/evm/node-quorum.ts";
 const world = "lying-node";
 
 export const nodeMutants: readonly Mutant[] = [
   {
     name: "gas-of-one-node",
-    file: witnessed,
-    find: '  if (estimates.length < pool.witnessesMin) throw disagreement("gas estimate", said.length);\n  return { ok: true, gas: within("gas estimate", estimates, (gas) => gas, gasSpread).reduce(larger) };',
+    file: quorumFile,
+    find: '  if (estimates.length < pool.quorumMin) throw disagreement("gas estimate", said.length);\n  return { ok: true, gas: within("gas estimate", estimates, (gas) => gas, gasSpread).reduce(larger) };',
     replace:
       '  const [one] = estimates;\n  if (one === undefined) throw disagreement("gas estimate", said.length);\n  return { ok: true, gas: one.value };',
-    sentence: "One node's estimate is the gas limit: a payment is made with too little and fails for want of gas (prices).",
+    invariant: "One node's estimate is the gas limit: a payment is made with too little and fails for want of gas (prices).",
     world,
   },
   {
     name: "base-fee-of-one-node",
-    file: witnessed,
+    file: quorumFile,
     find: '      const bases = within("base fee", said, ({ base }) => base, baseFeeSpread).map(({ base }) => base);',
     replace: "      const bases = said.slice(0, 1).map(({ value }) => value.base);",
-    sentence: "One node's base fee is the price: a wei for which no block takes the payment, or any sum (prices).",
+    invariant: "One node's base fee is the price: a wei for which no block takes the payment, or any sum (prices).",
     world,
   },
   {
     name: "tip-of-one-node",
-    file: witnessed,
+    file: quorumFile,
     find: "      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };",
     replace:
       "      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: high, maxPriorityFeePerGasHigh: high };",
-    sentence: "The higher tip of two is offered at once, so one node that lies has the merchant pay it (prices).",
+    invariant: "The higher tip of two is offered at once, so one node that lies has the merchant pay it (prices).",
     world,
   },
   {
     name: "receipt-of-one-node",
-    file: witnessed,
-    find: "      const agreed = receipts.find((one) => receipts.filter((other) => isSame(one, other)).length >= pool.witnessesMin);",
+    file: quorumFile,
+    find: "      const agreed = receipts.find((one) => receipts.filter((other) => isSame(one, other)).length >= pool.quorumMin);",
     replace: "      const agreed = receipts.find((one) => isSame(one, one));",
-    sentence: "A receipt that one node made up is a payment's place, and the ledger says that a block holds it (truth).",
+    invariant: "A receipt that one node made up is a payment's place, and the ledger says that a block holds it (truth).",
     world,
   },
   {
     name: "count-of-one-node",
     file: "chains/evm/node-finality.ts",
-    find: '        const counts = await pool.agree(askAll, (all) => all.join(" "), "counters of the account");',
+    find: '        const counts = await pool.agree(askAll, (all) => all.join(" "), "slot counts of the account");',
     replace: "        const counts = (await pool.all(askAll)).flatMap((one) => (one.ok ? [one.value] : []))[0] ?? [];",
-    sentence: "One node's count says where the account stands: it begins at a wrong nonce, or the agent locks itself (liveness).",
+    invariant:
+      "One node's count says where the account stands: it begins at a wrong nonce, or the agent locks itself (liveness).",
     world,
   },
   {
     name: "first-nonce-unconfirmed",
-    file: "agent/signer/acts/adopt.ts",
+    file: "agent/signer/handlers/adopt.ts",
     find: `  if (slot !== familyOf(network).slots.first) return refuse("ACCOUNT_FIRST_SLOT", \`the nodes count \${slot}\`);\n`,
     replace: "",
-    sentence: "A courier names a first nonce that the chain never comes to, and every payment waits behind it (monotone).",
+    invariant: "A courier names a first nonce that the chain never comes to, and every payment waits behind it (monotone).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
@@ -64,7 +65,7 @@ export const nodeMutants: readonly Mutant[] = [
     file: "agent/signer/policy/policy.ts",
     find: "      belowFloor(description) ??\n",
     replace: "",
-    sentence:
+    invariant:
       "A courier names too little gas: no block carries the payment out, and its nonce waits or is spent for nothing (prices).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
@@ -73,15 +74,15 @@ export const nodeMutants: readonly Mutant[] = [
     file: "agent/signer/policy/ceilings.ts",
     find: "return tip > maxTipUnits && tip > tipAllowedUnits ?",
     replace: "return tip > maxTipUnits && tip < 0n ?",
-    sentence: "A courier names any tip below the fee ceiling, and the merchant pays it (prices).",
+    invariant: "A courier names any tip below the fee ceiling, and the merchant pays it (prices).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
-    name: "versions-in-one-go",
-    file: "agent/signer/acts/replace.ts",
-    find: "({ ageMs }) => ageMs < versionsApartMs,",
+    name: "attempts-in-one-go",
+    file: "agent/signer/handlers/replace.ts",
+    find: "({ ageMs }) => ageMs < attemptsApartMs,",
     replace: "({ ageMs }) => ageMs < 0,",
-    sentence: "A courier has all versions of a slot made in seconds, before a block could take any (prices).",
+    invariant: "A courier has all attempts of a slot made in seconds, before a block could take any (prices).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
 ];

@@ -39,7 +39,8 @@ export const orderMutants: readonly Mutant[] = [
     }
     return done;
   });`,
-    sentence: "A crash between two commits leaves a withdrawal without a job: promised, and never asked of the agent (liveness).",
+    invariant:
+      "A crash between two commits leaves a withdrawal without a job: promised, and never asked of the agent (liveness).",
     when: ({ rates }) => rates.gatewayDies + rates.commitFails > 0,
   },
   {
@@ -47,14 +48,14 @@ export const orderMutants: readonly Mutant[] = [
     file: withdrawals,
     find: 'id: transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }),',
     replace: `id: transactionIdOf({ merchant, operation: "withdraw", orderId: \`\${order.orderId} \${nowMs}\` }),`,
-    sentence: "An order's id is new each time it is made, so a restored gateway could ask for one order under two ids (truth).",
+    invariant: "An order's id is new each time it is made, so a restored gateway could ask for one order under two ids (truth).",
   },
   {
     name: "other-content-same-answer",
     file: withdrawals,
     find: '  if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });\n',
     replace: "",
-    sentence: "An orderId that comes again with another amount is answered as if that were on its way (truth).",
+    invariant: "An orderId that comes again with another amount is answered as if that were on its way (truth).",
     when: ({ rates }) => rates.ordersAltered > 0,
   },
   {
@@ -62,6 +63,6 @@ export const orderMutants: readonly Mutant[] = [
     file: withdrawals,
     find: "  if (row.status === 2) {",
     replace: '  if (row.status === 2 || row.stage === "queued") {',
-    sentence: "A merchant whose agent does not answer in time is told that the withdrawal failed, and it is paid later (truth).",
+    invariant: "A merchant whose agent does not answer in time is told that the withdrawal failed, and it is paid later (truth).",
   },
 ];

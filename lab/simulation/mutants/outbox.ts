@@ -11,8 +11,9 @@ export const outboxMutants: readonly Mutant[] = [
     name: "bumps-not-stated",
     file: outbox,
     find: "      return withdrawal === undefined ? null : signedEntry(record, withdrawal);",
-    replace: "      return withdrawal === undefined || record.version > 1 ? null : signedEntry(record, withdrawal);",
-    sentence: "The gateway never hears of a dearer version, and its acknowledgement of later records lets it out (release).",
+    replace: "      return withdrawal === undefined || record.attempt > 1 ? null : signedEntry(record, withdrawal);",
+    invariant:
+      "The gateway never learns of a replacement with a higher fee, and its acknowledgement of later records lets it out (release).",
     when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
@@ -23,7 +24,7 @@ export const outboxMutants: readonly Mutant[] = [
     replace: `    case "EXPIRED":
       if (address !== "") return null;
       return {`,
-    sentence: "What ran out is never told, so the merchant's withdrawal stays open for ever (liveness).",
+    invariant: "What ran out is never told, so the merchant's withdrawal stays open permanently (liveness).",
     when: ({ rates }) => rates.timeLeaps > 0,
   },
   {
@@ -34,35 +35,36 @@ export const outboxMutants: readonly Mutant[] = [
     replace: `    case "REFUSED":
       if (record.by !== "policy") return null;
       return {`,
-    sentence: "What a person or the courier refused is never told, so the merchant's withdrawal stays open for ever (liveness).",
+    invariant:
+      "What an operator or the courier refused is never told, so the merchant's withdrawal stays open permanently (liveness).",
   },
   {
     name: "resume-one-too-far",
     file: outbox,
     find: ".seq > seq) high = middle;",
     replace: ".seq > seq + 1) high = middle;",
-    sentence: "The entry right after the acknowledged head is left out, and the gateway acknowledges past it (release).",
+    invariant: "The entry right after the acknowledged head is left out, and the gateway acknowledges past it (release).",
   },
   {
     name: "ack-forgets-one-more",
     file: outbox,
     find: "    while ((this.#entries.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#entries.shift();",
     replace: "    while ((this.#entries.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq + 1) this.#entries.shift();",
-    sentence: "An acknowledgement drops the entry after it as well, which the gateway may never have got (release).",
+    invariant: "An acknowledgement drops the entry after it as well, which the gateway may never have got (release).",
   },
   {
     name: "said-once-is-said",
-    file: "agent/signer/rim/statements.ts",
+    file: "agent/signer/runtime/statements.ts",
     find: "    const from = Math.max(after, core.heads.acked.seq);",
     replace: "    const from = Math.max(after, core.heads.acked.seq, this.#statedSeq);",
-    sentence: "Statements that a broken link swallowed are not made again while the signer lives (liveness).",
+    invariant: "Statements that a broken link swallowed are not made again while the signer lives (liveness).",
   },
   {
     name: "resumes-from-the-newest",
     file: "agent/courier/gateway-link.ts",
     find: "  reporter.resume(hello.acked);",
     replace: "  reporter.resume(hello.head.seq);",
-    sentence:
+    invariant:
       "After a reconnect the courier skips what the gateway never got, and everything later is refused as a gap (liveness).",
   },
   {
@@ -70,7 +72,7 @@ export const outboxMutants: readonly Mutant[] = [
     file: "agent/courier/gateway-link.ts",
     find: "  else reporter.ask();\n",
     replace: "",
-    sentence: "The word that a greeting was taken is lost on a line that stands, and no order gets its place (liveness).",
+    invariant: "The word that a handshake was taken is lost on a line that stands, and no order gets its place (liveness).",
     when: ({ rates }) => rates.frameLost > 0 && rates.gatewayDies + rates.commitFails > 0,
   },
   {
@@ -78,7 +80,7 @@ export const outboxMutants: readonly Mutant[] = [
     file: report,
     find: "    if (statement.after !== sentSeq) return false;\n",
     replace: "",
-    sentence:
+    invariant:
       "A statement is sent though one before it is missing, and the gateway takes itself for a restored backup (liveness).",
     when: ({ rates, orders }) =>
       orders.length > 1 &&

@@ -1,164 +1,168 @@
 /**
- * Mutants of the way back: orders, plans, what is held, what is told again, the end of a recovery,
+ * Mutants of the way back: orders, plans, what is held, what is sent again, the end of a recovery,
  * and who takes a server's place.
  */
 import type { Mutant } from "./mutant.ts";
-import { agentWentBack, isCompared, isOfSent, isRescued } from "./plans.ts";
+import { agentRolledBack, isCompared, isOfSent, isRescued } from "./plans.ts";
 
-const opening = "agent/signer/state/opening.ts";
-const openingAccounts = "agent/signer/state/opening-accounts.ts";
-const bindings = "agent/signer/state/bindings.ts";
+const input = "agent/signer/state/recovered-ledger.ts";
+const recoveredAccounts = "agent/signer/state/recovered-accounts.ts";
+const bindings = "agent/signer/state/slot-assignments.ts";
 
 export const recoveryMutants: readonly Mutant[] = [
   {
     name: "next-one-too-low",
-    file: openingAccounts,
+    file: recoveredAccounts,
     find: "    const next = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);\n",
     replace: `    const far = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);
     const next = kept.length > 0 ? (BigInt(far) - 1n).toString() : far;
 `,
-    sentence: "After an opening the newest nonce that the gateway knows of is given out once more (bijection).",
-    when: agentWentBack,
+    invariant: "After a recovery the newest nonce that the gateway knows of is given out once more (bijection).",
+    when: agentRolledBack,
   },
   {
     name: "opening-overlooks-the-chain",
-    file: openingAccounts,
+    file: recoveredAccounts,
     find: "counts.get(network), ...own",
     replace: "slots.first, ...own",
-    sentence: "An opening does not count what only the chain remembers: its yes gives out nonces that are used (liveness).",
+    invariant: "A recovery does not count what only the chain remembers: its yes gives out nonces that are used (liveness).",
     when: isCompared,
   },
   {
     name: "forgotten-slots-are-left",
     file: bindings,
-    find: '    bound.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });',
-    replace: '    if (own !== undefined) bound.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });',
-    sentence:
+    find: '    assigned.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });',
+    replace: '    if (own !== undefined) assigned.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });',
+    invariant:
       "What the ledger has forgotten and the gateway knows signed is not kept on its slot, and comes on another (bijection).",
-    when: agentWentBack,
+    when: agentRolledBack,
   },
   {
     name: "own-slots-are-left",
     file: bindings,
-    find: "    if (item === undefined) bound.set(",
-    replace: "    if (item !== undefined) bound.set(",
-    sentence: "What only the ledger has on a slot is left out, though its bytes may be out, and is paid on another (bijection).",
+    find: "    if (item === undefined) assigned.set(",
+    replace: "    if (item !== undefined) assigned.set(",
+    invariant: "What only the ledger has on a slot is left out, though its bytes may be out, and is paid on another (bijection).",
     when: isRescued,
   },
   {
     name: "what-ended-is-asked-for-again",
-    file: opening,
+    file: input,
     find: "  const ended = book.open.filter((one) => isOver(one) && !kept.has(one.transactionId));",
     replace: "  const ended = book.open.filter((one) => !isOver(one) && kept.has(one.transactionId));",
-    sentence: "What ended here and was not acknowledged is forgotten by an opening, and paid when it is asked for again (truth).",
+    invariant:
+      "What ended here and was not acknowledged is forgotten by a recovery, and paid when it is asked for again (truth).",
     when: isRescued,
   },
   {
-    name: "forgotten-versions-unknown",
-    file: opening,
-    find: "const named = (item?.versions ?? []).map(",
-    replace: "const named = (own === undefined ? (item?.versions ?? []) : []).map(",
-    sentence: "An opened ledger does not know by which version a withdrawal was paid: it is called lost, or signed anew (truth).",
+    name: "forgotten-attempts-unknown",
+    file: input,
+    find: "const named = (item?.attempts ?? []).map(",
+    replace: "const named = (own === undefined ? (item?.attempts ?? []) : []).map(",
+    invariant:
+      "A recovered ledger does not know by which attempt a withdrawal was paid: it is called lost, or signed again (truth).",
     when: isOfSent,
   },
   {
     name: "bytes-that-the-gateway-lacks",
-    file: opening,
+    file: input,
     find: "return known?.released === true\n",
     replace: "return known !== undefined\n",
-    sentence: "What was signed and not let out by this ledger is shown by an opened one without its release (release).",
-    when: agentWentBack,
+    invariant: "What was signed and not let out by this ledger is shown by a recovered one without its release (release).",
+    when: agentRolledBack,
   },
   {
     name: "opened-in-the-old-epoch",
-    file: opening,
-    find: "    paired: { ...old.paired, epoch: order.epoch },",
+    file: input,
+    find: "    paired: { ...old.paired, ledgerEpoch: order.ledgerEpoch },",
     replace: "    paired: old.paired,",
-    sentence: "A ledger is opened under the epoch that was taken away, and no gateway greets it (liveness).",
+    invariant:
+      "A ledger is recovered under the epoch that was taken away, and no gateway completes the handshake with it (liveness).",
     when: isRescued,
   },
   {
     name: "lock-outlives-the-opening",
-    file: opening,
+    file: input,
     find: "    locked: null,",
     replace: "    locked: old.locked,",
-    sentence: "An opening lifts no lock, so that a locked agent never pays again (liveness).",
-    when: agentWentBack,
+    invariant: "A recovery lifts no lock, so that a locked agent never pays again (liveness).",
+    when: agentRolledBack,
   },
   {
     name: "kept-and-never-judged",
-    file: "agent/signer/acts/request.ts",
-    find: "  for (const withdrawal of open.filter(isUnjudged)) turn.commit([judgeKept(turn, withdrawal)]);\n",
+    file: "agent/signer/handlers/request.ts",
+    find: "  for (const withdrawal of open.filter(isUnjudged)) context.commit([judgeKept(context, withdrawal)]);\n",
     replace: "",
-    sentence: "What an opened ledger keeps is judged by nobody, and its slot stays open for ever (liveness).",
-    when: agentWentBack,
+    invariant: "What a recovered ledger keeps is judged by nobody, and its slot stays open permanently (liveness).",
+    when: agentRolledBack,
   },
   {
     name: "kept-on-a-new-nonce",
-    file: "agent/signer/acts/replace.ts",
-    find: "  const { slot, versions } = withdrawal;\n",
-    replace: "  const { versions } = withdrawal;\n  const slot = newest.facts === null ? account.next : withdrawal.slot;\n",
-    sentence: "A withdrawal whose bytes were forgotten is signed again on another nonce, and both can be paid (bijection).",
-    when: agentWentBack,
+    file: "agent/signer/handlers/replace.ts",
+    find: "  const { slot, attempts } = withdrawal;\n",
+    replace: "  const { attempts } = withdrawal;\n  const slot = newest.txParams === null ? account.next : withdrawal.slot;\n",
+    invariant: "A withdrawal whose bytes were forgotten is signed again on another nonce, and both can be paid (bijection).",
+    when: agentRolledBack,
   },
   {
     name: "opened-without-new-places",
     file: "gateway/recovery/recovery.ts",
-    find: "  unplaceJobs(database, agent.id);\n",
+    find: "  unnumberJobs(database, agent.id);\n",
     replace: "",
-    sentence:
-      "What an opened ledger left out keeps its place at the gateway, which is behind where the agent goes on (liveness).",
-    when: agentWentBack,
+    invariant:
+      "What a recovered ledger left out keeps its place at the gateway, which is behind where the agent goes on (liveness).",
+    when: agentRolledBack,
   },
   {
     name: "policy-decides-what-came-late",
     file: "agent/signer/state/core.ts",
     find: "    return this.isHolding || issuedAt < this.#heldBefore;\n",
     replace: "    return this.isHolding;\n",
-    sentence:
+    invariant:
       "An order given while all was held, and on its way until somebody ended that, is approved by policy, perhaps a second time (truth).",
     when: isCompared,
   },
   {
     name: "ended-not-named",
-    file: "gateway/recovery/order.ts",
+    file: "gateway/recovery/offer.ts",
     find: "recoveryWithdrawalsMax - withdrawals.length).map(told);",
     replace: "0).map(told);",
-    sentence:
-      "An order does not say by which version a withdrawal was paid that is open in the ledger: it is called lost there, or signed anew (truth).",
+    invariant:
+      "An order does not say by which attempt a withdrawal was paid that is open in the ledger: it is called lost there, or signed again (truth).",
     when: isOfSent,
   },
   {
     name: "recovered-hold-runs-out",
-    file: "agent/signer/acts/decide.ts",
+    file: "agent/signer/handlers/decide.ts",
     find: "    if (isHeldByRecovery(withdrawal)) continue;\n",
     replace: "",
-    sentence: "What a recovery held runs out by time once it has ended, and is called Failed without a person (truth).",
+    invariant: "What a recovery held runs out by time once it has ended, and is called Failed without an operator (truth).",
     when: isRescued,
   },
   {
     name: "policy-decides-in-a-recovery",
-    file: "agent/signer/acts/request.ts",
-    find: '  if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
+    file: "agent/signer/handlers/request.ts",
+    find: '  if (context.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
     replace: "",
-    sentence:
+    invariant:
       "An order that comes in a recovery is approved by policy, though both sides may have forgotten its payment (truth).",
     when: isRescued,
   },
   {
     name: "released-without-a-word",
-    file: "gateway/operator/people.ts",
-    find: '    if (reason !== null && !isUnheard) return refuse("GATEWAY_AGENT_UNHEARD", reason);\n',
+    file: "gateway/operator/accounts.ts",
+    find: '    if (reason !== null && !isCatchUpSkipped) return refuse("GATEWAY_AGENT_NOT_CAUGHT_UP", reason);\n',
     replace: "",
-    sentence: "A server is released though the database was put back, and the next one pays again what it has forgotten (truth).",
+    invariant:
+      "A server is unpaired though the database was restored, and the next one pays again what it has forgotten (truth).",
     when: (each) => each.takeover,
   },
   {
-    name: "unheard-leaves-no-mark",
+    name: "not-caught-up-leaves-no-mark",
     file: "gateway/pairing/pairing.ts",
     find: "  if (!wasGivenUp(database, merchant)) return;\n",
     replace: "  if (!wasGivenUp(database, merchant) || nowMs > 0) return;\n",
-    sentence: "Whoever follows a server that was given up begins without a recovery, and policy pays by itself (truth).",
+    invariant: "Anybody who follows a server that was given up begins without a recovery, and policy pays by itself (truth).",
     when: ({ rates }) => rates.pairedAgain > 0,
   },
   {
@@ -166,7 +170,7 @@ export const recoveryMutants: readonly Mutant[] = [
     file: "gateway/withdrawals/jobs.ts",
     find: "    issuedAt: Math.min(transaction.createdAt, transaction.expiresAt - 1),",
     replace: "    issuedAt: transaction.expiresAt - 1,",
-    sentence:
+    invariant:
       "What waited at the gateway for its place until a recovery had ended counts as asked for after it, and is paid again (truth).",
     world: "same-epoch",
   },
@@ -175,16 +179,16 @@ export const recoveryMutants: readonly Mutant[] = [
     file: "gateway/recovery/recovery.ts",
     find: "  return row !== undefined && order.startsWith(row.mark);",
     replace: "  return row !== undefined && order !== row.mark;",
-    sentence:
-      "A database that was put back counts to the same epoch twice, and takes the ledger of the first time for the recovery that was ordered since (release).",
+    invariant:
+      "A database that was restored counts to the same epoch twice, and takes the ledger of the first time for the recovery that was ordered since (release).",
     world: "same-epoch",
   },
   {
     name: "signs-while-offered",
-    file: "agent/signer/acts/run.ts",
+    file: "agent/signer/handlers/context.ts",
     find: '  if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");',
     replace: "  if (run.orders.isWhole) return null;",
-    sentence: "An agent signs on under the epoch that a recovery's order has taken away, before anybody said yes (monotone).",
+    invariant: "An agent signs on under the epoch that a recovery's order has taken away, before anybody said yes (monotone).",
     when: isRescued,
   },
 ];

@@ -1,167 +1,172 @@
 /**
- * Mutants of what stands against a ledger or a database from a backup: greeting, echo, and what
- * only a greeted signer may say.
+ * Mutants of what stands against a ledger or a database from a backup: handshake, gateway head, and
+ * what only a after the handshake signer may say.
  */
 import type { Mutant } from "./mutant.ts";
-import { isPutBackTogether, isRescued, mayLock } from "./plans.ts";
+import { isRescued, isRestoredTogether, mayLock } from "./plans.ts";
 
 export const rollbackMutants: readonly Mutant[] = [
   {
-    name: "no-greeting-needed",
-    file: "agent/signer/acts/run.ts",
-    find: '  return run.greeted ? aheadOfBlocks(turn) : refuse("SIGNER_NOT_GREETED");',
-    replace: "  return aheadOfBlocks(turn);",
-    sentence: "A restored ledger signs before the gateway has told what it holds (monotone).",
+    name: "no-handshake-needed",
+    file: "agent/signer/handlers/context.ts",
+    find: '  return run.handshakeDone ? aheadOfBlocks(context) : refuse("SIGNER_NO_HANDSHAKE");',
+    replace: "  return aheadOfBlocks(context);",
+    invariant: "A restored ledger signs before the gateway has told what it holds (monotone).",
     when: ({ rates }) => rates.ledgerRestored > 0 && rates.hostileCourier > 0,
   },
   {
-    name: "greeting-of-another-run",
-    file: "agent/signer/acts/welcome.ts",
+    name: "handshake-of-another-run",
+    file: "agent/signer/handlers/welcome.ts",
     find: '  if (welcome.answers !== run.runId) return refuse("WELCOME_OTHER_RUN");\n',
     replace: "",
-    sentence: "An old welcome, kept by the courier, greets a restored ledger, whose echo it fits (monotone).",
+    invariant:
+      "An old welcome, kept by the courier, completes the handshake with a restored ledger, whose gateway head it fits (monotone).",
     when: ({ rates }) => rates.ledgerRestored > 0 && rates.hostileCourier > 0,
   },
   {
-    name: "echo-ahead-is-fine",
-    file: "agent/signer/acts/echo.ts",
+    name: "head-ahead-is-fine",
+    file: "agent/signer/handlers/gateway-head.ts",
     find: "  if (seq > heads.head.seq) {",
     replace: "  if (seq > heads.head.seq) return null;\n  if (seq > heads.head.seq) {",
-    sentence: "A gateway that holds more of the ledger than there is goes unnoticed, and its nonces are used again (bijection).",
+    invariant: "A gateway that holds more of the ledger than there is goes unnoticed, and its nonces are used again (bijection).",
     when: mayLock,
   },
   {
-    name: "echo-hash-unread",
-    file: "agent/signer/acts/echo.ts",
-    find: "  return hash === echo.hash ? null : lock(",
+    name: "head-hash-unread",
+    file: "agent/signer/handlers/gateway-head.ts",
+    find: "  return hash === gatewayHead.hash ? null : lock(",
     replace: "  return hash !== null ? null : lock(",
-    sentence: "Only the number of the echoed record is compared, so a ledger that went another way is not noticed (monotone).",
+    invariant:
+      "Only the number of the record of the gateway head is compared, so a ledger that went another way is not noticed (monotone).",
     when: ({ rates }) => rates.folderCloned + rates.ledgerRestored > 0,
   },
   {
-    name: "late-echo-is-a-fork",
-    file: "agent/signer/acts/echo.ts",
+    name: "late-head-is-a-fork",
+    file: "agent/signer/handlers/gateway-head.ts",
     find: '  if (seq < heads.acked.seq) return "stale";\n',
-    replace: '  if (seq < heads.acked.seq && echo === null) return "stale";\n',
-    sentence:
+    replace: '  if (seq < heads.acked.seq && gatewayHead === null) return "stale";\n',
+    invariant:
       "An acknowledgement that comes after a newer one locks the agent, though nothing is wrong with its ledger (liveness).",
     when: (plan) => isRescued(plan) && plan.rates.frameOld > 0,
   },
   {
-    name: "stale-echo-greets",
-    file: "agent/signer/acts/welcome.ts",
+    name: "stale-head-handshakes",
+    file: "agent/signer/handlers/welcome.ts",
     find: "  return held < core.heads.acked.seq || jobs.sequence",
     replace: "  return jobs.sequence",
-    sentence: "A gateway restored from a backup greets, and goes on as if it held the signatures it has lost (monotone).",
+    invariant:
+      "A gateway restored from a backup completes the handshake with, and goes on as if it held the signatures it has lost (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
     name: "lock-not-recorded",
-    file: "agent/signer/acts/run.ts",
-    find: '  if (turn.core.locked === null) turn.commit([{ kind: "LOCKED", code, detail }]);\n',
+    file: "agent/signer/handlers/context.ts",
+    find: '  if (context.core.locked === null) context.commit([{ kind: "LOCKED", code, detail }]);\n',
     replace: "",
-    sentence:
-      "A ledger that lacks what the gateway holds refuses and records no lock, so nobody hears that it stands (liveness).",
+    invariant:
+      "A ledger that lacks what the gateway holds refuses and records no lock, so nobody learns that it stands (liveness).",
     when: mayLock,
   },
   {
     name: "lost-jobs-unseen",
-    file: "agent/signer/acts/welcome.ts",
+    file: "agent/signer/handlers/welcome.ts",
     find: " || jobs.sequence < core.chain.sequence || ",
     replace: " || ",
-    sentence: "A gateway that lost a job which shows in no head is greeted, and gives its place to another one (monotone).",
+    invariant:
+      "A gateway that lost a job which shows in no head completes the handshake, and gives its place to another one (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
     name: "told-decisions-without-jobs",
-    file: "agent/signer/state/telling.ts",
+    file: "agent/signer/state/resync.ts",
     find: "      return askedEntries(core, record, record.sequence);",
     replace: "      return [];",
-    sentence: "A gateway that lost orders is told of their signatures and not of the orders, and takes none of it (liveness).",
+    invariant: "A gateway that lost orders is told of their signatures and not of the orders, and takes none of it (liveness).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
-    name: "place-before-the-agent-was-heard",
+    name: "place-before-the-agent-was-caught-up",
     file: "gateway/withdrawals/jobs.ts",
-    find: "  if (agent.heard === run) appendJob(",
-    replace: "  if (agent.heard !== run || agent.heard === run) appendJob(",
-    sentence: "A restored gateway gives another job the place of one that it forgot, and the agent locks for good (monotone).",
+    find: "  if (agent.caughtUp === run) appendJob(",
+    replace: "  if (agent.caughtUp !== run || agent.caughtUp === run) appendJob(",
+    invariant: "A restored gateway gives another job the place of one that it forgot, and the agent locks for good (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
     name: "waiting-jobs-stay-waiting",
     file: "gateway/hub/intake.ts",
-    find: "    return { ...done, standing, placed: placeJobs(database, agentId) };",
+    find: "    return { ...done, standing, placed: numberJobs(database, agentId) };",
     replace: "    return { ...done, standing, placed: 0 };",
-    sentence: "What the shop asked for before its agent was heard is never asked of it (liveness).",
+    invariant: "What the shop asked for before its agent has caught up is never asked of it (liveness).",
     when: ({ rates }) => rates.gatewayRestored + rates.gatewayDies > 0,
   },
   {
     name: "restored-ledger-expires",
-    file: "agent/signer/acts/decide.ts",
-    find: "  if (closedGate(turn) !== null) return [];\n",
+    file: "agent/signer/handlers/decide.ts",
+    find: "  if (closedGate(context) !== null) return [];\n",
     replace: "",
-    sentence: "A locked or ungreeted signer says that nothing was ever signed, which it may have forgotten (truth).",
+    invariant: "A locked or without a handshake signer says that nothing was ever signed, which it may have forgotten (truth).",
     when: ({ rates }) => rates.ledgerRestored + rates.folderCloned > 0 && rates.timeLeaps > 0,
   },
   {
     name: "restored-ledger-declines",
-    file: "agent/signer/acts/decline.ts",
-    find: `  const closed = closedGate(turn);
+    file: "agent/signer/handlers/decline.ts",
+    find: `  const closed = closedGate(context);
   if (closed !== null) return closed;
-  const withdrawal = turn.core.book.find(transactionId);
+  const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   if (!isCode(code))`,
-    replace: `  const withdrawal = turn.core.book.find(transactionId);
+    replace: `  const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   if (!isCode(code))`,
-    sentence: "The courier may end a withdrawal as never signed on a ledger that may have forgotten its signature (truth).",
+    invariant: "The courier may end a withdrawal as never signed on a ledger that may have forgotten its signature (truth).",
     when: ({ rates }) => rates.ledgerRestored + rates.folderCloned > 0 && rates.hostileCourier > 0,
   },
   {
-    name: "person-decides-before-the-greeting",
-    file: "agent/signer/acts/approve.ts",
-    find: `  // Before the greeting ledger time stands: a yes would count for the day of the newest record.
-  const closed = closedGate(turn);
+    name: "operator-decides-before-the-handshake",
+    file: "agent/signer/handlers/approve.ts",
+    find: `  // Before the handshake ledger time stands: a yes would count for the day of the newest record.
+  const closed = closedGate(context);
   if (closed !== null) return closed;
 `,
     replace: "",
-    sentence: "A person's yes is taken by a locked or ungreeted signer, for the day of the newest record (monotone).",
+    invariant:
+      "An operator's yes is taken by a locked or without a handshake signer, for the day of the newest record (monotone).",
     when: (plan) => mayLock(plan) && plan.orders.some((order) => order.mode === "manual"),
   },
   {
     name: "foreign-count-only-alarms",
-    file: "agent/signer/acts/adopt.ts",
-    find: '  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_SLOT_FOREIGN", detail);',
+    file: "agent/signer/handlers/adopt.ts",
+    find: '  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(context, "CHAIN_SLOT_FOREIGN", detail);',
     replace: "  return { ok: true };",
-    sentence: "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
-    when: ({ rates }) => rates.foreignSpend > 0,
+    invariant: "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
+    when: ({ rates }) => rates.foreignOutgoing > 0,
   },
   {
     name: "signs-before-the-chain-was-asked",
-    file: "agent/courier/desk/signing.ts",
-    find: '  if (account.counters.highest === "") return',
+    file: "agent/courier/scheduler/signing.ts",
+    find: '  if (account.slotCounts.highest === "") return',
     replace: "  if (account.address === '') return",
-    sentence:
-      "Ledger and database put back together sign anew before anybody asked the chain what they have paid since (one token for life).",
-    when: isPutBackTogether,
+    invariant:
+      "Ledger and database restored together sign again before anybody asked the chain what they have paid since (one token for life).",
+    when: isRestoredTogether,
   },
   {
     name: "counts-only-what-is-final",
-    file: "agent/courier/desk/watching.ts",
-    find: "  counters.highest = highest.toString();\n",
-    replace: "  counters.highest = final.toString();\n",
-    sentence:
-      "Ledger and database put back together do not see what both forgot while it waits for a block or for finality (one token for life).",
-    when: isPutBackTogether,
+    file: "agent/courier/scheduler/watching.ts",
+    find: "  slotCounts.highest = highest.toString();\n",
+    replace: "  slotCounts.highest = final.toString();\n",
+    invariant:
+      "Ledger and database restored together do not see what both forgot while it waits for a block or for finality (one token for life).",
+    when: isRestoredTogether,
   },
   {
     name: "later-run-begins-further-on",
-    file: "agent/signer/acts/adopt.ts",
+    file: "agent/signer/handlers/adopt.ts",
     find: "  const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(key);\n",
     replace: "  const isLater = false;\n",
-    sentence:
-      "Ledger and database put back to before their first payment take what they paid since for where the account begins (one token for life).",
-    when: isPutBackTogether,
+    invariant:
+      "Ledger and database restored to before their first payment take what they paid since for where the account begins (one token for life).",
+    when: isRestoredTogether,
   },
 ];

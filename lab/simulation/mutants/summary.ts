@@ -26,9 +26,9 @@ export function summaryOf(all: readonly Hunted[], elapsedMs: number): Summary {
   };
 }
 
-/** One line for a person: whether, after how many, by what and on which seed. */
-export function lineOf({ mutant, caught, schedules, sentence, seed, elapsedMs }: Hunted): string {
+/** One line for an operator: whether, after how many, by what and on which seed. */
+export function lineOf({ mutant, caught, schedules, invariant, seed, elapsedMs }: Hunted): string {
   const seconds = (elapsedMs / 1000).toFixed(1);
   if (!caught) return `${mutant} is alive after ${schedules} schedules, ${seconds} s`;
-  return `${mutant} was caught by schedule ${schedules} (seed ${seed}, ${seconds} s): ${sentence}`;
+  return `${mutant} was caught by schedule ${schedules} (seed ${seed}, ${seconds} s): ${invariant}`;
 }

@@ -5,9 +5,10 @@
 import type { Mutant } from "./mutant.ts";
 
 const orders = "gateway/sweeps/orders.ts";
-const holdings = "gateway/store/holdings.ts";
-const asked = "agent/signer/policy/asked.ts";
-const ends = '  return { ok: true, address: question.mode === "sweep" ? hotOn(rules, question.network) : deposit.address };';
+const unsweptBalances = "gateway/store/unswept-balances.ts";
+const asked = "agent/signer/policy/job-terms.ts";
+const ends =
+  '  return { ok: true, address: question.mode === "sweep" ? hotWalletOn(rules, question.network) : deposit.address };';
 const world = "sweeps";
 
 export const sweepMutants: readonly Mutant[] = [
@@ -23,7 +24,7 @@ export const sweepMutants: readonly Mutant[] = [
   }
   dropWish(database, row);
 `,
-    sentence: "While a top-up is on its way the gateway orders another one for the same sweep (a sweep has one top-up).",
+    invariant: "While a top-up is on its way the gateway orders another one for the same sweep (a sweep has one top-up).",
     world,
     when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),
   },
@@ -32,15 +33,15 @@ export const sweepMutants: readonly Mutant[] = [
     file: asked,
     find: ends,
     replace: "  return { ok: true, address: deposit.address };",
-    sentence: "A sweep goes to an address that is not the paying one (a sweep stays in the wallet).",
+    invariant: "A sweep goes to an address that is not the paying one (a sweep stays in the wallet).",
     world,
   },
   {
     name: "top-up-to-oneself",
     file: asked,
     find: ends,
-    replace: "  return { ok: true, address: hotOn(rules, question.network) };",
-    sentence: "A top-up goes to another address than the one that its sweep empties (a top-up stays in the wallet).",
+    replace: "  return { ok: true, address: hotWalletOn(rules, question.network) };",
+    invariant: "A top-up goes to another address than the one that its sweep empties (a top-up stays in the wallet).",
     world,
     when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),
   },
@@ -49,15 +50,15 @@ export const sweepMutants: readonly Mutant[] = [
     file: asked,
     find: "    return family.depositAddress(deposits, depositIndex);",
     replace: "    return family.depositAddress(deposits, depositIndex + 1);",
-    sentence: "The signer derives another place than the job names, and what it refuses is never swept (liveness).",
+    invariant: "The signer derives another place than the job names, and what it refuses is never swept (liveness).",
     world,
   },
   {
-    name: "sweep-from-the-hot-account",
-    file: "agent/signer/acts/sign.ts",
-    find: "  const account = begunAccount(turn, approval.network, payer.account);",
-    replace: "  const account = begunAccount(turn, approval.network, turn.accountOn(approval.network));",
-    sentence: "A sweep gets a slot of the paying account, which signs nothing of it (bijection).",
+    name: "sweep-from-the-hot-wallet",
+    file: "agent/signer/handlers/sign.ts",
+    find: "  const account = begunAccount(context, approval.network, sender.account);",
+    replace: "  const account = begunAccount(context, approval.network, context.accountOn(approval.network));",
+    invariant: "A sweep gets a slot of the hotWallet wallet, which signs nothing of it (bijection).",
     world,
   },
   {
@@ -65,7 +66,7 @@ export const sweepMutants: readonly Mutant[] = [
     file: "gateway/store/sweeps.ts",
     find: "coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n      AND s.depositAddress = h.address AND s.network = h.network LIMIT 1),\n    (SELECT u.id",
     replace: "coalesce((SELECT u.id",
-    sentence: "What comes while a sweep is on its way is swept beside it, and one of the two may find nothing left (bijection).",
+    invariant: "What comes while a sweep is on its way is swept beside it, and one of the two may find nothing left (bijection).",
     world,
     when: ({ deposits }) => deposits.some(({ moreMs }) => moreMs > 0),
   },
@@ -79,7 +80,7 @@ export const sweepMutants: readonly Mutant[] = [
         return end(chain, database, row, { status: 1, stage: "completed", code: "", final });
       }
 `,
-    sentence: "A sweep in a block that may vanish counts as arrived, and can be paid out (truth).",
+    invariant: "A sweep in a block that may vanish counts as arrived, and can be paid out (truth).",
     world,
   },
   {
@@ -87,24 +88,24 @@ export const sweepMutants: readonly Mutant[] = [
     file: "gateway/watcher/findings.ts",
     find: "  return rows.filter((row) => !isOwnTopUp(chain.store.database, row));",
     replace: "  return rows;",
-    sentence: "What the wallet sends itself counts as paid in by somebody (no unit appears).",
+    invariant: "What the wallet sends itself counts as paid in by somebody (no unit appears).",
     world,
     when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),
   },
   {
     name: "fee-of-a-sweep-forgotten",
-    file: holdings,
+    file: unsweptBalances,
     find: '    native === undefined || row.feeUnits === "" ? []',
     replace: '    native === undefined || row.feeUnits !== "" ? []',
-    sentence: "What a sweep cost stays in the sum of what addresses hold, and is there no more (no unit appears).",
+    invariant: "What a sweep cost stays in the sum of what addresses hold, and is there no more (no unit appears).",
     world,
   },
   {
     name: "sweep-counted-where-it-was",
-    file: holdings,
+    file: unsweptBalances,
     find: "  const taken = status === 2 ? 0n : -units;",
     replace: "  const taken = status === 1 ? -units : 0n;",
-    sentence: "While a sweep is on its way its money counts as lying on the address as well (no unit appears).",
+    invariant: "While a sweep is on its way its money counts as lying on the address as well (no unit appears).",
     world,
   },
   {
@@ -112,7 +113,7 @@ export const sweepMutants: readonly Mutant[] = [
     file: "agent/courier/run.ts",
     find: "      if (isDeposit && !deposits.has(key)) deposits.set(key, watchDeposit(shared, chain, address));",
     replace: "      if (isDeposit && !deposits.has(key)) deposits.set(key, null);",
-    sentence: "Nobody asks the nodes what an address for deposits has, and its sweep waits for ever (liveness).",
+    invariant: "Nobody asks the nodes what a deposit address has, and its sweep waits permanently (liveness).",
     world,
   },
   {
@@ -120,7 +121,7 @@ export const sweepMutants: readonly Mutant[] = [
     file: "gateway/watcher/deposits.ts",
     find: "    for (const payment of payments.filter((one) => !isClaim(one)))\n",
     replace: "    for (const payment of payments.filter((one) => !isClaim(one) && one.block < reached.number))\n",
-    sentence: "The cursor passes a block whose payments were not kept, and their balance is credited without them (truth).",
+    invariant: "The cursor passes a block whose payments were not kept, and their balance is credited without them (truth).",
     world,
   },
 ];

@@ -1,19 +1,20 @@
 /**
  * Mutants of sweeps and top-ups where nothing but time excludes a payment: a top-up too many, or
- * for too much, a version beside a living one, an address that is not the wallet's, money that
- * counts too early, twice or not at all, and a death that nobody asks about.
+ * for too much, an attempt beside a living one, an address that is not the wallet's, money that
+ * counts too early, twice or not at all, and a void attempt that nobody asks about.
  */
 import type { Plan } from "../world/plan.ts";
 import type { Mutant } from "./mutant.ts";
 
 const orders = "gateway/sweeps/orders.ts";
-const asked = "agent/signer/policy/asked.ts";
-const acts = "agent/signer/acts/waiting.ts";
-const ends = '  return { ok: true, address: question.mode === "sweep" ? hotOn(rules, question.network) : deposit.address };';
-const alive = `  if (!isDead(withdrawal)) return stillAlive(withdrawal);
-  if (!isHeardDead(turn, withdrawal)) return`;
-const aliveUnless = (mode: string): string => `  if (job.mode !== "${mode}" && !isDead(withdrawal)) return stillAlive(withdrawal);
-  if (job.mode !== "${mode}" && !isHeardDead(turn, withdrawal)) return`;
+const asked = "agent/signer/policy/job-terms.ts";
+const acts = "agent/signer/handlers/expiry-exclusion.ts";
+const ends =
+  '  return { ok: true, address: question.mode === "sweep" ? hotWalletOn(rules, question.network) : deposit.address };';
+const alive = `  if (!isVoid(withdrawal)) return stillAlive(withdrawal);
+  if (!isReceivedVoid(context, withdrawal)) return`;
+const aliveUnless = (mode: string): string => `  if (job.mode !== "${mode}" && !isVoid(withdrawal)) return stillAlive(withdrawal);
+  if (job.mode !== "${mode}" && !isReceivedVoid(context, withdrawal)) return`;
 const world = "waiting";
 
 const pays = ({ deposits }: Plan): boolean => deposits.length > 0;
@@ -32,7 +33,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
   }
   dropWish(database, row);
 `,
-    sentence: "While a top-up waits for its block the gateway orders another one for the same sweep (a sweep has one top-up).",
+    invariant: "While a top-up waits for its block the gateway orders another one for the same sweep (a sweep has one top-up).",
     world,
     when: paysTokens,
   },
@@ -41,7 +42,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: acts,
     find: alive,
     replace: aliveUnless("topup"),
-    sentence: "A second version of a top-up is signed while a block may take the first (exclusion).",
+    invariant: "A second attempt of a top-up is signed while a block may take the first (exclusion).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.hostileCourier + plan.helps > 0,
   },
@@ -50,16 +51,16 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: acts,
     find: alive,
     replace: aliveUnless("sweep"),
-    sentence: "A second version of a sweep is signed while a block may take the first (exclusion).",
+    invariant: "A second attempt of a sweep is signed while a block may take the first (exclusion).",
     world,
     when: (plan) => pays(plan) && plan.rates.hostileCourier + plan.helps > 0,
   },
   {
     name: "sweep-beside-its-top-up",
-    file: "agent/signer/acts/top-up.ts",
+    file: "agent/signer/handlers/top-up.ts",
     find: '    return topUp === undefined || isOver(topUp) ? null : other(topUp, "is open");',
     replace: '    return topUp === undefined || topUp.state !== "requested" ? null : other(topUp, "is open");',
-    sentence: "A courier that lies has a sweep signed while its top-up may still come into a block (one at a time).",
+    invariant: "A courier that lies has a sweep signed while its top-up may still come into a block (one at a time).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.hostileCourier > 0,
   },
@@ -69,7 +70,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     find: ends,
     replace:
       '  return { ok: true, address: question.mode === "sweep" ? (derived(rules, { network: question.network, depositIndex: 99 }) ?? "") : deposit.address };',
-    sentence: "A sweep goes where no key of the wallet's hot account is (a sweep stays in the wallet).",
+    invariant: "A sweep goes where no key of the wallet's hotWallet wallet is (a sweep stays in the wallet).",
     world,
     when: pays,
   },
@@ -78,7 +79,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: orders,
     find: "metadata: writePlace(row.addressIndex, next)",
     replace: "metadata: writePlace(row.addressIndex + 1, next)",
-    sentence: "A job names another place than its address has, and what the signer refuses is never swept (liveness).",
+    invariant: "A job names another place than its address has, and what the signer refuses is never swept (liveness).",
     world,
     when: pays,
   },
@@ -87,7 +88,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: "agent/signer/policy/rules.ts",
     find: "sweeps.maxTopUp ?? sweeps.maxFee ?? maxFee),",
     replace: "sweeps.maxFee ?? maxFee),",
-    sentence: "Energy is dear, and a top-up brings more to an address than its own ceiling allows (limits).",
+    invariant: "Energy is dear, and a top-up brings more to an address than its own ceiling allows (limits).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.feeSpikes > 0,
   },
@@ -96,7 +97,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: asked,
     find: '  return { ...asset, contract: "", decimal: asset.family.fees.decimal };',
     replace: "  return { ...asset, decimal: asset.family.fees.decimal };",
-    sentence: "A top-up brings the token that is to be swept, and nothing that pays for its sweep (a top-up pays the fees).",
+    invariant: "A top-up brings the token that is to be swept, and nothing that pays for its sweep (a top-up pays the fees).",
     world,
     when: paysTokens,
   },
@@ -110,7 +111,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
         return end(chain, database, row, { status: 1, stage: "completed", code: "", final });
       }
 `,
-    sentence: "A top-up in a block that may be replaced counts as completed, and another block takes it back (truth).",
+    invariant: "A top-up in a block that may be replaced counts as completed, and another block takes it back (truth).",
     world,
     when: paysTokens,
   },
@@ -119,7 +120,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: "gateway/store/sweeps.ts",
     find: "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n",
     replace: "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 3\n",
-    sentence: "What comes while a sweep waits for its end is swept beside it (one at a time).",
+    invariant: "What comes while a sweep waits for its end is swept beside it (one at a time).",
     world,
     when: ({ deposits }) => deposits.some(({ moreMs }) => moreMs > 0),
   },
@@ -128,34 +129,34 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: "gateway/watcher/findings.ts",
     find: "  return rows.filter((row) => !isOwnTopUp(chain.store.database, row));",
     replace: "  return rows.filter((row) => row.logIndex === -1 || !isOwnTopUp(chain.store.database, row));",
-    sentence: "TRX that the wallet sends to its own address counts as paid in by somebody (no unit appears).",
+    invariant: "TRX that the wallet sends to its own address counts as paid in by somebody (no unit appears).",
     world,
     when: paysTokens,
   },
   {
     name: "fee-of-a-failed-sweep-forgotten",
-    file: "gateway/store/holdings.ts",
+    file: "gateway/store/unswept-balances.ts",
     find: '    native === undefined || row.feeUnits === "" ? []',
     replace: '    native === undefined || row.feeUnits === "" || status === 2 ? []',
-    sentence: "A sweep that ran out of energy cost its limit, and the sum of the address still has it (no unit appears).",
+    invariant: "A sweep that ran out of energy cost its limit, and the sum of the address still has it (no unit appears).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.feeSpikes + plan.rates.reverts > 0,
   },
   {
     name: "activation-not-counted",
-    file: "chains/tron/node-payer.ts",
-    find: "work: exists ? workCoin : workActivation };",
-    replace: "work: exists || !isContract ? workCoin : workActivation };",
-    sentence: "A top-up makes its address an account, and costs more than its version said (limits).",
+    file: "chains/tron/node-sender.ts",
+    find: "computeLimit: exists ? computeLimitCoin : computeLimitActivation };",
+    replace: "computeLimit: exists || !isContract ? computeLimitCoin : computeLimitActivation };",
+    invariant: "A top-up makes its address an account, and costs more than its attempt said (limits).",
     world,
     when: paysTokens,
   },
   {
-    name: "deaths-of-sweeps-not-asked",
-    file: "gateway/store/deaths.ts",
+    name: "voids-of-sweeps-not-asked",
+    file: "gateway/store/void-attempts.ts",
     find: "     WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ?",
     replace: "     WHERE t.operation IN ('withdraw') AND t.status = 0 AND t.network = ?",
-    sentence: "No block took a sweep or its top-up, the gateway says of neither that it is dead, and neither ends (liveness).",
+    invariant: "No block took a sweep or its top-up, the gateway says of neither that it is void, and neither ends (liveness).",
     world,
     when: (plan) => pays(plan) && plan.rates.poolForgets + plan.rates.blocksSkip + plan.rates.chainJams > 0,
   },
@@ -164,7 +165,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: orders,
     find: "  makeJob(database, agent, sweep, ordering.run);\n",
     replace: "  if (topUpUnits === 0n) makeJob(database, agent, sweep, ordering.run);\n",
-    sentence: "The agent hears of a top-up alone, refuses it each time, and nothing is swept (liveness).",
+    invariant: "The agent learns of a top-up alone, refuses it each time, and nothing is swept (liveness).",
     world,
     when: paysTokens,
   },

@@ -6,7 +6,7 @@ import type { Mutant } from "./mutant.ts";
 
 const withdrawals = "gateway/watcher/withdrawals.ts";
 const reader = "chains/evm/node-watcher.ts";
-const verdict = "chains/evm/verdict.ts";
+const verdict = "chains/evm/outcome.ts";
 const finality = "chains/evm/node-finality.ts";
 
 export const watcherMutants: readonly Mutant[] = [
@@ -16,7 +16,7 @@ export const watcherMutants: readonly Mutant[] = [
     find: `  if (receipt.blockNumber > final.number) return unproven;
   const agreed = await together.finalReceipt(txHash);`,
     replace: "  const agreed: typeof receipt | null = receipt;",
-    sentence: "A payment in the newest block is Completed, and a reorganisation takes it out again (truth).",
+    invariant: "A payment in the newest block is Completed, and a reorganisation takes it out again (truth).",
     when: ({ rates }) => rates.reorganisation > 0,
   },
   {
@@ -26,23 +26,23 @@ export const watcherMutants: readonly Mutant[] = [
   const agreed = await together.finalReceipt(txHash);`,
     replace: `  if (receipt.status !== 0 && receipt.blockNumber > final.number) return unproven;
   const agreed = receipt.status === 0 ? receipt : await together.finalReceipt(txHash);`,
-    sentence: "A revert in a block that is not final is Failed, and pays after a reorganisation (truth).",
+    invariant: "A revert in a block that is not final is Failed, and pays after a reorganisation (truth).",
     when: ({ rates }) => rates.reverts > 0,
   },
   {
     name: "one-receipt-is-enough",
     file: finality,
-    find: "    if (count >= witnesses) return receipt;",
+    find: "    if (count >= quorum) return receipt;",
     replace: "    if (count >= 1) return receipt;",
-    sentence: "One node that lies about a receipt decides what a withdrawal became (truth).",
+    invariant: "One node that lies about a receipt decides what a withdrawal became (truth).",
     when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
   {
     name: "highest-final-block-counts",
     file: finality,
-    find: "      const number = numbers[pool.witnessesMin - 1];",
+    find: "      const number = numbers[pool.quorumMin - 1];",
     replace: "      const number = numbers[0];",
-    sentence: "One node that runs ahead makes blocks final that can still be taken back (truth).",
+    invariant: "One node that runs ahead makes blocks final that can still be taken back (truth).",
     when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
   {
@@ -50,7 +50,7 @@ export const watcherMutants: readonly Mutant[] = [
     file: finality,
     find: "return Math.max(0, (await askHead(pool, node)).number - confirmations + 1);",
     replace: "return (await askHead(pool, node)).number;",
-    sentence: "The newest block counts as final, whatever number of confirmations is configured (truth).",
+    invariant: "The newest block counts as final, whatever number of confirmations is configured (truth).",
     when: ({ rates, saysFinal }) => rates.reorganisation > 0 && !saysFinal,
   },
   {
@@ -58,23 +58,23 @@ export const watcherMutants: readonly Mutant[] = [
     file: verdict,
     find: '  if (contract === "") return sent.to === destination && sent.valueUnits === amountUnits;',
     replace: '  if (contract === "") return amountUnits > 0n && sent.to !== account;',
-    sentence: "A foreign transaction that used the nonce counts as the payment, whomever it paid (truth).",
-    when: ({ rates }) => rates.foreignSpend > 0,
+    invariant: "A foreign transaction that used the nonce counts as the payment, whomever it paid (truth).",
+    when: ({ rates }) => rates.foreignOutgoing > 0,
   },
   {
-    name: "only-the-newest-version-counts",
+    name: "only-the-newest-attempt-counts",
     file: withdrawals,
-    find: "    else known.hashes.push(row.versionHash);",
-    replace: "    else known.hashes[0] = row.versionHash;",
-    sentence: "A payment by an earlier version is not recognised, and the withdrawal is stuck though it is paid (truth).",
+    find: "    else known.hashes.push(row.attemptTxHash);",
+    replace: "    else known.hashes[0] = row.attemptTxHash;",
+    invariant: "A payment by an earlier attempt is not recognised, and the withdrawal is stuck though it is paid (truth).",
     when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,
   },
   {
-    name: "revert-of-an-earlier-version",
+    name: "revert-of-an-earlier-attempt",
     file: verdict,
     find: "    if (final === null) continue;",
     replace: '    if (final === null) return { kind: "waiting" };',
-    sentence: "A version that no block holds hides the one that is final, so a bumped payment never ends (liveness).",
+    invariant: "An attempt that no block holds hides the one that is final, so a bumped payment never ends (liveness).",
     when: ({ rates }) => rates.feeSpikes > 0,
   },
 ];

@@ -10,12 +10,12 @@ import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealE
 import { zeroHash } from "../../../protocol/identity.ts";
 import { type Entry, type Head, linkPath } from "../../../protocol/messages.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
+import { FakeSocket } from "../fakes/socket.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import { StandInSocket } from "../stand-ins/socket.ts";
 import { receivers } from "../world/plan.ts";
 import type { Scene } from "../world/scene.ts";
-import { begun, contract, gatewayKey, gatewayUrl, hot, network, pairedCurrencies, stage } from "../world/setting.ts";
+import { begun, contract, gatewayKey, gatewayUrl, hotWallet, network, pairedCurrencies, stage } from "../world/setting.ts";
 import { waitingReceivers } from "../world/worlds.ts";
 
 type Body = Entry extends infer E ? (E extends Entry ? Omit<E, "seq" | "at"> : never) : never;
@@ -30,7 +30,11 @@ const favourites = [
 const tickMs = 2_500;
 const againMs = 1_500;
 const gatewayPublic = publicKeyFromHex(gatewayKey.publicKey);
-const frames = { kinds: ["challenge", "welcome", "jobs", "ack", "beat"], publicKey: gatewayPublic, bytesMax: 65_536 } as const;
+const frames = {
+  kinds: ["challenge", "welcome", "jobs", "ack", "heartbeat"],
+  publicKey: gatewayPublic,
+  bytesMax: 65_536,
+} as const;
 const walletOfOther = new Map<string, { readonly wallet: string; readonly accounts: ReturnType<typeof namedAccounts> }>();
 
 /** Another mnemonic's accounts, by family and number. */
@@ -54,8 +58,8 @@ export class FalseAgent {
   readonly #owner: Owner;
   readonly #seeds: readonly [Uint8Array, Uint8Array];
   readonly #at: number;
-  #socket: StandInSocket | null = null;
-  #greeting = "";
+  #socket: FakeSocket | null = null;
+  #handshake = "";
   #head: Head = { seq: 0, hash: zeroHash };
   #orders = 0;
   #paidIn = 0;
@@ -69,12 +73,12 @@ export class FalseAgent {
     this.#seeds = [new Uint8Array(32).fill(50 + at), new Uint8Array(32).fill(150 + at)];
   }
 
-  get #hot(): string {
+  get #hotWallet(): string {
     return othersAccounts(this.#at).accounts.find(({ purpose }) => purpose === "hot")?.id ?? "";
   }
 
   begin(): void {
-    const { gateway, ground } = this.#world;
+    const { gateway, chainFixture } = this.#world;
     const { wallet, accounts } = othersAccounts(this.#at);
     const [signerKey, linkKey] = this.#seeds.map((seed) => publicKeyHex(privateKeyFromSeed(seed)));
     const deposits = accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "";
@@ -86,10 +90,10 @@ export class FalseAgent {
       firstAddress: purpose === "hot" ? id : first,
     }));
     gateway.admitAs(this.merchant, {
-      ...{ id: this.#id, wallet, epoch: 1, signerKey: signerKey ?? "", linkKey: linkKey ?? "" },
+      ...{ id: this.#id, wallet, ledgerEpoch: 1, signerKey: signerKey ?? "", linkKey: linkKey ?? "" },
       ...{ accounts: JSON.stringify(rows), networks: JSON.stringify([network]), currencies: JSON.stringify(pairedCurrencies) },
     });
-    ground.payIn(this.#hot, "", 10n ** BigInt(stage.coin.decimal + 2));
+    chainFixture.payIn(this.#hotWallet, "", 10n ** BigInt(stage.coin.decimal + 2));
     kernel.scheduler.every(tickMs, this.#owner, () => {
       if (this.#world.isFaulty) this.#act();
     });
@@ -99,35 +103,36 @@ export class FalseAgent {
   #dial(): void {
     const { scheduler } = kernel;
     scheduler.after(againMs, this.#owner, () => {
-      // Before that the gateway must ask the first one again, whoever says that it went back.
-      if (!this.#isFirstHeard) {
+      // Before that the gateway must ask the first one again, no matter who says that it was rolled
+      // back.
+      if (!this.#isFirstCaughtUp) {
         this.#dial();
         return;
       }
-      const socket = new StandInSocket(`${gatewayUrl}${linkPath}`);
+      const socket = new FakeSocket(`${gatewayUrl}${linkPath}`);
       this.#socket = socket;
-      socket.on("message", (bytes: Buffer) => this.#hear(socket, bytes));
+      socket.on("message", (bytes: Buffer) => this.#receive(socket, bytes));
       socket.on("error", () => {});
       socket.on("close", () => {
-        this.#greeting = "";
+        this.#handshake = "";
         if (this.#world.isFaulty) this.#dial();
       });
     });
   }
 
-  get #isFirstHeard(): boolean {
+  get #isFirstCaughtUp(): boolean {
     const { gateway, machines } = this.#world;
-    const sql = "SELECT id FROM agents WHERE id = ? AND heard = ?";
+    const sql = "SELECT id FROM agents WHERE id = ? AND caughtUp = ?";
     return gateway.all(sql, machines[0]?.id ?? "", gateway.run).length > 0;
   }
 
-  #hear(socket: StandInSocket, bytes: Buffer): void {
+  #receive(socket: FakeSocket, bytes: Buffer): void {
     const { kind, payload } = openEnvelope(bytes, frames);
     if (kind === "challenge") {
       const { nonce } = parseChallenge(payload);
       const hello = {
         agent: this.#id,
-        epoch: 1,
+        ledgerEpoch: 1,
         answers: nonce,
         nonce: "07".repeat(32),
         software: "false",
@@ -137,11 +142,11 @@ export class FalseAgent {
       socket.send(sealEnvelope("hello", hello, privateKeyFromSeed(this.#seeds[1])), { binary: true });
       return;
     }
-    const said = JSON.parse(Buffer.from(payload).toString("utf8")) as { challenge?: string; echo?: Head | null };
+    const said = JSON.parse(Buffer.from(payload).toString("utf8")) as { challenge?: string; gatewayHead?: Head | null };
     if (kind !== "welcome") return;
-    this.#greeting = said.challenge ?? "";
-    this.#head = said.echo ?? { seq: 0, hash: zeroHash };
-    if (this.#head.seq === 0) this.#state([{ kind: "adopted", network, account: this.#hot, slot: "0" }]);
+    this.#handshake = said.challenge ?? "";
+    this.#head = said.gatewayHead ?? { seq: 0, hash: zeroHash };
+    if (this.#head.seq === 0) this.#state([{ kind: "adopted", network, account: this.#hotWallet, slot: "0" }]);
   }
 
   get #now(): number {
@@ -150,19 +155,19 @@ export class FalseAgent {
 
   /** Orders of its own, statements of anybody's. */
   #act(): void {
-    const { chance } = kernel;
-    if (this.#orders < 6 && chance.below("it orders", 3) === 0) this.#order();
-    if (this.#paidIn < 2 && chance.below("it pays in", 3) === 0) this.#payIn();
-    if (this.#greeting === "") return;
+    const { random } = kernel;
+    if (this.#orders < 6 && random.below("it orders", 3) === 0) this.#order();
+    if (this.#paidIn < 2 && random.below("it pays in", 3) === 0) this.#payIn();
+    if (this.#handshake === "") return;
     this.#state(this.#lies());
   }
 
   #order(): void {
-    const { chance } = kernel;
+    const { random } = kernel;
     this.#orders += 1;
-    const [paid] = [...this.#world.payers.paid.keys()];
+    const [paid] = [...this.#world.customers.paid.keys()];
     const shops = stage.family === "evm" ? receivers[1] : waitingReceivers[1];
-    const address = chance.below("to an address of the other", 2) === 0 ? (paid ?? shops) : shops;
+    const address = random.below("to an address of the other", 2) === 0 ? (paid ?? shops) : shops;
     const body = { currency: stage.coin.id, amount: "0.3", orderId: `false-${this.#orders}`, address };
     const asked = { merchant: this.merchant, mode: "auto", body: Buffer.from(JSON.stringify(body)), language: "en" } as const;
     this.#world.gateway.request(asked, (answer) => note("it is answered", (answer as { kind: string }).kind));
@@ -172,12 +177,12 @@ export class FalseAgent {
   #payIn(): void {
     this.#paidIn += 1;
     const body = Buffer.from(JSON.stringify({ currency: "usdt", amount: "0.7", orderId: `false-${this.#paidIn}` }));
-    this.#world.gateway.askDeposit(body, (address) => this.#world.ground.payIn(address, contract, 700_000n), this.merchant);
+    this.#world.gateway.askDeposit(body, (address) => this.#world.chainFixture.payIn(address, contract, 700_000n), this.merchant);
   }
 
   /** The gateway's rows of anybody: an attacker sees the chain, and may guess the rest. */
   #lies(): readonly Body[] {
-    const { chance } = kernel;
+    const { random } = kernel;
     const { gateway } = this.#world;
     type Row = { readonly id: string; readonly merchant: string; readonly txHash: string };
     const all = gateway.all<Row>("SELECT id, merchant, txHash FROM transactions");
@@ -185,73 +190,82 @@ export class FalseAgent {
       all.filter(({ merchant }) => merchant === this.merchant),
       all.filter((one) => one.merchant !== this.merchant),
     ];
-    const mine = chance.pick("its own", own)?.id ?? "00".repeat(16);
-    const theirs = chance.pick("another's", others)?.id ?? "11".repeat(16);
-    const hash = chance.pick("a hash of others", [
+    const mine = random.pick("its own", own)?.id ?? "00".repeat(16);
+    const theirs = random.pick("another's", others)?.id ?? "11".repeat(16);
+    const hash = random.pick("a hash of others", [
       ...this.#hashes,
       stage.family === "evm" ? `0x${"cd".repeat(32)}` : "cd".repeat(32),
     ]);
-    const until = stage.family === "evm" ? {} : { until: this.#now + 300_000 };
+    const validUntilMs = stage.family === "evm" ? {} : { validUntilMs: this.#now + 300_000 };
     const signed = {
       kind: "signed",
-      version: 1,
+      attempt: 1,
       network,
-      slot: `${chance.below("its slot", 9)}`,
+      slot: `${random.below("its slot", 9)}`,
       txHash: hash,
       feeMax: "1000",
-      ...until,
+      ...validUntilMs,
     } as const;
     // A lie about its own withdrawals says nothing before it has one.
-    if (own.length === 0 && this.#at < 2) return [{ kind: "adopted", network, account: this.#hot, slot: "0" }];
-    switch (chance.pick("its lie", favourites[this.#at % favourites.length] ?? [])) {
+    if (own.length === 0 && this.#at < 2) return [{ kind: "adopted", network, account: this.#hotWallet, slot: "0" }];
+    switch (random.pick("its lie", favourites[this.#at % favourites.length] ?? [])) {
       case 0:
       case 1:
       case 2:
       case 3:
-        return [{ ...signed, transactionId: mine, account: this.#hot }];
+        return [{ ...signed, transactionId: mine, account: this.#hotWallet }];
       case 4:
-        return [{ ...signed, transactionId: mine, account: hot }];
+        return [{ ...signed, transactionId: mine, account: hotWallet }];
       case 5:
-        return [{ ...signed, transactionId: theirs, account: this.#hot }];
+        return [{ ...signed, transactionId: theirs, account: this.#hotWallet }];
       case 6:
-        return [{ ...signed, transactionId: theirs, account: hot }];
+        return [{ ...signed, transactionId: theirs, account: hotWallet }];
       case 7:
         return [
           {
             kind: "decision",
             transactionId: theirs,
-            decision: chance.pick("it decides", ["refused", "expired"]),
+            decision: random.pick("it decides", ["refused", "expired"]),
             code: "",
             address: "",
           },
         ];
       case 8:
-        return [{ kind: "ceiling", ceiling: chance.pick("its ceiling", [1_000, 5_000, 0x7fffffff]) }];
+        return [{ kind: "ceiling", ceiling: random.pick("its ceiling", [1_000, 5_000, 0x7fffffff]) }];
       case 9:
-        return [{ kind: "alarm", code: "LEDGER_FORKED", locked: chance.below("it locks itself", 2) === 0 }];
+        return [{ kind: "alarm", code: "LEDGER_FORKED", locked: random.below("it locks itself", 2) === 0 }];
       case 10:
         return [{ kind: "observed", transactionId: "22".repeat(16), stage: "final", outcome: "paid", txHash: hash }];
       case 11:
-        return [{ kind: "observed", transactionId: theirs, stage: "final", outcome: "lost", txHash: hash }];
+        return [{ kind: "observed", transactionId: theirs, stage: "final", outcome: "conflicted", txHash: hash }];
       case 12:
         return [{ kind: "decision", transactionId: mine, decision: "approved", code: "", address: "" }];
       default:
-        return [{ kind: "adopted", network, account: hot, slot: "900" }];
+        return [{ kind: "adopted", network, account: hotWallet, slot: "900" }];
     }
   }
 
   /** Everything that the network has seen. */
   get #hashes(): readonly string[] {
     const signed = this.#world.gateway.txHashes();
-    return [...signed, ...this.#world.ground.outside];
+    return [...signed, ...this.#world.chainFixture.outside];
   }
 
   #state(bodies: readonly Body[]): void {
     const { seq: after, hash: previous } = this.#head;
     const entries = bodies.map((body, index) => ({ ...body, seq: after + index + 1, at: this.#now }));
-    this.#head = { seq: after + bodies.length, hash: kernel.chance.bytes("its ledger's hash", 32).toString("hex") };
+    this.#head = { seq: after + bodies.length, hash: kernel.random.bytes("its ledger's hash", 32).toString("hex") };
     const statement = {
-      ...{ agent: this.#id, epoch: 1, greeted: this.#greeting, after, previous, head: this.#head, at: this.#now, entries },
+      ...{
+        agent: this.#id,
+        ledgerEpoch: 1,
+        handshake: this.#handshake,
+        after,
+        previous,
+        head: this.#head,
+        at: this.#now,
+        entries,
+      },
     };
     note("it says", bodies[0]?.kind ?? "");
     this.#socket?.send(sealEnvelope("statement", statement, privateKeyFromSeed(this.#seeds[0])), { binary: true });

@@ -10,7 +10,7 @@ import type { Head, Job } from "../../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../../protocol/recovery.ts";
 import { gatewayKey, merchant, network, wallet } from "../world/setting.ts";
 
-/** The words of an order; the rest of a job follows from the chain of jobs. */
+/** The words of an order; the rest of a job follows from the jobs. */
 export type Asked = Pick<Job, "mode" | "orderId" | "currency" | "amount" | "address" | "issuedAt" | "expiresAt">;
 
 /** Jobs that one frame carries: the newest, with those that a lost frame may have had. */
@@ -19,12 +19,12 @@ const { privateKey } = gatewayKey;
 
 export class FalseGateway {
   readonly agent: string;
-  #epoch = 1;
+  #ledgerEpoch = 1;
   readonly texts: string[] = [];
-  /** Every text, those of recovery orders among them. */
+  /** Every text, those of recovery offers among them. */
   readonly made = new Set<string>();
   #last = { sequence: 0, hash: zeroHash };
-  #greetings = 0;
+  #handshakes = 0;
   /** Jobs that stand before the newest order, and before the ledger that goes on. */
   readonly #before = { order: 0, ledger: 0 };
 
@@ -32,14 +32,14 @@ export class FalseGateway {
     this.agent = agent;
   }
 
-  get epoch(): number {
-    return this.#epoch;
+  get ledgerEpoch(): number {
+    return this.#ledgerEpoch;
   }
 
   /** The agent's own word; a new one means that an order was carried out. */
-  set epoch(epoch: number) {
-    if (epoch !== this.#epoch) this.#before.ledger = this.#before.order;
-    this.#epoch = epoch;
+  set ledgerEpoch(ledgerEpoch: number) {
+    if (ledgerEpoch !== this.#ledgerEpoch) this.#before.ledger = this.#before.order;
+    this.#ledgerEpoch = ledgerEpoch;
   }
 
   /** One more job at the end of the chain. */
@@ -52,30 +52,30 @@ export class FalseGateway {
   /** The text of a job at any place. */
   textOf(asked: Asked, sequence: number): string {
     const transactionId = transactionIdOf({ merchant, operation: operationOf(asked.mode), orderId: asked.orderId });
-    const place = { agent: this.agent, wallet, network, epoch: this.epoch, sequence, previous: this.#last.hash };
+    const place = { agent: this.agent, wallet, network, ledgerEpoch: this.ledgerEpoch, sequence, previous: this.#last.hash };
     const text = JSON.stringify({ ...place, transactionId, tag: "", ...asked });
     this.made.add(text);
     return text;
   }
 
-  jobs(echo: Head | null, at: number): Uint8Array {
+  jobs(gatewayHead: Head | null, at: number): Uint8Array {
     const jobs = this.texts.slice(this.#before.ledger).slice(-jobsAtOnce);
     const signatures = jobs.map((text) => signJob(text, privateKey));
-    return this.#sealed("jobs", { agent: this.agent, wallet, epoch: this.epoch, echo, at, jobs, signatures });
+    return this.#sealed("jobs", { agent: this.agent, wallet, ledgerEpoch: this.ledgerEpoch, gatewayHead, at, jobs, signatures });
   }
 
-  welcome(answers: string, echo: Head | null, at: number): Uint8Array {
-    this.#greetings += 1;
-    const challenge = this.#greetings.toString(16).padStart(64, "0");
+  welcome(answers: string, gatewayHead: Head | null, at: number): Uint8Array {
+    this.#handshakes += 1;
+    const challenge = this.#handshakes.toString(16).padStart(64, "0");
     return this.#sealed("welcome", {
-      ...{ agent: this.agent, wallet, epoch: this.epoch, challenge, answers, echo, jobs: this.#last, at },
+      ...{ agent: this.agent, wallet, ledgerEpoch: this.ledgerEpoch, challenge, answers, gatewayHead, jobs: this.#last, at },
     });
   }
 
-  ack(head: Head, said: { readonly ended: readonly string[]; readonly dead: readonly string[] }, at: number): Uint8Array {
-    const { ended, dead } = said;
-    const rest = dead.length === 0 ? {} : { dead };
-    return this.#sealed("ack", { agent: this.agent, epoch: this.epoch, head, ended, ...rest, at });
+  ack(head: Head, said: { readonly ended: readonly string[]; readonly void: readonly string[] }, at: number): Uint8Array {
+    const { ended, void: voided } = said;
+    const rest = voided.length === 0 ? {} : { void: voided };
+    return this.#sealed("ack", { agent: this.agent, ledgerEpoch: this.ledgerEpoch, head, ended, ...rest, at });
   }
 
   /** An order of one part, for the run that asked with this nonce. */

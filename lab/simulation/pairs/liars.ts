@@ -1,5 +1,5 @@
 /**
- * Gateway and courier with one mind: they order what they like, ask for signatures, call dead, paid
+ * Gateway and courier with one mind: they order what they like, ask for signatures, call void, paid
  * and ended what they like, tell times of their own, show again what was said before, and make
  * orders for a recovery that never was. Their words are well formed as a rule; some are garbage.
  */
@@ -12,10 +12,10 @@ import type { Owner } from "../kernel/scheduler.ts";
 import type { Machine } from "../world/agent.ts";
 import { LocalSocket } from "../world/local-socket.ts";
 import { namedReceiver, type Order, type Plan, receivers, twin } from "../world/plan.ts";
-import { begun, chainName, contract, gatewayKey, hot, network, stage } from "../world/setting.ts";
+import { begun, chainName, contract, gatewayKey, hotWallet, network, stage } from "../world/setting.ts";
 import { waitingReceivers } from "../world/worlds.ts";
-import { fairFacts, falseFacts } from "./false-facts.ts";
 import { type Asked, FalseGateway } from "./false-gateway.ts";
+import { fairTxParams, falseTxParams } from "./false-parameters.ts";
 
 type Hello = CourierAnswers["hello"] & { readonly ok: boolean };
 type Said = Readonly<Record<string, unknown>> & { readonly ok: boolean };
@@ -29,8 +29,8 @@ const skewsMs = [0, 0, 0, 0, 0, 9 * minuteMs, -9 * minuteMs, 11 * minuteMs, 26 *
 const leapsMs = [0, 0, 31_000, 31_000, 8 * minuteMs, 8 * minuteMs, 61 * minuteMs, 25 * hourMs] as const;
 const amounts = ["0.1", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.36", "0.45", "0.5", "1.9", "2", "2.1", "49"] as const;
 /** Acts of two liars: those that bring a payment, and then anything. */
-const plain = ["order", "order", "order", "sign", "sign", "acknowledge", "acknowledge", "replace", "greet"] as const;
-const strange = ["callDead", "end", "recover", "adopt", "again", "garble", "wait"] as const;
+const plain = ["order", "order", "order", "sign", "sign", "acknowledge", "acknowledge", "replace", "handshake"] as const;
+const strange = ["callVoid", "end", "recover", "adopt", "again", "garble", "wait"] as const;
 /** Their aim in one run, beside everything else. */
 const campaigns = [
   [...plain, ...strange],
@@ -49,15 +49,15 @@ export class Liars {
   readonly #seen: (message: never) => void;
   readonly #frames: { readonly verb: "admit" | "release"; readonly frame: Uint8Array }[] = [];
   readonly #heads: Head[] = [];
-  readonly #dead = new Set<string>();
+  readonly #voided = new Set<string>();
   /** Withdrawals that they called ended. */
   readonly ended = new Set<string>();
   #socket: LocalSocket | null = null;
-  #greeted: object | null = null; // the signer's run that they greeted last
-  readonly #campaign = kernel.chance.pick("what they are after", campaigns);
-  #epoch = 1;
+  #handshakeDone: object | null = null; // the signer's run of their last handshake
+  readonly #campaign = kernel.random.pick("what they are after", campaigns);
+  #ledgerEpoch = 1;
   #orders = 0;
-  #epochs = 0; // epochs of recoveries that they began
+  #ledgerEpochs = 0; // epochs of recoveries that they began
 
   constructor(machine: Machine, plan: Plan, seen: (message: never) => void) {
     this.#machine = machine;
@@ -72,7 +72,7 @@ export class Liars {
 
   /** The time that they tell now. */
   get #at(): number {
-    return this.#now + kernel.chance.pick("they say that the time is", skewsMs);
+    return this.#now + kernel.random.pick("they say that the time is", skewsMs);
   }
 
   /** One act of theirs, now. */
@@ -85,33 +85,34 @@ export class Liars {
   async #next(): Promise<void> {
     const hello = await this.#hello();
     if (hello === null) return;
-    // Without a greeting nothing is taken, so that mostly comes first.
-    const isNew = this.#machine.signer?.signer !== this.#greeted;
-    if (hello.epoch > this.#epoch) await this.#harvest(hello);
-    else if (isNew || (!hello.greeted && kernel.chance.below("greet it", 3) > 0)) await this.#greet(hello);
-    else await this.#act(hello, kernel.chance.pick("their act", this.#campaign));
+    // Without a handshake nothing is taken, so that mostly comes first.
+    const isNew = this.#machine.signer?.signer !== this.#handshakeDone;
+    if (hello.ledgerEpoch > this.#ledgerEpoch) await this.#harvest(hello);
+    else if (isNew || (!hello.handshakeDone && kernel.random.below("complete the handshake with it", 3) > 0))
+      await this.#handshake(hello);
+    else await this.#act(hello, kernel.random.pick("their act", this.#campaign));
   }
 
   async #act(hello: Hello, act: Act): Promise<void> {
-    const { chance, scheduler } = kernel;
+    const { random, scheduler } = kernel;
     note("they", act);
     switch (act) {
-      case "greet":
-        return this.#greet(hello);
+      case "handshake":
+        return this.#handshake(hello);
       case "order":
         return this.#order(hello);
       case "sign":
         for (const { transactionId, contract: token } of hello.open)
-          void this.#ask("sign", { transactionId, facts: this.#facts(token) });
+          void this.#ask("sign", { transactionId, txParams: this.#txParams(token) });
         return;
       case "acknowledge":
         return this.#acknowledge(hello);
       case "replace":
-        for (const { transactionId, versions, contract: token } of hello.open)
-          void this.#ask("replace", { transactionId, above: Math.max(1, versions.length), facts: this.#facts(token) });
+        for (const { transactionId, attempts, contract: token } of hello.open)
+          void this.#ask("replace", { transactionId, above: Math.max(1, attempts.length), txParams: this.#txParams(token) });
         return;
-      case "callDead":
-        await this.#callDead(hello);
+      case "callVoid":
+        await this.#callVoid(hello);
         return this.#acknowledge(hello);
       case "end":
         await this.#end(hello);
@@ -121,113 +122,113 @@ export class Liars {
       case "cycle":
         return this.#cycle();
       case "adopt": {
-        const slot = chance.pick("first slot", ["0", `${this.#plan.firstNonce}`, "3", "9"]);
-        await this.#ask("adopt", { chain: chainName, slot, witnesses: chance.between("witnesses", 1, 3) });
+        const slot = random.pick("first slot", ["0", `${this.#plan.firstNonce}`, "3", "9"]);
+        await this.#ask("adopt", { chain: chainName, slot, quorum: random.between("witnesses", 1, 3) });
         return;
       }
       case "again": {
-        const old = this.#frames[chance.below("what they show again", Math.max(1, this.#frames.length))];
+        const old = this.#frames[random.below("what they show again", Math.max(1, this.#frames.length))];
         if (old !== undefined) await this.#ask(old.verb, { frames: [old.frame] });
         return;
       }
       case "garble":
-        await this.#ask(chance.pick("garbled", garbled), chance.pick("garbage", [{}, { after: 3 }, { transactionId: 7 }]));
+        await this.#ask(random.pick("garbled", garbled), random.pick("garbage", [{}, { after: 3 }, { transactionId: 7 }]));
         return;
       default:
-        scheduler.leap(chance.pick("they wait", leapsMs));
+        scheduler.leap(random.pick("they wait", leapsMs));
     }
   }
 
-  #facts(token: string): Readonly<Record<string, string>> {
-    const isFair = kernel.chance.below("fair facts", 3) > 0;
-    return isFair ? fairFacts(this.#now, token) : falseFacts(this.#now);
+  #txParams(token: string): Readonly<Record<string, string>> {
+    const isFair = kernel.random.below("fair facts", 3) > 0;
+    return isFair ? fairTxParams(this.#now, token) : falseTxParams(this.#now);
   }
 
   async #hello(): Promise<Hello | null> {
     const said = (await this.#ask("hello", {})) as Hello | null;
     if (said?.ok !== true || !Array.isArray(said.open)) return null;
-    this.gateway.epoch = said.epoch;
+    this.gateway.ledgerEpoch = said.ledgerEpoch;
     this.#heads.push(said.head);
     return said;
   }
 
   /** The head that they say the gateway holds; another one than the ledger's locks it as a rule. */
-  #echo(hello: Hello): Head | null {
-    const { chance } = kernel;
-    const lie = chance.below("they lie about the ledger", 40);
+  #gatewayHead(hello: Hello): Head | null {
+    const { random } = kernel;
+    const lie = random.below("they lie about the ledger", 40);
     if (lie === 0) return { seq: hello.head.seq + 3, hash: "ab".repeat(32) };
     if (lie === 1) return null;
-    if (lie < 4) return this.#heads[chance.below("an older head", this.#heads.length)] ?? hello.head;
+    if (lie < 4) return this.#heads[random.below("an older head", this.#heads.length)] ?? hello.head;
     return hello.head;
   }
 
-  async #greet(hello: Hello): Promise<void> {
-    this.#greeted = this.#machine.signer?.signer ?? null;
-    const frame = this.gateway.welcome(hello.nonce, this.#echo(hello), this.#at);
+  async #handshake(hello: Hello): Promise<void> {
+    this.#handshakeDone = this.#machine.signer?.signer ?? null;
+    const frame = this.gateway.welcome(hello.nonce, this.#gatewayHead(hello), this.#at);
     await this.#show("admit", frame);
-    if (kernel.chance.below("adopt at once", 2) === 0)
-      await this.#ask("adopt", { chain: chainName, slot: `${this.#plan.firstNonce}`, witnesses: 2 });
+    if (kernel.random.below("adopt at once", 2) === 0)
+      await this.#ask("adopt", { chain: chainName, slot: `${this.#plan.firstNonce}`, quorum: 2 });
   }
 
   async #order(hello: Hello): Promise<void> {
-    for (let count = kernel.chance.between("orders at once", 1, 4); count > 0; count -= 1) this.gateway.order(this.#asked());
-    await this.#show("admit", this.gateway.jobs(this.#echo(hello), this.#at));
+    for (let count = kernel.random.between("orders at once", 1, 4); count > 0; count -= 1) this.gateway.order(this.#asked());
+    await this.#show("admit", this.gateway.jobs(this.#gatewayHead(hello), this.#at));
     const open = (await this.#hello())?.open ?? [];
     for (const { transactionId, state, contract: token } of open)
-      if (state === "approved") void this.#ask("sign", { transactionId, facts: this.#facts(token) });
+      if (state === "approved") void this.#ask("sign", { transactionId, txParams: this.#txParams(token) });
   }
 
   /** A recovery was carried out: everything that it brought is to be signed, and more. */
   async #harvest(hello: Hello): Promise<void> {
-    this.#epoch = hello.epoch;
-    await this.#greet(hello);
+    this.#ledgerEpoch = hello.ledgerEpoch;
+    await this.#handshake(hello);
     await this.#acknowledge(hello);
     await this.#order(hello);
     const open = (await this.#hello())?.open ?? [];
-    for (const { transactionId, versions, contract: token } of open) {
-      const facts = fairFacts(this.#now, token);
-      if (versions.length === 0) await this.#ask("sign", { transactionId, facts });
-      else await this.#ask("replace", { transactionId, above: versions.length, facts });
+    for (const { transactionId, attempts, contract: token } of open) {
+      const txParams = fairTxParams(this.#now, token);
+      if (attempts.length === 0) await this.#ask("sign", { transactionId, txParams });
+      else await this.#ask("replace", { transactionId, above: attempts.length, txParams });
     }
     await this.#acknowledge(hello);
   }
 
-  /** All that is out is called dead when its time is over, and something else is paid first. */
+  /** All that is out is called void when its time is over, and something else is paid first. */
   async #cycle(): Promise<void> {
     kernel.scheduler.leap(8 * minuteMs);
     const hello = await this.#hello();
     if (hello === null) return;
-    await this.#greet(hello);
-    await this.#callDead(hello);
+    await this.#handshake(hello);
+    await this.#callVoid(hello);
     await this.#acknowledge(hello);
     await this.#order(hello);
     const again = await this.#hello();
-    for (const { transactionId, versions, contract: token } of again?.open ?? []) {
-      const above = Math.max(1, versions.length);
-      await this.#ask("replace", { transactionId, above, facts: fairFacts(this.#now, token) });
+    for (const { transactionId, attempts, contract: token } of again?.open ?? []) {
+      const above = Math.max(1, attempts.length);
+      await this.#ask("replace", { transactionId, above, txParams: fairTxParams(this.#now, token) });
     }
     await this.#acknowledge(hello);
   }
 
   /** Something of their own, or an order of the shop, also with another content. */
   #asked(): Asked {
-    const { chance } = kernel;
-    if (chance.below("a plain order", 2) === 0) return this.#plain();
+    const { random } = kernel;
+    if (random.below("a plain order", 2) === 0) return this.#plain();
     const { orders, family } = this.#plan;
-    const isShops = chance.below("an order of the shop", 3) === 0;
-    const shops = isShops ? chance.pick("which order", orders) : null;
+    const isShops = random.below("an order of the shop", 3) === 0;
+    const shops = isShops ? random.pick("which order", orders) : null;
     const issuedAt = this.#at;
-    const times = { issuedAt, expiresAt: issuedAt + chance.pick("their order runs out", [dayMs, dayMs, 40 * dayMs, 1_000, 1]) };
+    const times = { issuedAt, expiresAt: issuedAt + random.pick("their order runs out", [dayMs, dayMs, 40 * dayMs, 1_000, 1]) };
     const named: readonly string[] = family === "evm" ? [...receivers, twin, namedReceiver] : waitingReceivers;
-    const isOther = shops === null || chance.below("with another content", 4) === 0;
-    const mode = chance.pick("mode", ["auto", "auto", "auto", "auto", "manual"] as const);
+    const isOther = shops === null || random.below("with another content", 4) === 0;
+    const mode = random.pick("mode", ["auto", "auto", "auto", "auto", "manual"] as const);
     // The form of a job is its own, or no other one behind it is read.
     const open = mode === "manual" ? "" : named[0];
     const other = {
       mode,
-      currency: chance.pick("currency", [stage.coin.id, "usdt", "usdt"]),
-      amount: chance.pick("amount", amounts),
-      address: chance.pick("to whom", [named[0], named[0], named[0], named[1], ...named, hot, contract, open]) ?? "",
+      currency: random.pick("currency", [stage.coin.id, "usdt", "usdt"]),
+      amount: random.pick("amount", amounts),
+      address: random.pick("to whom", [named[0], named[0], named[0], named[1], ...named, hotWallet, contract, open]) ?? "",
     };
     const orderId = shops?.orderId ?? this.#orderId();
     return { orderId, ...(isOther ? other : contentOf(shops)), ...times };
@@ -235,97 +236,102 @@ export class Liars {
 
   /** Amounts that policy lets through by itself. */
   #plain(): Asked {
-    const { chance } = kernel;
+    const { random } = kernel;
     const address = (this.#plan.family === "evm" ? receivers : waitingReceivers)[0];
-    const amount = chance.pick("a small amount", ["0.1", "0.15", "0.2", "0.2"]);
+    const amount = random.pick("a small amount", ["0.1", "0.15", "0.2", "0.2"]);
     const times = { issuedAt: this.#now, expiresAt: this.#now + dayMs };
     return { orderId: this.#orderId(), mode: "auto", currency: "usdt", amount, address, ...times };
   }
 
   #orderId(): string {
-    const { chance } = kernel;
-    if (this.#orders > 0 && chance.below("an id of before", 6) === 0) return `own-${chance.between("which id", 1, this.#orders)}`;
+    const { random } = kernel;
+    if (this.#orders > 0 && random.below("an id of before", 6) === 0) return `own-${random.between("which id", 1, this.#orders)}`;
     this.#orders += 1;
     return `own-${this.#orders}`;
   }
 
   async #acknowledge(hello: Hello): Promise<void> {
-    const said = { ended: [...this.ended].slice(-64), dead: stage.family === "tron" ? [...this.#dead].slice(-64) : [] };
+    const said = { ended: [...this.ended].slice(-64), void: stage.family === "tron" ? [...this.#voided].slice(-64) : [] };
     const head = (await this.#hello())?.head ?? hello.head;
     if (head.seq > 0) await this.#show("release", this.gateway.ack(head, said, this.#at));
   }
 
   /** Both words of whatever is out, true or not. */
-  async #callDead({ open }: Hello): Promise<void> {
-    for (const { transactionId, versions } of open) {
-      const newest = versions.at(-1);
+  async #callVoid({ open }: Hello): Promise<void> {
+    for (const { transactionId, attempts } of open) {
+      const newest = attempts.at(-1);
       if (newest === undefined) continue;
-      this.#dead.add(newest.txHash);
-      const claim = { transactionId, stage: "dead", outcome: "", txHash: newest.txHash, block: 9, witnesses: 3 };
+      this.#voided.add(newest.txHash);
+      const claim = { transactionId, stage: "void", outcome: "", txHash: newest.txHash, block: 9, quorum: 3 };
       await this.#ask("observed", claim);
     }
   }
 
   async #end({ open }: Hello): Promise<void> {
-    const { chance } = kernel;
-    for (const { transactionId, versions } of open) {
-      if (chance.below("which they call ended", 2) === 0) continue;
-      const txHash = versions[chance.below("by which version", Math.max(1, versions.length))]?.txHash ?? "ab".repeat(32);
+    const { random } = kernel;
+    for (const { transactionId, attempts } of open) {
+      if (random.below("which they call ended", 2) === 0) continue;
+      const txHash = attempts[random.below("by which version", Math.max(1, attempts.length))]?.txHash ?? "ab".repeat(32);
       // A lost withdrawal stops the signer, and there is nothing left to try.
-      const outcome = chance.pick("how it ended", ["paid", "paid", "reverted", "reverted", "cancelled"] as const);
+      const outcome = random.pick("how it ended", ["paid", "paid", "reverted", "reverted", "cancelled"] as const);
       await this.#ask("observed", { transactionId, stage: "final", outcome, txHash, block: 8 });
       this.ended.add(transactionId);
     }
   }
 
   async #recover(hello: Hello): Promise<void> {
-    const { chance } = kernel;
-    if (chance.below("they begin a recovery", 2) === 0) return;
-    this.#epochs += 1;
-    const count = chance.between("withdrawals in their order", 0, 6);
+    const { random } = kernel;
+    if (random.below("they begin a recovery", 2) === 0) return;
+    this.#ledgerEpochs += 1;
+    const count = random.between("withdrawals in their order", 0, 6);
     const withdrawals = new Map<string, RecoveryWithdrawal>();
-    for (const view of hello.open) if (view.slot !== "" && chance.below("they tell of it", 4) > 0) this.#tell(withdrawals, view);
+    for (const view of hello.open) if (view.slot !== "" && random.below("they tell of it", 4) > 0) this.#tell(withdrawals, view);
     for (let at = 0; at < count; at += 1) this.#invent(withdrawals, hello, at);
     const all = [...withdrawals.values()];
-    const isEnded = chance.below("as ended", 4) === 0;
+    const isEnded = random.below("as ended", 4) === 0;
     const top = BigInt(Math.max(0, ...all.map(({ slot }) => Number(slot))));
-    const next = chance.pick("next slot in their order", [top + 1n, top + 1n, 0n, top + 7n]);
+    const next = random.pick("next slot in their order", [top + 1n, top + 1n, 0n, top + 7n]);
     const frame = this.gateway.recovery(hello.nonce, {
-      epoch: hello.epoch + chance.pick("their epoch", [1, 1, 2]),
-      held: chance.pick("they hold", [hello.head, hello.head, null, this.#heads[0] ?? null]),
-      accounts: chance.below("an account in it", 5) === 0 ? [] : [{ network, account: hot, next: `${next}` }],
-      ...{ spent: [], withdrawals: isEnded ? [] : all, ended: isEnded ? all : [], spends: [] },
+      ledgerEpoch: hello.ledgerEpoch + random.pick("their epoch", [1, 1, 2]),
+      held: random.pick("they hold", [hello.head, hello.head, null, this.#heads[0] ?? null]),
+      accounts: random.below("an account in it", 5) === 0 ? [] : [{ network, account: hotWallet, next: `${next}` }],
+      ...{ spent: [], withdrawals: isEnded ? [] : all, ended: isEnded ? all : [], outgoing: [] },
       at: this.#at,
     });
     await this.#show("admit", frame);
   }
 
   /** A withdrawal of the ledger, as it is or on another slot. */
-  #tell(into: Map<string, RecoveryWithdrawal>, { transactionId, address, slot, versions }: CourierView): void {
+  #tell(into: Map<string, RecoveryWithdrawal>, { transactionId, address, slot, attempts }: CourierView): void {
     const text = [...this.gateway.made].find((each) => (JSON.parse(each) as Job).transactionId === transactionId);
-    if (text === undefined || versions.length === 0) return;
-    const told = versions.map(({ txHash, feeMax, until }) => ({ txHash, feeMax, ...(until === undefined ? {} : { until }) }));
-    const isMoved = kernel.chance.below("on another slot", 8) === 0;
-    const place = { address, account: hot, slot: isMoved ? `${BigInt(slot) + 1n}` : slot };
-    into.set(transactionId, { job: text, signature: signJob(text, gatewayKey.privateKey), ...place, versions: told });
+    if (text === undefined || attempts.length === 0) return;
+    const told = attempts.map(({ txHash, feeMax, validUntilMs }) => ({
+      txHash,
+      feeMax,
+      ...(validUntilMs === undefined ? {} : { validUntilMs }),
+    }));
+    const isMoved = kernel.random.below("on another slot", 8) === 0;
+    const place = { address, account: hotWallet, slot: isMoved ? `${BigInt(slot) + 1n}` : slot };
+    into.set(transactionId, { job: text, signature: signJob(text, gatewayKey.privateKey), ...place, attempts: told });
   }
 
   /** A withdrawal that nobody ever asked for, or one that was and has no slot here. */
   #invent(into: Map<string, RecoveryWithdrawal>, hello: Hello, at: number): void {
-    const { chance } = kernel;
-    const asked = chance.below("a plain one", 3) > 0 ? this.#plain() : this.#asked();
-    const text = this.gateway.textOf(asked, chance.between("its place", 1, 9));
+    const { random } = kernel;
+    const asked = random.below("a plain one", 3) > 0 ? this.#plain() : this.#asked();
+    const text = this.gateway.textOf(asked, random.between("its place", 1, 9));
     const { transactionId, address } = JSON.parse(text) as Job;
     const from = BigInt(hello.accounts[0]?.nextSlot || this.#plan.firstNonce);
-    const slot = chance.below("below the next", 6) === 0 ? from - 1n : from + BigInt(at);
-    const until = stage.family === "tron" ? { until: this.#now + chance.pick("until", [1, -hourMs, 4 * minuteMs]) } : {};
-    const made = chance.bytes("a made-up hash", 32).toString("hex");
+    const slot = random.below("below the next", 6) === 0 ? from - 1n : from + BigInt(at);
+    const validUntilMs =
+      stage.family === "tron" ? { validUntilMs: this.#now + random.pick("until", [1, -hourMs, 4 * minuteMs]) } : {};
+    const made = random.bytes("a made-up hash", 32).toString("hex");
     const txHash = stage.family === "tron" ? made : `0x${made}`;
-    const versions = [{ txHash, feeMax: chance.pick("a made-up fee", ["1000", "900000"]), ...until }];
+    const attempts = [{ txHash, feeMax: random.pick("a made-up fee", ["1000", "900000"]), ...validUntilMs }];
     if (slot < 0n) return;
     into.set(transactionId, {
       ...{ job: text, signature: signJob(text, gatewayKey.privateKey) },
-      ...{ address, account: hot, slot: `${slot}`, versions },
+      ...{ address, account: hotWallet, slot: `${slot}`, attempts },
     });
   }
 

@@ -1,50 +1,50 @@
 /**
  * One run in which gateway and courier lie together: the honest parts are the signer, its drive,
- * which fails as drives do, and one person. No gateway and no courier of ours runs. Ends after some
- * acts of the two, or with a sentence that does not hold.
+ * which fails as drives do, and one operator. No gateway and no courier of ours runs. Ends after
+ * some acts of the two, or with an invariant that does not hold.
  */
 import type { CoreSnapshot } from "../../../agent/signer/state/core.ts";
 import type { Answer, CourierView, Push } from "../../../agent/socket/verbs.ts";
 import { AgentError } from "../../../base/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
+import { DurableLedger } from "../invariants/ledger.ts";
+import type { Opened } from "../invariants/limits.ts";
+import { SignedMoney } from "../invariants/signed-money.ts";
+import { must, Violation, violationOf } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import { DurableLedger } from "../sentences/ledger.ts";
-import type { Opened } from "../sentences/limits.ts";
-import { SignedMoney } from "../sentences/signed-money.ts";
-import { must, Violation, violationOf } from "../sentences/violation.ts";
 import { Machine } from "../world/agent.ts";
 import { drawPlan } from "../world/draw.ts";
-import { DriveWeather } from "../world/drive-weather.ts";
+import { DriveFaults } from "../world/drive-faults.ts";
 import type { FaultKind, Plan } from "../world/plan.ts";
 import { currencies, policyOf, settle, stage } from "../world/setting.ts";
 import { readTransfer } from "../world/tron-raw.ts";
 import { Liars } from "./liars.ts";
-import { Person } from "./person.ts";
+import { Operator } from "./operator.ts";
 
 const actMs = 1_000;
 const lookMs = 2_500;
 const powerMs = 5_000;
 const marginMs = 120_000;
-/** Clocks may be apart by so much, and a version may end so long after the later one. */
-const [skewMs, lifeMs] = [600_000, 661_000];
+/** Clocks may be apart by so much, and an attempt may end so long after the later one. */
+const [skewMs, lifetimeMs] = [600_000, 661_000];
 
 export class TwoLiars {
   readonly plan: Plan;
   readonly machine: Machine;
   readonly #ledger: DurableLedger;
   readonly #liars: Liars;
-  readonly #person: Person;
+  readonly #operator: Operator;
   readonly #money: SignedMoney;
-  readonly #drives = new DriveWeather(this);
+  readonly #drives = new DriveFaults(this);
   readonly #left = new Set<string>();
   readonly #states = new Map<string, CoreSnapshot>();
   #quarantined = new Set<string>(); // above a limit, by the newest opening
-  #openings = 0;
+  #recoveries = 0;
   violation: Violation | null = null;
 
   constructor(seed: number) {
-    this.plan = drawPlan(kernel.chance, seed);
+    this.plan = drawPlan(kernel.random, seed);
     settle(this.plan.family);
     const policy = policyOf(this.plan);
     this.machine = new Machine("a", "aa".repeat(8), 1, {
@@ -54,12 +54,12 @@ export class TwoLiars {
       thrown: (owner, error) => this.thrown(owner, error),
     });
     this.#liars = new Liars(this.machine, this.plan, (message) => this.#seen(message));
-    this.#person = new Person(this.machine, this.plan);
+    this.#operator = new Operator(this.machine, this.plan);
     this.#money = new SignedMoney(policy, {
       jobsOf: (id) => this.#jobsOf(id),
-      hasYes: (id) => this.#person.yes.has(id),
+      hasYes: (id) => this.#operator.yes.has(id),
       isEnded: (id) => this.#liars.ended.has(id),
-      isOrdered: (id) => this.#person.ordered.has(id),
+      isOrdered: (id) => this.#operator.ordered.has(id),
       nowMs: () => this.machine.clock(),
     });
     const decimals = Object.fromEntries(Object.entries(currencies).map(([id, { decimal }]) => [id, decimal]));
@@ -68,12 +68,12 @@ export class TwoLiars {
       // The machine's own clock is right, whatever time the two tell.
       atMax: () => this.machine.clock(),
       isGatewayHonest: false,
-      endMax: () => this.machine.clock() + skewMs + lifeMs,
+      endMax: () => this.machine.clock() + skewMs + lifetimeMs,
       stateOf: (record) => this.#stateOf(record),
       isGenuine: (job) => this.#liars.gateway.made.has(job),
       isTrue: () => true,
       mayBeAhead: () => true,
-      isDead: (_, raw) => raw === "" || (readTransfer(raw)?.expirationMs ?? 0) + marginMs < this.machine.clock(),
+      isVoid: (_, raw) => raw === "" || (readTransfer(raw)?.expirationMs ?? 0) + marginMs < this.machine.clock(),
       ...{ isHonest: false, isPlaced: () => true, isForeign: () => false },
     });
     const { drive } = this.machine;
@@ -100,18 +100,18 @@ export class TwoLiars {
   }
 
   start(): void {
-    const { scheduler, chance } = kernel;
+    const { scheduler, random } = kernel;
     kernel.onSign = (digest) => this.#signs(digest);
     this.#drives.begin();
     this.machine.pair(1);
     this.machine.startSigner();
-    let left = chance.between("acts of the two", 20, 90);
+    let left = random.between("acts of the two", 20, 90);
     scheduler.every(actMs, scheduler.world, () => {
       if (left === 0) scheduler.stop();
       left -= 1;
       this.#liars.act();
     });
-    scheduler.every(lookMs, scheduler.world, () => this.#person.look());
+    scheduler.every(lookMs, scheduler.world, () => this.#operator.look());
     scheduler.every(powerMs, scheduler.world, () => {
       if (this.#drives.strikes("powerFails", "power fails")) this.machine.powerFails();
     });
@@ -128,7 +128,7 @@ export class TwoLiars {
   #violated(violation: Violation): void {
     if (this.violation !== null) return;
     this.violation = violation;
-    note("violated", violation.sentence, () => violation.message);
+    note("violated", violation.invariant, () => violation.message);
     kernel.scheduler.stop();
   }
 
@@ -158,8 +158,8 @@ export class TwoLiars {
   #seen(message: Answer | Push): void {
     if (this.#drives.answerDies(this.machine)) return;
     const found = message as { withdrawal?: CourierView; withdrawals?: CourierView[]; open?: CourierView[] };
-    for (const { versions, transactionId } of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())
-      for (const { raw } of versions) if (raw !== undefined) this.#leaves(raw, transactionId);
+    for (const { attempts, transactionId } of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())
+      for (const { raw } of attempts) if (raw !== undefined) this.#leaves(raw, transactionId);
   }
 
   #leaves(raw: string, transactionId: string): void {
@@ -174,16 +174,18 @@ export class TwoLiars {
     });
   }
 
-  /** A withdrawal above a limit leaves an opened ledger by a person's yes: there is none here. */
+  /**
+   * A withdrawal above a limit leaves a recovered ledger by an operator's yes: there is none here.
+   */
   #staysQuarantined(transactionId: string): void {
-    const opened = this.#ledger.records.filter((record) => record.kind === "OPENED");
-    if (opened.length !== this.#openings) {
-      this.#openings = opened.length;
+    const opened = this.#ledger.records.filter((record) => record.kind === "RECOVERED");
+    if (opened.length !== this.#recoveries) {
+      this.#recoveries = opened.length;
       const state = opened.at(-1) === undefined ? null : this.#stateOf(opened.at(-1) as Opened);
       const above = state?.book.open.filter(({ code }) => code.startsWith("POLICY_ABOVE")) ?? [];
       this.#quarantined = new Set(above.map((one) => one.transactionId));
     }
     const isFree = !this.#quarantined.has(transactionId);
-    must(isFree, "what an opened ledger quarantined leaves by a person's yes", () => transactionId);
+    must(isFree, "what a recovered ledger quarantined leaves by an operator's yes", () => transactionId);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * One agent's machine: a drive with a ledger, the signer's process and the courier's, both started
  * again when they end. The code is the real one, wired as the two `main.ts` do; what is simulated
- * is drive, clock, sockets and death.
+ * is drive, clock, sockets and its end.
  */
 
 import { createCourier } from "../../../agent/courier/courier.ts";
@@ -11,10 +11,10 @@ import { createChainDoor } from "../../../agent/courier/nodes/chain.ts";
 import { ledgerDisk } from "../../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../../agent/ledger/ledger.ts";
 import type { Beginning } from "../../../agent/ledger/records.ts";
-import { checkpointPlace } from "../../../agent/ledger/seal.ts";
-import { Run } from "../../../agent/signer/acts/run.ts";
+import { checkpointLocation } from "../../../agent/ledger/seal.ts";
+import { Run } from "../../../agent/signer/handlers/context.ts";
 import { readRules } from "../../../agent/signer/policy/rules.ts";
-import { Signer } from "../../../agent/signer/rim/signer.ts";
+import { Signer } from "../../../agent/signer/runtime/signer.ts";
 import { courierVerbs } from "../../../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../../../agent/signer/sockets/operator.ts";
 import { Core, type CoreSnapshot } from "../../../agent/signer/state/core.ts";
@@ -22,12 +22,12 @@ import { ledgerTime } from "../../../agent/signer/state/ledger-time.ts";
 import type { Vault } from "../../../agent/signer/vault/vault.ts";
 import type { Answer, Push, Request } from "../../../agent/socket/verbs.ts";
 import { AgentError } from "../../../base/fault.ts";
-import { openPayer } from "../../../chains/connect.ts";
+import { openSender } from "../../../chains/connect.ts";
 import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../../protocol/envelope.ts";
+import { setImmediate, setTimeout } from "../fakes/timers.ts";
 import { Drive } from "../kernel/drive.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import { setImmediate, setTimeout } from "../stand-ins/timers.ts";
 import { meetForgery } from "./forger.ts";
 import { LocalSocket, type SignerDoor, type Touched } from "./local-socket.ts";
 import { logOf } from "./log.ts";
@@ -55,7 +55,7 @@ const linkTimes = {
   baseMs: 100,
   capMs: 3_000,
   handshakeMs: 3_000,
-  beatMs: 6_000,
+  heartbeatMs: 6_000,
   settledMs: 3_000,
   closeMs: 500,
 };
@@ -67,7 +67,7 @@ const pollMs = { evm: { min: 2_500, max: 4_000 }, tron: { min: 5_000, max: 8_000
 const statusMs = { evm: 2_000, tron: 6_000 } as const;
 
 /** The world as an agent's machine sees it. */
-interface Surroundings {
+interface Environment {
   readonly plan: Plan;
   /** Everything that leaves the signer. */
   readonly seen: (machine: Machine, message: Answer | Push) => void;
@@ -88,7 +88,7 @@ export class Machine {
   readonly drive = new Drive();
   readonly vault: Vault;
   readonly linkSeed: Uint8Array;
-  readonly #around: Surroundings;
+  readonly #around: Environment;
   /** How far its clock is from the true time. */
   skewMs = 0;
   signer: RunningSigner | null = null;
@@ -97,7 +97,7 @@ export class Machine {
   isOn = true;
   starts = 0;
 
-  constructor(name: string, id: string, keySeed: number, around: Surroundings) {
+  constructor(name: string, id: string, keySeed: number, around: Environment) {
     this.name = name;
     this.id = id;
     this.vault = vaultOf(keySeed);
@@ -115,16 +115,16 @@ export class Machine {
   /** The content of a checkpoint's file. */
   stateIn({ file, seq }: Beginning): CoreSnapshot {
     const bytes = this.drive.entries.get(file)?.read(0, Number.MAX_SAFE_INTEGER) ?? new Uint8Array(0);
-    const text = seal.open(checkpointPlace(Number(/\d{8}/.exec(file)?.[0]), seq), bytes);
+    const text = seal.open(checkpointLocation(Number(/\d{8}/.exec(file)?.[0]), seq), bytes);
     return JSON.parse(Buffer.from(text ?? "").toString("utf8")) as CoreSnapshot;
   }
 
   /** Pairing, as far as the ledger goes. */
-  pair(epoch: number): void {
+  pair(ledgerEpoch: number): void {
     const disk = ledgerDisk(`/${this.name}/ledger`);
     createLedger(
       disk,
-      { kind: "PAIRED", agent: this.id, merchant, wallet, epoch, gatewayKey: gatewayKey.publicKey },
+      { kind: "PAIRED", agent: this.id, merchant, wallet, ledgerEpoch, gatewayKey: gatewayKey.publicKey },
       this.clock,
       seal,
     );
@@ -149,10 +149,10 @@ export class Machine {
 
   #runSigner(owner: Owner): void {
     const { plan } = this.#around;
-    const { scheduler, chance } = kernel;
+    const { scheduler, random } = kernel;
     const monotonic = (): number => scheduler.nowMs;
     const settings = signerSettings(plan);
-    const run = new Run(chance.bytes("run nonce", 32).toString("hex"), this.clock());
+    const run = new Run(random.bytes("run nonce", 32).toString("hex"), this.clock());
     const found = {
       disk: ledgerDisk(`/${this.name}/ledger`),
       seal,
@@ -180,7 +180,7 @@ export class Machine {
       onPoisoned: () => this.signerEnds(owner),
     });
     const source = { configDigest: settings.config.digest, residentBytes: () => 0, syncs: () => ({ counts: [], sumUs: 0 }) };
-    const surroundings = {
+    const environment = {
       isolation: "L0",
       encKeyFrom: "config",
       config: settings.config,
@@ -189,10 +189,10 @@ export class Machine {
     } as const;
     this.signer = {
       ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer, source) },
-      operatorVerbs: operatorVerbs(signer, { ...surroundings, later: (act) => void scheduler.after(0, owner, act) }),
+      operatorVerbs: operatorVerbs(signer, { ...environment, later: (act) => void scheduler.after(0, owner, act) }),
     };
     this.starts += 1;
-    note("opened", core.heads.head.seq, () => `at ${core.heads.head.seq}, locked ${core.locked?.code ?? "no"}`);
+    note("recovered", core.heads.head.seq, () => `at ${core.heads.head.seq}, locked ${core.locked?.code ?? "no"}`);
     scheduler.every(tickMs, owner, () => signer.tick());
   }
 
@@ -207,7 +207,7 @@ export class Machine {
       for (const socket of [...ended.sockets]) socket.lost();
     }
     if (this.isOn)
-      kernel.scheduler.after(kernel.chance.between("signer back", 50, 1_500), kernel.scheduler.world, () => this.#again());
+      kernel.scheduler.after(kernel.random.between("signer back", 50, 1_500), kernel.scheduler.world, () => this.#again());
   }
 
   #again(): void {
@@ -228,7 +228,7 @@ export class Machine {
     const settings = courierSettings(plan);
     const chain = settings.chains[chainName];
     if (chain === undefined) throw new Error("the configuration names the chain");
-    const nodes = openPayer({ chain, tokens: [{ contract, decimal: 6 }], clock: monotonic, log: () => {} });
+    const nodes = openSender({ chain, tokens: [{ contract, decimal: 6 }], clock: monotonic, log: () => {} });
     createCourier({
       ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },
       linkKey: privateKeyFromSeed(this.linkSeed),
@@ -243,7 +243,7 @@ export class Machine {
         linkTimes: { ...linkTimes, deadMs: linkDeadMs[stage.family] },
         statusMs: statusMs[stage.family],
       },
-      random: () => kernel.chance.below("courier random", 1_000) / 1_000,
+      random: () => kernel.random.below("courier random", 1_000) / 1_000,
       pollMs: pollMs[stage.family],
       ...{ log: logOf(owner), metrics: createMetrics(monotonic) },
       connectSigner: () => new LocalSocket(owner, this.signer, (message) => seen(this, message), touched),
@@ -260,7 +260,7 @@ export class Machine {
     note("courier ends");
     owner.isAlive = false;
     if (this.courier === owner) this.courier = null;
-    kernel.scheduler.after(kernel.chance.between("courier back", 50, 1_500), kernel.scheduler.world, () => {
+    kernel.scheduler.after(kernel.random.between("courier back", 50, 1_500), kernel.scheduler.world, () => {
       if (this.isOn && this.courier === null) this.startCourier();
     });
   }
@@ -283,8 +283,8 @@ export class Machine {
     this.signer = null;
     this.courier = null;
     for (const socket of sockets) socket.close();
-    this.drive.loseUnsynced(kernel.chance);
-    if (this.isOn) this.powerReturns(kernel.chance.between("power back", 200, 3_000));
+    this.drive.loseUnsynced(kernel.random);
+    if (this.isOn) this.powerReturns(kernel.random.between("power back", 200, 3_000));
   }
 
   powerReturns(afterMs: number): void {

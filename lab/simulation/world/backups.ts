@@ -1,6 +1,6 @@
 /**
  * The mistakes that take a machine back in time or make it two: a ledger or a database restored
- * from a backup, a state folder that runs twice, a server paired anew while the old one lives. At
+ * from a backup, a state folder that runs twice, a server paired again while the old one lives. At
  * most one of them in a run: against two at once nothing is promised.
  */
 import { kernel, note } from "../kernel/kernel.ts";
@@ -20,7 +20,7 @@ export class Backups {
   /** The open order in an old backup. The backup is restored only after that order has ended. */
   #open: readonly string[] = [];
   /**
-   * The fees at that time. Fees fall again, so that no version is made a second time with the same
+   * The fees at that time. Fees fall again, so that no attempt is made a second time with the same
    * bytes.
    */
   #fee = 0n;
@@ -31,10 +31,10 @@ export class Backups {
     this.#world = world;
     const kinds = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain", "bothRestored"] as const;
     this.#kind = kinds.find((kind) => world.plan.rates[kind] > 0) ?? null;
-    this.#most = world.plan.rescue ? kernel.chance.pick("restores at most", [1, 1, 1, 2, 3]) : Number.POSITIVE_INFINITY;
+    this.#most = world.plan.recoveryScenario ? kernel.random.pick("restores at most", [1, 1, 1, 2, 3]) : Number.POSITIVE_INFINITY;
     // New orders, as many as the shop may have had, outlive the bytes that no node shows. Once is
     // enough.
-    if (world.plan.rescue && this.#kind === "bothRestored" && !showsAll(world.plan)) this.#most = 1;
+    if (world.plan.recoveryScenario && this.#kind === "bothRestored" && !showsAll(world.plan)) this.#most = 1;
   }
 
   /** Whether one of them happened. */
@@ -57,10 +57,10 @@ export class Backups {
   }
 
   /**
-   * With people on the way back an old one is put back again, over what they have ordered since.
+   * With people on the way back an old one is restored again, over what they have ordered since.
    */
   get #backupOdds(): number {
-    return this.#world.plan.rescue && this.#used > 0 ? 60 : 5;
+    return this.#world.plan.recoveryScenario && this.#used > 0 ? 60 : 5;
   }
 
   act(strikes: Strikes): void {
@@ -80,7 +80,7 @@ export class Backups {
         break;
       case "gatewayRestored":
         if (gateway.isInTransaction) return;
-        if (this.#database === null || kernel.chance.below("the database is backed up", this.#backupOdds) === 0)
+        if (this.#database === null || kernel.random.below("the database is backed up", this.#backupOdds) === 0)
           this.#database = gateway.backup();
         else if (strikes("gatewayRestored", "the database is restored")) {
           note("database restored");
@@ -93,7 +93,7 @@ export class Backups {
         break;
       case "bothRestored":
         if (gateway.isInTransaction || !this.#isAdopted(machine)) return;
-        if (this.#ledger === null || kernel.chance.below("the server is backed up", 5) === 0) {
+        if (this.#ledger === null || kernel.random.below("the server is backed up", 5) === 0) {
           this.#ledger = machine.drive.backup();
           this.#database = gateway.backup();
         } else if (this.#isComparable && strikes("bothRestored", "the server is restored")) this.#restoreBoth();
@@ -104,16 +104,16 @@ export class Backups {
           this.#world.takeover.begin();
         }
     }
-    if (this.#used > before) this.#world.rescue?.begin();
+    if (this.#used > before) this.#world.recoveryScenario?.begin();
   }
 
   /**
-   * Backups are made often; where an old one is put back, the last one is of when something was on
+   * Backups are made often; where an old one is restored, the last one is of when something was on
    * its way, or held.
    */
   get #isRenewed(): boolean {
     if (this.#world.plan.oldBackup !== "" && this.#used === 0) return !this.#hasOpen;
-    return kernel.chance.below("the ledger is backed up", 5) === 0;
+    return kernel.random.below("the ledger is backed up", 5) === 0;
   }
 
   get #hasOpen(): boolean {
@@ -132,24 +132,24 @@ export class Backups {
   }
 
   /**
-   * With something open the backup is kept, and fees rise: of what was on its way a dearer version
+   * With something open the backup is kept, and fees rise: of what was on its way a replacement
    * is signed that it does not know.
    */
   #backUpLedger(machine: Machine): void {
-    const { plan, ground } = this.#world;
+    const { plan, chainFixture } = this.#world;
     this.#ledger = machine.drive.backup();
     if (plan.oldBackup === "" || this.#used > 0) return;
     const ledger = this.#world.ledgerOf(machine);
     this.#open = plan.oldBackup === "held" ? ledger.held : ledger.onTheirWay;
     if (!this.#hasOpen) return;
-    this.#fee = ground.market(null);
+    this.#fee = chainFixture.market(null);
   }
 
   #restoreLedger(): void {
     const [machine] = this.#world.machines;
     const files = this.#ledger;
     if (machine === undefined || files === null) return;
-    if (this.#hasOpen && this.#used === 0) this.#world.ground.market(this.#fee);
+    if (this.#hasOpen && this.#used === 0) this.#world.chainFixture.market(this.#fee);
     this.#used += 1;
     const ledger = this.#world.ledgerOf(machine);
     note("ledger restored");
@@ -165,7 +165,7 @@ export class Backups {
   /** Nobody forgets what left and no node shows, but in runs with people who reckon with it. */
   get #isComparable(): boolean {
     const { payments, plan } = this.#world;
-    return payments.isShown || (plan.rescue && !showsAll(plan));
+    return payments.isShown || (plan.recoveryScenario && !showsAll(plan));
   }
 
   /** A ledger without a first counter takes whatever the chain counts for where it begins. */
@@ -178,43 +178,43 @@ export class Backups {
    * them, and asks for all of it again.
    */
   #restoreBoth(): void {
-    const { gateway, payments, witness, people, machines, plan, rescue } = this.#world;
+    const { gateway, payments, observer, actors, machines, plan, recoveryScenario } = this.#world;
     const [machine] = machines;
     if (this.#database === null || machine === undefined) return;
     gateway.restore(this.#database);
     // As the page says, or as those do who have not read it yet; what no node shows stands in the
     // way of nothing new.
-    const isAwaited = plan.rescue && (!showsAll(plan) || kernel.chance.below("crypto waits for the order", 2) === 0);
+    const isAwaited = plan.recoveryScenario && (!showsAll(plan) || kernel.random.below("crypto waits for the order", 2) === 0);
     if (isAwaited) machine.isOn = false;
     this.#restoreLedger();
-    rescue?.beginAnew(isAwaited);
+    recoveryScenario?.beginAgain(isAwaited);
     note("database restored with it");
-    witness.forget(machine.id);
+    observer.forget(machine.id);
     payments.forget(gateway.txHashes());
-    const missed = people.orderAllAgain();
-    rescue?.comparison.reckonsWith(missed);
+    const missed = actors.orderAllAgain();
+    recoveryScenario?.comparison.reckonsWith(missed);
   }
 
   /** The recovery is over, and the ledgers of agent and gateway have one epoch. */
   #isRecovered({ id, signer }: Machine): boolean {
     const { gateway, plan } = this.#world;
-    if (!plan.isPutBackAgain || !this.wasUsed || this.#isAgain || gateway.isInTransaction) return false;
+    if (!plan.isRestoredAgain || !this.wasUsed || this.#isAgain || gateway.isInTransaction) return false;
     const sql =
-      "SELECT agents.epoch FROM agents JOIN recoveries ON agent = id AND recoveries.epoch = agents.epoch WHERE id = ? AND takenAt > 0";
-    const [row] = gateway.all<{ readonly epoch: number }>(sql, id);
-    return row !== undefined && row.epoch === signer?.signer.core.paired.epoch;
+      "SELECT agents.ledgerEpoch FROM agents JOIN recoveries ON agent = id AND recoveries.ledgerEpoch = agents.ledgerEpoch WHERE id = ? AND takenAt > 0";
+    const [row] = gateway.all<{ readonly ledgerEpoch: number }>(sql, id);
+    return row !== undefined && row.ledgerEpoch === signer?.signer.core.paired.ledgerEpoch;
   }
 
   #restoreDatabaseAgain(): void {
-    const { gateway, payments, witness, people, machines, rescue } = this.#world;
+    const { gateway, payments, observer, actors, machines, recoveryScenario } = this.#world;
     if (this.#database === null) return;
     this.#isAgain = true;
     note("database restored once more");
     gateway.restore(this.#database);
-    witness.forget(machines[0]?.id ?? "");
+    observer.forget(machines[0]?.id ?? "");
     payments.forget(gateway.txHashes());
-    rescue?.comparison.reckonsWith(people.orderAllAgain());
-    rescue?.begin();
+    recoveryScenario?.comparison.reckonsWith(actors.orderAllAgain());
+    recoveryScenario?.begin();
   }
 
   #clone(): void {

@@ -106,7 +106,7 @@ export class Chain {
     return this.#incoming.length;
   }
 
-  /** Somebody pays an address for deposits, with the next block. */
+  /** Somebody pays a deposit address, with the next block. */
   payIn(hash: string, receiver: string, contract: string, units: bigint): void {
     this.outside.add(hash);
     const from = `0x${"0d".repeat(20)}`;
@@ -124,7 +124,7 @@ export class Chain {
     if (this.includedIn(hash) !== null || before?.hash === hash) return "known";
     if (nonce < purse.nonce) return "slot-consumed";
     if (transaction.gasLimit < (transaction.data === "0x" ? gasNative : gasIntrinsic)) return "intrinsic";
-    if (before !== undefined && !isDearer(transaction, before)) return "underpriced";
+    if (before !== undefined && !isHigher(transaction, before)) return "underpriced";
     if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > purse.nativeWei) return "funds";
     this.pools.set(key, transaction);
     return "accepted";
@@ -138,7 +138,7 @@ export class Chain {
     if (nonce < this.top.nonce) return "slot-consumed";
     if (transaction.gasLimit < (transaction.data === "0x" ? gasNative : gasIntrinsic)) return "intrinsic";
     const before = this.pool.get(nonce);
-    if (before !== undefined && !isDearer(transaction, before)) return "underpriced";
+    if (before !== undefined && !isHigher(transaction, before)) return "underpriced";
     if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > this.top.nativeWei) return "funds";
     if (before !== undefined) this.#replaced.set(nonce, [...(this.#replaced.get(nonce) ?? []), before]);
     this.pool.set(nonce, transaction);
@@ -147,7 +147,7 @@ export class Chain {
 
   /** Takes what the pool has into a block. */
   mine(): Block {
-    const { chance } = kernel;
+    const { random } = kernel;
     let { nonce, nativeWei, tokenUnits } = this.top;
     const included: Included[] = [];
     const purses = new Map(this.top.purses);
@@ -158,7 +158,7 @@ export class Chain {
     for (;;) {
       const transaction = this.#chosen(nonce);
       if (transaction === undefined || transaction.feeMaxWei < this.baseFeeWei) break;
-      if (chance.fault("block without it", this.skipRate)) break;
+      if (random.fault("block without it", this.skipRate)) break;
       const one = this.#carryOut(transaction, nativeWei, tokenUnits);
       if (one === null) break;
       this.pool.delete(nonce);
@@ -187,7 +187,7 @@ export class Chain {
         const purse = purses.get(address) as Purse;
         const transaction = this.pools.get(`${address} ${purse.nonce}`);
         if (transaction === undefined || transaction.feeMaxWei < this.baseFeeWei) break;
-        if (kernel.chance.fault("block without a sweep", this.skipRate)) break;
+        if (kernel.random.fault("block without a sweep", this.skipRate)) break;
         const one = this.#carryOut(transaction, purse.nativeWei, purse.tokenUnits);
         if (one === null) break;
         this.pools.delete(`${address} ${purse.nonce}`);
@@ -214,8 +214,8 @@ export class Chain {
     const newest = this.pool.get(nonce);
     const before = (this.#replaced.get(nonce) ?? []).filter((one) => one.feeMaxWei >= this.baseFeeWei);
     if (newest === undefined || before.length === 0) return newest;
-    const isStale = kernel.chance.fault("a block takes what was replaced", this.staleRate);
-    return isStale ? kernel.chance.pick("which of the replaced", before) : newest;
+    const isStale = kernel.random.fault("a block takes what was replaced", this.staleRate);
+    return isStale ? kernel.random.pick("which of the replaced", before) : newest;
   }
 
   /**
@@ -223,7 +223,7 @@ export class Chain {
    * from there.
    */
   reorganise(depth: number): void {
-    const { chance } = kernel;
+    const { random } = kernel;
     const most = Math.min(depth, this.top.number - this.finalNumber);
     if (most <= 0) return;
     const gone = this.blocks.splice(this.blocks.length - most);
@@ -240,7 +240,7 @@ export class Chain {
         if (!this.pools.has(key)) this.pools.set(key, transaction);
         continue;
       }
-      const isForgotten = chance.fault("forgotten in a reorganisation", this.skipRate);
+      const isForgotten = random.fault("forgotten in a reorganisation", this.skipRate);
       if (!isForgotten && !this.pool.has(transaction.nonce)) this.pool.set(transaction.nonce, transaction);
     }
     for (let count = 0; count < most; count += 1) this.mine();
@@ -272,7 +272,7 @@ export class Chain {
     const gasPriceWei = this.baseFeeWei + tip;
     if (gasLimit * feeMaxWei + valueWei > nativeWei) return null;
     const isShort = payment?.contract === this.options.contract && payment.units > tokenUnits;
-    const reverts = isShort || gasLimit < gasUsed || kernel.chance.fault("revert", this.revertRate);
+    const reverts = isShort || gasLimit < gasUsed || kernel.random.fault("revert", this.revertRate);
     return { transaction, status: reverts ? 0 : 1, gasUsed: smaller(gasUsed, gasLimit), gasPriceWei };
   }
 
@@ -298,7 +298,7 @@ export class Chain {
   }
 }
 
-/** An address that is paid has it; the paying account's own is counted beside. */
+/** An address that is paid has it; the hot wallet's own is counted beside. */
 function receive(purses: Map<string, Purse>, { payment }: SignedTransaction, contract: string): void {
   if (payment === null || (payment.contract !== "" && payment.contract !== contract)) return;
   const { nonce, nativeWei, tokenUnits } = purses.get(payment.receiver) ?? { nonce: 0, nativeWei: 0n, tokenUnits: 0n };
@@ -311,7 +311,7 @@ function receive(purses: Map<string, Purse>, { payment }: SignedTransaction, con
 }
 
 /** Both fees a tenth higher at least, as the nodes ask of a replacement. */
-function isDearer(next: SignedTransaction, before: SignedTransaction): boolean {
+function isHigher(next: SignedTransaction, before: SignedTransaction): boolean {
   return next.feeMaxWei * 10n >= before.feeMaxWei * 11n && next.tipWei * 10n >= before.tipWei * 11n;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Section 5 of docs/recovering.md: ledger and gateway have both forgotten, and a person compares
+ * Section 5 of docs/recovering.md: ledger and gateway have both forgotten, and an operator compares
  * what the shop asks for again with what a block explorer shows of the account. That is the chain
  * itself, as it stands; what the gateway knows is left out of the list, and where the nonces begin
  * is what the recovery showed.
@@ -7,11 +7,11 @@
 
 import type { RecoveryPlan } from "../../../agent/socket/recovery-plan.ts";
 import type { OperatorView } from "../../../agent/socket/verbs.ts";
+import { lateOrder } from "./actors.ts";
 import type { Block, Chain, Included } from "./chain.ts";
-import { lateOrder } from "./people.ts";
 import { namedReceiver, showsAll } from "./plan.ts";
 import type { Scene } from "./scene.ts";
-import { contract, hot } from "./setting.ts";
+import { contract, hotWallet } from "./setting.ts";
 
 export class Comparison {
   readonly #world: Scene;
@@ -25,12 +25,12 @@ export class Comparison {
 
   constructor(world: Scene) {
     this.#world = world;
-    this.#evm = world.ground.evm;
+    this.#evm = world.chainFixture.evm;
   }
 
   get isNeeded(): boolean {
-    const { weather, takeover } = this.#world;
-    return weather.backups.wereBothRestored || (takeover.isUnheard && weather.backups.wasGatewayRestored);
+    const { faultInjector, takeover } = this.#world;
+    return faultInjector.backups.wereBothRestored || (takeover.isCatchUpSkipped && faultInjector.backups.wasGatewayRestored);
   }
 
   /** The shop misses so many orders. */
@@ -65,7 +65,7 @@ export class Comparison {
   /** Whether nothing that may be decided is there, and more of it is needed. */
   wantsNew(open: readonly OperatorView[]): boolean {
     const isEmpty =
-      this.#world.people.untaken.length === 0 && unsettled(open).every((view) => view.state === "held" && !this.isDue(view));
+      this.#world.actors.untaken.length === 0 && unsettled(open).every((view) => view.state === "held" && !this.isDue(view));
     return isEmpty && !this.isOutlived;
   }
 
@@ -76,7 +76,7 @@ export class Comparison {
   mayEnd(open: readonly OperatorView[]): boolean {
     if (!this.isNeeded) return true;
     const isUnderWay = unsettled(open).some(({ state }) => state !== "held" && state !== "quarantined");
-    return this.isOutlived && this.#world.people.untaken.length === 0 && (!isUnderWay || showsAll(this.#world.plan));
+    return this.isOutlived && this.#world.actors.untaken.length === 0 && (!isUnderWay || showsAll(this.#world.plan));
   }
 
   /** Whether the account's list is as it will stay, but for what the gateway knows of. */
@@ -106,14 +106,14 @@ export class Comparison {
     const paid = token === "" ? "" : contract.toLowerCase();
     const isIt = ({ status, transaction: { from, payment } }: Included): boolean =>
       status === 1 &&
-      from === hot.toLowerCase() &&
+      from === hotWallet.toLowerCase() &&
       payment?.receiver === receiver &&
       payment.contract === paid &&
       `${payment.units}` === amountUnits;
     return this.#chain.blocks.slice(0, this.#chain.finalNumber + 1).some(({ included }) => included.some(isIt));
   }
 
-  /** Both are put back together only where a chain counts. */
+  /** Both are restored together only where a chain counts. */
   get #chain(): Chain {
     if (this.#evm === null) throw new Error("nothing is compared with a chain that counts nothing");
     return this.#evm;
@@ -126,8 +126,8 @@ export class Comparison {
 
 /**
  * Less what is lost to something forgotten: its nonce is used, and the gateway may leave it to a
- * person for good.
+ * operator for good.
  */
 function unsettled(open: readonly OperatorView[]): readonly OperatorView[] {
-  return open.filter(({ state }) => state !== "lost");
+  return open.filter(({ state }) => state !== "conflicted");
 }

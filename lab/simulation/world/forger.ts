@@ -1,15 +1,15 @@
 /**
  * Somebody who may write the ledger's folder while `crypto` is down, and knows the format but no
  * key: a line with the right number, time and hashes, closed in a way that lies open to them. The
- * start must name it; a person takes it away again.
+ * start must name it; an operator takes it away again.
  */
 import { encodeRecord } from "../../../agent/ledger/codec.ts";
 import type { LedgerRecord, RecordBody } from "../../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../../agent/ledger/seal.ts";
 import { AgentError } from "../../../base/fault.ts";
+import { Violation } from "../invariants/violation.ts";
 import { bytesOf, type Drive } from "../kernel/drive.ts";
 import { kernel, note } from "../kernel/kernel.ts";
-import { Violation } from "../sentences/violation.ts";
 
 /** A key that everybody can make. */
 const everybodys = new LedgerSeal(new Uint8Array(32));
@@ -53,12 +53,12 @@ function forgedAfter(genuine: Buffer): Buffer | null {
   try {
     before = JSON.parse(text.endsWith("\n") ? last : "") as typeof before;
   } catch {
-    return null; // A torn end: whoever forges has nothing to go on from.
+    return null; // A torn end: anybody who forges has nothing to go on from.
   }
-  const { chance } = kernel;
+  const { random } = kernel;
   const place = { seq: before.seq + 1, prev: before.hash, at: before.at };
-  const { line } = encodeRecord(chance.pick("what is forged", bodies), place, everybodys);
-  const closing = chance.pick("how it is closed", closings);
+  const { line } = encodeRecord(random.pick("what is forged", bodies), place, everybodys);
+  const closing = random.pick("how it is closed", closings);
   note("somebody writes into the ledger", closing);
   const open = line.slice(0, line.lastIndexOf('"mac":"') + '"mac":"'.length);
   if (closing === "a MAC of another key") return Buffer.from(line);

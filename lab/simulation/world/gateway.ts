@@ -11,23 +11,23 @@ import { compareMarks, marksOf } from "../../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../../gateway/deposits/deposits.ts";
 import { watchSkipped } from "../../../gateway/deposits/skipped-addresses.ts";
 import { startHub } from "../../../gateway/hub/hub.ts";
-import type { Operator } from "../../../gateway/operator/people.ts";
+import type { Operator } from "../../../gateway/operator/accounts.ts";
 import { pairAgent } from "../../../gateway/pairing/pairing.ts";
-import { createBoard } from "../../../gateway/prices/board.ts";
+import { createBoard } from "../../../gateway/prices/price-cache.ts";
 import type { Service } from "../../../gateway/service.ts";
 import type { AddressMark, AddressMarks } from "../../../gateway/store/address-marks.ts";
-import { keepNativeCoins } from "../../../gateway/store/holdings.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { type Store, storeOver, type Value } from "../../../gateway/store/store.ts";
+import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
 import { createSweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { startWatcher } from "../../../gateway/watcher/watcher.ts";
 import { createWaiters } from "../../../gateway/withdrawals/waiters.ts";
 import { requestWithdrawal, type WithdrawalRequest } from "../../../gateway/withdrawals/withdrawals.ts";
 import { publicKeyHex } from "../../../protocol/envelope.ts";
-import { memoryMarks } from "../../rig/address-marks.ts";
+import { memoryMarks } from "../../kit/address-marks.ts";
+import { derivedAddresses } from "../invariants/sweeps.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import { derivedAddresses } from "../sentences/sweeps.ts";
 import type { Machine } from "./agent.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
@@ -48,7 +48,7 @@ import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
 
-const linkLimits = { helloMs: 3_000, beatMs: 6_000, resendMs: 8_000 };
+const linkLimits = { helloMs: 3_000, heartbeatMs: 6_000, resendMs: 8_000 };
 const pollMs = { evm: 5_000, tron: 10_000 } as const;
 
 /**
@@ -84,7 +84,7 @@ export class Gateway {
   service: Service | null = null;
   #runs = 0;
   #marks: ReadonlyMap<string, AddressMark> | null = null;
-  /** Signatures of a released agent, when it was released. */
+  /** Signatures of an unpaired agent, when it was unpaired. */
   #stored = 0;
 
   constructor(options: GatewayOptions) {
@@ -96,7 +96,7 @@ export class Gateway {
 
   readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
 
-  /** The view of a person at the database, outside every process. */
+  /** The view of an operator at the database, outside every process. */
   all<Row>(sql: string, ...values: readonly Value[]): readonly Row[] {
     return tables.prepare(sql).all(...values) as Row[];
   }
@@ -110,28 +110,38 @@ export class Gateway {
     return tables.isTransaction;
   }
 
-  admit(machine: Machine, epoch: number): void {
+  admit(machine: Machine, ledgerEpoch: number): void {
     tables
       .prepare(
-        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+        `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
-        ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex],
+        ...[machine.id, merchant, wallet, ledgerEpoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex],
         ...[JSON.stringify(rowAccounts()), JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
       );
   }
 
   /** Another merchant is paired, as pairing leaves it. */
-  admitAs(merchant: string, row: Readonly<Record<OtherColumn, string>> & { readonly epoch: number }): void {
+  admitAs(merchant: string, row: Readonly<Record<OtherColumn, string>> & { readonly ledgerEpoch: number }): void {
     tables.prepare("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Other', 0)").run(merchant);
     tables
       .prepare(
-        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+        `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
-        ...[row.id, merchant, row.wallet, row.epoch, row.signerKey, row.linkKey, row.accounts, row.networks, row.currencies],
+        ...[
+          row.id,
+          merchant,
+          row.wallet,
+          row.ledgerEpoch,
+          row.signerKey,
+          row.linkKey,
+          row.accounts,
+          row.networks,
+          row.currencies,
+        ],
         this.clock(),
       );
   }
@@ -144,7 +154,7 @@ export class Gateway {
   command<T>(act: (by: Operator) => T, answered: (said: T | null) => void): void {
     const owner: Owner = { name: "operator", isAlive: true, hasPromises: false };
     kernel.scheduler.after(1, owner, () => {
-      const random = (count: number): Uint8Array => kernel.chance.bytes("operator's random", count);
+      const random = (count: number): Uint8Array => kernel.random.bytes("operator's random", count);
       const run = this.service === null ? null : this.run;
       let said: T | null = null;
       try {
@@ -159,18 +169,18 @@ export class Gateway {
     });
   }
 
-  /** Signatures of released agents are counted from here. */
+  /** Signatures of unpaired agents are counted from here. */
   keepReleased(): void {
     this.#stored = this.#storedOfReleased();
   }
 
-  /** Whether signatures of a released agent were stored since it was released. */
-  get servesReleased(): boolean {
+  /** Whether signatures of an unpaired agent were stored since it was unpaired. */
+  get servesUnpaired(): boolean {
     return this.#storedOfReleased() > this.#stored;
   }
 
   #storedOfReleased(): number {
-    const sql = "SELECT count(*) AS n FROM signatures JOIN agents ON agents.id = signatures.agent WHERE releasedAt IS NOT NULL";
+    const sql = "SELECT count(*) AS n FROM signatures JOIN agents ON agents.id = signatures.agent WHERE unpairedAt IS NOT NULL";
     return this.all<{ n: number }>(sql)[0]?.n ?? 0;
   }
 
@@ -205,7 +215,7 @@ export class Gateway {
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
-    const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);
+    const random = (count: number): Uint8Array => kernel.random.bytes("gateway random", count);
     const prices = createBoard(config, clock);
     this.service = {
       ...{ addressMarks: marks, readAt: (of: string) => watcher.readAt(of) },
@@ -285,7 +295,7 @@ export class Gateway {
   }
 
   /** The process is gone, with what it had not committed; another one is started. */
-  ends(owner: Owner, isHeard = true): void {
+  ends(owner: Owner, isCaughtUp = true): void {
     if (!owner.isAlive) return;
     if (owner !== this.owner) {
       owner.isAlive = false;
@@ -298,8 +308,8 @@ export class Gateway {
     this.owner = null;
     this.service = null;
     this.#options.net.listener = null;
-    this.#options.net.died(owner, isHeard);
-    kernel.scheduler.after(kernel.chance.between("gateway back", 100, 2_500), kernel.scheduler.world, () => {
+    this.#options.net.died(owner, isCaughtUp);
+    kernel.scheduler.after(kernel.random.between("gateway back", 100, 2_500), kernel.scheduler.world, () => {
       if (this.owner === null) this.start();
     });
   }

@@ -34,7 +34,7 @@ export class Hostile {
   readonly #owner: Owner = { name: "hostile", isAlive: true, hasPromises: true };
   readonly #bytes: string[] = [];
   #socket: LocalSocket | null = null;
-  #greeted: unknown = null; // the run of the signer that was met last
+  #handshakeDone: unknown = null; // the run of the signer that was met last
   #views: readonly CourierView[] = [];
 
   constructor(world: Scene) {
@@ -47,28 +47,28 @@ export class Hostile {
 
   /** Some acts at once. */
   act(): void {
-    const { chance, scheduler } = kernel;
-    for (let count = chance.between("hostile acts", 1, 4); count > 0; count -= 1) {
-      if (chance.below("publishes", 5) === 0) this.#publish();
-      else if (chance.below("hurries", 4) === 0) this.#hurry();
-      else scheduler.after(chance.below("hostile delay", 300), this.#owner, () => this.#ask());
+    const { random, scheduler } = kernel;
+    for (let count = random.between("hostile acts", 1, 4); count > 0; count -= 1) {
+      if (random.below("publishes", 5) === 0) this.#publish();
+      else if (random.below("hurries", 4) === 0) this.#hurry();
+      else scheduler.after(random.below("hostile delay", 300), this.#owner, () => this.#ask());
     }
   }
 
   /** The taken courier's own requests to sign: now and then it names a price of its own. */
   touched(verb: string, body: object): object {
     if (verb !== "sign" && verb !== "replace") return body;
-    return kernel.chance.below("names its own price", 2) === 0 ? { ...body, facts: this.#facts() } : body;
+    return kernel.random.below("names its own price", 2) === 0 ? { ...body, txParams: this.#txParams() } : body;
   }
 
   #publish(): void {
-    const raw = this.#bytes[kernel.chance.below("which bytes", Math.max(1, this.#bytes.length))];
-    if (raw !== undefined) this.#world.ground.publish(raw);
+    const raw = this.#bytes[kernel.random.below("which bytes", Math.max(1, this.#bytes.length))];
+    if (raw !== undefined) this.#world.chainFixture.publish(raw);
   }
 
   #connected(machine: Scene["machines"][number]): LocalSocket {
     if (this.#socket === null || this.#socket.isEnded) {
-      this.#socket = new LocalSocket(this.#owner, machine.signer, (message) => this.#world.witness.seen(machine, message));
+      this.#socket = new LocalSocket(this.#owner, machine.signer, (message) => this.#world.observer.seen(machine, message));
     }
     return this.#socket;
   }
@@ -87,22 +87,22 @@ export class Hostile {
       const frames = this.#world.net.remembered.down.slice(0, rushedFramesMax);
       for (const frame of frames) send("admit", { frames: [frame] }).catch(drop);
       for (const { transactionId } of this.#views)
-        send("sign", { transactionId, facts: this.#world.ground.hostilities.fair() }).catch(drop);
+        send("sign", { transactionId, txParams: this.#world.chainFixture.hostilities.fair() }).catch(drop);
     }, drop);
   }
 
   #ask(): void {
-    const { chance } = kernel;
+    const { random } = kernel;
     const [machine] = this.#world.machines;
     if (machine === undefined) return;
-    if (machine.signer !== null && machine.signer !== this.#greeted) {
-      this.#greeted = machine.signer;
+    if (machine.signer !== null && machine.signer !== this.#handshakeDone) {
+      this.#handshakeDone = machine.signer;
       this.#rush(machine);
       return;
     }
     const socket = this.#connected(machine);
-    const verb = chance.pick("hostile verb", verbs);
-    const body = chance.below("hostile garbage", 12) === 0 ? this.#garbage() : this.#body(verb);
+    const verb = random.pick("hostile verb", verbs);
+    const body = random.below("hostile garbage", 12) === 0 ? this.#garbage() : this.#body(verb);
     const asked = socket.request(verb as keyof CourierRequests, body as never) as Promise<Body>;
     asked.then(
       (answer) => {
@@ -113,23 +113,23 @@ export class Hostile {
   }
 
   /**
-   * A signature for what is approved, with less gas than it needs, a dearer version of whatever is
-   * out, and the end of both, all in one moment.
+   * A signature for what is approved, with less gas than it needs, a replacement with a higher fee
+   * of whatever is out, and the end of both, all in one moment.
    */
   #hurry(): void {
     const [machine] = this.#world.machines;
     if (machine === undefined || machine.signer === null) return;
     const socket = this.#connected(machine);
     const drop = (): void => {};
-    for (const { transactionId, state, versions, contract } of this.#views) {
-      const { hostilities } = this.#world.ground;
-      const facts = hostilities.hurried();
-      if (state === "approved") socket.request("sign", { transactionId, facts }).catch(drop);
-      else if (versions.length > 0)
-        socket.request("replace", { transactionId, above: versions.length, facts: hostilities.fair(contract) }).catch(drop);
+    for (const { transactionId, state, attempts, contract } of this.#views) {
+      const { hostilities } = this.#world.chainFixture;
+      const txParams = hostilities.hurried();
+      if (state === "approved") socket.request("sign", { transactionId, txParams }).catch(drop);
+      else if (attempts.length > 0)
+        socket.request("replace", { transactionId, above: attempts.length, txParams: hostilities.fair(contract) }).catch(drop);
       // A withdrawal that has a slot by now, though no signature yet, cannot be ended as never
       // signed.
-      if (kernel.chance.below("declines it at once", 3) === 0)
+      if (kernel.random.below("declines it at once", 3) === 0)
         socket.request("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }).catch(drop);
     }
     socket.request("hello", {}).then(({ open }) => {
@@ -138,8 +138,8 @@ export class Hostile {
   }
 
   #garbage(): Body {
-    const { chance } = kernel;
-    return chance.pick("garbage", [
+    const { random } = kernel;
+    return random.pick("garbage", [
       {},
       { frames: ["AAAA"] },
       { transactionId: 7 },
@@ -149,60 +149,60 @@ export class Hostile {
   }
 
   #body(verb: (typeof verbs)[number]): Body {
-    const { chance } = kernel;
-    const facts = this.#facts();
-    const view = this.#views[chance.below("hostile view", Math.max(1, this.#views.length))];
+    const { random } = kernel;
+    const txParams = this.#txParams();
+    const view = this.#views[random.below("hostile view", Math.max(1, this.#views.length))];
     const transactionId =
-      view === undefined || chance.below("made-up id", 5) === 0
-        ? chance.bytes("made-up id", 16).toString("hex")
+      view === undefined || random.below("made-up id", 5) === 0
+        ? random.bytes("made-up id", 16).toString("hex")
         : view.transactionId;
-    const witnesses = chance.between("witnesses", 1, 5);
+    const quorum = random.between("witnesses", 1, 5);
     switch (verb) {
       case "admit":
       case "release":
         return { frames: [this.#frame()] };
       case "sign":
-        return { transactionId, facts };
+        return { transactionId, txParams };
       case "replace":
-        return { transactionId, above: view?.versions.length || chance.between("hostile above", 1, 3), facts };
+        return { transactionId, above: view?.attempts.length || random.between("hostile above", 1, 3), txParams };
       case "decline":
-        return { transactionId, code: chance.pick("hostile code", codes) };
+        return { transactionId, code: random.pick("hostile code", codes) };
       case "observed": {
-        const named = view?.versions.at(-1)?.txHash ?? this.#world.ground.hostilities.noHash;
-        if (this.#world.ground.evm === null && chance.below("calls it dead", 2) === 0)
+        const named = view?.attempts.at(-1)?.txHash ?? this.#world.chainFixture.hostilities.noHash;
+        if (this.#world.chainFixture.evm === null && random.below("calls it dead", 2) === 0)
           return {
             transactionId,
-            stage: "dead",
+            stage: "void",
             outcome: "",
             txHash: named,
-            block: chance.below("hostile block", 50),
-            witnesses,
+            block: random.below("hostile block", 50),
+            quorum,
           };
-        const stage = chance.pick("stage", ["broadcast", "included", "final"] as const);
-        const outcome = stage === "final" ? chance.pick("outcome", ["paid", "reverted", "lost", "cancelled"] as const) : "";
-        return { transactionId, stage, outcome, txHash: named, block: chance.below("hostile block", 50) };
+        const stage = random.pick("stage", ["broadcast", "included", "final"] as const);
+        const outcome = stage === "final" ? random.pick("outcome", ["paid", "reverted", "conflicted", "cancelled"] as const) : "";
+        return { transactionId, stage, outcome, txHash: named, block: random.below("hostile block", 50) };
       }
       case "adopt":
       case "account":
-        return { chain: chainName, slot: `${chance.below("hostile nonce", 12)}`, witnesses };
+        return { chain: chainName, slot: `${random.below("hostile nonce", 12)}`, quorum };
       case "report":
-        return { after: chance.below("hostile after", 40) };
+        return { after: random.below("hostile after", 40) };
       default:
         return {};
     }
   }
 
-  #facts(): Body {
-    return this.#world.ground.hostilities.facts();
+  #txParams(): Body {
+    return this.#world.chainFixture.hostilities.txParams();
   }
 
   /** A frame that passed once, whole or touched. */
   #frame(): Uint8Array {
-    const { chance } = kernel;
+    const { random } = kernel;
     const { down, up } = this.#world.net.remembered;
-    const from = chance.below("whose frames", 6) === 0 ? up : down;
-    const frame = Buffer.from(from[chance.below("which frame", Math.max(1, from.length))] ?? Buffer.alloc(70));
-    if (chance.below("touch it", 6) === 0) frame[chance.below("touched at", frame.length)] = chance.below("touched to", 256);
+    const from = random.below("whose frames", 6) === 0 ? up : down;
+    const frame = Buffer.from(from[random.below("which frame", Math.max(1, from.length))] ?? Buffer.alloc(70));
+    if (random.below("touch it", 6) === 0) frame[random.below("touched at", frame.length)] = random.below("touched to", 256);
     return frame;
   }
 }

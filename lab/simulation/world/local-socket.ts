@@ -1,6 +1,6 @@
 /**
  * The AF_UNIX socket between courier and signer without bytes: requests go to the signer's real
- * verbs, answers and pushes come back in order. When either end dies the other hears of it, as the
+ * verbs, answers and pushes come back in order. When either end dies the other learns of it, as the
  * kernel would tell it.
  */
 import type { SocketClient } from "../../../agent/socket/client.ts";

@@ -6,9 +6,9 @@
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import { linkPath } from "../../../protocol/messages.ts";
+import type { FakeSocket, Wire } from "../fakes/socket.ts";
 import { type Dialler, kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { StandInSocket, Wire } from "../stand-ins/socket.ts";
 import type { Rates } from "./plan.ts";
 
 /** The gateway's listening side while it is up. */
@@ -35,7 +35,7 @@ export class Network implements Dialler {
   }
 
   dial(socket: object): void {
-    const client = socket as StandInSocket;
+    const client = socket as FakeSocket;
     const { scheduler } = kernel;
     scheduler.after(this.delayMs, client.owner, () => {
       const { listener } = this;
@@ -55,32 +55,32 @@ export class Network implements Dialler {
   remember(direction: "up" | "down", bytes: Buffer): void {
     const kept = this.remembered[direction];
     if (kept.length < rememberedMax) kept.push(bytes);
-    else kept[kernel.chance.below("frame to forget", rememberedMax)] = bytes;
+    else kept[kernel.random.below("frame to forget", rememberedMax)] = bytes;
   }
 
   /**
-   * A process died: its connections break, and the other ends hear of it unless the machine went as
-   * well.
+   * A process died: its connections break, and the other ends learn of it unless the machine went
+   * as well.
    */
-  died(owner: Owner, isHeard: boolean): void {
-    for (const line of this.lines) line.died(owner, isHeard);
+  died(owner: Owner, isCaughtUp: boolean): void {
+    for (const line of this.lines) line.died(owner, isCaughtUp);
   }
 
-  cutAll(isHeard: boolean): void {
-    for (const line of this.lines) line.cut(isHeard);
+  cutAll(isCaughtUp: boolean): void {
+    for (const line of this.lines) line.cut(isCaughtUp);
   }
 }
 
 class Line extends EventEmitter implements Wire {
   readonly #network: Network;
-  readonly #client: StandInSocket;
+  readonly #client: FakeSocket;
   readonly #gateway: Owner;
-  #server: StandInSocket | null = null;
+  #server: FakeSocket | null = null;
   #isBroken = false;
   /** Frames of each direction arrive no earlier than the ones before. */
   readonly #latest = { up: 0, down: 0 };
 
-  constructor(network: Network, client: StandInSocket, gateway: Owner) {
+  constructor(network: Network, client: FakeSocket, gateway: Owner) {
     super();
     this.#network = network;
     this.#client = client;
@@ -103,46 +103,46 @@ class Line extends EventEmitter implements Wire {
     this.cut(true);
   }
 
-  frame(from: StandInSocket, bytes: Buffer): void {
+  frame(from: FakeSocket, bytes: Buffer): void {
     if (!from.owner.isAlive) return;
     if (from !== this.#client) this.#server ??= from;
     this.#network.onMoment(from.owner, "a frame that goes");
     if (!from.owner.isAlive) return;
     const direction = from === this.#client ? "up" : "down";
     const { rates } = this.#network;
-    const { chance } = kernel;
+    const { random } = kernel;
     note("frame", bytes.length, () => `${direction} kind ${bytes[1]} ${bytes.length} bytes`);
     this.#network.remember(direction, bytes);
     if (this.#isBroken) return;
-    if (rates.lineCut > 0 && chance.fault("line cut", rates.lineCut)) {
+    if (rates.lineCut > 0 && random.fault("line cut", rates.lineCut)) {
       this.cut(true);
       return;
     }
-    if (rates.lineHangs > 0 && chance.fault("line hangs", rates.lineHangs)) {
+    if (rates.lineHangs > 0 && random.fault("line hangs", rates.lineHangs)) {
       this.cut(false);
       return;
     }
-    if (rates.frameLost > 0 && chance.fault("frame lost", rates.frameLost)) return;
-    if (rates.frameOld > 0 && chance.fault("frame of before", rates.frameOld)) {
-      this.#deliver(direction, chance.pick("which frame of before", this.#network.remembered[direction]));
+    if (rates.frameLost > 0 && random.fault("frame lost", rates.frameLost)) return;
+    if (rates.frameOld > 0 && random.fault("frame of before", rates.frameOld)) {
+      this.#deliver(direction, random.pick("which frame of before", this.#network.remembered[direction]));
     }
-    if (rates.frameDamaged > 0 && chance.fault("frame damaged", rates.frameDamaged)) {
+    if (rates.frameDamaged > 0 && random.fault("frame damaged", rates.frameDamaged)) {
       const damaged = Buffer.from(bytes);
-      const at = chance.below("damaged at", damaged.length);
-      damaged[at] = (damaged[at] ?? 0) ^ (1 << chance.below("damaged bit", 8));
+      const at = random.below("damaged at", damaged.length);
+      damaged[at] = (damaged[at] ?? 0) ^ (1 << random.below("damaged bit", 8));
       this.#deliver(direction, damaged);
       return;
     }
-    const isSwapped = rates.framesSwapped > 0 && chance.fault("frames swapped", rates.framesSwapped);
+    const isSwapped = rates.framesSwapped > 0 && random.fault("frames swapped", rates.framesSwapped);
     this.#deliver(direction, bytes, isSwapped);
-    if (rates.frameTwice > 0 && chance.fault("frame twice", rates.frameTwice)) this.#deliver(direction, bytes);
+    if (rates.frameTwice > 0 && random.fault("frame twice", rates.frameTwice)) this.#deliver(direction, bytes);
   }
 
   #deliver(direction: "up" | "down", bytes: Buffer, isSwapped = false): void {
-    const { chance, scheduler } = kernel;
+    const { random, scheduler } = kernel;
     const { delayMs, rates } = this.#network;
-    const isSlow = rates.lineSlow > 0 && chance.fault("line slow", rates.lineSlow);
-    const late = isSlow ? chance.between("slow for", 100, 3_000) : isSwapped ? delayMs * 4 + 50 : 0;
+    const isSlow = rates.lineSlow > 0 && random.fault("line slow", rates.lineSlow);
+    const late = isSlow ? random.between("slow for", 100, 3_000) : isSwapped ? delayMs * 4 + 50 : 0;
     const dueMs = Math.max(this.#latest[direction], scheduler.nowMs + delayMs + late);
     if (!isSwapped) this.#latest[direction] = dueMs;
     const owner = direction === "up" ? this.#gateway : this.#client.owner;
@@ -156,7 +156,7 @@ class Line extends EventEmitter implements Wire {
     });
   }
 
-  close(from: StandInSocket, code: number, reason: string, isHard: boolean): void {
+  close(from: FakeSocket, code: number, reason: string, isHard: boolean): void {
     if (!from.owner.isAlive) return;
     const { scheduler } = kernel;
     const { delayMs } = this.#network;
@@ -173,20 +173,20 @@ class Line extends EventEmitter implements Wire {
     });
   }
 
-  /** Broken between the ends: both hear of it, or neither, and each has its own patience. */
-  cut(isHeard: boolean): void {
+  /** Broken between the ends: both learn of it, or neither, and each has its own patience. */
+  cut(isCaughtUp: boolean): void {
     if (this.#isBroken) return;
     this.#isBroken = true;
     this.#network.lines.delete(this);
-    note(isHeard ? "line breaks" : "line hangs");
-    if (!isHeard) return;
+    note(isCaughtUp ? "line breaks" : "line hangs");
+    if (!isCaughtUp) return;
     const { delayMs } = this.#network;
     kernel.scheduler.after(delayMs, this.#client.owner, () => this.#client.ended(1006, ""));
     const server = this.#server;
     if (server !== null) kernel.scheduler.after(delayMs, this.#gateway, () => server.ended(1006, ""));
   }
 
-  died(owner: Owner, isHeard: boolean): void {
-    if (owner === this.#client.owner || owner === this.#gateway) this.cut(isHeard);
+  died(owner: Owner, isCaughtUp: boolean): void {
+    if (owner === this.#client.owner || owner === this.#gateway) this.cut(isCaughtUp);
   }
 }

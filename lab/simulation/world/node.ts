@@ -66,24 +66,24 @@ export class Node implements RpcDoor {
   }
 
   call(method: string, params: readonly unknown[], isWrite: boolean): Promise<unknown> {
-    const { chance, scheduler } = kernel;
+    const { random, scheduler } = kernel;
     const { error, silence, slowMs } = this.faults;
     const owner = scheduler.current;
     this.#calls += 1;
-    // Answers that come at once let a caller ask for ever without time going on.
+    // Answers that come at once let a caller ask permanently without time going on.
     if (this.#calls > callsMax) {
       this.#onCircle(owner);
       return new Promise(() => {});
     }
     note(`asks ${method}`, method === "eth_sendRawTransaction" ? String(params[0]).slice(-16) : 0);
-    if (error > 0 && chance.fault("node error", error)) {
-      const isRefused = chance.below("refused or failed", 2) === 0;
+    if (error > 0 && random.fault("node error", error)) {
+      const isRefused = random.below("refused or failed", 2) === 0;
       if (isRefused) return Promise.reject(new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { method }));
       return Promise.resolve({ ok: false, code: -32000, message: "internal error: simulated" });
     }
-    if (silence > 0 && chance.fault("node silence", silence)) {
+    if (silence > 0 && random.fault("node silence", silence)) {
       // Whether the call was carried out before the answer was lost is the caller's question.
-      if (chance.below("silence after", 2) === 1) this.#answer(method, params);
+      if (random.below("silence after", 2) === 1) this.#answer(method, params);
       return new Promise((_, reject) => {
         scheduler.after(silenceMs, owner, () =>
           reject(new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", { method })),
@@ -93,7 +93,7 @@ export class Node implements RpcDoor {
     const answer = (): Promise<Envelope> => this.#provided(method, params, isWrite);
     if (slowMs === 0) return answer();
     return new Promise((resolve) => {
-      scheduler.after(chance.below("node delay", slowMs), owner, () => resolve(answer()));
+      scheduler.after(random.below("node delay", slowMs), owner, () => resolve(answer()));
     });
   }
 
@@ -123,7 +123,7 @@ export class Node implements RpcDoor {
   #answer(method: string, params: readonly unknown[]): Envelope {
     if (method === "eth_sendRawTransaction") return this.#send(String(params[0]));
     const { lie, aheadBlocks } = this.faults;
-    const isLie = lie > 0 && kernel.chance.fault("node lie", lie);
+    const isLie = lie > 0 && kernel.random.fault("node lie", lie);
     if (method === "eth_estimateGas") {
       return isLie ? lieAboutGas() : this.#estimate(params[0] as { to: string; value: string; data: string });
     }
@@ -189,9 +189,9 @@ export class Node implements RpcDoor {
   #count(address: string, tag: unknown): number {
     const top = this.#top;
     if (tag !== "pending") return this.#purseOf(address, tag).nonce;
-    const isPaying = address === this.#chain.options.account;
+    const isHotWallet = address === this.#chain.options.account;
     let { nonce } = this.#chain.purseOf(address, top);
-    while (isPaying ? this.#chain.pool.has(nonce) : this.#chain.pools.has(`${address} ${nonce}`)) nonce += 1;
+    while (isHotWallet ? this.#chain.pool.has(nonce) : this.#chain.pools.has(`${address} ${nonce}`)) nonce += 1;
     return nonce;
   }
 
@@ -209,7 +209,7 @@ export class Node implements RpcDoor {
   #send(raw: string): Envelope {
     const transaction = readRaw(raw);
     if (transaction === null) return { ok: false, code: -32000, message: "invalid transaction" };
-    if (this.faults.hides > 0 && kernel.chance.fault("node hides", this.faults.hides)) {
+    if (this.faults.hides > 0 && kernel.random.fault("node hides", this.faults.hides)) {
       this.#hidden.push(transaction);
       return { ok: true, result: transaction.hash };
     }
@@ -226,22 +226,22 @@ export class Node implements RpcDoor {
 
   /** Something else in the same shape. */
   #lie(method: string, params: readonly unknown[], honest: unknown): unknown {
-    const turn = kernel.chance.below("lie", 4);
+    const turn = kernel.random.below("lie", 4);
     if (honest === null) return method === "eth_getTransactionReceipt" ? this.#invented(String(params[0])) : null;
     if (method === "eth_getTransactionCount")
       return quantity(Number(honest) + (turn === 0 ? 40 : turn === 1 ? 1 : -1 * Math.min(1, Number(honest))));
     if (method === "eth_getBalance") return quantity(turn < 2 ? 10n ** 24n : 0n);
-    if (method === "eth_maxPriorityFeePerGas") return quantity(kernel.chance.pick("tip", [10n ** 13n, 40n * 10n ** 9n, 0n]));
-    if (method === "eth_gasPrice") return quantity(kernel.chance.pick("gas price", [10n ** 13n, 40n * 10n ** 9n, 0n]));
+    if (method === "eth_maxPriorityFeePerGas") return quantity(kernel.random.pick("tip", [10n ** 13n, 40n * 10n ** 9n, 0n]));
+    if (method === "eth_gasPrice") return quantity(kernel.random.pick("gas price", [10n ** 13n, 40n * 10n ** 9n, 0n]));
     if (method === "eth_getCode") return honest === "0x" ? "0x6000" : "0x";
     if (method === "eth_call") return word(turn < 2 ? 10n ** 24n : 0n);
     if (method === "eth_getTransactionReceipt") return lieAboutReceipt(honest as Record<string, unknown>, turn);
     if (method !== "eth_getBlockByNumber") return honest;
     const block = honest as Record<string, unknown>;
-    if (turn === 0) return { ...block, baseFeePerGas: quantity(kernel.chance.pick("base fee", [10n ** 13n, 1n])) };
+    if (turn === 0) return { ...block, baseFeePerGas: quantity(kernel.random.pick("base fee", [10n ** 13n, 1n])) };
     if (turn === 1) return { ...block, hash: `0x${"ab".repeat(32)}` };
     if (turn === 3) return { ...block, transactions: [] };
-    return numberedHigher(block, kernel.chance.pick("ahead by", [1, 2, 50]));
+    return numberedHigher(block, kernel.random.pick("ahead by", [1, 2, 50]));
   }
 
   /** Transactions of the pool, shown as if they were in the newest block. */
@@ -266,7 +266,7 @@ function receiptJson(block: Block, one: Included): object {
  * Too little to be mined, too little to be carried out, far too much, or a call that would fail.
  */
 function lieAboutGas(): Envelope {
-  const gas = kernel.chance.pick("gas", [21_000, 30_000, 41_000, 5_000_000, 0]);
+  const gas = kernel.random.pick("gas", [21_000, 30_000, 41_000, 5_000_000, 0]);
   return gas === 0 ? { ok: false, code: 3, message: "execution reverted" } : { ok: true, result: quantity(gas) };
 }
 

@@ -9,7 +9,7 @@ export const faultKinds = {
   // The agent's machine.
   signerDies: { percent: 20, rates: [20, 200] }, // at a write, sync, rename, answer
   courierDies: { percent: 20, rates: [50, 400] }, // at a frame, a request
-  powerFails: { percent: 15, rates: [200, 1200] }, // in any moment of the weather
+  powerFails: { percent: 15, rates: [200, 1200] }, // in any moment of the fault injector
   syncFails: { percent: 8, rates: [50, 400] },
   writeFails: { percent: 6, rates: [50, 400] },
   shortWrites: { percent: 10, rates: [1000, 5000] },
@@ -27,7 +27,7 @@ export const faultKinds = {
   lineSlow: { percent: 20, rates: [500, 4000] },
   frameLost: { percent: 8, rates: [100, 1000] },
   frameTwice: { percent: 10, rates: [200, 2000] },
-  // one of long ago, recorded by whoever carries them
+  // one of long ago, recorded by anybody who carries them
   frameOld: { percent: 10, rates: [200, 2000] },
   framesSwapped: { percent: 8, rates: [200, 1500] },
   frameDamaged: { percent: 5, rates: [100, 500] },
@@ -49,18 +49,18 @@ export const faultKinds = {
   sleeps: { percent: 0, rates: [500, 2500] }, // machines sleep, and the chain goes on
   branchesOld: { percent: 0, rates: [1000, 8000] }, // a branch takes what had expired on the other
   receiptsMissing: { percent: 0, rates: [500, 4000] },
-  minerStale: { percent: 12, rates: [1000, 6000] }, // a block takes a version that was replaced
+  minerStale: { percent: 12, rates: [1000, 6000] }, // a block takes an attempt that was replaced
   // People.
   ordersRepeated: { percent: 25, rates: [500, 2000] },
   ordersAltered: { percent: 20, rates: [500, 3000] },
   operatorSlow: { percent: 30, rates: [1000, 8000] },
   timeLeaps: { percent: 10, rates: [300, 1500] },
-  foreignSpend: { percent: 5, rates: [300, 1000] },
+  foreignOutgoing: { percent: 5, rates: [300, 1000] },
   ledgerRestored: { percent: 8, rates: [800, 3000] },
   folderCloned: { percent: 6, rates: [800, 3000] },
   pairedAgain: { percent: 4, rates: [800, 3000] },
   hostileCourier: { percent: 15, rates: [2000, 9000] },
-  // one server with both, put back to its snapshot
+  // one server with both, restored to its snapshot
   bothRestored: { percent: 6, rates: [800, 3000] },
 } as const;
 
@@ -103,8 +103,8 @@ export interface Plan {
   readonly firstNonce: number;
   readonly policy: "wide" | "narrow" | "daily" | "holding";
   /**
-   * Holds that a person or time decides, besides the limits: destinations never paid before, or two
-   * names for larger amounts.
+   * Holds that an operator or time decides, besides the limits: destinations never paid before, or
+   * two names for larger amounts.
    */
   readonly rules: "" | "destinations" | "approvers";
   readonly segmentBytesMax: number;
@@ -112,30 +112,32 @@ export interface Plan {
   /** An address whose code refuses payments, "" for none. */
   readonly refusing: string;
   /** People do what docs/recovering.md says when an agent is locked. */
-  readonly rescue: boolean;
+  readonly recoveryScenario: boolean;
   /**
-   * A gateway that was put back: another server takes the old one's place after it, by the rules of
+   * A gateway that was restored: another server takes the old one's place after it, by the rules of
    * that page.
    */
   readonly takeover: boolean;
   /**
-   * The kind of open order in the restored backup: one on its way, which has ended by a dearer
-   * version since, or one held, which has been signed since. "" if the backup was not chosen by its
-   * open orders.
+   * The kind of open order in the restored backup: one on its way, which has ended by a more
+   * expensive version since, or one held, which has been signed since. "" if the backup was not
+   * chosen by its open orders.
    */
   readonly oldBackup: "" | "on its way" | "held";
   /**
-   * Ledger and database were put back and recovered: then the database is put back to the same
+   * Ledger and database were restored and recovered: then the database is restored to the same
    * moment once more, alone.
    */
-  readonly isPutBackAgain: boolean;
+  readonly isRestoredAgain: boolean;
   /** Somebody writes into the ledger's folder each time the signer is down. */
   readonly isForged: boolean;
-  /** Above it a second version needs a person, where the chain counts nothing; "" for no limit. */
-  readonly resignAbove: string;
+  /**
+   * Above it a second attempt needs an operator, where the chain counts nothing; "" for no limit.
+   */
+  readonly manualReplaceAbove: string;
   /** The most that one top-up may bring to an address; "" for what a fee may be. */
   readonly maxTopUp: string;
-  /** How often a person replaces, cancels, pauses or resumes without need, of 10,000 looks. */
+  /** How often an operator replaces, cancels, pauses or resumes without need, of 10,000 looks. */
   readonly helps: number;
   /** Two parties that lie with one mind; "" where nobody does, or a courier alone. */
   readonly liars: "" | "gateway and courier" | "gateway and nodes" | "a merchant";
@@ -155,7 +157,7 @@ export const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
 export const namedReceiver = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
 
 /** Faults that show the account's transactions as other ones. */
-export const untrue: readonly FaultKind[] = ["nodeLies", "hostileCourier", "foreignSpend"];
+export const untrue: readonly FaultKind[] = ["nodeLies", "hostileCourier", "foreignOutgoing"];
 /** Faults that hide them. */
 export const hiding: readonly FaultKind[] = ["nodeHides", "nodeLags", "poolForgets"];
 

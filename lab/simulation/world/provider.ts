@@ -5,12 +5,12 @@
  * a simulated answer takes none.
  */
 import { AgentError } from "../../../base/fault.ts";
-import { refusedAnswer, refusedCall } from "../../rig/provider/evm-view.ts";
-import { Meter, type Refused } from "../../rig/provider/meter.ts";
-import { bend } from "../../rig/provider/odd-fields.ts";
-import { type BodyTrouble, backendAt, behindAt, type Profile } from "../../rig/provider/profile.ts";
-import { ofOneChain, profileNamed } from "../../rig/provider/profiles.ts";
-import { bendTron, refusedPath } from "../../rig/provider/tron-view.ts";
+import { refusedAnswer, refusedCall } from "../../kit/provider/evm-view.ts";
+import { Meter, type Refused } from "../../kit/provider/meter.ts";
+import { malform } from "../../kit/provider/odd-fields.ts";
+import { type BodyTrouble, backendAt, behindAt, type Profile } from "../../kit/provider/profile.ts";
+import { ofOneChain, profileNamed } from "../../kit/provider/profiles.ts";
+import { malformTron, refusedPath } from "../../kit/provider/tron-view.ts";
 import type { Plan } from "./plan.ts";
 
 type Envelope =
@@ -84,14 +84,14 @@ export class Provider {
     const refused = told(refusedAnswer(this.#profile, method, result), method);
     if (refused !== null) return refused;
     const view = { profile: this.#profile, backend: { behind: 0 }, head, ask: unasked, isOurs: () => true };
-    return { ok: true, result: bend(view, { id: 0, method, params }, result) };
+    return { ok: true, result: malform(view, { id: 0, method, params }, result) };
   }
 
   /** The same for Tron's HTTP API. @throws AgentError NODE_HTTP */
   fields(path: string, answer: unknown, head: number): unknown {
     const refused = refusedPath(this.#profile, path);
     if (refused !== null) throw new AgentError("NODE_HTTP", "none", refused.words, { path });
-    return bendTron(this.#profile, path, answer, head);
+    return malformTron(this.#profile, path, answer, head);
   }
 }
 

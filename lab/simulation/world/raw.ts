@@ -4,7 +4,7 @@
  * EIP-2718; Yellow Paper appendix B (RLP).
  */
 import { keccak_256 } from "@noble/hashes/sha3";
-import { recover } from "../stand-ins/curve.ts";
+import { recover } from "../fakes/curve.ts";
 
 export interface SignedTransaction {
   readonly hash: string;

@@ -14,7 +14,7 @@ type Asked = Parameters<ReadBack>;
 
 export function readBack(settings: Settings): ReadBack {
   const isSame = stage.family === "tron" ? saysTransfer : saysTransaction;
-  return (withdrawal, version) => Promise.resolve(isSame(settings, withdrawal, version) ? "" : "the bytes say something else");
+  return (withdrawal, attempt) => Promise.resolve(isSame(settings, withdrawal, attempt) ? "" : "the bytes say something else");
 }
 
 /** The token that a withdrawal pays, "" for the coin. */
@@ -23,19 +23,19 @@ function tokenOf({ currencies }: Settings, { mode, currency }: Asked[0]): string
   return mode === "topup" ? "" : contract;
 }
 
-function saysTransaction(settings: Settings, withdrawal: Asked[0], version: Asked[1]): boolean {
-  const read = readRaw(version.raw ?? "");
-  if (read?.payment == null || read.hash !== version.txHash) return false;
+function saysTransaction(settings: Settings, withdrawal: Asked[0], attempt: Asked[1]): boolean {
+  const read = readRaw(attempt.raw ?? "");
+  if (read?.payment == null || read.hash !== attempt.txHash) return false;
   const isPlaced = read.chainId === settings.chains[withdrawal.chain]?.chainId && `${read.nonce}` === withdrawal.slot;
-  if (!isPlaced || version.isCancel === true) return isPlaced && isCancel(read);
+  if (!isPlaced || attempt.isCancel === true) return isPlaced && isCancel(read);
   const { contract, receiver, units } = read.payment;
   const token = tokenOf(settings, withdrawal).toLowerCase();
   return contract === token && receiver === withdrawal.address.toLowerCase() && `${units}` === withdrawal.amountUnits;
 }
 
-function saysTransfer(settings: Settings, withdrawal: Asked[0], version: Asked[1]): boolean {
-  const read = readTransfer(version.raw ?? "");
-  if (read === null || read.hash !== version.txHash || read.owner !== addressHex(withdrawal.account)) return false;
+function saysTransfer(settings: Settings, withdrawal: Asked[0], attempt: Asked[1]): boolean {
+  const read = readTransfer(attempt.raw ?? "");
+  if (read === null || read.hash !== attempt.txHash || read.owner !== addressHex(withdrawal.account)) return false;
   const token = tokenOf(settings, withdrawal);
   const isToken = read.contract === (token === "" ? "" : addressHex(token));
   return isToken && read.receiver === addressHex(withdrawal.address) && `${read.units}` === withdrawal.amountUnits;

@@ -1,7 +1,8 @@
-/** One run: everything made anew, told until it ends, and what came of it. One at a time. */
+/** One run: everything made again, told until it ends, and what came of it. One at a time. */
+
+import { closeAll } from "../fakes/files.ts";
 import { begin, kernel } from "../kernel/kernel.ts";
 import { TwoLiars } from "../pairs/two-liars.ts";
-import { closeAll } from "../stand-ins/files.ts";
 import { World } from "./world.ts";
 import { isIn } from "./worlds.ts";
 
@@ -15,7 +16,7 @@ export interface RunResult {
   readonly seed: number;
   readonly hash: string;
   readonly steps: number;
-  readonly violation: { readonly sentence: string; readonly detail: string } | null;
+  readonly violation: { readonly invariant: string; readonly detail: string } | null;
   readonly taken: readonly string[]; // faults that came true
   readonly lines: readonly string[];
   readonly simulatedMs: number;
@@ -38,14 +39,14 @@ export async function runSeed(seed: number, options: RunOptions = { only: null, 
   world.start();
   await kernel.scheduler.run();
   running = null;
-  const { trace, chance, scheduler } = kernel;
-  const violation = world.violation === null ? null : { sentence: world.violation.sentence, detail: world.violation.message };
+  const { trace, random, scheduler } = kernel;
+  const violation = world.violation === null ? null : { invariant: world.violation.invariant, detail: world.violation.message };
   return {
     seed,
     hash: trace.hash,
     steps: trace.steps,
     violation,
-    taken: chance.taken,
+    taken: random.taken,
     lines: trace.lines ?? [],
     simulatedMs: scheduler.nowMs,
   };

@@ -1,41 +1,41 @@
 /**
- * One simulated run as its parts see it: what each may ask of the machines, the chain, the weather
- * and the people. Types alone, so that no part imports the run that puts it together.
+ * One simulated run as its parts see it: what each may ask of the machines, the chain, the fault
+ * injector and the people. Types alone, so that no part imports the run that puts it together.
  */
 import type { Answer, OperatorView, Push } from "../../../agent/socket/verbs.ts";
+import type { DurableLedger } from "../invariants/ledger.ts";
+import type { Money } from "../invariants/money.ts";
+import type { MovedRow } from "../invariants/sweeps.ts";
+import type { Violation } from "../invariants/violation.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { DurableLedger } from "../sentences/ledger.ts";
-import type { Money } from "../sentences/money.ts";
-import type { MovedRow } from "../sentences/sweeps.ts";
-import type { Violation } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
-import type { DriveWeather, Exposed } from "./drive-weather.ts";
+import type { ChainFixture, Judged } from "./chain-fixture.ts";
+import type { DriveFaults, Exposed } from "./drive-faults.ts";
 import type { Gateway } from "./gateway.ts";
-import type { Ground, Judged } from "./ground.ts";
 import type { Network } from "./network.ts";
 import type { DepositOrder, Order } from "./plan.ts";
 
 export interface Scene extends Judged, Exposed {
-  readonly ground: Ground;
+  readonly chainFixture: ChainFixture;
   readonly net: Network;
   readonly gateway: Gateway;
   readonly machines: readonly Machine[];
   readonly payments: Money;
-  readonly people: Shop;
-  readonly payers: Customers;
-  readonly weather: Faults;
-  /** The person who follows docs/recovering.md; null in runs without one. */
-  readonly rescue: Rescuer | null;
+  readonly actors: Shop;
+  readonly customers: Customers;
+  readonly faultInjector: Faults;
+  /** The operator who follows docs/recovering.md; null in runs without one. */
+  readonly recoveryScenario: Rescuer | null;
   readonly takeover: NextServer;
-  readonly witness: Seen;
+  readonly observer: Seen;
   addMachine(name: string, id: string, keySeed: number): Machine;
   machineOf(owner: Owner): Machine | undefined;
   ledgerOf(machine: Machine): DurableLedger;
-  /** A person takes records away that were durable. */
+  /** An operator takes records away that were durable. */
   forgets(machine: Machine, act: () => void): void;
   /** Something threw that nobody expected. */
   thrown(owner: Owner, error: unknown): void;
-  /** Ends the run with the sentence that does not hold. */
+  /** Ends the run with the invariant that does not hold. */
   violated(violation: Violation): void;
 }
 
@@ -64,7 +64,7 @@ interface Customers {
 }
 
 interface Faults {
-  readonly drives: DriveWeather;
+  readonly drives: DriveFaults;
   readonly backups: {
     readonly wasUsed: boolean;
     readonly wasLedgerAlone: boolean;
@@ -82,7 +82,7 @@ interface Rescuer {
   readonly waits: string;
   readonly isBeyond: boolean;
   begin(): void;
-  beginAnew(isAwaited: boolean): void;
+  beginAgain(isAwaited: boolean): void;
 }
 
 interface NextServer {
@@ -90,7 +90,7 @@ interface NextServer {
   readonly hasBegun: boolean;
   readonly isUnderWay: boolean;
   readonly isReleased: boolean;
-  readonly isUnheard: boolean;
+  readonly isCatchUpSkipped: boolean;
   begin(): void;
 }
 

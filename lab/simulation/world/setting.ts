@@ -32,7 +32,7 @@ export const gatewayUrl = "http://127.0.0.1:9";
 
 /**
  * After so long without a word a line is given up. If machines sleep for most of a run, the line
- * outlives a short sleep, since most of such a run would be greetings otherwise. A longer sleep
+ * outlives a short sleep, since most of such a run would be handshakes otherwise. A longer sleep
  * ends it.
  */
 export const linkDeadMs = { evm: 14_000, tron: 100_000 } as const;
@@ -65,7 +65,7 @@ function stageOf(family: FamilyName, chainId: ChainId, coin: Coin, contract: str
   return {
     ...{ family, chainId, network, coin, contract, fees, ownAccounts, accounts },
     wallet: walletOf(ownAccounts),
-    hot: accounts[0]?.id ?? "",
+    hotWallet: accounts[0]?.id ?? "",
     depositsId: accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "",
     currencies: {
       [coin.id]: { chain: chainName, decimal: coin.decimal },
@@ -124,12 +124,12 @@ function stageFor(family: FamilyName): Stage {
 
 /** The run that goes on. */
 export let stage: Stage = stageFor("evm");
-export let { chainId, network, contract, hot, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage;
+export let { chainId, network, contract, hotWallet, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage;
 
 /** A run of this family begins. */
 export function settle(family: FamilyName): void {
   stage = stageFor(family);
-  ({ chainId, network, contract, hot, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage);
+  ({ chainId, network, contract, hotWallet, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage);
 }
 
 export function vaultOf(signerSeed: number): Vault {
@@ -159,10 +159,10 @@ export function policyOf(plan: Plan): PolicySettings {
   // Low enough for a hostile courier to reach; honest ones would have to wait for tomorrow.
   const isTaken = plan.rates.hostileCourier > 0;
   const feePerDay = isTaken && stage.family === "evm" ? { maxFeePerDay: "0.012" } : {};
-  const resign = plan.resignAbove === "" ? {} : { resignAbove: plan.resignAbove };
+  const manualReplace = plan.manualReplaceAbove === "" ? {} : { manualReplaceAbove: plan.manualReplaceAbove };
   const sweeps = plan.maxTopUp === "" ? {} : { sweeps: { maxTopUp: plan.maxTopUp } };
   const allowed = plan.liars === "gateway and courier" ? { allow: allowedTo(plan) } : {};
-  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules], ...resign, ...sweeps, ...allowed };
+  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules], ...manualReplace, ...sweeps, ...allowed };
 }
 
 /** The only destinations where gateway and courier lie together: all of the family but one. */

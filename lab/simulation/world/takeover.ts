@@ -1,18 +1,18 @@
 /**
- * Another server in the old one's place, as docs/recovering.md section 5 has it: `agents release`
- * with its guard, again and again until the old server was heard, or unheard once that server is
- * gone for good; then pairing, by the gateway's own code. Both servers have one mnemonic, and so
- * one account.
+ * Another server in the old one's place, as docs/recovering.md section 5 has it: `agents unpair`
+ * with its guard, again and again until the old server has caught up, or not caught up once that
+ * server is gone for good; then pairing, by the gateway's own code. Both servers have one mnemonic,
+ * and so one account.
  */
 
 import { proveAccounts } from "../../../agent/keystore/nodes.ts";
 import { createKey } from "../../../gateway/auth/keys.ts";
-import { releaseAgent } from "../../../gateway/operator/people.ts";
+import { unpairAgent } from "../../../gateway/operator/accounts.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../../protocol/envelope.ts";
 import { openGrant, parseSealedGrant } from "../../../protocol/grant.ts";
 import { accountDigestOf, parseApiKey, sealTranscript, signTranscript } from "../../../protocol/pairing.ts";
+import { must } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
-import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import { canCompare, showsAll } from "./plan.ts";
 import type { Scene } from "./scene.ts";
@@ -34,11 +34,11 @@ export class Takeover {
   #asking: Asking | null = null;
   #next: Machine | null = null;
   /** The old server was given up: nobody knows whether the database holds all that it paid. */
-  isUnheard = false;
+  isCatchUpSkipped = false;
   isReleased = false;
   /**
    * Somebody made sure that the old server runs no more; one that is only down, or damaged, may
-   * still be heard.
+   * still be received.
    */
   #isGivenUp = false;
 
@@ -68,59 +68,59 @@ export class Takeover {
   }
 
   #later(act: () => void): void {
-    const { scheduler, chance } = kernel;
-    scheduler.after(chance.between("another server later", 500, 5_000), scheduler.world, act);
+    const { scheduler, random } = kernel;
+    scheduler.after(random.between("another server later", 500, 5_000), scheduler.world, act);
   }
 
   /**
-   * Without `--unheard` as long as the old server can run; when it is refused, perhaps that one is
-   * switched off for good. With `--open`: nobody waits for what it has to end.
+   * Without `--skip-catch-up` as long as the old server can run; when it is refused, perhaps that
+   * one is switched off for good. With `--open`: nobody waits for what it has to end.
    */
   #release(): void {
     const { gateway } = this.#world;
     const old = this.#old as Machine;
     const isGone = this.#isGivenUp;
     gateway.command(
-      (by) => releaseAgent(by, old.id, isGone ? "unheard" : "open"),
+      (by) => unpairAgent(by, old.id, isGone ? "notCaughtUp" : "open"),
       (said) => {
-        note("agents release", said === null ? "no answer" : said.ok ? "ok" : said.code);
-        // One that is released already was released by the attempt that nobody heard the end of.
+        note("agents unpair", said === null ? "no answer" : said.ok ? "ok" : said.code);
+        // One that is released already was released by the attempt that nobody saw the end of.
         if (said?.ok === true || said?.code === "GATEWAY_UNKNOWN_AGENT") {
-          this.isUnheard = isGone;
+          this.isCatchUpSkipped = isGone;
           this.isReleased = true;
           gateway.keepReleased();
           if (!isGone) this.#world.holds(() => this.#lacksNothing(old));
           this.#later(() => this.#pair());
           return;
         }
-        const isRefused = said?.code === "GATEWAY_AGENT_UNHEARD";
-        if (isRefused && this.#mayBeGone && kernel.chance.below("the old server is gone", 3) === 0) this.#ends(old);
+        const isRefused = said?.code === "GATEWAY_AGENT_NOT_CAUGHT_UP";
+        if (isRefused && this.#mayBeGone && kernel.random.below("the old server is gone", 3) === 0) this.#ends(old);
         this.#later(() => this.#release());
       },
     );
   }
 
   /**
-   * A database that was put back needs the old server's word, or people who can see on the chain
+   * A database that was restored needs the old server's word, or people who can see on the chain
    * what it forgot.
    */
   get #mayBeGone(): boolean {
-    const { weather, payments, plan } = this.#world;
-    return !weather.backups.wasGatewayRestored || (canCompare(plan) && (payments.isShown || !showsAll(plan)));
+    const { faultInjector, payments, plan } = this.#world;
+    return !faultInjector.backups.wasGatewayRestored || (canCompare(plan) && (payments.isShown || !showsAll(plan)));
   }
 
   #ends(old: Machine): void {
-    const { weather, gateway, payments, people, rescue } = this.#world;
+    const { faultInjector, gateway, payments, actors, recoveryScenario } = this.#world;
     this.#isGivenUp = true;
     old.endForGood();
-    if (!weather.backups.wasGatewayRestored) return;
+    if (!faultInjector.backups.wasGatewayRestored) return;
     payments.forget(gateway.txHashes());
-    const missed = people.orderAllAgain();
-    rescue?.comparison.reckonsWith(missed);
+    const missed = actors.orderAllAgain();
+    recoveryScenario?.comparison.reckonsWith(missed);
   }
 
   #lacksNothing(old: Machine): void {
-    const missing = this.#world.witness.missingOf(old.id);
+    const missing = this.#world.observer.missingOf(old.id);
     must(missing === undefined, "who is released by the guard has told all that left it", () => `${old.id}: ${missing}`);
   }
 
@@ -146,14 +146,14 @@ export class Takeover {
     gateway.pair(body, (answer) => {
       note("pairs", answer.kind === "code" ? answer.code : "ok");
       if (answer.kind !== "data") {
-        // A database that was put back does not know the key, or is told of another time.
+        // A database that was restored does not know the key, or is told of another time.
         if (answer.kind === "code" && answer.code === "pairing_key_invalid") this.#apiKey = "";
         this.#asking = null;
         return;
       }
       const { fingerprint } = parseApiKey(this.#apiKey);
       const { grant } = openGrant(parseSealedGrant(answer.body), { fingerprint, transcript });
-      this.#begin(grant.agent, grant.epoch);
+      this.#begin(grant.agent, grant.ledgerEpoch);
     });
     this.#later(() => {
       if (this.#next === null) this.#pair();
@@ -168,7 +168,7 @@ export class Takeover {
       ...{ version: 1, keyId, gatewayFingerprint: fingerprint },
       ...{ signerKey: publicKeyHex(signer), linkKey: publicKeyHex(linkKey), wallet },
       ...{ networks: [network], accounts },
-      ...{ currencies: pairedCurrencies, nonce: kernel.chance.bytes("pairing nonce", 32).toString("hex") },
+      ...{ currencies: pairedCurrencies, nonce: kernel.random.bytes("pairing nonce", 32).toString("hex") },
       at: this.#world.gateway.clock(),
     });
     const proofs = proveAccounts(ownAccounts, accountDigestOf(transcript));
@@ -176,15 +176,15 @@ export class Takeover {
     return { transcript, body: Buffer.from(JSON.stringify(sealTranscript(transcript, { secret, linkKey, proven }))) };
   }
 
-  #begin(id: string, epoch: number): void {
+  #begin(id: string, ledgerEpoch: number): void {
     if (this.#next !== null) return;
-    note("another server is paired", epoch);
+    note("another server is paired", ledgerEpoch);
     const { gateway } = this.#world;
     const [row] = gateway.all<{ lockedCode: string }>("SELECT lockedCode FROM agents WHERE id = ?", id);
-    const isMarked = !this.isUnheard || row?.lockedCode === "RECOVERY_OFFERED";
-    this.#world.holds(() => must(isMarked, "who follows a server that was not heard begins with a recovery", () => id));
+    const isMarked = !this.isCatchUpSkipped || row?.lockedCode === "RECOVERY_OFFERED";
+    this.#world.holds(() => must(isMarked, "who follows a server that has not caught up begins with a recovery", () => id));
     this.#next = this.#world.addMachine("c", id, keySeed);
-    this.#next.pair(epoch);
+    this.#next.pair(ledgerEpoch);
     this.#next.startSigner();
     this.#next.startCourier();
   }

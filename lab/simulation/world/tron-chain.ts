@@ -129,7 +129,7 @@ export class TronChain {
     return expirationMs > this.solid.timestampMs || this.includedIn(hash) !== null;
   }
 
-  /** Somebody pays an address for deposits, with the next block. */
+  /** Somebody pays a deposit address, with the next block. */
   payIn(hash: string, receiver: string, contract: string, units: bigint): void {
     this.outside.add(hash);
     const data = contract === "" ? "" : `a9059cbb${receiver.slice(2).padStart(64, "0")}${units.toString(16).padStart(64, "0")}`;
@@ -140,7 +140,7 @@ export class TronChain {
   }
 
   /** Somebody with the account's key pays somebody, with the next block. */
-  spendOutside(hash: string): void {
+  outgoingOutside(hash: string): void {
     this.outside.add(hash);
     this.#incoming.push({
       ...{ hash, bytes: 0, owner: this.options.account, signer: "", refBlockBytes: "", refBlockHash: "" },
@@ -193,7 +193,7 @@ export class TronChain {
         continue;
       }
       if (isJammed) continue;
-      if (this.skipRate > 0 && kernel.chance.fault("block without it", this.skipRate)) continue;
+      if (this.skipRate > 0 && kernel.random.fault("block without it", this.skipRate)) continue;
       const one = this.#carryOut(transfer, purses, true);
       this.pool.delete(transfer.hash);
       if (one !== null) done.push(one);
@@ -207,7 +207,7 @@ export class TronChain {
    * with the branch, since older blocks judge its blocks.
    */
   reorganise(depth: number): void {
-    const { chance } = kernel;
+    const { random } = kernel;
     const most = Math.min(depth, this.top.number - this.solidNumber);
     if (most <= 0) return;
     const gone = this.blocks.splice(this.blocks.length - most);
@@ -216,20 +216,20 @@ export class TronChain {
     this.onBlock(null);
     for (const { transfer } of gone.flatMap((block) => block.done)) {
       if (this.outside.has(transfer.hash)) this.#incoming.push(transfer);
-      else if (this.skipRate === 0 || !chance.fault("forgotten in a reorganisation", this.skipRate))
+      else if (this.skipRate === 0 || !random.fault("forgotten in a reorganisation", this.skipRate))
         this.pool.set(transfer.hash, transfer);
     }
     if (this.oldRate > 0) {
       for (const transfer of this.#offered.values()) {
         const isOut = transfer.owner === transfer.signer && this.includedIn(transfer.hash) === null;
-        if (isOut && chance.fault("the branch has what had expired", this.oldRate)) this.pool.set(transfer.hash, transfer);
+        if (isOut && random.fault("the branch has what had expired", this.oldRate)) this.pool.set(transfer.hash, transfer);
       }
     }
     for (const { timestampMs } of gone) this.mine(timestampMs);
   }
 
   forget(): void {
-    for (const hash of this.pool.keys()) if (kernel.chance.below("forgets this one", 2) === 0) this.pool.delete(hash);
+    for (const hash of this.pool.keys()) if (kernel.random.below("forgets this one", 2) === 0) this.pool.delete(hash);
   }
 
   /** The block of the present chain that holds a transaction. */
@@ -267,7 +267,7 @@ export class TronChain {
     const left = purse.sun - bandwidthSun;
     const affordable = smaller(feeLimitSun, left) / this.energySun;
     const energy = this.energyFor(receiver, purses);
-    const reverts = purse.units < units || (isForGood && this.revertRate > 0 && kernel.chance.fault("revert", this.revertRate));
+    const reverts = purse.units < units || (isForGood && this.revertRate > 0 && kernel.random.fault("revert", this.revertRate));
     const isShort = energy > affordable;
     const energyFee = (isShort ? affordable : energy) * this.energySun;
     const ret = isShort ? "OUT_OF_ENERGY" : reverts ? "REVERT" : "SUCCESS";

@@ -66,7 +66,7 @@ export class TronNode implements RpcDoor {
   }
 
   call(path: string, [asked]: readonly unknown[], isWrite: boolean): Promise<unknown> {
-    const { chance, scheduler } = kernel;
+    const { random, scheduler } = kernel;
     const { error, silence, slowMs } = this.faults;
     const owner = scheduler.current;
     const fields = asked as Json;
@@ -76,13 +76,13 @@ export class TronNode implements RpcDoor {
       return new Promise(() => {});
     }
     note(`asks ${path}`, isWrite ? String(fields.transaction).slice(-16) : String(fields.num ?? fields.value ?? "").slice(0, 16));
-    if (error > 0 && chance.fault("node error", error)) {
-      const isRefused = chance.below("refused or failed", 2) === 0;
+    if (error > 0 && random.fault("node error", error)) {
+      const isRefused = random.below("refused or failed", 2) === 0;
       if (isRefused) return Promise.reject(new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { path }));
       return Promise.resolve({ Error: "class java.lang.NullPointerException : simulated" });
     }
-    if (silence > 0 && chance.fault("node silence", silence)) {
-      if (chance.below("silence after", 2) === 1) this.#answer(path, fields);
+    if (silence > 0 && random.fault("node silence", silence)) {
+      if (random.below("silence after", 2) === 1) this.#answer(path, fields);
       return new Promise((_, reject) => {
         scheduler.after(silenceMs, owner, () =>
           reject(new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", { path })),
@@ -92,7 +92,7 @@ export class TronNode implements RpcDoor {
     const answer = (): Promise<unknown> => this.#provided(path, fields, isWrite);
     if (slowMs === 0) return answer();
     return new Promise((resolve) => {
-      scheduler.after(chance.below("node delay", slowMs), owner, () => resolve(answer()));
+      scheduler.after(random.below("node delay", slowMs), owner, () => resolve(answer()));
     });
   }
 
@@ -123,7 +123,7 @@ export class TronNode implements RpcDoor {
     if (verb === "broadcasthex") return this.#send(String(fields.transaction));
     const honest = this.#read(room as Room, verb, fields);
     const { lie } = this.faults;
-    return lie > 0 && kernel.chance.fault("node lie", lie) ? this.#lie(verb, fields, honest) : honest;
+    return lie > 0 && kernel.random.fault("node lie", lie) ? this.#lie(verb, fields, honest) : honest;
   }
 
   #read(room: Room, verb: string, fields: Json): unknown {
@@ -191,7 +191,7 @@ export class TronNode implements RpcDoor {
     const transfer = readTransfer(raw);
     if (transfer === null) return { result: false, code: "OTHER_ERROR", message: hexText("no transaction") };
     const txid = transfer.hash;
-    if (this.faults.hides > 0 && kernel.chance.fault("node hides", this.faults.hides)) {
+    if (this.faults.hides > 0 && kernel.random.fault("node hides", this.faults.hides)) {
       this.#hidden.push(transfer);
       return { result: true, code: "SUCCESS", txid };
     }
@@ -207,19 +207,19 @@ export class TronNode implements RpcDoor {
    * the node calls it known.
    */
   #again(transfer: SignedTransfer): ReturnType<TronChain["offer"]> {
-    const isStillKnown = kernel.chance.below("it still knows the id", 3) === 0;
+    const isStillKnown = kernel.random.below("it still knows the id", 3) === 0;
     return isStillKnown ? "DUP_TRANSACTION_ERROR" : this.#chain.offer(transfer);
   }
 
   /** Something else in the same shape. */
   #lie(verb: string, fields: Json, honest: unknown): unknown {
-    const { chance } = kernel;
-    const turn = chance.below("lie", 4);
+    const { random } = kernel;
+    const turn = random.below("lie", 4);
     if (verb === "gettransactioninfobyid") return this.#lieAboutReceipt(String(fields.value), honest as Json, turn);
     if (verb === "getblock") return lieAboutHead(honest as Json, turn);
     if (verb === "getblockbynum") return this.#lieAboutBlock(honest as Json, turn);
     if (verb === "getaccount") return { ...(honest as Json), balance: turn < 2 ? 0 : 10 ** 15 };
-    if (verb === "getchainparameters") return parametersJson(chance.pick("energy's price", [1n, 100_000n]));
+    if (verb === "getchainparameters") return parametersJson(random.pick("energy's price", [1n, 100_000n]));
     if (verb !== "triggerconstantcontract") return honest;
     if (turn === 0) return revertedTrial;
     const { energy_used: energy } = honest as { energy_used?: number };
@@ -262,7 +262,7 @@ function lieAboutHead(honest: Json, turn: number): Json {
   if (header === undefined || id === undefined) return honest;
   const raw = header.raw_data;
   if (turn === 3) return { ...honest, blockID: `${id.slice(0, 62)}${id.endsWith("00") ? "11" : "00"}` };
-  const timestamp = Number(raw.timestamp) + kernel.chance.pick("ahead by", aheadMs);
+  const timestamp = Number(raw.timestamp) + kernel.random.pick("ahead by", aheadMs);
   return { ...honest, block_header: { raw_data: { ...raw, timestamp } } };
 }
 

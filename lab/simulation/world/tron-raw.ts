@@ -1,12 +1,12 @@
 /**
  * Signed transfers of Tron read by code that shares nothing with the code that builds them: what
- * the simulated chain, and every sentence about what left the signer, goes by. Addresses are the 21
- * bytes in hex. Sources: the protocol buffers' encoding guide; the chain's protobuf files.
+ * the simulated chain, and every invariant about what left the signer, goes by. Addresses are the
+ * 21 bytes in hex. Sources: the protocol buffers' encoding guide; the chain's protobuf files.
  */
 import { createHash } from "node:crypto";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { base58 } from "@scure/base";
-import { recover } from "../stand-ins/curve.ts";
+import { recover } from "../fakes/curve.ts";
 
 export interface SignedTransfer {
   readonly hash: string;

@@ -1,33 +1,33 @@
 /**
- * One simulated run from its seed to its end: puts the machines together, lets the weather act on
- * them, stops it, and waits until every withdrawal has come to an end. A sentence that does not
- * hold ends the run at once.
+ * One simulated run from its seed to its end: puts the machines together, lets the fault injector
+ * act on them, stops it, and waits until every withdrawal has come to an end. An invariant that
+ * does not hold ends the run at once.
  */
 import type { CoreSnapshot } from "../../../agent/signer/state/core.ts";
 import { AgentError } from "../../../base/fault.ts";
+import { DurableLedger } from "../invariants/ledger.ts";
+import type { Money } from "../invariants/money.ts";
+import { must, Violation, violationOf } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { FalseAgent } from "../pairs/false-agent.ts";
-import { DurableLedger } from "../sentences/ledger.ts";
-import type { Money } from "../sentences/money.ts";
-import { must, Violation, violationOf } from "../sentences/violation.ts";
+import { Actors } from "./actors.ts";
 import { Machine } from "./agent.ts";
+import type { ChainFixture } from "./chain-fixture.ts";
+import { Customers } from "./customers.ts";
 import { drawPlan } from "./draw.ts";
-import { EvmGround } from "./evm-ground.ts";
+import { EvmChainFixture } from "./evm-fixture.ts";
+import { FaultInjector } from "./fault-injector.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
-import type { Ground } from "./ground.ts";
 import { Network } from "./network.ts";
-import { Payers } from "./payers.ts";
-import { People } from "./people.ts";
+import { Observer } from "./observer.ts";
+import { haveFeesRunOut, heldBackUntilMs, isTimeStanding, pendingWorkOf, serving, unshownLock } from "./pending-work.ts";
 import type { FaultKind, Plan, Rates } from "./plan.ts";
-import { Rescue } from "./rescue.ts";
+import { RecoveryScenario } from "./recovery-scenario.ts";
 import type { Scene } from "./scene.ts";
-import { begun, currencies, hot, network, policyOf, settle, stage } from "./setting.ts";
+import { begun, currencies, hotWallet, network, policyOf, settle, stage } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
-import { TronGround } from "./tron-ground.ts";
-import { haveFeesRunOut, heldBackUntilMs, isTimeStanding, serving, unrestOf, unshownLock } from "./unrest.ts";
-import { Weather } from "./weather.ts";
-import { Witness } from "./witness.ts";
+import { TronChainFixture } from "./tron-fixture.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
 const calmMsMax = 240_000;
@@ -35,7 +35,7 @@ const calmCheckMs = 1_000;
 /** Ledger time may be ten minutes ahead of the gateway's, and a little for what is on its way. */
 const aheadMsMax = 600_000 + 5_000;
 /**
- * A version ends no later than the longest life and a minute from the gateway's time, and ledger
+ * An attempt ends no later than the longest life and a minute from the gateway's time, and ledger
  * time may be ten minutes ahead of that.
  */
 const endsMsMax = 60_000;
@@ -45,8 +45,8 @@ const restlessMs = 12_000;
  * The same with people on the way back, and the time within which they and everything else are
  * through.
  */
-const rescueMs = 60_000;
-const rescueMsMax = 600_000;
+const recoveryScenarioMs = 60_000;
+const recoveryScenarioMsMax = 600_000;
 /** Agents of other merchants who lie: one that is locked says nothing more. */
 const falseAgents = 4;
 /** A day's limits are free again. */
@@ -54,47 +54,47 @@ const dayAndMoreMs = 25 * 60 * 60_000;
 
 export class World implements Scene {
   readonly plan: Plan;
-  readonly ground: Ground;
+  readonly chainFixture: ChainFixture;
   readonly net: Network;
   readonly gateway: Gateway;
   readonly machines: Machine[] = [];
   readonly ledgers = new Map<Machine, DurableLedger>();
   readonly payments: Money;
-  readonly people: People;
-  readonly payers: Payers;
-  readonly weather: Weather;
-  /** The person who follows docs/recovering.md; null in runs without one. */
-  readonly rescue: Rescue | null;
+  readonly actors: Actors;
+  readonly customers: Customers;
+  readonly faultInjector: FaultInjector;
+  /** The operator who follows docs/recovering.md; null in runs without one. */
+  readonly recoveryScenario: RecoveryScenario | null;
   readonly takeover: Takeover;
-  readonly witness: Witness;
+  readonly observer: Observer;
   readonly #states = new Map<string, CoreSnapshot>();
   isFaulty = true;
   violation: Violation | null = null;
   /** Days, for what may be spent in fees on each. */
   #daysWaited = 0;
   #calmSince = 0;
-  /** Calm in which a ledger's time stood, and with it what waits for a later version. */
+  /** Calm in which a ledger's time stood, and with it what waits for a later attempt. */
   #stoodMs = 0;
 
   constructor(seed: number) {
-    this.plan = drawPlan(kernel.chance, seed);
+    this.plan = drawPlan(kernel.random, seed);
     const { plan } = this;
     settle(plan.family);
     const onCircle = (owner: Owner): void => this.thrown(owner, new Error("it asks the nodes in a circle"));
-    this.ground = plan.family === "tron" ? new TronGround(plan, onCircle) : new EvmGround(plan, onCircle);
+    this.chainFixture = plan.family === "tron" ? new TronChainFixture(plan, onCircle) : new EvmChainFixture(plan, onCircle);
     this.net = new Network(plan.rates, plan.linkSlowMs);
     kernel.dialler = this.net;
     this.gateway = new Gateway({
-      ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.witness.committed(tables) },
+      ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.observer.committed(tables) },
       thrown: (owner, error) => this.thrown(owner, error),
     });
-    this.payments = this.ground.money;
-    this.people = new People(this);
-    this.payers = new Payers(this);
-    this.weather = new Weather(this);
-    this.rescue = this.plan.rescue ? new Rescue(this) : null;
+    this.payments = this.chainFixture.money;
+    this.actors = new Actors(this);
+    this.customers = new Customers(this);
+    this.faultInjector = new FaultInjector(this);
+    this.recoveryScenario = this.plan.recoveryScenario ? new RecoveryScenario(this) : null;
     this.takeover = new Takeover(this);
-    this.witness = new Witness(this);
+    this.observer = new Observer(this);
   }
 
   /** The rate of a fault now: nothing while things are calm. */
@@ -105,8 +105,8 @@ export class World implements Scene {
   addMachine(name: string, id: string, keySeed: number): Machine {
     const machine = new Machine(name, id, keySeed, {
       plan: this.plan,
-      seen: (from, message) => this.witness.seen(from, message),
-      touched: (verb, body) => this.weather.touched(verb, body),
+      seen: (from, message) => this.observer.seen(from, message),
+      touched: (verb, body) => this.faultInjector.touched(verb, body),
       thrown: (owner, error) => this.thrown(owner, error),
     });
     const ledger = new DurableLedger({
@@ -120,12 +120,12 @@ export class World implements Scene {
         this.#states.set(record.sha256, state);
         return state;
       },
-      isGenuine: (job) => this.witness.isGenuine(job),
+      isGenuine: (job) => this.observer.isGenuine(job),
       isTrue: (end, txHashes) => this.#mayBeFalse || this.payments.isEnd(end, txHashes),
-      mayBeAhead: () => this.#mayBeFalse || this.payments.foreign.size > 0 || this.weather.backups.wasUsed,
-      isDead: (txHash, raw) => this.ground.isDead(txHash, raw),
+      mayBeAhead: () => this.#mayBeFalse || this.payments.foreign.size > 0 || this.faultInjector.backups.wasUsed,
+      isVoid: (txHash, raw) => this.chainFixture.isVoid(txHash, raw),
       isHonest: this.plan.rates.hostileCourier === 0,
-      isPlaced: (txHash) => this.#mayBeFalse || this.ground.wasPlaced(txHash),
+      isPlaced: (txHash) => this.#mayBeFalse || this.chainFixture.wasPlaced(txHash),
       isForeign: (nonce) => this.payments.foreignNonces.includes(Number(nonce)),
     });
     machine.drive.onDurable = (file, bytes) => {
@@ -144,7 +144,7 @@ export class World implements Scene {
   }
 
   get #atMax(): number {
-    return begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax;
+    return begun + kernel.scheduler.nowMs + this.faultInjector.gatewayAheadMs + aheadMsMax;
   }
 
   ledgerOf(machine: Machine): DurableLedger {
@@ -153,8 +153,8 @@ export class World implements Scene {
 
   start(): void {
     const { scheduler } = kernel;
-    kernel.onSign = (digest) => this.witness.signs(digest);
-    this.weather.drives.begin();
+    kernel.onSign = (digest) => this.observer.signs(digest);
+    this.faultInjector.drives.begin();
     const machine = this.addMachine("a", "aa".repeat(8), 1);
     machine.pair(1);
     this.gateway.admit(machine, 1);
@@ -162,21 +162,21 @@ export class World implements Scene {
     this.gateway.start();
     machine.startSigner();
     machine.startCourier();
-    this.people.begin();
-    this.payers.begin();
-    this.weather.begin();
-    this.ground.start(this);
+    this.actors.begin();
+    this.customers.begin();
+    this.faultInjector.begin();
+    this.chainFixture.start(this);
     scheduler.after(this.plan.faultsMs, scheduler.world, () => this.#calmDown());
     // Most runs are not told any further once everything has happened.
-    const goesOn = kernel.chance.below("goes on after the end", 5) === 0;
+    const goesOn = kernel.random.below("goes on after the end", 5) === 0;
     if (!goesOn) scheduler.every(calmCheckMs, scheduler.world, () => this.#calmEarly());
   }
 
-  /** Ends the run with the sentence that does not hold. */
+  /** Ends the run with the invariant that does not hold. */
   violated(violation: Violation): void {
     if (this.violation !== null) return;
     this.violation = violation;
-    note("violated", violation.sentence, () => violation.message);
+    note("violated", violation.invariant, () => violation.message);
     kernel.scheduler.stop();
   }
 
@@ -189,7 +189,7 @@ export class World implements Scene {
       return;
     }
     if (machine?.drive.hasHole === true && error instanceof AgentError && error.code === "LEDGER_DAMAGED") {
-      this.weather.leaveToPeople(machine);
+      this.faultInjector.leaveToActors(machine);
       return;
     }
     this.violated(violationOf(owner.name, error));
@@ -202,7 +202,7 @@ export class World implements Scene {
     this.#calmSince += ms;
   }
 
-  /** A person takes records away that were durable. */
+  /** An operator takes records away that were durable. */
   forgets(machine: Machine, act: () => void): void {
     const ledger = this.ledgerOf(machine);
     ledger.mayMiss = true;
@@ -210,7 +210,7 @@ export class World implements Scene {
     ledger.mayMiss = false;
   }
 
-  /** Asks sentences; one that does not hold ends the run. */
+  /** Asks invariants; one that does not hold ends the run. */
   holds(check: () => void): void {
     try {
       check();
@@ -225,22 +225,22 @@ export class World implements Scene {
   }
 
   #commitVerdict(): CommitVerdict {
-    const { chance } = kernel;
+    const { random } = kernel;
     const { current } = kernel.scheduler;
     if (current.name !== "gateway" && current.name !== "operator") return "fine";
     const dies = this.rate("gatewayDies");
-    if (dies > 0 && chance.fault(`${current.name} dies at a commit`, dies))
-      return chance.below("before or after", 2) === 0 ? "dies before" : "dies after";
+    if (dies > 0 && random.fault(`${current.name} dies at a commit`, dies))
+      return random.below("before or after", 2) === 0 ? "dies before" : "dies after";
     const fails = this.rate("commitFails");
-    if (fails > 0 && chance.fault("a commit fails", fails))
-      return chance.below("failed or done", 2) === 0 ? "fails before" : "fails after";
+    if (fails > 0 && random.fault("a commit fails", fails))
+      return random.below("failed or done", 2) === 0 ? "fails before" : "fails after";
     return "fine";
   }
 
   #calmEarly(): void {
-    if ((this.rescue !== null && this.rescue.waits !== "") || this.weather.backups.isAwaited) return;
+    if ((this.recoveryScenario !== null && this.recoveryScenario.waits !== "") || this.faultInjector.backups.isAwaited) return;
     const last = Math.max(...this.plan.orders.map((order) => order.atMs));
-    if (this.isFaulty && kernel.scheduler.nowMs > last && this.people.open() === "" && this.payers.open() === "")
+    if (this.isFaulty && kernel.scheduler.nowMs > last && this.actors.open() === "" && this.customers.open() === "")
       this.#calmDown();
   }
 
@@ -250,8 +250,8 @@ export class World implements Scene {
     this.isFaulty = false;
     this.#calmSince = kernel.scheduler.nowMs;
     this.net.rates = {} as Rates;
-    this.weather.calmDown();
-    if (this.weather.backups.wasUsed) this.rescue?.begin();
+    this.faultInjector.calmDown();
+    if (this.faultInjector.backups.wasUsed) this.recoveryScenario?.begin();
     const { scheduler } = kernel;
     scheduler.every(calmCheckMs, scheduler.world, () => this.#settle());
   }
@@ -259,18 +259,19 @@ export class World implements Scene {
   #settle(): void {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
     // The shop goes on: that is what must not be signed any more.
-    if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign)) this.people.orderOnceMore();
-    const waits = this.rescue?.waits || unrestOf(this);
-    const [restMs, mostMs] = this.rescue === null ? [restlessMs, calmMsMax] : [rescueMs, rescueMsMax];
+    if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign)) this.actors.orderOnceMore();
+    const waits = this.recoveryScenario?.waits || pendingWorkOf(this);
+    const [restMs, mostMs] =
+      this.recoveryScenario === null ? [restlessMs, calmMsMax] : [recoveryScenarioMs, recoveryScenarioMsMax];
     const unshown = unshownLock(this);
-    if (unshown === "" && (waits === "" || (!this.weather.mustSettle && calmMs > restMs))) {
+    if (unshown === "" && (waits === "" || (!this.faultInjector.mustSettle && calmMs > restMs))) {
       this.#end();
       return;
     }
     if (isTimeStanding(this)) this.#stoodMs += calmCheckMs;
     if (calmMs < mostMs + this.#stoodMs) return;
     if (unshown !== "") this.violated(new Violation("an agent that has stopped itself shows at its gateway", unshown));
-    if (!this.weather.mustSettle) return;
+    if (!this.faultInjector.mustSettle) return;
     // In a market that rose each order may cost more than half of a day's fees.
     if (this.#daysWaited < this.plan.orders.length && haveFeesRunOut(this)) {
       this.#daysWaited += 1;
@@ -286,7 +287,7 @@ export class World implements Scene {
   /** Every actor that kept bytes publishes all of them now; then the run is over. */
   #end(): void {
     const { rates } = this.plan;
-    if (!this.weather.mayLock) {
+    if (!this.faultInjector.mayLock) {
       for (const { name, signer } of serving(this)) {
         const locked = signer?.signer.core.locked;
         if (locked) this.violated(new Violation("no agent stops without a reason", `${name}: ${locked.code} ${locked.detail}`));
@@ -294,12 +295,12 @@ export class World implements Scene {
     }
     const carried = rates.frameLost + rates.framesSwapped + rates.frameOld + rates.hostileCourier;
     // Another merchant's agent may say so of itself.
-    const isWhole = !this.weather.backups.wasUsed && carried === 0 && this.plan.liars !== "a merchant";
+    const isWhole = !this.faultInjector.backups.wasUsed && carried === 0 && this.plan.liars !== "a merchant";
     const [alarm] = this.gateway.all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'alarm HUB_DATABASE_BEHIND'");
     if (isWhole && alarm !== undefined) this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
-    this.ground.finish(() => this.violation !== null);
-    this.holds(() => this.payments.told(this.witness.told()));
-    if (this.weather.mustSettle) this.holds(() => this.payments.sweeps.ends(this.payers.paid));
+    this.chainFixture.finish(() => this.violation !== null);
+    this.holds(() => this.payments.told(this.observer.told()));
+    if (this.faultInjector.mustSettle) this.holds(() => this.payments.sweeps.ends(this.customers.paid));
     for (const machine of serving(this)) {
       this.holds(() => this.#remembers(machine));
       this.holds(() => this.#closes(machine));
@@ -313,34 +314,34 @@ export class World implements Scene {
    */
   #closes({ name, signer }: Machine): void {
     const { book, locked, accounts } = signer?.signer.core ?? {};
-    const account = accounts?.find(network, hot);
-    const isOver = book?.openCount === 0 && locked === null && this.people.open() === "" && !this.rescue?.isBeyond;
+    const account = accounts?.find(network, hotWallet);
+    const isOver = book?.openCount === 0 && locked === null && this.actors.open() === "" && !this.recoveryScenario?.isBeyond;
     if (account === undefined || !isOver || this.payments.foreign.size > 0) return;
-    const unended = this.ground.unended(account.next);
+    const unended = this.chainFixture.unended(account.next);
     must(unended === "", "every slot below the next one ends on chain", () => `${name}: ${unended}`);
   }
 
   /**
-   * An order asked for again years later gets its old answer. An order that an opened ledger left
+   * An order asked for again years later gets its old answer. An order that a recovered ledger left
    * out is new to it.
    */
   #remembers(machine: Machine): void {
     const { book } = machine.signer?.signer.core ?? {};
     const { records } = this.ledgerOf(machine);
-    if (book === undefined || records.some(({ kind }) => kind === "OPENED")) return;
+    if (book === undefined || records.some(({ kind }) => kind === "RECOVERED")) return;
     for (const record of records) {
       if (record.kind !== "REQUESTED") continue;
-      must(book.stateOf(record.transactionId) !== undefined, "what was asked for once is known for ever", () => machine.name);
+      must(book.stateOf(record.transactionId) !== undefined, "what was asked for once is known permanently", () => machine.name);
     }
   }
 }
 
 /**
- * The limits as a merchant understands them: where both words that a version is dead are the
- * gateway's, another one is a person's, whatever the configuration says.
+ * The limits as a merchant understands them: where both words that an attempt is void are the
+ * gateway's, another one is an operator's, whatever the configuration says.
  */
 function termsOf(plan: Plan): ReturnType<typeof policyOf> {
-  return plan.liars === "gateway and nodes" ? { ...policyOf(plan), resignAbove: "0" } : policyOf(plan);
+  return plan.liars === "gateway and nodes" ? { ...policyOf(plan), manualReplaceAbove: "0" } : policyOf(plan);
 }
 
 function decimalsOf(all: typeof currencies): Readonly<Record<string, number>> {

@@ -2,7 +2,7 @@
  * Worlds beside the one that chance draws: in each, one trouble is there in every run and for
  * longer. A world is a range of seeds, so that a seed alone tells a run again. Touches nothing.
  */
-import type { Chance } from "../kernel/chance.ts";
+import type { Random } from "../kernel/random.ts";
 import type { DepositOrder, FaultKind, Order, Plan, Rates } from "./plan.ts";
 import { unitsOf } from "./units.ts";
 
@@ -20,14 +20,14 @@ export const worlds = {
 export type WorldName = keyof typeof worlds;
 
 const seedsMax = 100_000_000;
-/** Troubles that pass by themselves without a person, and hide nothing for long. */
+/** Troubles that pass by themselves without an operator, and hide nothing for long. */
 const brief: readonly FaultKind[] = [
   ...(["signerDies", "courierDies", "gatewayDies", "lineCut", "lineSlow", "slowDisk"] as const),
   ...(["nodeErrors", "nodeSlow", "reorganisation", "feeSpikes", "minerStale"] as const),
 ];
 const passing: readonly FaultKind[] = [...brief, "nodeHides", "nodeLags", "poolForgets", "blocksSkip"];
 
-type Drawn = Omit<Plan, "isForged" | "isPutBackAgain" | "providers">;
+type Drawn = Omit<Plan, "isForged" | "isRestoredAgain" | "providers">;
 
 /** Whether a seed is one of a world's. */
 export function isIn(world: WorldName, seed: number): boolean {
@@ -36,37 +36,37 @@ export function isIn(world: WorldName, seed: number): boolean {
 }
 
 /** The plan that chance drew, as it is in the world of its seed. */
-export function inWorld(drawn: Drawn, seed: number, chance: Chance): Omit<Plan, "isForged" | "providers"> {
-  const plan = { ...drawn, isPutBackAgain: false };
-  if (isIn("lying-node", seed)) return lyingNode(plan, chance);
-  if (isIn("sweeps", seed)) return withDeposits(plan, chance);
-  if (isIn("same-epoch", seed)) return sameEpoch(plan, chance);
-  if (isIn("two-liars", seed)) return twoLiars(plan, chance);
-  if (isIn("false-chain", seed)) return falseChain(plan, chance);
-  if (isIn("two-merchants", seed)) return twoMerchants(plan, chance);
-  return isIn("waiting", seed) ? withPayers(waiting(plan, chance), chance) : plan;
+export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, "isForged" | "providers"> {
+  const plan = { ...drawn, isRestoredAgain: false };
+  if (isIn("lying-node", seed)) return lyingNode(plan, random);
+  if (isIn("sweeps", seed)) return withDeposits(plan, random);
+  if (isIn("same-epoch", seed)) return sameEpoch(plan, random);
+  if (isIn("two-liars", seed)) return twoLiars(plan, random);
+  if (isIn("false-chain", seed)) return falseChain(plan, random);
+  if (isIn("two-merchants", seed)) return twoMerchants(plan, random);
+  return isIn("waiting", seed) ? withCustomers(waiting(plan, random), random) : plan;
 }
 
-function lyingNode<P extends Drawn>(plan: P, chance: Chance): P {
+function lyingNode<P extends Drawn>(plan: P, random: Random): P {
   return {
     ...plan,
-    rates: { ...limitedTo(plan.rates, passing), nodeLies: chance.between("how often the node lies", 2_000, 10_000) },
-    ...{ nodes: 2, rescue: false, takeover: false, oldBackup: "" },
-    // Long enough for a second and a third version under the lies.
-    faultsMs: chance.between("the node lies for", 20, 240) * 500,
+    rates: { ...limitedTo(plan.rates, passing), nodeLies: random.between("how often the node lies", 2_000, 10_000) },
+    ...{ nodes: 2, recoveryScenario: false, takeover: false, oldBackup: "" },
+    // Long enough for a second and a third attempt under the lies.
+    faultsMs: random.between("the node lies for", 20, 240) * 500,
   };
 }
 
 /**
- * Ledger and database are put back together, and the database alone once more when that was
+ * Ledger and database are restored together, and the database alone once more when that was
  * recovered: it counts to the epoch of that recovery a second time.
  */
-function sameEpoch<P extends Drawn>(plan: P, chance: Chance): P & { readonly isPutBackAgain: true } {
+function sameEpoch<P extends Drawn>(plan: P, random: Random): P & { readonly isRestoredAgain: true } {
   return {
     ...plan,
-    rates: { ...limitedTo(plan.rates, brief), bothRestored: chance.between("how soon both are put back", 800, 3_000) },
-    ...{ rescue: true, takeover: false, oldBackup: "", rules: "", isPutBackAgain: true },
-    faultsMs: chance.between("long enough for two recoveries", 120, 240) * 500,
+    rates: { ...limitedTo(plan.rates, brief), bothRestored: random.between("how soon both are restored", 800, 3_000) },
+    ...{ recoveryScenario: true, takeover: false, oldBackup: "", rules: "", isRestoredAgain: true },
+    faultsMs: random.between("long enough for two recoveries", 120, 240) * 500,
   };
 }
 
@@ -77,18 +77,19 @@ const machines: readonly FaultKind[] = [
 
 /**
  * Gateway and courier lie with one mind, on a chain whose slots exclude or on one that excludes by
- * waiting. They order what they like; the plan's own orders are those that a person would approve.
+ * waiting. They order what they like; the plan's own orders are those that an operator would
+ * approve.
  */
-function twoLiars<P extends Drawn>(plan: P, chance: Chance): P {
-  const family = chance.pick("family", ["evm", "tron"] as const);
-  const policy = chance.pick("policy", ["narrow", "narrow", "daily", "holding", "wide"] as const);
-  const orders = family === "evm" ? plan.orders : ordersOf(plan.orders, chance);
+function twoLiars<P extends Drawn>(plan: P, random: Random): P {
+  const family = random.pick("family", ["evm", "tron"] as const);
+  const policy = random.pick("policy", ["narrow", "narrow", "daily", "holding", "wide"] as const);
+  const orders = family === "evm" ? plan.orders : ordersOf(plan.orders, random);
   return {
     ...plan,
     ...{ liars: "gateway and courier", family, policy, orders, rates: limitedTo(plan.rates, machines) },
-    ...{ rescue: false, takeover: false, oldBackup: "", deposits: [], nodes: 1 },
+    ...{ recoveryScenario: false, takeover: false, oldBackup: "", deposits: [], nodes: 1 },
     rules: plan.rules === "destinations" ? "" : plan.rules,
-    resignAbove: family === "evm" ? "" : chance.pick("signs anew above", ["", "", "0.2"]),
+    manualReplaceAbove: family === "evm" ? "" : random.pick("signs again above", ["", "", "0.2"]),
   };
 }
 
@@ -101,37 +102,38 @@ const besideFalse: readonly FaultKind[] = [
 
 /**
  * The gateway named the agent's nodes, and all of them show a chain that there is not: blocks and
- * clocks are made up, and so are deaths. Signer and courier are honest, on the chain that excludes
- * by waiting.
+ * clocks are made up, and so are void attempts. Signer and courier are honest, on the chain that
+ * excludes by waiting.
  */
-function falseChain<P extends Drawn>(plan: P, chance: Chance): P {
-  const drawn = waiting(plan, chance);
+function falseChain<P extends Drawn>(plan: P, random: Random): P {
+  const drawn = waiting(plan, random);
   const { rates } = drawn;
-  const orders = manyOf(drawn.orders, chance);
+  const orders = manyOf(drawn.orders, random);
   return {
     ...drawn,
-    ...{ liars: "gateway and nodes", nodesFrom: chance.pick("whose nodes", ["gateway", ""] as const), orders },
-    ...{ blockMs: 12_000, confirmations: 5, nodes: chance.pick("false nodes", [1, 2, 3]), deposits: [] },
+    ...{ liars: "gateway and nodes", nodesFrom: random.pick("whose nodes", ["gateway", ""] as const), orders },
+    ...{ blockMs: 12_000, confirmations: 5, nodes: random.pick("false nodes", [1, 2, 3]), deposits: [] },
     rates: { ...limitedTo(rates, besideFalse), sleeps: rates.sleeps || 300, gatewayClockJumps: 0 },
-    ...{ policy: chance.pick("policy", ["narrow", "narrow", "daily", "wide"] as const), refusing: "", rescue: false },
-    ...{ resignAbove: "", helps: chance.pick("people help how often", [0, 3_000, 8_000]), rules: "" },
-    faultsMs: chance.pick("they lie for minutes", [8, 16, 24]) * 60_000,
+    ...{ policy: random.pick("policy", ["narrow", "narrow", "daily", "wide"] as const), refusing: "", recoveryScenario: false },
+    ...{ manualReplaceAbove: "", helps: random.pick("people help how often", [0, 3_000, 8_000]), rules: "" },
+    faultsMs: random.pick("they lie for minutes", [8, 16, 24]) * 60_000,
   };
 }
 
 /** Deposits, sweeps and withdrawals of one merchant beside agents of others who lie. */
-function twoMerchants<P extends Drawn>(plan: P, chance: Chance): P {
-  const drawn = withDeposits(plan, chance);
-  // A gateway that starts again has heard nobody, and an agent's word counts for all until it has.
+function twoMerchants<P extends Drawn>(plan: P, random: Random): P {
+  const drawn = withDeposits(plan, random);
+  // A gateway that starts again has received nobody, and an agent's word counts for all until it
+  // has.
   return { ...drawn, rates: { ...drawn.rates, gatewayDies: 0 }, liars: "a merchant" };
 }
 
 /** As many again, of their own ids, so that an hour's limit has more than it takes. */
-function manyOf(orders: readonly Order[], chance: Chance): readonly Order[] {
+function manyOf(orders: readonly Order[], random: Random): readonly Order[] {
   const again = orders.map((order, at) => ({
     ...order,
     orderId: `more-${at + 1}`,
-    atMs: order.atMs + chance.below("more at", 400_000),
+    atMs: order.atMs + random.below("more at", 400_000),
   }));
   return [...orders, ...again];
 }
@@ -143,26 +145,26 @@ function limitedTo(rates: Rates, kinds: readonly FaultKind[]): Rates {
 }
 
 /**
- * Deposits that are swept, beside a few withdrawals: whoever is paid in pays out of the same
+ * Deposits that are swept, beside a few withdrawals: anybody who is paid in pays out of the same
  * account. No price rises above what a sweep may cost, since one that is refused waits for an hour.
  */
-function withDeposits<P extends Drawn>(plan: P, chance: Chance): P {
-  const faultsMs = chance.between("faults last among sweeps", 20, 60) * 500;
-  const count = chance.between("deposits", 1, 3);
+function withDeposits<P extends Drawn>(plan: P, random: Random): P {
+  const faultsMs = random.between("faults last among sweeps", 20, 60) * 500;
+  const count = random.between("deposits", 1, 3);
   const deposits = Array.from({ length: count }, (_, index): DepositOrder => {
-    const currency = chance.pick("deposited", ["eth", "usdt", "usdt"] as const);
+    const currency = random.pick("deposited", ["eth", "usdt", "usdt"] as const);
     const amount = `0.${6 + index}`;
     return {
       ...{ orderId: `deposit-${index + 1}`, currency, amount, units: BigInt(6 + index) * 10n ** (currency === "eth" ? 17n : 5n) },
-      atMs: 500 + chance.below("deposit at", Math.floor(faultsMs / 2)),
+      atMs: 500 + random.below("deposit at", Math.floor(faultsMs / 2)),
       // The rest comes while the sweep of the first part is on its way, or after it.
-      moreMs: chance.below("more comes", 3) === 0 ? chance.between("more comes after", 10, 60) * 500 : 0,
+      moreMs: random.below("more comes", 3) === 0 ? random.between("more comes after", 10, 60) * 500 : 0,
     };
   });
   return {
     ...plan,
     rates: { ...limitedTo(plan.rates, passing), feeSpikes: 0 },
-    ...{ rescue: false, takeover: false, oldBackup: "", rules: "", policy: "wide", refusing: "", helps: 0 },
+    ...{ recoveryScenario: false, takeover: false, oldBackup: "", rules: "", policy: "wide", refusing: "", helps: 0 },
     ...{ deposits, faultsMs },
   };
 }
@@ -173,7 +175,7 @@ const carried: readonly FaultKind[] = [
   ...(["slowDisk", "gatewayDies", "commitFails", "gatewayClockJumps", "gatewayRestored", "ledgerRestored"] as const),
   ...(["lineCut", "lineHangs", "lineSlow", "frameLost", "frameTwice", "frameOld", "framesSwapped", "frameDamaged"] as const),
   ...(["nodeErrors", "nodeSilence", "nodeLies", "nodeHides", "nodeLags", "nodeSlow", "poolForgets", "reorganisation"] as const),
-  ...(["reverts", "blocksSkip", "feeSpikes", "foreignSpend", "ordersRepeated", "ordersAltered", "operatorSlow"] as const),
+  ...(["reverts", "blocksSkip", "feeSpikes", "foreignOutgoing", "ordersRepeated", "ordersAltered", "operatorSlow"] as const),
   ...(["timeLeaps", "hostileCourier"] as const),
 ];
 /** The first three receivers of the other family, as this one spells them. */
@@ -195,10 +197,10 @@ const slots = [
 ] as const;
 
 /** A chain on which nothing but time excludes a second payment, with faults for minutes of it. */
-function waiting<P extends Drawn>(plan: P, chance: Chance): P {
+function waiting<P extends Drawn>(plan: P, random: Random): P {
   const drawn = limitedTo(plan.rates, carried);
   const of = (kind: FaultKind, share: number, least: number, most: number): number =>
-    chance.below(`waiting with ${kind}`, share) === 0 ? chance.between(`rate of ${kind}`, least, most) : 0;
+    random.below(`waiting with ${kind}`, share) === 0 ? random.between(`rate of ${kind}`, least, most) : 0;
   const rates: Rates = {
     ...drawn,
     chainHalts: of("chainHalts", 3, 50, 300),
@@ -214,21 +216,21 @@ function waiting<P extends Drawn>(plan: P, chance: Chance): P {
   };
   return {
     ...plan,
-    ...{ family: "tron", rates, orders: ordersOf(plan.orders, chance), deposits: [] },
-    ...chance.pick("slots", slots),
-    ...{ saysFinal: true, nodes: chance.pick("nodes of it", [1, 2, 2, 2, 3]), firstNonce: 0 },
+    ...{ family: "tron", rates, orders: ordersOf(plan.orders, random), deposits: [] },
+    ...random.pick("slots", slots),
+    ...{ saysFinal: true, nodes: random.pick("nodes of it", [1, 2, 2, 2, 3]), firstNonce: 0 },
     ...{ takeover: false, oldBackup: "", rules: plan.rules === "destinations" ? "" : plan.rules },
-    rescue: plan.rescue && rates.ledgerRestored + rates.gatewayRestored > 0,
+    recoveryScenario: plan.recoveryScenario && rates.ledgerRestored + rates.gatewayRestored > 0,
     refusing: plan.refusing === "" ? "" : waitingReceivers[1],
-    resignAbove: chance.pick("signs anew above", ["", "", "0.2"]),
-    faultsMs: chance.pick("faults last for minutes", [1, 2, 4, 8, 12, 16, 22]) * 60_000,
+    manualReplaceAbove: random.pick("signs again above", ["", "", "0.2"]),
+    faultsMs: random.pick("faults last for minutes", [1, 2, 4, 8, 12, 16, 22]) * 60_000,
   };
 }
 
 /** In TRX: a sweep of a token needs some 9 of them, and four times that when energy is dear. */
 const maxTopUp = "20";
-/** In one run of four payers pay in, and what they pay is swept. */
-const payersOf = 4;
+/** In one run of four customers pay in, and what they pay is swept. */
+const customersOf = 4;
 /**
  * Faults that keep no deposit and no sweep from its end once they have stopped. A clock that jumps
  * is not one of them, because ledger time may then stand in the next month and each sweep has run
@@ -246,35 +248,35 @@ const swept: readonly FaultKind[] = [
  * Deposits that are swept on a chain where nothing but time excludes: one of coins is of so many
  * that their sweep is worth its fee, and one of a token needs a top-up first.
  */
-function withPayers<P extends Drawn>(plan: P, chance: Chance): P {
-  if (chance.below("waiting with payers", payersOf) !== 0) return plan;
-  const count = chance.between("deposits", 1, 3);
+function withCustomers<P extends Drawn>(plan: P, random: Random): P {
+  if (random.below("waiting with payers", customersOf) !== 0) return plan;
+  const count = random.between("deposits", 1, 3);
   const deposits = Array.from({ length: count }, (_, index): DepositOrder => {
-    const currency = chance.pick("deposited", ["trx", "usdt", "usdt"] as const);
+    const currency = random.pick("deposited", ["trx", "usdt", "usdt"] as const);
     const [amount, units] =
       currency === "trx" ? [`${20 + index}`, BigInt(20 + index) * 10n ** 6n] : [`0.${6 + index}`, BigInt(6 + index) * 10n ** 5n];
     return {
       ...{ orderId: `deposit-${index + 1}`, currency, amount, units },
-      atMs: 500 + chance.below("deposit at", 60_000),
-      moreMs: chance.below("more comes", 3) === 0 ? chance.between("more comes after", 10, 200) * 1_000 : 0,
+      atMs: 500 + random.below("deposit at", 60_000),
+      moreMs: random.below("more comes", 3) === 0 ? random.between("more comes after", 10, 200) * 1_000 : 0,
     };
   });
   return {
     ...plan,
     rates: limitedTo(plan.rates, swept),
-    ...{ rescue: false, rules: "", policy: "wide", refusing: "", deposits, maxTopUp },
+    ...{ recoveryScenario: false, rules: "", policy: "wide", refusing: "", deposits, maxTopUp },
   };
 }
 
 /** Two in three times the second is the first once more, to the last digit: an order is no id. */
-function ordersOf(orders: readonly Order[], chance: Chance): readonly Order[] {
+function ordersOf(orders: readonly Order[], random: Random): readonly Order[] {
   const all = orders.map((order): Order => {
     const currency = order.currency === "usdt" ? "usdt" : "trx";
-    const address = chance.pick("receiver", waitingReceivers);
+    const address = random.pick("receiver", waitingReceivers);
     return { ...order, currency, address, units: unitsOf(order.amount, currency) };
   });
   const [first, second, ...rest] = all;
-  if (first === undefined || second === undefined || chance.below("the same once more", 3) === 0) return all;
+  if (first === undefined || second === undefined || random.below("the same once more", 3) === 0) return all;
   const { currency, amount, units, address } = first;
-  return [first, { ...second, currency, amount, units, address, atMs: first.atMs + chance.below("soon after", 2_000) }, ...rest];
+  return [first, { ...second, currency, amount, units, address, atMs: first.atMs + random.below("soon after", 2_000) }, ...rest];
 }

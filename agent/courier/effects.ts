@@ -1,0 +1,285 @@
+/**
+ * Carries out the scheduler's effects: asks the signer, asks the nodes, and hands them bytes. Each
+ * answer goes back as one event. Decides nothing, except that bytes which independent code reads
+ * differently never reach a node.
+ */
+
+import { AgentError } from "../../base/fault.ts";
+import type { AgentLog } from "../../base/log.ts";
+import { expiryExclusionOf } from "../../chains/families.ts";
+import type { AnswerTo, SocketClient } from "../socket/client.ts";
+import { type EachVerb, eachMax } from "../socket/each.ts";
+import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";
+import type { Metrics } from "./metrics.ts";
+import type { ChainDoor } from "./nodes/chain.ts";
+import type { ReadBack } from "./nodes/read-back.ts";
+import type {
+  GuardEffect,
+  NodeQuestion,
+  SchedulerEffect,
+  SchedulerEvent,
+  SchedulerNo,
+  SendEffect,
+} from "./scheduler/scheduler.ts";
+
+/** The courier's end of the signer's socket. */
+export type SignerSocket = SocketClient<CourierRequests, CourierAnswers>;
+
+export interface HandsOptions {
+  readonly signer: SignerSocket;
+  readonly doors: ReadonlyMap<string, ChainDoor>;
+  readonly readBack: ReadBack;
+  readonly feed: (event: SchedulerEvent) => void;
+  readonly refresh: () => void;
+  readonly log: AgentLog;
+  readonly metrics: Metrics;
+  readonly onBug: (error: unknown) => void;
+}
+
+type Effect<K extends SchedulerEffect["kind"]> = Extract<SchedulerEffect, { kind: K }>;
+
+export function createHands(options: HandsOptions): (effect: SchedulerEffect) => void {
+  const { doors, feed, refresh, log, onBug } = options;
+  const together = createGathering(options);
+  const withDoor = (effect: { readonly chain: string }, run: (door: ChainDoor) => Promise<void>): Promise<void> => {
+    const door = doors.get(effect.chain);
+    return door === undefined ? done : run(door);
+  };
+  const act = (effect: SchedulerEffect): Promise<void> => {
+    switch (effect.kind) {
+      case "ask":
+        return effect.verb === "sign" || effect.verb === "observed" ? together(effect) : askSigner(options, effect);
+      case "adopt":
+        return adopt(options, effect);
+      case "account":
+        return informAccount(options, effect);
+      case "refresh":
+        refresh();
+        return done;
+      case "alarm":
+        logAlarm(log, effect);
+        return done;
+      case "send":
+        return withDoor(effect, (door) => send(options, door, effect));
+      case "guard":
+        return withDoor(effect, (door) => guard(options, door, effect));
+      default:
+        return withDoor(effect, async (door) => feed(await answerOf(door, effect)));
+    }
+  };
+  return (effect) => {
+    act(effect).catch(onBug);
+  };
+}
+
+const done = Promise.resolve();
+
+function logAlarm(log: AgentLog, { code, transactionId, detail }: Effect<"alarm">): void {
+  log.error({ event: "withdrawal-alarm", code, transactionId, detail }, "an operator must look");
+}
+
+async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<SchedulerEvent> {
+  switch (effect.kind) {
+    case "gas":
+      return {
+        kind: "gas",
+        transactionId: effect.withdrawal.transactionId,
+        answer: await door.gas(effect.from, effect.withdrawal),
+      };
+    case "look":
+      return { kind: "looked", ...accountIn(effect), found: await door.look(effect.wanted) };
+    case "confirm":
+      return { kind: "confirmed", ...accountIn(effect), found: await door.confirm(effect.wanted) };
+    case "void":
+      return { kind: "void", ...accountIn(effect), found: await door.findVoid(effect.wanted) };
+    case "slotCounts":
+      return { kind: "slotCounts", ...accountIn(effect), answer: await slotCounts(door, effect.address) };
+  }
+}
+
+/** The account of an answer, as its question named it. */
+function accountIn({ chain, account }: InPlay): InPlay {
+  return account === undefined ? { chain } : { chain, account };
+}
+
+interface InPlay {
+  readonly chain: string;
+  readonly account?: string;
+}
+
+type Gathered = Effect<"ask"> & { readonly verb: EachVerb };
+
+/** Joins the signer's requests of one tick into one line for each verb. */
+function createGathering(options: HandsOptions): (effect: Gathered) => Promise<void> {
+  let gathered: Gathered[] = [];
+  const flush = (): void => {
+    const effects = gathered;
+    gathered = [];
+    for (const of of ["observed", "sign"] as const) {
+      const own = effects.filter(({ verb }) => verb === of);
+      for (let from = 0; from < own.length; from += eachMax) {
+        askEach(options, of, own.slice(from, from + eachMax)).catch(options.onBug);
+      }
+    }
+  };
+  return (effect) => {
+    if (gathered.push(effect) === 1) setImmediate(flush);
+    return done;
+  };
+}
+
+async function askEach(options: HandsOptions, of: EachVerb, effects: readonly Gathered[]): Promise<void> {
+  const [first] = effects;
+  if (first === undefined) return;
+  if (effects.length === 1) {
+    await askSigner(options, first);
+    return;
+  }
+  const bodies = effects.map(({ body }) => body);
+  const answer = await settled(options.signer.request("each", { of, bodies }));
+  for (const [at, effect] of effects.entries()) {
+    const own = answer.ok ? answer.answers[at] : answer;
+    takeAnswer(options, effect, own ?? { ok: false, code: "SOCKET_FORMAT", effect: "unknown" });
+  }
+}
+
+async function askSigner(options: HandsOptions, effect: Effect<"ask">): Promise<void> {
+  takeAnswer(options, effect, await settled(request(options.signer, effect)));
+}
+
+type StepAnswer = Extract<SchedulerEvent, { kind: "answered" }>["answer"];
+
+function takeAnswer({ feed, metrics, log }: HandsOptions, effect: Effect<"ask">, answer: StepAnswer): void {
+  const { verb, body } = effect;
+  const { transactionId } = body;
+  if (answer.ok) {
+    count(metrics, effect, answer.withdrawal);
+    logStep(log, effect, answer.withdrawal);
+  } else {
+    metrics.count("refusals");
+    log.debug({ event: "signer-refused", verb, transactionId, code: answer.code }, "the signer said no");
+  }
+  feed({ kind: "answered", verb, transactionId, answer });
+}
+
+function request(signer: SignerSocket, effect: Effect<"ask">): Promise<AnswerTo<{ readonly withdrawal: WithdrawalStep }>> {
+  switch (effect.verb) {
+    case "sign":
+      return signer.request("sign", effect.body);
+    case "replace":
+      return signer.request("replace", effect.body);
+    case "decline":
+      return signer.request("decline", effect.body);
+    case "observed":
+      return signer.request("observed", effect.body);
+  }
+}
+
+function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
+  if (effect.verb === "sign") {
+    metrics.count("signed");
+    metrics.durable(effect.body.transactionId);
+  }
+  if (effect.verb === "replace") metrics.count("replaced");
+  if (effect.verb === "decline") metrics.count("declined");
+  if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");
+  if (effect.verb === "observed" && effect.body.stage === "final") metrics.count("final");
+  if (effect.verb === "observed" && effect.body.stage !== "broadcast" && effect.body.stage !== "void")
+    metrics.reached(effect.body.transactionId, effect.body.stage);
+}
+
+/**
+ * Logs the steps that an operator needs of each withdrawal: the signed transaction, and the end.
+ * Amounts are decimal strings.
+ */
+function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
+  const { transactionId, amount, currency, network } = effect.withdrawal;
+  const { state, slot } = withdrawal;
+  if (effect.verb === "sign" || effect.verb === "replace") {
+    const newest = withdrawal.attempts.at(-1);
+    const fields = { transactionId, txHash: newest?.txHash, attempt: newest?.attempt, slot, amount, currency };
+    if (effect.verb === "sign") log.info({ event: "withdrawal-signed", ...fields }, "a withdrawal was signed");
+    else
+      log.info(
+        { event: "withdrawal-replaced", ...fields },
+        expiryExclusionOf(network) === null
+          ? "a withdrawal was signed again with a higher fee"
+          : "a withdrawal was signed again, since all attempts before are void",
+      );
+  } else if (effect.verb === "decline" || effect.body.stage === "final") {
+    const txHash = effect.verb === "observed" ? effect.body.txHash : "";
+    log.info({ event: "withdrawal-final", transactionId, state, txHash, amount, currency }, "a withdrawal is final");
+  }
+}
+
+async function adopt({ signer, feed, log }: HandsOptions, { body }: Effect<"adopt">): Promise<void> {
+  const answer = await settled(signer.request("adopt", body));
+  const { chain, slot } = body;
+  if (answer.ok) log.info({ event: "slot-adopted", chain, account: answer.account.address, slot }, "first slot adopted");
+  feed({ kind: "adopted", chain, ...(body.address === undefined ? {} : { account: body.address }), answer });
+}
+
+async function informAccount({ signer, log }: HandsOptions, { body }: Effect<"account">): Promise<void> {
+  const answer = await settled(signer.request("account", body));
+  if (answer.ok) return;
+  const fields = { chain: body.chain, slot: body.slot, code: answer.code };
+  log.warn({ event: "slot-count-refused", ...fields }, "the account's slot count was not taken");
+}
+
+async function send(options: HandsOptions, door: ChainDoor, { withdrawal, attempt }: SendEffect): Promise<void> {
+  const { feed, readBack, log, metrics } = options;
+  const { transactionId } = withdrawal;
+  const view = withdrawal.attempts.find((one) => one.attempt === attempt);
+  if (view?.raw === undefined) return;
+  const differs = await readBack(withdrawal, view);
+  if (differs !== "") {
+    feed({ kind: "sent", transactionId, attempt, outcome: "misread", detail: differs });
+    return;
+  }
+  const { outcome, text, refusal, node = "" } = await door.nodes.broadcast(view.raw);
+  const isOut = outcome === "accepted" || outcome === "known";
+  metrics.count(outcome === "unsent" ? "unsent" : "sent");
+  if (isOut) metrics.reached(transactionId, "broadcast");
+  const fields = { transactionId, txHash: view.txHash, slot: withdrawal.slot, attempt, outcome, detail: text, node };
+  if (isOut) log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
+  // A node gives this answer for a payment that is already in a block of another node.
+  else if (outcome === "slot-consumed") log.debug({ event: "slot-used", ...fields }, "the nodes know the slot as used");
+  else log.warn({ event: "bytes-declined", ...fields }, "the nodes did not say yes");
+  const isNamed = outcome === "unsent" || outcome === "slot-consumed" || outcome === "underpriced" || outcome === "expired";
+  // The fee market corrects a fee that is too low: a replacement follows by itself.
+  const isDeclined = refusal !== undefined && !isNamed;
+  const words = node === "" ? text : `${node}: ${text}`;
+  if (isDeclined) {
+    const isIncurable = refusal === "incurable";
+    feed({ kind: "sent", transactionId, attempt, outcome: "declined", detail: words, isIncurable });
+  } else feed({ kind: "sent", transactionId, attempt, outcome: isNamed ? outcome : "sent", detail: isOut ? outcome : words });
+}
+
+async function guard({ feed }: HandsOptions, door: ChainDoor, effect: GuardEffect): Promise<void> {
+  try {
+    feed({ kind: "guarded", ...accountIn(effect), holds: await door.nodes.holds(effect.block, effect.blockHash) });
+  } catch (error) {
+    // No answer is no news.
+    if (!(error instanceof AgentError)) throw error;
+  }
+}
+
+async function slotCounts(door: ChainDoor, address: string): Promise<Extract<SchedulerEvent, { kind: "slotCounts" }>["answer"]> {
+  try {
+    return { ok: true, ...(await door.nodes.closed(address)) };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return { ok: false, code: error.code, effect: error.effect };
+  }
+}
+
+/** Returns a fault of the socket as an answer; the scheduler uses its effect. */
+export async function settled<A>(answer: Promise<AnswerTo<A>>): Promise<({ readonly ok: true } & A) | SchedulerNo> {
+  try {
+    const found = await answer;
+    return found.ok ? found : { ok: false, code: found.code, effect: found.effect };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return { ok: false, code: error.code, effect: error.effect };
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * The courier's snapshot: a complete view of one moment, gathered once for alerts and metrics. Only
+ * types.
+ */
+import type { ChainHealth } from "../../../chains/health.ts";
+import type { NodeStatus } from "../../../chains/nodes.ts";
+import type { SignerSummary } from "../../socket/summary.ts";
+import type { WithdrawalState } from "../../socket/verbs.ts";
+
+export interface SnapshotChain {
+  readonly chain: string;
+  readonly ok: boolean;
+  readonly isAsking: boolean; // not ok, because no node has answered or failed yet
+  readonly detail: string; // why it is not ok
+  readonly block: number; // newest
+  readonly balances: ReadonlyMap<string, bigint>; // base units by contract, "" for the native coin; empty when unknown
+  readonly nodes: readonly NodeStatus[];
+  readonly health: ChainHealth | null; // null if no nodes are configured
+}
+
+/** One withdrawal that is not final. */
+export interface SnapshotItem {
+  readonly transactionId: string;
+  readonly state: WithdrawalState;
+  readonly code: string;
+  readonly currency: string;
+  readonly chain: string;
+  readonly amount: string; // decimal
+  readonly why: string; // the reason why it waits, "" while it goes on
+}
+
+export interface Snapshot {
+  readonly agent: string;
+  readonly locked: string; // RECOVERY_OFFERED among the codes, "" when running
+  readonly link: "up" | "down";
+  readonly linkDetail: string;
+  readonly chains: readonly SnapshotChain[];
+  readonly items: readonly SnapshotItem[];
+  readonly summary: SignerSummary | null; // null before the first answer to `tell`
+}

@@ -1,0 +1,100 @@
+/**
+ * The sending accounts in the scheduler's memory: the hot wallet of each chain, and a deposit
+ * address while a sweep of it is open. Pure data; only the scheduler's own steps change it.
+ */
+import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
+import type { OpenSlots } from "../../../protocol/messages.ts";
+import { openAccountsMax } from "../../../protocol/payloads.ts";
+import type { AccountView, CourierView } from "../../socket/verbs.ts";
+import type { Account, Book, Counted } from "./item.ts";
+
+export const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: "", latest: null };
+
+/**
+ * The key of an account in a book. `deposit` is a deposit address, undefined for the chain's hot
+ * wallet.
+ */
+export function accountKey(chain: string, deposit: string | undefined): string {
+  return deposit === undefined ? chain : `${chain} ${deposit}`;
+}
+
+/** The fields by which an effect names the account of its answer. */
+export function named({ chain, address, isDeposit }: Account): { readonly chain: string; readonly account?: string } {
+  return isDeposit ? { chain, account: address } : { chain };
+}
+
+export function putAccount(book: Book, view: AccountView): Account {
+  const isDeposit = view.deposit === true;
+  const key = accountKey(view.chain, isDeposit ? view.address : undefined);
+  let account = book.accounts.get(key);
+  if (account === undefined) {
+    account = {
+      isDeposit,
+      chain: view.chain,
+      network: view.network,
+      address: view.address,
+      slots: familyOf(view.network).slots,
+      expiryExclusion: expiryExclusionOf(view.network),
+      nextSlot: view.nextSlot,
+      chainState: null,
+      head: -1,
+      foundLately: 0,
+      away: "",
+      queues: new Map(),
+      flight: new Set(),
+      pending: new Set(),
+      unincluded: new Set(),
+      reservedNative: 0n,
+      reservedTokens: new Map(),
+      settling: [],
+      slotCounts: { ...uncounted },
+      askingVoid: null,
+    };
+    book.accounts.set(key, account);
+  }
+  account.nextSlot = view.nextSlot;
+  return account;
+}
+
+/**
+ * The account that pays a withdrawal; undefined for a chain without an account of this agent. A
+ * deposit address is known after the first sweep, and the next slot after the first question.
+ */
+export function senderOf(book: Book, { mode, chain, network, sender }: CourierView): Account | undefined {
+  const isSweep = mode === "sweep" && sender !== "";
+  const known = book.accounts.get(accountKey(chain, isSweep ? sender : undefined));
+  if (known !== undefined || !isSweep || !book.accounts.has(chain)) return known;
+  return putAccount(book, { chain, network, address: sender, nextSlot: "", deposit: true });
+}
+
+/** Removes a deposit address without open withdrawals. */
+export function forgetIdle(book: Book, account: Account): void {
+  if (!account.isDeposit) return;
+  for (const item of book.items.values()) if (item.account === account) return;
+  book.accounts.delete(accountKey(account.chain, account.address));
+}
+
+/**
+ * For each account, the range of slots with open withdrawals in the ledger. A gateway that recovers
+ * the ledger reports the final ones among these.
+ */
+export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
+  const open = new Map<string, OpenSlots>();
+  const flying = [...accounts.values()].flatMap((account) =>
+    [...account.flight].map(({ view: { slot } }) => ({ account, slot })),
+  );
+  for (const { account, slot } of [...flying, ...awaiting.values()]) {
+    if (slot === "") continue;
+    const { network, address, slots } = account;
+    const key = `${network} ${address}`;
+    const { first = slot, last = slot } = open.get(key) ?? {};
+    const range = { first: slots.compare(slot, first) < 0 ? slot : first, last: slots.compare(slot, last) > 0 ? slot : last };
+    open.set(key, { network, account: address, ...range });
+  }
+  // The hot wallets pay others, so they come first if there is no room for all accounts.
+  const hotWallet = new Set([...accounts.values()].flatMap((one) => (one.isDeposit ? [] : [`${one.network} ${one.address}`])));
+  return [...open]
+    .sort(([a], [b]) => Number(hotWallet.has(b)) - Number(hotWallet.has(a)))
+    .slice(0, openAccountsMax)
+    .map(([, range]) => range);
+}

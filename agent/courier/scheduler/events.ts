@@ -1,0 +1,167 @@
+/**
+ * The events and effects of the scheduler, as types. Events come from the signer, the chains and
+ * the clock; effects go back to them. Every question among the effects has exactly one event as its
+ * answer, also for a fault; a lost answer only costs time. `account` names a deposit address;
+ * without it the chain's hot wallet is meant.
+ */
+
+import type { Effect } from "../../../base/fault.ts";
+import type { ChainOutcome, ChainState, Found, SlotCounts, VoidAnswer, VoidQuestion } from "../../../chains/nodes.ts";
+import type { AccountView, CourierAnswers, CourierRequests, CourierView, WithdrawalStep } from "../../socket/verbs.ts";
+
+/** The nodes' answer on the inclusion of a withdrawal. */
+export type Looked = Found & { readonly transactionId: string };
+
+/** The nodes' answer on possibly void attempts of a withdrawal, all of them together. */
+export interface VoidFound {
+  readonly transactionId: string;
+  readonly txHashes: readonly string[];
+  readonly answer: ({ readonly ok: true } & VoidAnswer) | SchedulerNo;
+}
+
+/** A refusal (effect none) or a fault, of the signer or of the nodes. */
+export interface SchedulerNo {
+  readonly ok: false;
+  readonly code: string;
+  readonly effect: Effect;
+}
+
+/** The verbs of the signer about one withdrawal. */
+export type SchedulerVerb = "sign" | "replace" | "decline" | "observed";
+
+export type SchedulerEvent =
+  /**
+   * `isFresh`: the signer has another run than before, so no earlier state counts. `askedAtMs`: the
+   * time of the question.
+   */
+  | { readonly kind: "hello"; readonly hello: CourierAnswers["hello"]; readonly isFresh: boolean; readonly askedAtMs: number }
+  | { readonly kind: "locked"; readonly code: string }
+  | { readonly kind: "paused"; readonly paused: boolean }
+  | { readonly kind: "views"; readonly withdrawals: readonly CourierView[] }
+  /**
+   * Steps of withdrawals with earlier views. For a withdrawal without a view, the scheduler asks
+   * for the signer's complete view.
+   */
+  | { readonly kind: "steps"; readonly withdrawals: readonly WithdrawalStep[] }
+  | {
+      readonly kind: "answered";
+      readonly verb: SchedulerVerb;
+      readonly transactionId: string;
+      readonly answer: { readonly ok: true; readonly withdrawal: WithdrawalStep } | SchedulerNo;
+    }
+  | {
+      readonly kind: "adopted";
+      readonly chain: string;
+      readonly account?: string;
+      readonly answer: { readonly ok: true; readonly account: AccountView } | SchedulerNo;
+    }
+  /** A new block exists; the rest of its data follows as `block`. */
+  | { readonly kind: "head"; readonly chain: string; readonly account?: string; readonly number: number }
+  | { readonly kind: "block"; readonly chain: string; readonly account?: string; readonly chainState: ChainState }
+  /** The chain's nodes do not answer usefully; a `block` ends it. */
+  | { readonly kind: "away"; readonly chain: string; readonly account?: string; readonly code: string }
+  | {
+      readonly kind: "gas";
+      readonly transactionId: string;
+      /**
+       * `wouldRevert` is the node's judgement on the call; any other no is a fault of the question.
+       */
+      readonly answer: { readonly ok: true; readonly gasLimit: bigint } | (SchedulerNo & { readonly wouldRevert: boolean });
+    }
+  | {
+      readonly kind: "sent";
+      readonly transactionId: string;
+      readonly attempt: number;
+      /**
+       * unsent: surely no node has received the bytes. misread: independent code read other bytes.
+       * expired: too late for any block, by a node's answer. declined: every node that was asked
+       * refused. After any other outcome the bytes may have been sent.
+       */
+      readonly outcome: "sent" | "slot-consumed" | "underpriced" | "expired" | "declined" | "unsent" | "misread";
+      readonly detail: string;
+      /** True for a declined withdrawal if a higher fee cannot change that. */
+      readonly isIncurable?: boolean;
+    }
+  | {
+      readonly kind: "looked";
+      readonly chain: string;
+      readonly account?: string;
+      /** Leaves out withdrawals whose look-up failed. */
+      readonly found: readonly Looked[];
+    }
+  | {
+      readonly kind: "confirmed";
+      readonly chain: string;
+      readonly account?: string;
+      readonly found: readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[];
+    }
+  | { readonly kind: "void"; readonly chain: string; readonly account?: string; readonly found: readonly VoidFound[] }
+  /** The answer to `guard`; missing if the block could not be read. */
+  | { readonly kind: "guarded"; readonly chain: string; readonly account?: string; readonly holds: boolean }
+  | {
+      readonly kind: "slotCounts";
+      readonly chain: string;
+      readonly account?: string;
+      readonly answer: ({ readonly ok: true } & SlotCounts) | SchedulerNo;
+    }
+  | { readonly kind: "tick" };
+
+/** A verb and its fields. */
+export type Asking =
+  | { readonly verb: "sign"; readonly body: CourierRequests["sign"] }
+  | { readonly verb: "replace"; readonly body: CourierRequests["replace"] }
+  | { readonly verb: "decline"; readonly body: CourierRequests["decline"] }
+  | { readonly verb: "observed"; readonly body: CourierRequests["observed"] };
+
+/** Questions to a chain's nodes. */
+export type NodeQuestion =
+  | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: CourierView }
+  | { readonly kind: "look"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
+  | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
+  /** Asks if attempts of an account are void, those of each withdrawal together. */
+  | { readonly kind: "void"; readonly chain: string; readonly account?: string; readonly wanted: readonly VoidWanted[] }
+  | { readonly kind: "slotCounts"; readonly chain: string; readonly account?: string; readonly address: string };
+
+export interface SendEffect {
+  readonly kind: "send";
+  readonly chain: string;
+  readonly withdrawal: CourierView;
+  readonly attempt: number;
+}
+
+export interface GuardEffect {
+  readonly kind: "guard";
+  readonly chain: string;
+  readonly account?: string;
+  readonly block: number;
+  readonly blockHash: string;
+}
+
+/** Every effect may be carried out twice without harm. */
+export type SchedulerEffect =
+  | ({ readonly kind: "ask"; readonly withdrawal: CourierView } & Asking)
+  | { readonly kind: "adopt"; readonly body: CourierRequests["adopt"] }
+  | { readonly kind: "account"; readonly body: CourierRequests["account"] }
+  /**
+   * Asks for the signer's `hello` again, because the signer has newer state than this scheduler.
+   */
+  | { readonly kind: "refresh" }
+  | NodeQuestion
+  | SendEffect
+  | GuardEffect
+  | {
+      readonly kind: "alarm";
+      readonly code: "COURIER_READ_BACK" | "COURIER_TOKEN_MOVED" | "COURIER_VOID_INCLUDED";
+      readonly transactionId: string;
+      readonly detail: string;
+    };
+
+export interface VoidWanted {
+  readonly withdrawal: CourierView;
+  readonly attempts: readonly VoidQuestion[];
+}
+
+export interface Wanted {
+  readonly withdrawal: CourierView;
+  readonly txHashes: readonly string[];
+}

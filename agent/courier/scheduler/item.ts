@@ -1,0 +1,161 @@
+/**
+ * The types of the scheduler's memory: the known state of one open withdrawal, of one sending
+ * account, and of all together.
+ */
+
+import type { ExpiryExclusion, Slots } from "../../../chains/family.ts";
+import type { ChainState, Location, VoidAnswer } from "../../../chains/nodes.ts";
+import type { CourierView } from "../../socket/verbs.ts";
+import type { SchedulerVerb } from "./events.ts";
+
+/** The last hand-over of bytes of this withdrawal to the nodes, in this run. */
+export interface Sent {
+  readonly attempt: number;
+  readonly txHash: string;
+  readonly atMs: number;
+  readonly firstAtMs: number; // for this attempt
+  readonly firstBlock: number | null; // newest block at that time; null when none was known yet
+  readonly isUnderpriced: boolean; // a node said so
+  readonly isExpired: boolean; // likewise: its end is past
+  readonly declined: Declined | null; // null after a node has reported the attempt as known
+}
+
+/** The last refusal of an attempt by every node that was asked. */
+export interface Declined {
+  readonly words: string; // a node's text, with the node's address
+  readonly isIncurable: boolean; // by a higher price
+}
+
+/** A request to the signer that has no answer yet. */
+export interface Ask {
+  readonly verb: SchedulerVerb;
+  readonly sinceMs: number;
+  readonly key: string; // key of an observation, "" otherwise
+  isDoubtful: boolean; // the request failed on the way and may have been done
+}
+
+/** One open withdrawal. */
+export interface Item {
+  view: CourierView;
+  readonly account: Account;
+  readonly amountUnits: bigint;
+  readonly openedAtMs: number;
+  /** The request to the signer under way. */
+  asking: Ask | null;
+  /** Nothing is asked for it before this time, nor while `asideBlock` is the newest block. */
+  notBeforeMs: number;
+  asideBlock: number;
+  refusals: number;
+  waiting: string; // the reason why it waits, for `status`; "" while it goes on
+  gas: { readonly limit: bigint; readonly atMs: number } | null;
+  gasAskedAtMs: number | null;
+  isTipLow: boolean; // the signer refused the higher tip of the nodes
+  reverts: { count: number; firstAtMs: number };
+  reserved: Reserve;
+  feeAskedWei: bigint; // fee in the last `sign` or `replace`, reserved until the view shows it
+  sendingSinceMs: number | null;
+  sendNotBeforeMs: number;
+  unsent: number; // failed tries in a row
+  sent: Sent | null;
+  location: Location | null;
+  locatedAtMs: number; // when it was first found there
+  looked: Asked; // when it was last looked for
+  confirmed: Asked; // last question for its finality; the block is the final one
+  isDoubtful: boolean; // some node shows a receipt, but too few nodes show the same one
+  misses: number; // number of look-ups in a row without its last inclusion
+  chainOutcome: Final | null;
+  foreign: { count: number; firstAtMs: number };
+  told: string; // the last observation the signer accepted
+  /** Attempts that the nodes have called void, by hash, with their evidence. */
+  readonly voidFound: Map<string, Pick<VoidAnswer, "block" | "quorum">>;
+  voidDueAtMs: number; // they are not asked before
+  voidTrouble: string; // the fault of the last question, "" if there was none
+  isAbsent: boolean; // the last answered look-up found it in no block
+  stopped: string; // a code: an operator must look, and none of its bytes are sent any more
+}
+
+/** The end of the withdrawal on which the nodes agree. */
+export interface Final {
+  readonly outcome: "paid" | "reverted" | "conflicted" | "cancelled";
+  readonly txHash: string;
+  readonly block: number; // 0 when lost
+}
+
+/** The last question to the nodes: an answer holds for that block, and for a while. */
+export interface Asked {
+  readonly block: number;
+  readonly atMs: number;
+}
+
+export interface Reserve {
+  readonly native: bigint;
+  readonly token: bigint;
+}
+
+/** One sending account of a chain: the hot wallet, or a deposit address that a sweep empties. */
+export interface Account {
+  readonly isDeposit: boolean;
+  readonly chain: string;
+  readonly network: string;
+  readonly address: string;
+  readonly slots: Slots; // slots of its family
+  readonly expiryExclusion: ExpiryExclusion | null; // its family's exclusion by expiry, null if a slot excludes
+  nextSlot: string; // "" until adopted
+  chainState: ChainState | null;
+  /** The newest known block; at times the state is of the one before. */
+  head: number;
+  /**
+   * The number of withdrawals found in the block before. The next block is searched for as many
+   * first.
+   */
+  foundLately: number;
+  away: string; // code of the nodes' fault, "" when they answer
+  /** Approved and waiting for `sign`, by limit group, in order of sequence. */
+  readonly queues: Map<string, Item[]>;
+  /** Withdrawals with a slot, or about to get one. */
+  readonly flight: Set<Item>;
+  /** Withdrawals of `flight` in no block, as far as this scheduler has seen. */
+  readonly pending: Set<Item>;
+  /**
+   * Withdrawals of `flight` in no block, as reported to the signer, which applies a limit to their
+   * number.
+   */
+  readonly unincluded: Set<Item>;
+  reservedNative: bigint;
+  readonly reservedTokens: Map<string, bigint>;
+  /** Final withdrawals, newer than the known balances; reserved until the balances include them. */
+  settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
+  slotCounts: Counted;
+  askingVoid: number | null; // time of the open question for void attempts
+}
+
+/** The nodes' counts of the account's transactions. */
+export interface Counted {
+  askedAtMs: number | null;
+  dueAtMs: number;
+  detail: string;
+  /** The first slot in no block and no mempool, by the last answer; "" before the first. */
+  highest: string;
+  /**
+   * The first slot in no block by the last answer, and the time of that answer; null when there is
+   * none.
+   */
+  latest: { readonly slot: string; readonly atMs: number } | null;
+}
+
+export interface Book {
+  handshakeDone: boolean;
+  locked: string;
+  readonly items: Map<string, Item>;
+  readonly accounts: Map<string, Account>; // by `accountKey`
+  paused: boolean; // an operator stopped new signatures
+  /** Recently closed withdrawals with the time, so a late view does not open them again. */
+  readonly closed: Map<string, number>;
+  /**
+   * Withdrawals whose end the signer recorded and the gateway has not confirmed; they count as open
+   * at the next hello.
+   */
+  readonly awaiting: Map<string, { readonly account: Account; readonly slot: string }>;
+  refreshDueAtMs: number; // not asked before
+  helloAtMs: number; // the last answer
+}

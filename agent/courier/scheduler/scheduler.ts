@@ -1,0 +1,399 @@
+/**
+ * The scheduler is the courier's scheduler, its only sequencer: a synchronous function of state and
+ * event to effects. The event carries the clock's time, and the function touches nothing. All its
+ * state also stands in the signer's ledger or on chain. After a restart `hello` and the next block
+ * bring back the same steps for every unfinished withdrawal. The scheduler asks; the signer
+ * decides.
+ */
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
+import { pendingPerAccountMax } from "../../socket/limits.ts";
+import type { CourierStatus, WithdrawalStep } from "../../socket/verbs.ts";
+import { accountKey, putAccount } from "./accounts.ts";
+import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
+import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
+import type { Account, Ask, Book, Item } from "./item.ts";
+import { bump, declinedWords, resend, send, signAgain, takeSent } from "./sending.ts";
+import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
+import {
+  count,
+  countersFailed,
+  guard,
+  look,
+  observe,
+  recheck,
+  searchAgain,
+  takeChainOutcome,
+  takeLocations,
+  takeSlotCounts,
+  watch,
+} from "./watching.ts";
+import {
+  bySlot,
+  clearBook,
+  closeItem,
+  createBook,
+  file,
+  isAside,
+  isToldOver,
+  isVoidKey,
+  putStep,
+  putView,
+} from "./withdrawals.ts";
+
+export type { ChainOutcome, ChainState, Location } from "../../../chains/nodes.ts";
+export type {
+  GuardEffect,
+  Looked,
+  NodeQuestion,
+  SchedulerEffect,
+  SchedulerEvent,
+  SchedulerNo,
+  SchedulerVerb,
+  SendEffect,
+  VoidFound,
+  VoidWanted,
+  Wanted,
+} from "./events.ts";
+
+/**
+ * After this time without an answer from the signer, the request counts as lost, and the scheduler
+ * asks for the view.
+ */
+const askMsMax = 35_000;
+const refreshMs = 5000;
+/**
+ * The longest time between questions for the signer's complete view, which shows withdrawals
+ * unknown to this scheduler.
+ */
+const refreshMsMax = 300_000;
+const gasMsMax = 60_000;
+const waitingMax = 100;
+
+export interface SchedulerState {
+  readonly book: Book;
+  readonly inFlightMax: number;
+}
+
+/** An empty scheduler; a `hello` event fills it. */
+export function createScheduler(options: { readonly inFlightMax?: number } = {}): SchedulerState {
+  return { book: createBook(), inFlightMax: options.inFlightMax ?? pendingPerAccountMax };
+}
+
+/**
+ * Makes one step. Changes `state` in place and returns the effects in order. `nowMs` never goes
+ * back.
+ */
+export function step(state: SchedulerState, event: SchedulerEvent, nowMs: number): readonly SchedulerEffect[] {
+  const out: SchedulerEffect[] = [];
+  const { book } = state;
+  for (const account of take(state, event, nowMs, out)) advance(book, account, state.inFlightMax, nowMs, out);
+  return out;
+}
+
+/** The withdrawals that wait, each with its reason: for `status`. */
+export function waiting(state: SchedulerState): CourierStatus["waiting"] {
+  const found: { transactionId: string; why: string }[] = [];
+  for (const item of state.book.items.values()) {
+    if (found.length === waitingMax) break;
+    const isQueued = item.view.state === "approved" && item.asking === null;
+    const standing = isQueued ? standstill(state.book, item.account) : "";
+    const first = isQueued ? item.account.queues.get(limitGroupOf(item.view))?.[0] : undefined;
+    const why = standing || item.waiting || declinedWords(item) || first?.waiting || "";
+    if (why !== "") found.push({ transactionId: item.view.transactionId, why });
+  }
+  return found;
+}
+
+/** Withdrawals that are not final. */
+export function openCount(state: SchedulerState): number {
+  return state.book.items.size;
+}
+
+/** Takes the event in. @returns the accounts whose queues may now move */
+function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: SchedulerEffect[]): Iterable<Account> {
+  const { book } = state;
+  switch (event.kind) {
+    case "hello":
+      return takeHello(book, event, nowMs, out);
+    case "locked":
+      book.locked = event.code;
+      return [];
+    case "paused":
+      book.paused = event.paused;
+      return event.paused ? [] : book.accounts.values();
+    case "views":
+      return takeViews(book, event.withdrawals, nowMs, out);
+    case "steps":
+      return takeSteps(book, event.withdrawals, nowMs, out);
+    case "answered":
+      return takeAnswer(book, event, nowMs, out);
+    case "adopted":
+      if (event.answer.ok) return [putAccount(book, event.answer.account)];
+      return withAccount(book, event, (account) => {
+        account.slotCounts.detail = event.answer.ok ? "" : detailOf(account, event.answer.code);
+      });
+    case "away":
+      return withAccount(book, event, (account) => {
+        account.away = event.code;
+      });
+    case "head":
+      return withAccount(book, event, (account) => {
+        account.head = event.number;
+        look(account, nowMs, out);
+        account.foundLately = 0;
+      });
+    case "block":
+      return withAccount(book, event, (account) => takeBlock(book, account, event, nowMs, out));
+    case "gas":
+    case "sent":
+      return takeItemEvent(book, event, nowMs, out);
+    case "looked":
+      return withAccount(book, event, (account) => {
+        for (const item of takeLocations(book, account, event.found, nowMs, out)) steer(item, nowMs, out);
+      });
+    case "confirmed":
+      return withAccount(book, event, () => takeConfirmed(book, event, nowMs, out));
+    case "void":
+      return withAccount(book, event, (account) => steerAll(takeVoid(book, account, event.found), nowMs, out));
+    case "guarded":
+      return withAccount(book, event, (account) => {
+        if (!event.holds) recheck(account, out);
+      });
+    case "slotCounts":
+      return withAccount(book, event, (account) => {
+        if (event.answer.ok) takeSlotCounts(book, account, event.answer, nowMs, out);
+        else countersFailed(account, event.answer.code, nowMs);
+        for (const item of account.flight) steer(item, nowMs, out);
+      });
+    case "tick":
+      return takeTick(book, nowMs, out);
+  }
+}
+
+/** The reason why an account has not begun, with the values that an operator must compare. */
+function detailOf({ slotCounts, chain }: Account, code: string): string {
+  return code === "ACCOUNT_FIRST_SLOT" ? `${code}: the nodes count ${slotCounts.highest}; adopt ${chain}` : code;
+}
+
+function withAccount(
+  book: Book,
+  { chain, account: deposit }: { readonly chain: string; readonly account?: string },
+  run: (account: Account) => void,
+): Iterable<Account> {
+  const account = book.accounts.get(accountKey(chain, deposit));
+  if (account === undefined) return [];
+  run(account);
+  return [account];
+}
+
+function takeHello(
+  book: Book,
+  { hello, isFresh, askedAtMs }: Extract<SchedulerEvent, { kind: "hello" }>,
+  nowMs: number,
+  out: SchedulerEffect[],
+): Iterable<Account> {
+  if (isFresh) clearBook(book);
+  book.handshakeDone = hello.handshakeDone;
+  book.helloAtMs = nowMs;
+  book.locked = hello.locked;
+  book.paused = hello.paused;
+  for (const view of hello.accounts) putAccount(book, view);
+  const open = new Set(hello.open.map((view) => view.transactionId));
+  for (const item of book.items.values()) {
+    if (item.asking?.isDoubtful) item.asking = null;
+    // A withdrawal missing in the signer's open ones has ended, and the end did not reach this
+    // scheduler.
+    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item, nowMs);
+  }
+  for (const transactionId of book.awaiting.keys()) if (!open.has(transactionId)) book.awaiting.delete(transactionId);
+  takeViews(book, hello.open, nowMs, out);
+  for (const account of book.accounts.values()) count(book, account, nowMs, out);
+  return book.accounts.values();
+}
+
+function takeViews(
+  book: Book,
+  views: Extract<SchedulerEvent, { kind: "views" }>["withdrawals"],
+  nowMs: number,
+  out: SchedulerEffect[],
+): Iterable<Account> {
+  const touched = new Set<Account>();
+  const items = views.map((view) => putView(book, view, nowMs)).filter((item) => item !== null);
+  steerAll(items, nowMs, out);
+  for (const view of views) {
+    const account = book.items.get(view.transactionId)?.account ?? book.accounts.get(view.chain);
+    if (account !== undefined) touched.add(account);
+  }
+  return touched;
+}
+
+function takeSteps(
+  book: Book,
+  steps: Extract<SchedulerEvent, { kind: "steps" }>["withdrawals"],
+  nowMs: number,
+  out: SchedulerEffect[],
+): Iterable<Account> {
+  const touched = new Set<Account>();
+  const items: Item[] = [];
+  for (const one of steps) {
+    const account = book.items.get(one.transactionId)?.account;
+    if (account !== undefined) touched.add(account);
+    else if (!book.closed.has(one.transactionId)) refresh(book, nowMs, out);
+    const item = putStep(book, one, nowMs);
+    if (item !== null) items.push(item);
+  }
+  steerAll(items, nowMs, out);
+  return touched;
+}
+
+/** In order of slot, so the nodes get the transactions in the order of their inclusion. */
+function steerAll(items: readonly Item[], nowMs: number, out: SchedulerEffect[]): void {
+  for (const item of bySlot(items)) steer(item, nowMs, out);
+}
+
+/** Asks for the next step of this withdrawal, after any event. A second call asks nothing twice. */
+function steer(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+  send(item, false, nowMs, out);
+  if (item.asking !== null || isAside(item, nowMs)) return;
+  if (item.view.state === "intent") finishIntent(item, nowMs, out);
+  else observe(item, nowMs, out);
+}
+
+function takeAnswer(
+  book: Book,
+  event: Extract<SchedulerEvent, { kind: "answered" }>,
+  nowMs: number,
+  out: SchedulerEffect[],
+): Iterable<Account> {
+  const { answer, verb, transactionId } = event;
+  const item = book.items.get(transactionId);
+  if (item !== undefined && item.asking?.verb === verb) {
+    if (answer.ok) endAsk(item, item.asking, answer.withdrawal);
+    else refused(book, item, verb, answer, nowMs, out);
+  }
+  if (answer.ok) return takeSteps(book, [answer.withdrawal], nowMs, out);
+  if (item === undefined) return [];
+  file(item);
+  return [item.account];
+}
+
+/** An answer with another stage belongs to an earlier report, so the present report still waits. */
+function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
+  const { state } = withdrawal;
+  const stage = isToldOver({ state }) ? "final" : state;
+  // A withdrawal that a recovery has quarantined stays quarantined until its end.
+  const isWatched = state === "quarantined" && !asked.key.startsWith("final ");
+  const isOther = isVoidKey(asked.key) ? !isRecorded(withdrawal, asked.key) : !isWatched && !asked.key.startsWith(`${stage} `);
+  if (asked.verb === "observed" && isOther) return;
+  item.asking = null;
+  item.refusals = 0;
+  item.waiting = "";
+  if (asked.verb === "observed" && !isVoidKey(asked.key)) item.told = asked.key;
+}
+
+function refused(book: Book, item: Item, verb: SchedulerVerb, answer: SchedulerNo, nowMs: number, out: SchedulerEffect[]): void {
+  if (answer.effect !== "none") {
+    // The request may have been done. Its reservation stays until the signer's own view shows
+    // otherwise.
+    if (item.asking !== null) item.asking.isDoubtful = true;
+    refresh(book, nowMs, out);
+    return;
+  }
+  item.asking = null;
+  if (verb === "sign" || verb === "replace") item.feeAskedWei = 0n;
+  if (takeRefusal(item, answer.code, nowMs)) refresh(book, nowMs, out);
+}
+
+function refresh(book: Book, nowMs: number, out: SchedulerEffect[]): void {
+  if (nowMs < book.refreshDueAtMs) return;
+  book.refreshDueAtMs = nowMs + refreshMs;
+  out.push({ kind: "refresh" });
+}
+
+function takeBlock(
+  book: Book,
+  account: Account,
+  { chainState }: Extract<SchedulerEvent, { kind: "block" }>,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
+  account.chainState = chainState;
+  // Counts that were not available while the nodes were away are asked for at once.
+  if (account.away !== "") account.slotCounts.dueAtMs = 0;
+  account.away = "";
+  account.head = chainState.number;
+  look(account, nowMs, out);
+  watch(account, nowMs, out);
+  guard(account, out);
+  bump(account, nowMs, out);
+  signAgain(account, nowMs, out);
+  askVoid(account, nowMs, out);
+  renew(account, nowMs, out);
+  count(book, account, nowMs, out);
+  for (const item of account.flight) steer(item, nowMs, out);
+}
+
+function takeItemEvent(
+  book: Book,
+  event: Extract<SchedulerEvent, { kind: "gas" } | { kind: "sent" }>,
+  nowMs: number,
+  out: SchedulerEffect[],
+): Iterable<Account> {
+  const item = book.items.get(event.transactionId);
+  if (item === undefined) return [];
+  if (event.kind === "gas") {
+    takeGas(item, event.answer, nowMs, out);
+    bump(item.account, nowMs, out);
+    renew(item.account, nowMs, out);
+    if (item.view.state === "intent") steer(item, nowMs, out);
+    return [item.account];
+  }
+  takeSent(item, event, nowMs, out);
+  steer(item, nowMs, out);
+  return [];
+}
+
+function takeConfirmed(
+  book: Book,
+  event: Extract<SchedulerEvent, { kind: "confirmed" }>,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
+  const unproven: Item[] = [];
+  for (const { transactionId, chainOutcome } of event.found) {
+    const item = book.items.get(transactionId);
+    if (item === undefined) continue;
+    takeChainOutcome(item, chainOutcome, out);
+    if (chainOutcome === null && item.location !== null) unproven.push(item);
+    steer(item, nowMs, out);
+  }
+  searchAgain(unproven, out);
+}
+
+/**
+ * Runs every second: repeats requests that were lost on the way, and goes on with items whose delay
+ * is over.
+ */
+function takeTick(book: Book, nowMs: number, out: SchedulerEffect[]): Iterable<Account> {
+  if (nowMs - book.helloAtMs >= refreshMsMax) refresh(book, nowMs, out);
+  for (const item of book.items.values()) {
+    if (item.gasAskedAtMs !== null && nowMs - item.gasAskedAtMs > gasMsMax) item.gasAskedAtMs = null;
+    if (item.asking === null || nowMs - item.asking.sinceMs <= askMsMax) continue;
+    item.asking = null;
+    file(item);
+    refresh(book, nowMs, out);
+  }
+  for (const account of book.accounts.values()) {
+    count(book, account, nowMs, out);
+    if (account.away === "") {
+      look(account, nowMs, out);
+      watch(account, nowMs, out);
+      signAgain(account, nowMs, out);
+      askVoid(account, nowMs, out);
+      renew(account, nowMs, out);
+    }
+    resend(account, nowMs, out);
+    for (const item of account.flight) steer(item, nowMs, out);
+  }
+  return book.accounts.values();
+}

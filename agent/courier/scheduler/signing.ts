@@ -1,0 +1,247 @@
+/**
+ * Decides when `sign` is asked, and with which parameters. The account's final funds must cover
+ * every reservation before finality, plus this withdrawal with its fee. The order is by sequence
+ * within a currency, so an unpayable nonce never stands in front of payable ones.
+ */
+import { familyOf } from "../../../chains/families.ts";
+import type { Fees, TxParams } from "../../../chains/family.ts";
+import type { AttemptView } from "../../socket/verbs.ts";
+import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
+import type { Account, Book, Item } from "./item.ts";
+import { ask, file, freeUnits, isAside, isBehind, setAside } from "./withdrawals.ts";
+
+/** Estimates asked for ahead of the head of a queue, so they share a node's batch. */
+const prefetchMax = 64;
+/** An older estimate is made again, because the cost of a call changes with the chain's state. */
+const gasValidMs = 60_000;
+/**
+ * A call that would revert in spite of enough funds is declined after this many estimates over at
+ * least this time.
+ */
+const revertsMax = 3;
+const revertsOverMs = 30_000;
+const revertRetryMs = 12_000;
+const faultRetryMs = 2000;
+const fullRetryMs = 500;
+const refusalRetryMs = 5000;
+const refusalRetryMsMax = 60_000;
+
+/**
+ * Refusals that pass without this withdrawal: new blocks make room, an operator approves the nonce
+ * below, a top-up ends before its sweep, or the ledger locks because the chain has seen more.
+ */
+const waitingCodes: ReadonlySet<string> = new Set([
+  ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SWEEP_OR_TOPUP_OPEN", "SIGNER_PAUSED"],
+]);
+
+/** The family's own words on fees. */
+export function feesOf({ network }: Account): Fees {
+  return familyOf(network).fees;
+}
+
+/** The reason why nothing is signed from this account; "" while signing goes on. */
+export function standstill(book: Book, account: Account): string {
+  if (book.locked !== "") return `locked ${book.locked}`;
+  if (book.paused) return "SIGNER_PAUSED";
+  if (!book.handshakeDone) return "link";
+  if (account.away !== "") return `nodes ${account.away}`;
+  if (account.chainState === null) return "nodes";
+  if (account.chainState.accountHasCode) return "COURIER_ACCOUNT_CODE";
+  if (!account.slots.isCounted) return "";
+  if (account.nextSlot === "") return `first slot ${account.slotCounts.detail}`.trim();
+  if (account.slotCounts.highest === "") return `the account's slot counts ${account.slotCounts.detail}`.trim();
+  return isBehind(account) ? "ACCOUNT_BEHIND" : "";
+}
+
+/**
+ * Asks `sign` for every withdrawal that may be signed now. Called after every event that could
+ * change the answer.
+ */
+export function advance(book: Book, account: Account, inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {
+  if (standstill(book, account) !== "") return;
+  for (const queue of account.queues.values()) advanceQueue(account, queue, inFlightMax, nowMs, out);
+}
+
+function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {
+  const fees = feesOf(account);
+  const feeMarket = account.chainState?.feeMarket ?? null;
+  for (let at = 0; at < queue.length && feeMarket !== null; ) {
+    const item = queue[at] as Item;
+    if (isBusy(item, nowMs)) {
+      at += 1;
+      continue;
+    }
+    if (account.unincluded.size >= inFlightMax) {
+      item.waiting = "others in flight";
+      return;
+    }
+    const gas = gasOf(item, 0, nowMs);
+    const txParams = fees.first(feeMarket, gas ?? fees.computeLimitMin);
+    if (!isCovered(item, fees.most(txParams))) {
+      item.waiting = whyUncovered(item);
+      item.reverts = { count: 0, firstAtMs: 0 };
+      return;
+    }
+    if (gas === null) {
+      estimateAhead(queue, at, nowMs, out);
+      return;
+    }
+    // Takes the item out of this queue, so `at` names the next one.
+    askSign(item, txParams, nowMs, out);
+  }
+}
+
+/**
+ * The cost of its call, by an estimate not made before `sinceMs` and still valid; null when there
+ * is none.
+ */
+export function gasOf({ gas }: Item, sinceMs: number, nowMs: number): bigint | null {
+  return gas !== null && gas.atMs >= sinceMs && nowMs - gas.atMs <= gasValidMs ? gas.limit : null;
+}
+
+export function askGas(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+  if (item.gasAskedAtMs !== null) return;
+  item.gasAskedAtMs = nowMs;
+  const { account, view } = item;
+  out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view });
+}
+
+/** The item is delayed or being declined; nothing more is asked for it meanwhile. */
+function isBusy(item: Item, nowMs: number): boolean {
+  return item.asking !== null || isAside(item, nowMs);
+}
+
+function isCovered(item: Item, feeUnits: bigint): boolean {
+  const { account, view, amountUnits } = item;
+  const native = freeUnits(account, "");
+  if (view.contract === "") return native !== null && native >= amountUnits + feeUnits;
+  const token = freeUnits(account, view.contract);
+  return native !== null && native >= feeUnits && token !== null && token >= amountUnits;
+}
+
+function whyUncovered({ account, view: { contract } }: Item): string {
+  const unfit = account.chainState?.unfit.get(contract);
+  if (unfit !== undefined) return `out of service: ${unfit}`;
+  return freeUnits(account, contract) === null ? "the token's balance cannot be read" : "funds";
+}
+
+/**
+ * Asks for estimates for the head of the queue and for the next items that the funds probably cover
+ * as well.
+ */
+function estimateAhead(queue: readonly Item[], from: number, nowMs: number, out: SchedulerEffect[]): void {
+  const first = queue[from] as Item;
+  let left = freeUnits(first.account, first.view.contract) ?? 0n;
+  for (const item of queue.slice(from, from + prefetchMax)) {
+    left -= item.amountUnits;
+    if (left < 0n) return;
+    if (gasOf(item, 0, nowMs) !== null || item.gasAskedAtMs !== null || isBusy(item, nowMs)) continue;
+    item.gasAskedAtMs = nowMs;
+    item.waiting = "";
+    const { account, view } = item;
+    out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view });
+  }
+}
+
+function askSign(item: Item, txParams: TxParams, nowMs: number, out: SchedulerEffect[]): void {
+  item.asking = ask("sign", nowMs);
+  item.feeAskedWei = feesOf(item.account).most(txParams);
+  item.waiting = "";
+  file(item);
+  out.push({ kind: "ask", withdrawal: item.view, verb: "sign", body: { transactionId: item.view.transactionId, txParams } });
+}
+
+/**
+ * Finishes an intent without a signature, after a crash or in a recovered ledger. After a crash the
+ * signer uses its recorded figures. A recovered ledger has none, so the signer checks the given
+ * figures against its fee caps.
+ */
+export function finishIntent(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+  const feeMarket = item.account.chainState?.feeMarket ?? null;
+  if (feeMarket === null) return;
+  const computeLimit = gasOf(item, 0, nowMs);
+  if (computeLimit === null) askGas(item, nowMs, out);
+  else askSign(item, feesOf(item.account).first(feeMarket, computeLimit), nowMs, out);
+}
+
+type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
+
+export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: SchedulerEffect[]): void {
+  item.gasAskedAtMs = null;
+  if (answer.ok) {
+    item.gas = { limit: answer.gasLimit, atMs: nowMs };
+    item.reverts = { count: 0, firstAtMs: 0 };
+    return;
+  }
+  if (!answer.wouldRevert) {
+    if (item.asking === null) setAside(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
+    return;
+  }
+  const newest = item.view.attempts.at(-1);
+  if (newest !== undefined && item.account.expiryExclusion !== null) {
+    // No slot must be used up here, so a payment that would revert is not signed again.
+    setAside(item, "the chain would revert it", { notBeforeMs: nowMs + revertRetryMs });
+    return;
+  }
+  if (newest !== undefined || item.view.state === "intent") {
+    // A withdrawal with a slot must use the slot up with any result, so the earlier limit is good
+    // enough.
+    item.gas = { limit: computeLimitOf(item, newest), atMs: nowMs };
+    return;
+  }
+  if (item.view.state !== "approved" || item.asking !== null) return;
+  const fees = feesOf(item.account);
+  const feeMarket = item.account.chainState?.feeMarket ?? null;
+  if (feeMarket === null || !isCovered(item, fees.most(fees.first(feeMarket, fees.computeLimitMin)))) {
+    setAside(item, "funds", { notBeforeMs: nowMs + faultRetryMs });
+    return;
+  }
+  const { reverts } = item;
+  if (reverts.count === 0) reverts.firstAtMs = nowMs;
+  reverts.count += 1;
+  if (reverts.count >= revertsMax && nowMs - reverts.firstAtMs >= revertsOverMs) {
+    item.asking = ask("decline", nowMs);
+    const body = { transactionId: item.view.transactionId, code: "CHAIN_WOULD_REVERT" };
+    out.push({ kind: "ask", withdrawal: item.view, verb: "decline", body });
+    return;
+  }
+  // The retries are spread so that the last one falls just past the required time.
+  const nextAtMs = reverts.count >= revertsMax - 1 ? reverts.firstAtMs + revertsOverMs : nowMs + revertRetryMs;
+  setAside(item, "the chain would revert it", { notBeforeMs: Math.max(nextAtMs, nowMs + faultRetryMs) });
+}
+
+function computeLimitOf({ account }: Item, newest: AttemptView | undefined): bigint {
+  const fees = feesOf(account);
+  const txParams = newest?.txParams ?? null;
+  return txParams === null ? fees.computeLimitUnknown : fees.computeLimitOf(txParams);
+}
+
+function isOfFeeMarket(code: string): boolean {
+  return code.startsWith("POLICY_FEE") || code.startsWith("POLICY_TIP");
+}
+
+/**
+ * Takes the signer's refusal of a request about this withdrawal. @returns whether its own view
+ * should be asked for.
+ */
+export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
+  // The estimate is asked for again, because the nodes' figure was too low for any such
+  // transaction.
+  if (code === "POLICY_FEE_BELOW_FLOOR") item.gas = null;
+  // A tip over its cap comes from the higher of the nodes' figures, so the lower figure is used
+  // from now on.
+  if (code === "POLICY_TIP_ABOVE_MAX") item.isTipLow = true;
+  // A fee over its cap depends on the fee market, so the scheduler offers it again at each block.
+  if (isOfFeeMarket(code) && item.account.chainState !== null) {
+    setAside(item, `fee ${code}`, "next block");
+    return false;
+  }
+  if (waitingCodes.has(code)) {
+    setAside(item, code, { notBeforeMs: nowMs + fullRetryMs });
+    return false;
+  }
+  item.refusals += 1;
+  const waitMs = Math.min(refusalRetryMsMax, refusalRetryMs * 2 ** Math.min(item.refusals - 1, 8));
+  setAside(item, code, { notBeforeMs: nowMs + waitMs });
+  return true;
+}

@@ -1,0 +1,304 @@
+/**
+ * Follows sent transactions on chain: inclusion, reorganisation, finality, and use of the slot by
+ * another transaction. Asks in order of nonce and only for answers that are new, so hundreds in
+ * flight cost few calls a block. No state is final here before the nodes agree on it.
+ */
+
+import type { ChainOutcome, Location, SlotCounts } from "../../../chains/nodes.ts";
+import { named } from "./accounts.ts";
+import type { Looked, SchedulerEffect } from "./events.ts";
+import { byPatience, disbelieve, voidReport } from "./expiry-exclusion.ts";
+import type { Account, Asked, Book, Item } from "./item.ts";
+import { lookFor } from "./sending.ts";
+import { ask, bySlot, file, isBehind, isToldOver, observationKey, releasedAttempts } from "./withdrawals.ts";
+
+/**
+ * Receipts asked for first. Nonces are included in order, so a missing one ends the search of a
+ * block; otherwise the search goes on twice as far.
+ */
+const lookMin = 32;
+const lookMax = 256;
+const confirmMax = 64;
+/**
+ * A transaction counts as out of its block only after this many look-ups in a row, because some
+ * nodes lag.
+ */
+const missesMax = 2;
+/**
+ * A nonce counts as conflicted after the nodes agreed this often, over at least this time,
+ * on its use by another transaction.
+ */
+const foreignMax = 3;
+const foreignOverMs = 60_000;
+const suspectRecheckMs = 15_000;
+const accountMs = 60_000;
+/**
+ * A stage that may soon change is reported only after this time, because each report costs a
+ * record, a sync and a statement.
+ */
+const patienceMs = 500;
+const adoptRetryMs = 5000;
+const slotCountsMsMax = 60_000;
+/**
+ * An answer of the nodes without news is asked for again after this time, even if no block came.
+ */
+const againMs = 15_000;
+
+const doubt = "the nodes do not agree on its receipt";
+
+/** Looks which withdrawals a block holds: at each new block, and by the clock if none comes. */
+export function look(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+  lookAhead(account, Math.min(lookMax, Math.max(lookMin, account.foundLately * 2)), nowMs, out);
+}
+
+/** Looks which withdrawals are final: once per block, and by the clock if none comes. */
+export function watch(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+  if (account.chainState === null) return;
+  const { finalNumber } = account.chainState;
+  account.settling = account.settling.filter((entry) => entry.block > finalNumber);
+  const due: Item[] = [];
+  for (const item of account.flight) {
+    if (item.location === null || item.chainOutcome !== null || item.stopped !== "") continue;
+    if (item.location.block <= finalNumber && isDue(item.confirmed, finalNumber, nowMs)) due.push(item);
+  }
+  for (let at = 0; at < due.length; at += confirmMax) {
+    const some = due.slice(at, at + confirmMax);
+    for (const item of some) item.confirmed = { block: finalNumber, atMs: nowMs };
+    out.push({ kind: "confirm", ...named(account), wanted: some.map(lookFor) });
+  }
+}
+
+/**
+ * Runs once per block: if the youngest block with a withdrawal of ours still stands, all earlier
+ * ones stand too.
+ */
+export function guard(account: Account, out: SchedulerEffect[]): void {
+  let youngest: Location | null = null;
+  for (const { location, chainOutcome } of account.flight) {
+    if (location !== null && chainOutcome === null && (youngest === null || location.block > youngest.block)) youngest = location;
+  }
+  if (youngest === null) return;
+  out.push({ kind: "guard", ...named(account), block: youngest.block, blockHash: youngest.blockHash });
+}
+
+function isDue(asked: Asked, block: number, nowMs: number): boolean {
+  return asked.block < block || nowMs - asked.atMs >= againMs;
+}
+
+function lookAhead(account: Account, most: number, nowMs: number, out: SchedulerEffect[]): void {
+  const block = account.head;
+  const wanted: Item[] = [];
+  const { pending, slots } = account;
+  for (const item of slots.blocksLater ? bySlot(pending) : byPatience(pending, ({ looked }) => looked.atMs)) {
+    if (wanted.length === most) break;
+    const isOut = item.chainOutcome === null && releasedAttempts(item.view).length > 0;
+    if (isOut && isDue(item.looked, block, nowMs)) wanted.push(item);
+  }
+  if (wanted.length === 0) return;
+  for (const item of wanted) item.looked = { block, atMs: nowMs };
+  out.push({ kind: "look", ...named(account), wanted: wanted.map(lookFor) });
+}
+
+/**
+ * Takes the inclusions found. Looks further if a complete search found all. @returns the
+ * withdrawals concerned
+ */
+export function takeLocations(
+  book: Book,
+  account: Account,
+  found: readonly Looked[],
+  nowMs: number,
+  out: SchedulerEffect[],
+): Item[] {
+  const items: Item[] = [];
+  for (const { transactionId, location, isDoubtful } of found) {
+    const item = book.items.get(transactionId);
+    if (item === undefined || !account.flight.has(item) || item.chainOutcome !== null) continue;
+    items.push(item);
+    item.isDoubtful = isDoubtful;
+    item.isAbsent = location === null && !isDoubtful;
+    if (isDoubtful) item.waiting = doubt;
+    else if (item.waiting === doubt) item.waiting = "";
+    // Some nodes show the transaction and some do not, so it counts as neither in the chain nor out
+    // of it.
+    if (location === null && isDoubtful) continue;
+    if (location === null) missed(item);
+    else {
+      if (item.location === null) {
+        disbelieve(item, location.txHash, out);
+        account.foundLately += 1;
+        item.locatedAtMs = nowMs;
+      }
+      setLocation(item, location);
+    }
+  }
+  if (found.length >= lookMin && found.every(({ location }) => location !== null)) {
+    lookAhead(account, Math.min(lookMax, found.length * 2), nowMs, out);
+  }
+  return items;
+}
+
+function setLocation(item: Item, location: Location): void {
+  item.location = location;
+  item.misses = 0;
+  item.waiting = "";
+  item.foreign = { count: 0, firstAtMs: 0 };
+  file(item);
+}
+
+function missed(item: Item): void {
+  if (item.location === null) return;
+  item.misses += 1;
+  if (item.misses < missesMax) return;
+  item.location = null;
+  item.misses = 0;
+  // The transaction is out of the chain again. The same bytes go out at once, and the time for a
+  // higher fee starts again.
+  item.sent = null;
+  file(item);
+}
+
+/** The youngest block of ours is gone, so every withdrawal that is not final is looked for. */
+export function recheck(account: Account, out: SchedulerEffect[]): void {
+  const located = [...account.flight].filter((item) => item.location !== null && item.chainOutcome === null);
+  for (let at = 0; at < located.length; at += lookMax) {
+    out.push({ kind: "look", ...named(account), wanted: located.slice(at, at + lookMax).map(lookFor) });
+  }
+}
+
+/**
+ * Too few nodes show these transactions in the block that one node named, although the block is
+ * final. The node may have invented the receipt, so the search begins again.
+ */
+export function searchAgain(unproven: readonly Item[], out: SchedulerEffect[]): void {
+  const [first] = unproven;
+  if (first !== undefined) out.push({ kind: "look", ...named(first.account), wanted: unproven.map(lookFor) });
+}
+
+export function takeChainOutcome(item: Item, chainOutcome: ChainOutcome | null, out: SchedulerEffect[]): void {
+  if (chainOutcome === null || item.chainOutcome !== null || item.stopped !== "") return;
+  if (chainOutcome.outcome === "moved") {
+    item.stopped = "COURIER_TOKEN_MOVED";
+    item.waiting = "COURIER_TOKEN_MOVED";
+    file(item);
+    out.push({ kind: "alarm", code: "COURIER_TOKEN_MOVED", transactionId: item.view.transactionId, detail: chainOutcome.txHash });
+    return;
+  }
+  item.chainOutcome = { outcome: chainOutcome.outcome, txHash: chainOutcome.txHash, block: chainOutcome.block };
+}
+
+/** Reports the present stage of this withdrawal to the signer, unless it was reported already. */
+export function observe(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+  if (item.asking !== null) return;
+  const next = observation(item);
+  if (next === null || (next.stage !== "void" && isPassing(item, nowMs))) return;
+  const key = observationKey(next.stage, next.txHash, next.block);
+  // The signer may have recorded a block since then, from an earlier courier or in an answer that
+  // got lost.
+  const isOvertaken = next.stage === "broadcast" && item.view.state === "included";
+  if (key === item.told && !isOvertaken) return;
+  item.asking = ask("observed", nowMs, key);
+  file(item);
+  out.push({ kind: "ask", withdrawal: item.view, verb: "observed", body: { transactionId: item.view.transactionId, ...next } });
+}
+
+/**
+ * True if the withdrawal is on its way into a block, or already in a final one and only waits for
+ * agreement of the nodes. On some chains every block is final at once.
+ */
+function isPassing({ account, chainOutcome, location, locatedAtMs, sent }: Item, nowMs: number): boolean {
+  if (chainOutcome !== null) return false;
+  if (location === null) return sent !== null && nowMs - sent.firstAtMs < patienceMs;
+  if (account.chainState === null) return false;
+  const { number, finalNumber } = account.chainState;
+  return (location.block <= finalNumber || number === finalNumber) && nowMs - locatedAtMs < patienceMs;
+}
+
+interface Observation {
+  readonly stage: "broadcast" | "included" | "final" | "void";
+  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
+  readonly txHash: string;
+  readonly block: number;
+  readonly quorum?: number;
+}
+
+function observation(item: Item): Observation | null {
+  const { chainOutcome, location, sent, view } = item;
+  if (chainOutcome !== null)
+    return { stage: "final", outcome: chainOutcome.outcome, txHash: chainOutcome.txHash, block: chainOutcome.block };
+  // For a recorded end, the signer takes only another end or a void attempt.
+  if (isToldOver(view)) return voidReport(item);
+  if (location !== null) return { stage: "included", outcome: "", txHash: location.txHash, block: location.block };
+  const found = voidReport(item);
+  if (found !== null) return found;
+  // Bytes that every node refused are in no mempool.
+  if (sent !== null && sent.declined === null) return { stage: "broadcast", outcome: "", txHash: sent.txHash, block: 0 };
+  return null;
+}
+
+/**
+ * Asks for the account's counts when they are due: to adopt the first slot, to inform the signer,
+ * or to settle a suspicion.
+ */
+export function count(book: Book, account: Account, nowMs: number, out: SchedulerEffect[]): void {
+  if (!account.slots.isCounted) return;
+  // The signer takes no count before the gateway's welcome, except for display to an operator who
+  // recovers a locked signer.
+  if (!book.handshakeDone && book.locked === "") return;
+  const { slotCounts } = account;
+  const isUnderWay = slotCounts.askedAtMs !== null && nowMs - slotCounts.askedAtMs < slotCountsMsMax;
+  if (isUnderWay || nowMs < slotCounts.dueAtMs || account.away !== "") return;
+  slotCounts.askedAtMs = nowMs;
+  out.push({ kind: "slotCounts", ...named(account), address: account.address });
+}
+
+export function takeSlotCounts(book: Book, account: Account, answer: SlotCounts, nowMs: number, out: SchedulerEffect[]): void {
+  const { chain, slotCounts, address, isDeposit } = account;
+  const of = isDeposit ? { chain, address } : { chain };
+  const { latest, pending, final, quorum, isSame } = answer;
+  slotCounts.askedAtMs = null;
+  slotCounts.latest = { slot: `${latest}`, atMs: nowMs };
+  const highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
+  slotCounts.highest = highest.toString();
+  const agree = isSame && latest === pending && pending === final;
+  if (account.nextSlot === "" && book.locked === "") {
+    if (!agree) slotCounts.detail = `the account's slot counts differ: final ${final}, latest ${latest}, pending ${pending}`;
+    slotCounts.dueAtMs = nowMs + adoptRetryMs;
+    if (agree) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, quorum } });
+    return;
+  }
+  // While no slot was ever assigned, the signer may take another first slot, but never later.
+  const isFree = account.flight.size === 0 && book.locked === "";
+  const isOther = isFree && agree && `${final}` !== account.nextSlot;
+  if (isOther) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, quorum } });
+  slotCounts.detail = "";
+  const laterMs = suspect(account, final, nowMs, out) ? suspectRecheckMs : accountMs;
+  slotCounts.dueAtMs = nowMs + (isBehind(account) ? adoptRetryMs : laterMs);
+  out.push({ kind: "account", body: { ...of, slot: `${final}`, quorum } });
+}
+
+export function countersFailed(account: Account, code: string, nowMs: number): void {
+  account.slotCounts = { ...account.slotCounts, askedAtMs: null, dueAtMs: nowMs + adoptRetryMs, detail: code, latest: null };
+}
+
+function isBefore({ account: { slots }, view: { slot } }: Item, bound: string): boolean {
+  return slot !== "" && slots.compare(slot, bound) < 0;
+}
+
+/** Slots that are permanently used although no known attempt of ours is in a block. */
+function suspect(account: Account, final: bigint, nowMs: number, out: SchedulerEffect[]): boolean {
+  const suspects = [...account.pending].filter(
+    (item) => isBefore(item, `${final}`) && item.chainOutcome === null && releasedAttempts(item.view).length > 0,
+  );
+  if (suspects.length === 0) return false;
+  for (const item of suspects) {
+    if (item.foreign.count === 0) item.foreign.firstAtMs = nowMs;
+    item.foreign.count += 1;
+    const isSure = item.foreign.count > foreignMax && nowMs - item.foreign.firstAtMs >= foreignOverMs;
+    const txHash = releasedAttempts(item.view).at(-1)?.txHash ?? "";
+    if (isSure) item.chainOutcome = { outcome: "conflicted", txHash, block: 0 };
+  }
+  const some = suspects.slice(0, confirmMax).map(lookFor);
+  out.push({ kind: "confirm", ...named(account), wanted: some }, { kind: "look", ...named(account), wanted: some });
+  return true;
+}

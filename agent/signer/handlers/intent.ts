@@ -1,0 +1,151 @@
+/**
+ * INTENT: builds bytes from the approval, reads the bytes back, has policy compare and clear them,
+ * then records them. The courier's parameters set only fees and gas, within the ceilings. A cancel
+ * is built only from the slot. Touches nothing; the record and the vault's work go through the
+ * `RequestContext`.
+ */
+
+import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
+import type { TxParams } from "../../../chains/family.ts";
+import { transactionsOf } from "../../../chains/transactions.ts";
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
+import type { RecordBody } from "../../ledger/records.ts";
+import type { Approval } from "../policy/approval.ts";
+import type { Clearance } from "../policy/clearance.ts";
+import type { Built, BuiltCancel, Compared } from "../policy/comparison.ts";
+import type { Account } from "../state/accounts.ts";
+import { step } from "../state/machine.ts";
+import type { Attempt, Withdrawal } from "../state/withdrawal.ts";
+import { closedToNew, type RequestContext } from "./context.ts";
+import { oneAtATime } from "./top-up.ts";
+
+/** A recorded intent, to be signed once it is on disk. */
+export interface SignWork {
+  readonly transactionId: string;
+  readonly attempt: number;
+  readonly intentSeq: number;
+  readonly clearance: Clearance;
+  readonly unsigned: Uint8Array;
+  readonly account: string;
+}
+
+/** Work for the vault, or `work` null for an attempt that is signed already. */
+export type Prepared = { readonly ok: true; readonly work: SignWork | null } | Refusal;
+
+/** An attempt to make. Without an approval it is a cancel: a zero payment to the account itself. */
+export interface Next {
+  readonly withdrawal: Withdrawal;
+  readonly approval: Approval | null;
+  readonly account: Account;
+  readonly slot: string; // the withdrawal's, or about to be
+  readonly attempt: number; // 1 first
+  readonly txParams: TxParams;
+  readonly tipAllowedUnits?: bigint; // a tip that is allowed above the ceiling (`Built`)
+  readonly before?: readonly RecordBody[]; // records right in front of its INTENT
+}
+
+/**
+ * Builds, compares and records an attempt as INTENT. Every refusal comes before the record, also
+ * one because the approval does not match the job.
+ */
+export function intend(context: RequestContext, next: Next): Prepared {
+  const waits = next.approval === null ? null : oneAtATime(context, next.withdrawal);
+  if (waits !== null) return waits;
+  const cleared = clear(context, next);
+  if (!cleared.ok) return cleared;
+  const { unsigned, clearance } = cleared;
+  const { transactionId, attempt } = clearance;
+  const intent = context.commit([...(next.before ?? []), intentBody(next.account, cleared)]).at(-1);
+  invariant(intent?.kind === "INTENT", "the last body is the intent");
+  return {
+    ok: true,
+    work: { transactionId, attempt, intentSeq: intent.seq, clearance, unsigned, account: next.account.account },
+  };
+}
+
+/** Bytes that policy cleared. */
+interface Cleared extends Compared {
+  readonly unsigned: Uint8Array;
+}
+
+/** Builds and clears an attempt; records nothing. */
+export function clear(context: RequestContext, next: Next): Cleared | Refusal {
+  const closed = closedToNew(context);
+  if (closed !== null) return closed;
+  const { withdrawal, approval, txParams, attempt, slot, tipAllowedUnits = 0n } = next;
+  const { policy } = context.core;
+  const unlike = approval !== null && attempt === 1 ? policy.unlike(approval, withdrawal.job) : null;
+  if (unlike !== null) return unlike;
+  const place = { account: next.account.account, slot };
+  const unsigned = bytesOf(withdrawal.job.network, place, approval, txParams);
+  const bytes = { unsigned, txParams, attempt, tipAllowedUnits };
+  const built = builtOf(context, withdrawal, { ...place, ...bytes }, approval);
+  const cleared = "approval" in built ? policy.clear(built, context.nowMs) : policy.clearCancel(built, context.nowMs);
+  return cleared.ok ? { ...cleared, unsigned } : cleared;
+}
+
+type Place = Pick<Built, "account" | "slot">;
+
+function bytesOf(network: string, place: Place, approval: Approval | null, txParams: TxParams): Uint8Array {
+  if (approval !== null) {
+    const { contract, address: destination, amountUnits } = approval;
+    return transactionsOf(approval.network).build(
+      { ...place, network: approval.network, contract, destination, amountUnits },
+      txParams,
+    );
+  }
+  const { cancels } = transactionsOf(network);
+  invariant(cancels !== null, "an attempt that ends by expiry is cancelled without another one");
+  return cancels.build({ ...place, network }, txParams);
+}
+
+function builtOf(
+  { core }: RequestContext,
+  { transactionId, job }: Withdrawal,
+  bytes: Omit<Built, "approval" | "addressIndex">,
+  approval: Approval | null,
+): Built | BuiltCancel {
+  const { addressIndex = null } = core.policy.sender(job) ?? {};
+  if (approval !== null) return { ...bytes, approval, addressIndex };
+  return { ...bytes, transactionId, currency: limitGroupOf(job), network: job.network, addressIndex };
+}
+
+/** Returns the record of the bytes: every field is taken from their description. */
+function intentBody({ network, account }: Account, { unsigned, clearance, description: said }: Cleared): RecordBody {
+  return {
+    kind: "INTENT",
+    transactionId: clearance.transactionId,
+    attempt: clearance.attempt,
+    network,
+    account,
+    slot: said.slot,
+    contract: said.contract,
+    address: said.destination,
+    amountUnits: said.amountUnits.toString(),
+    txParams: said.txParams,
+    feeMax: said.feeMaxUnits.toString(),
+    digest: clearance.digest,
+    unsigned: `0x${Buffer.from(unsigned.buffer, unsigned.byteOffset, unsigned.length).toString("hex")}`,
+  };
+}
+
+/**
+ * Prepares an intent from before a crash, or one whose signature is under way: the same bytes,
+ * whatever the parameters, but judged again. If policy refuses an unsigned first attempt, the
+ * withdrawal is held on its slot for an operator.
+ */
+export function recorded(context: RequestContext, withdrawal: Withdrawal, made: Attempt): Prepared {
+  const { core } = context;
+  const { transactionId, account, slot, job } = withdrawal;
+  const { attempt, digest, intentSeq } = made;
+  const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));
+  const approval = made.isCancel ? null : core.policy.approval(transactionId);
+  invariant(approval !== undefined, "a withdrawal with a slot has its approval");
+  const built = builtOf(context, withdrawal, { account, slot, unsigned, txParams: made.txParams ?? {}, attempt }, approval);
+  const cleared = core.policy.clearRecorded(built, digest, job);
+  if (cleared.ok)
+    return { ok: true, work: { transactionId, attempt, intentSeq, clearance: cleared.clearance, unsigned, account } };
+  if (step(withdrawal.state, "held") === null) return cleared;
+  context.commit([{ kind: "HELD", transactionId, code: cleared.code }]);
+  return refuse("WITHDRAWAL_HELD", cleared.code);
+}

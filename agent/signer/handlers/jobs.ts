@@ -1,0 +1,93 @@
+/**
+ * Checks the jobs of one envelope against the end of our jobs, which are linked by hash. A job is
+ * new or known, one may be missing, or the gateway's jobs have forked. An envelope with one unfit
+ * job records nothing. Touches nothing; records go through the `RequestContext`. Source:
+ * docs/protocol.md section 5.
+ */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
+import { isJobSignature } from "../../../protocol/envelope.ts";
+import { jobHashOf } from "../../../protocol/identity.ts";
+import type { Jobs } from "../../../protocol/messages.ts";
+import { parseJob } from "../../../protocol/payloads.ts";
+import type { Core } from "../state/core.ts";
+import { skewMaxMs } from "../state/ledger-time.ts";
+import { openMax } from "../state/withdrawals.ts";
+import { type Admitted, closedGate, fullDisk, hearTime, lock, type RequestContext } from "./context.ts";
+import { checkGatewayHead, foreignTo, otherWallet, skewOf } from "./gateway-head.ts";
+import { type FreshJob, record } from "./request.ts";
+
+export function admitJobs(context: RequestContext, envelope: Jobs): Admitted {
+  const { core } = context;
+  const foreign = foreignTo(context, envelope) ?? otherWallet(context, envelope.wallet);
+  if (foreign !== null) return foreign;
+  const closed = closedGate(context) ?? skewOf(context, envelope);
+  if (closed !== null) return closed;
+  const headCheck = checkGatewayHead(context, envelope.gatewayHead);
+  if (headCheck === "stale") return refuse("JOB_HEAD_STALE");
+  if (headCheck !== null) return headCheck;
+  hearTime(context, envelope.at);
+  const read = readJobs(core, envelope);
+  if (!read.ok) return "forked" in read ? lock(context, "LEDGER_FORKED", read.forked) : read.refusal;
+  const full = read.fresh.length > 0 ? fullDisk(context) : null;
+  if (full !== null) return full;
+  if (core.book.openCount + read.fresh.length > openMax) return refuse("JOB_TOO_MANY_OPEN");
+  const late = outlived(context, read.fresh, envelope.at);
+  if (late !== null) return late;
+  for (const fresh of read.fresh) record(context, fresh);
+  return { ok: true, touched: read.touched };
+}
+
+/**
+ * Refuses new jobs if ledger time was pushed far ahead: such a ledger would end each new job at
+ * once, and the gateway would report the order as failed. The jobs wait at the gateway until an
+ * operator has begun a new ledger by a recovery.
+ */
+function outlived({ nowMs }: RequestContext, fresh: readonly FreshJob[], at: number): Refusal | null {
+  const aheadMs = nowMs - at;
+  const isLost = fresh.some(({ job }) => job.expiresAt < nowMs && job.expiresAt > at);
+  return aheadMs > skewMaxMs && isLost ? refuse("LEDGER_AHEAD", `${aheadMs} ms ahead of the gateway's clock`) : null;
+}
+
+type ReadJobs =
+  | { readonly ok: true; readonly fresh: readonly FreshJob[]; readonly touched: readonly string[] }
+  | { readonly ok: false; readonly refusal: Refusal }
+  | { readonly ok: false; readonly forked: string };
+
+/** @throws AgentError JSON_* when a text is no job */
+function readJobs(core: Core, envelope: Jobs): ReadJobs {
+  const fresh: FreshJob[] = [];
+  const touched: string[] = [];
+  let next = core.chain.sequence + 1;
+  let previous = core.chain.hash;
+  let expected = 0;
+  for (const [index, text] of envelope.jobs.entries()) {
+    const signature = envelope.signatures[index] ?? "";
+    // The signature stays with the job when the envelope is gone.
+    if (!isJobSignature(text, signature, core.paired.publicKey)) return no("JOB_UNSIGNED");
+    const job = parseJob(text);
+    const hash = jobHashOf(text);
+    if (job.agent !== core.paired.agent) return no("JOB_OTHER_AGENT");
+    if (job.wallet !== core.paired.wallet) return no("JOB_OTHER_WALLET");
+    if (job.ledgerEpoch > envelope.ledgerEpoch) return no("JOB_OTHER_EPOCH");
+    if (expected !== 0 && job.sequence !== expected) return no("JOB_ORDER");
+    expected = job.sequence + 1;
+    touched.push(job.transactionId);
+    if (job.sequence < next) {
+      const known = core.chain.at(job.sequence);
+      if (known === undefined) return no("JOB_TOO_OLD");
+      if (known.hash !== hash) return { ok: false, forked: `job ${job.sequence} came again with another content` };
+      continue;
+    }
+    if (job.sequence > next) return no("JOB_GAP", `waits for job ${next}`);
+    if (job.previous !== previous) return { ok: false, forked: `job ${job.sequence} does not follow ours` };
+    fresh.push({ job, hash, text, signature });
+    previous = hash;
+    next += 1;
+  }
+  return { ok: true, fresh, touched };
+}
+
+function no(code: Refusal["code"], detail?: string): ReadJobs {
+  return { ok: false, refusal: refuse(code, detail) };
+}

@@ -1,0 +1,139 @@
+/**
+ * The courier reports a transaction on chain. The signer takes the report as a claim, which moves a
+ * state forward but never changes a slot or an amount. Touches nothing; records go through the
+ * `RequestContext`.
+ */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
+import { firstOf, type Guard } from "../../../base/guard.ts";
+import { expiryExclusionOf, saySlot } from "../../../chains/families.ts";
+import type { CourierRequests } from "../../socket/verbs.ts";
+import { isFinal, observedStep, step } from "../state/machine.ts";
+import { contestedCode } from "../state/slot-assignments.ts";
+import { type Attempt, isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { alarm, type Done, lock, type RequestContext } from "./context.ts";
+import { observeVoid, warnVoidIncluded } from "./expiry-exclusion.ts";
+
+/**
+ * The most observations of one withdrawal apart from its first end. No honest courier reports so
+ * many changes of a chain.
+ */
+const observationsMax = 200;
+
+/** An observation of a withdrawal, and the attempt of ours that it names. */
+interface Observed {
+  readonly context: RequestContext;
+  readonly claim: CourierRequests["observed"];
+  readonly withdrawal: Withdrawal;
+  readonly ours: Attempt | undefined; // the released attempt with this hash
+}
+
+const wrong = (detail: string): Refusal => refuse("WITHDRAWAL_OBSERVATION", detail);
+
+/** The reasons why an observation is no record, in order. */
+export const observeGuards: readonly Guard<Observed, Done>[] = [
+  [
+    "an attempt is void",
+    ({ claim }) => claim.stage === "void",
+    ({ context, withdrawal, claim }) => observeVoid(context, withdrawal, claim),
+  ],
+  ["witnesses of something else", ({ claim }) => claim.quorum !== undefined, () => wrong("a quorum belongs to a void attempt")],
+  [
+    "an outcome without an end, or an end without one",
+    ({ claim: { stage, outcome } }) => (stage === "final") === (outcome === ""),
+    () => wrong("an outcome belongs to a final stage"),
+  ],
+  [
+    "taken by another transaction, where none can",
+    ({ claim: { outcome }, withdrawal }) =>
+      (outcome === "conflicted" || outcome === "cancelled") && expiryExclusionOf(withdrawal.job.network) !== null,
+    () => wrong("no other transaction takes the place of this one there"),
+  ],
+  [
+    "the same end again",
+    ({ claim: { stage, outcome, txHash }, withdrawal }) =>
+      stage === "final" && outcome === withdrawal.state && txHash === withdrawal.observed?.txHash,
+    ({ withdrawal }) => ({ ok: true, withdrawal }),
+  ],
+  [
+    // An end may be reported again until the gateway has confirmed one, because an earlier report
+    // may have been a lie.
+    "after the end",
+    ({ claim, withdrawal }) => isOver(withdrawal) || (isFinal(withdrawal.state) && claim.stage !== "final"),
+    ({ withdrawal }) => refuse("WITHDRAWAL_CLOSED", withdrawal.state),
+  ],
+  [
+    "before a release",
+    ({ claim: { stage, outcome }, withdrawal }) =>
+      stage === "void" ||
+      !withdrawal.attempts.some(({ released }) => released) ||
+      step(withdrawal.state, observedStep(stage, outcome)) === null,
+    () => refuse("WITHDRAWAL_NOT_RELEASED"),
+  ],
+  [
+    "a foreign transaction",
+    ({ claim, ours }) => ours === undefined && claim.outcome !== "conflicted",
+    ({ claim }) => refuse("WITHDRAWAL_OTHER_TRANSACTION", claim.txHash),
+  ],
+  [
+    "a payment cancelled, or a cancel paid",
+    ({ claim: { outcome }, ours }) =>
+      (outcome === "cancelled" && ours?.isCancel !== true) || (outcome === "paid" && ours?.isCancel === true),
+    () => wrong("cancelled is the end by a cancel, and by nothing else"),
+  ],
+  [
+    "the same stage again",
+    ({ claim: { stage, txHash, block }, withdrawal: { observed: last } }) =>
+      stage !== "final" && last?.stage === stage && last.txHash === txHash && (last.block === block || stage === "broadcast"),
+    ({ withdrawal }) => ({ ok: true, withdrawal }),
+  ],
+  [
+    // The first end is always accepted, or nothing would ever end. An exception is an attempt that
+    // was called void: otherwise end and void could alternate without limit.
+    "too many observations",
+    ({ claim, withdrawal, ours }) =>
+      !(claim.stage === "final" && !isFinal(withdrawal.state) && ours?.voidBy === undefined) &&
+      withdrawal.observations >= observationsMax,
+    () => refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS"),
+  ],
+];
+
+/**
+ * Records the courier's observation of the chain. Stages go forward, except in a reorganisation. An
+ * end is replaced only by another end, and by none after the gateway has confirmed an end. The
+ * transaction must be one of ours, except with the outcome "lost", which stops the account. A
+ * repeat is harmless.
+ */
+export function observe(context: RequestContext, claim: CourierRequests["observed"]): Done {
+  const { transactionId, stage, outcome, txHash, block } = claim;
+  const withdrawal = context.core.book.find(transactionId);
+  if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
+  const ours = withdrawal.attempts.find((attempt) => attempt.released && attempt.txHash === txHash);
+  const decided = firstOf(observeGuards, { context, claim, withdrawal, ours });
+  if (decided !== null) return decided;
+  const notReceived = outcome === "conflicted" && withdrawal.code !== contestedCode ? stopForLoss(context, withdrawal) : null;
+  if (notReceived !== null) return notReceived;
+  if (stage !== "broadcast") warnVoidIncluded(context, withdrawal, txHash);
+  context.commit([{ kind: "OBSERVED", transactionId, stage, outcome, txHash, block }]);
+  return { ok: true, withdrawal };
+}
+
+/**
+ * Raises an alarm and a lock because a foreign transaction used a slot that the ledger had given
+ * out. Another program signs with the key and takes nonces that the count never shows. Both records
+ * stand in front of the end, so a torn write cannot keep the end without them.
+ *
+ * If ledger and gateway were both restored from a backup, only the alarm is raised: the transaction
+ * may be a payment of ours that neither side remembers. A contested slot went to the other
+ * withdrawal. The handshake must be done and no other lock may stand, because a restored ledger may
+ * have forgotten the very attempt that was mined. The recovery will show that attempt.
+ */
+function stopForLoss(context: RequestContext, { transactionId, job, account, slot }: Withdrawal): Refusal | null {
+  const { core, run } = context;
+  if (core.locked !== null && core.locked.code !== "CHAIN_SLOT_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);
+  if (!run.handshakeDone && run.gatewayHeadSeq === null) return refuse("SIGNER_NO_HANDSHAKE");
+  const detail = `${job.network}: ${saySlot(job.network, slot)} of ${account} was bound to ${transactionId} and used by a foreign transaction`;
+  alarm(context, "CHAIN_SLOT_CONFLICTED", detail);
+  if (!core.isHolding) lock(context, "CHAIN_SLOT_FOREIGN", detail);
+  return null;
+}

@@ -1,0 +1,99 @@
+/**
+ * Records a verified job: REQUESTED and the decision in one write, or REPEATED if its order is here
+ * already. An impossible job is recorded as refused, so that the jobs never jam. Touches nothing;
+ * records go through the `RequestContext`.
+ */
+import { transactionIdOf } from "../../../protocol/identity.ts";
+import { operationOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
+import type { RecordBody } from "../../ledger/records.ts";
+import { contentOf, differenceOf } from "../state/content.ts";
+import { step, unsignedEnds } from "../state/machine.ts";
+import { isUnjudged } from "../state/withdrawal.ts";
+import type { RequestContext } from "./context.ts";
+import { decisionBody } from "./decide.ts";
+import { judgeKept } from "./restored-slots.ts";
+import { sweepOf } from "./top-up.ts";
+
+/** The next job in the sequence, with its exact text. */
+export interface FreshJob {
+  readonly job: Job;
+  readonly hash: string;
+  readonly text: string;
+  readonly signature: string;
+}
+
+/** Records one job at its number. */
+export function record(context: RequestContext, { job, hash, text, signature }: FreshJob): void {
+  const { core } = context;
+  const { transactionId, sequence } = job;
+  const place = { transactionId, sequence, jobHash: hash };
+  const known = core.book.contentOf(transactionId);
+  // An id that does not follow from its own order contradicts the known withdrawal with the same
+  // id.
+  const code = known === undefined ? "" : differenceIn(context, known, job) || (isOwnId(context, job) ? "" : "JOB_ID_MISMATCH");
+  if (known === undefined) {
+    const decision = decide(context, job, context.nowMs);
+    context.commit([{ kind: "REQUESTED", ...place, job: text, signature }, decision, ...sweepEnds(context, job, decision)], job);
+    return;
+  }
+  const repeated: RecordBody = { kind: "REPEATED", ...place, code };
+  if (code === "") context.commit([repeated]);
+  else context.commit([repeated, { kind: "ALARM", code, detail: `job ${sequence} contradicts withdrawal ${transactionId}` }]);
+}
+
+/**
+ * Decides withdrawals left without a decision by a crash, and withdrawals that a recovered ledger
+ * keeps. Done only after the handshake, because a restored ledger may have forgotten a decision and
+ * more. Harmless if there are none.
+ */
+export function resume(context: RequestContext): void {
+  const open = [...context.core.book.open()];
+  for (const { job, requestedAt } of open.filter(({ state }) => state === "requested")) {
+    context.commit([decide(context, job, requestedAt)]);
+  }
+  for (const withdrawal of open.filter(isUnjudged)) context.commit([judgeKept(context, withdrawal)]);
+}
+
+function decide(context: RequestContext, job: Job, requestedAt: number): RecordBody {
+  const { transactionId } = job;
+  if (!isOwnId(context, job)) return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_ID_MISMATCH" };
+  // If ledger and gateway were both restored, this job may have been paid under other limits:
+  // policy does not decide, an operator does.
+  if (context.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
+  const judged = decisionBody(transactionId, context.core.policy.judge(job, requestedAt, context.nowMs));
+  if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(context, job) !== null) return judged;
+  return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_TOPUP_SWEEP" };
+}
+
+/**
+ * Ends a sweep whose top-up is refused, because it gets no coins; the gateway may then order
+ * another one.
+ */
+function sweepEnds(context: RequestContext, job: Job, { kind, ...decision }: RecordBody): readonly RecordBody[] {
+  if (kind !== "REFUSED" || job.mode !== "topup" || !("code" in decision)) return [];
+  const sweep = sweepOf(context, job);
+  if (sweep === null || step(sweep.state, "refused") === null) return [];
+  const { transactionId } = sweep;
+  return [{ kind, transactionId, by: "policy", approver: "", code: String(decision.code) }];
+}
+
+/**
+ * Returns the difference between a repeated order and the known one. An order without an address
+ * may come again with an address, given by an operator at a copy of this ledger. If it ended here
+ * unsigned, that end is the answer.
+ */
+function differenceIn({ core }: RequestContext, known: string, job: Job): ReturnType<typeof differenceOf> {
+  const state = core.book.stateOf(job.transactionId);
+  const isUnsigned = state !== undefined && unsignedEnds.has(state);
+  return isUnsigned && known === contentOf({ ...job, address: "" }) ? "" : differenceOf(known, contentOf(job));
+}
+
+/**
+ * True if the id is derived from the order. So a gateway without its database cannot ask for one
+ * order under two ids.
+ */
+function isOwnId({ core }: RequestContext, job: Job): boolean {
+  const { merchant } = core.paired;
+  return job.transactionId === transactionIdOf({ merchant, operation: operationOf(job.mode), orderId: job.orderId });
+}

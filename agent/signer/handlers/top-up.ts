@@ -1,0 +1,54 @@
+/**
+ * A sweep and its top-up, whose orderId is the sweep's id. On a chain with exclusion by expiry, no
+ * attempt of one is begun while a block may still take the other: an address has only one of the
+ * two at a time. Touches nothing.
+ */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
+import { expiryExclusionOf, saySlot } from "../../../chains/families.ts";
+import { transactionIdOf } from "../../../protocol/identity.ts";
+import { operationOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
+import { isFinal } from "../state/machine.ts";
+import { isOver, type Withdrawal } from "../state/withdrawal.ts";
+import type { RequestContext } from "./context.ts";
+
+/**
+ * Returns the open sweep of a top-up: of the same currency, from exactly the address that the
+ * top-up fills. Without such a sweep, the coins would stay at the address unnoticed.
+ */
+export function sweepOf({ core }: RequestContext, topUp: Job): Withdrawal | null {
+  const sweep = core.book.find(topUp.orderId);
+  if (sweep === undefined || isFinal(sweep.state)) return null;
+  const fields = ["network", "currency", "depositIndex", "depositAddress"] as const;
+  return sweep.job.mode === "sweep" && fields.every((field) => sweep.job[field] === topUp[field]) ? sweep : null;
+}
+
+/**
+ * Gives the reason why a sweep or a top-up gets no new attempt yet, or null. A sweep waits for the
+ * end of its top-up. A top-up waits only for recorded attempts of its sweep, so the two never wait
+ * for each other without end. An end counts only if the gateway has reported it too, because a
+ * courier may lie. Always null on a chain with excluding slots: no block takes a sweep before its
+ * coins are there.
+ */
+export function oneAtATime(context: RequestContext, { job, transactionId }: Withdrawal): Refusal | null {
+  if (expiryExclusionOf(job.network) === null) return null;
+  if (job.mode === "sweep") {
+    const topUp = context.core.book.openOne(topUpIdOf(context, transactionId));
+    return topUp === undefined || isOver(topUp) ? null : other(topUp, "is open");
+  }
+  const sweep = job.mode === "topup" ? context.core.book.openOne(job.orderId) : undefined;
+  if (sweep === undefined || isOver(sweep)) return null;
+  // A recorded attempt without a signature counts too: the signer will still sign it.
+  return sweep.attempts.every(({ voidBy }) => voidBy === "both") ? null : other(sweep, "may come into a block");
+}
+
+function topUpIdOf({ core }: RequestContext, orderId: string): string {
+  const { merchant } = core.paired;
+  return transactionIdOf({ merchant, operation: operationOf("topup"), orderId });
+}
+
+function other({ transactionId, job, slot }: Withdrawal, why: string): Refusal {
+  const place = slot === "" ? "" : ` on ${saySlot(job.network, slot)}`;
+  return refuse("SWEEP_OR_TOPUP_OPEN", `${job.mode} ${transactionId}${place} ${why}`);
+}

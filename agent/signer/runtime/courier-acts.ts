@@ -1,0 +1,133 @@
+/**
+ * The courier's verbs and their acts. An act decides at once, in memory; its answer waits for the
+ * disk, at once or with a later sync. Touches nothing but through `Signer`.
+ */
+import type { Refusal } from "../../../base/fault.ts";
+import type { CourierAnswers, CourierRequests, CourierVerb, CourierView } from "../../socket/verbs.ts";
+import { acknowledge } from "../handlers/ack.ts";
+import { admit } from "../handlers/admit.ts";
+import { adopt, checkChainCount } from "../handlers/adopt.ts";
+import { type Admitted, hearCourier, type Reply } from "../handlers/context.ts";
+import { decline } from "../handlers/decline.ts";
+import { observe } from "../handlers/observe.ts";
+import { prepareReplace } from "../handlers/replace.ts";
+import { prepareSign } from "../handlers/sign.ts";
+import { showsBytes, stepOf, withoutBytes } from "../state/view.ts";
+import { isOver } from "../state/withdrawal.ts";
+import { sweptAccounts } from "./accounts.ts";
+import { heldThere, lockCode } from "./ledger-continuity.ts";
+import type { Signer } from "./signer.ts";
+import { slotOn } from "./slots.ts";
+
+type Acts = {
+  readonly [V in Exclude<CourierVerb, "each" | "tell">]: (
+    signer: Signer,
+    body: CourierRequests[V],
+    reply: Reply<CourierAnswers[V]>,
+  ) => void;
+};
+
+export const courierActs: Acts = {
+  hello: (signer, _, reply) => hello(signer, reply),
+  admit: (signer, { frames: [frame] }, reply) => admitFrame(signer, frame as Uint8Array, reply),
+  release: (signer, { frames: [frame] }, reply) => release(signer, frame as Uint8Array, reply),
+  sign: (signer, { transactionId, txParams }, reply) =>
+    signer.sign(prepareSign(signer.context(), transactionId, txParams), transactionId, reply),
+  replace: (signer, { transactionId, above, txParams }, reply) =>
+    signer.sign(prepareReplace(signer.context(), transactionId, above, txParams), transactionId, reply),
+  decline: (signer, { transactionId, code }, reply) => {
+    const done = decline(signer.context(), transactionId, code);
+    const answer = done.ok ? { ok: true as const, withdrawal: stepOf(done.withdrawal) } : done;
+    signer.whenDurable(() => reply(answer));
+  },
+  observed: (signer, claim, reply) => {
+    const done = observe(signer.context(), claim);
+    const answer = done.ok ? { ok: true as const, withdrawal: withoutBytes(stepOf(done.withdrawal)) } : done;
+    // A chain observation is a claim that moves no money, so its record may wait for a shared sync.
+    signer.whenDurableLater(() => reply(answer));
+  },
+  adopt: (signer, { chain: name, slot, quorum, address }, reply) => {
+    const known = slotOn(signer.chain(name), name, slot);
+    const done = known.ok ? adopt(signer.context(), known.chain, { slot, quorum, address }) : known;
+    const account = signer.viewOn(name, address);
+    signer.whenDurable(() => reply(done.ok ? { ok: true, account } : done));
+  },
+  account: (signer, { chain: name, slot, quorum, address }, reply) => {
+    const known = slotOn(signer.chain(name), name, slot);
+    const weighed = known.ok ? checkChainCount(signer.context(), known.chain, slot, quorum, address) : known;
+    signer.whenDurable(() => reply(weighed));
+  },
+  report: (signer, { after }, reply) => signer.whenDurable(() => reply({ ok: true, frames: signer.statements.after(after) })),
+};
+
+/** Keeps the courier's report; the answer to it is a summary for the operator's socket. */
+export function tell(signer: Signer, { courier }: CourierRequests["tell"]): void {
+  hearCourier(signer.context(), courier);
+}
+
+function hello(signer: Signer, reply: Reply<CourierAnswers["hello"]>): void {
+  const { core, run } = signer;
+  const { agent, ledgerEpoch, wallet } = core.paired;
+  const open: CourierView[] = [];
+  for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(signer.view(withdrawal));
+  const answer = {
+    ok: true as const,
+    agent,
+    ledgerEpoch,
+    wallet,
+    head: core.heads.head,
+    acked: heldThere(core, run),
+    nonce: run.runId,
+    handshakeDone: run.handshakeDone,
+    locked: lockCode(core, run),
+    open,
+    accounts: [...signer.accounts(), ...sweptAccounts(open, (chain, address) => signer.viewOn(chain, address))],
+    paused: core.paused !== null,
+  };
+  signer.whenDurable(() => reply(answer));
+}
+
+function admitFrame(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswers["admit"]>): void {
+  const { core, run } = signer;
+  const releasedBefore = core.heads.acked.seq;
+  const { handshakeDone, handshake } = run;
+  const views = touched(signer, admit(signer.context(), frame));
+  if (run.handshakeDone && (!handshakeDone || run.handshake !== handshake)) signer.signAssigned();
+  if (views.ok && !views.withdrawals.some(showsBytes)) {
+    // A decision has no effect before its INTENT, which follows it in the same file, so the courier
+    // may prepare the next step while the disk works. The gateway receives decisions only from
+    // durable records.
+    reply(views);
+    signer.whenDurableSoon(() => {});
+    return;
+  }
+  signer.whenDurable(() => {
+    reply(views);
+    // Only a welcome moves the acknowledged head here; its released withdrawals are pushed like any
+    // other change.
+    if (!views.ok || core.heads.acked.seq === releasedBefore) return;
+    for (const withdrawal of views.withdrawals) signer.push({ push: "changed", withdrawal });
+  });
+}
+
+function release(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswers["release"]>): void {
+  const { core, run } = signer;
+  const { handshake } = run;
+  const done = acknowledge(signer.context(), frame);
+  const steps = done.ok ? { ok: true as const, withdrawals: core.book.findEach(done.touched).map(stepOf) } : done;
+  if (run.handshake !== handshake) {
+    signer.signAssigned();
+    signer.whenDurable(() => signer.push({ push: "handshake" }));
+  }
+  const answer = (): void => reply(steps);
+  if (steps.ok && steps.withdrawals.length === 0) signer.whenDurableLater(answer);
+  else signer.whenDurable(answer);
+}
+
+function touched(
+  signer: Signer,
+  admitted: Admitted,
+): { readonly ok: true; readonly withdrawals: readonly CourierView[] } | Refusal {
+  if (!admitted.ok) return admitted;
+  return { ok: true, withdrawals: signer.core.book.findEach(admitted.touched).map((withdrawal) => signer.view(withdrawal)) };
+}

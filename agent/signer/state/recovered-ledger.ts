@@ -1,0 +1,268 @@
+/**
+ * The first state of a recovered ledger, from the gateway's order and the old ledger. A slot is
+ * used if order or ledger uses it; a withdrawal keeps its slot if order or ledger assigns one. If
+ * the two contradict, both sides wait for the chain and nothing is signed. Withdrawals without a
+ * slot are left out and come again as jobs. Pure: snapshot, order and counts in, snapshot out.
+ * Source: docs/protocol.md section 8.
+ */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
+import { expiryExclusionOf } from "../../../chains/families.ts";
+import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
+import { operationOf } from "../../../protocol/job-mode.ts";
+import { parseJob } from "../../../protocol/payloads.ts";
+import type { RecoveryAccountView, RecoveryWithdrawalView, UnknownSumView } from "../../socket/recovery-plan.ts";
+import { canonicalAddress, contentOf } from "./content.ts";
+import type { CoreSnapshot } from "./core.ts";
+import type { State } from "./machine.ts";
+import { accountsOf, isSlot } from "./recovered-accounts.ts";
+import { type Weighable, weigh } from "./recovered-sums.ts";
+import type { RecoveryInput } from "./recovered-terms.ts";
+import { type AssignedSlot, contestedCode, slotAssignments } from "./slot-assignments.ts";
+import { type Attempt, isOver, notReceived, type Withdrawal } from "./withdrawal.ts";
+
+/** The new state, and the view of it for an operator. */
+export interface RecoveredState {
+  readonly ok: true;
+  readonly state: CoreSnapshot;
+  readonly accounts: readonly RecoveryAccountView[];
+  readonly kept: readonly RecoveryWithdrawalView[];
+  readonly unknown: readonly UnknownSumView[];
+  readonly left: number; // open withdrawals that come again as jobs, if the gateway has them
+}
+
+/**
+ * Returns the same state for the same input. Refuses with RECOVERY_OFFER an order that our gateway
+ * never makes.
+ */
+export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
+  const { old, order, bothRestored, nowMs, resyncFrom } = input;
+  const wrong = problemOf(input);
+  if (wrong !== null) return wrong;
+  const { assigned, free } = slotAssignments(old.book.open, order, bothRestored, input.stateOf);
+  const each = assigned.map((one) => weighable(one, input));
+  const { decimalOf, limitsOf } = input;
+  const sums = weigh({ windows: old.policy.windows, open: old.book.open, order, each, nowMs, decimalOf, limitsOf });
+  const kept = each.map(({ kept: one }) => ({ ...one, code: sums.above.get(one.transactionId) ?? one.code }));
+  const ids = new Set(kept.map(({ transactionId }) => transactionId));
+  const accounts = accountsOf(input, kept, free);
+  if (!accounts.ok) return accounts;
+  const ended = closedOf(input, ids);
+  const { sequence, hash } = order.jobs;
+  const wasHolding = old.recovered?.isHolding === true;
+  const state: CoreSnapshot = {
+    ...old,
+    paired: { ...old.paired, ledgerEpoch: order.ledgerEpoch },
+    locked: null,
+    // The gateway's order counts up to its own time, so this ledger continues from there.
+    heads: { acked: { seq: 0, hash: zeroHash }, from: 1, hashes: [], at: nowMs },
+    chain: { sequence, hash, links: sequence === 0 ? [] : [[sequence, hash, ""]] },
+    accounts: accounts.entries,
+    policy: { ...old.policy, approvals: [], windows: sums.windows },
+    book: { open: kept, ...ended, unreleased: [], finals: [] },
+    outbox: [],
+    recovered: {
+      seq: 0,
+      order: order.order,
+      resyncFrom,
+      isHolding: bothRestored || wasHolding,
+      outgoing: bothRestored ? order.outgoing : (old.recovered?.outgoing ?? []),
+    },
+    heldBefore: old.heldBefore ?? 0,
+    ceiling: Math.max(old.ceiling ?? 0, order.ceiling ?? 0),
+  };
+  const here = new Map(old.book.open.map((one) => [one.transactionId, one.state]));
+  const open = old.book.open.filter((one) => !isOver(one));
+  return {
+    ok: true,
+    state,
+    accounts: accounts.views,
+    kept: kept.map((one) => viewOf(one, here.get(one.transactionId))),
+    unknown: sums.unknown,
+    left: open.filter(({ transactionId }) => !ids.has(transactionId)).length,
+  };
+}
+
+/**
+ * No signer makes an attempt that ends later than eleven minutes ahead; the rest allows for wrong
+ * clocks.
+ */
+const untilAheadMsMax = 86_400_000;
+
+/**
+ * Checks the order against the gateway's own rules; only another program would make an order that
+ * breaks them.
+ */
+function problemOf({ old, order, senderOf, nowMs }: RecoveryInput): Refusal | null {
+  const { agent, wallet, merchant } = old.paired;
+  const seen = new Set<string>();
+  for (const item of [...order.withdrawals, ...order.ended]) {
+    const job = parseJob(item.job);
+    const { transactionId, orderId } = job;
+    if (job.agent !== agent || job.wallet !== wallet) return refuse("RECOVERY_OFFER", `${transactionId} is another agent's`);
+    if (transactionId !== transactionIdOf({ merchant, operation: operationOf(job.mode), orderId })) {
+      return refuse("RECOVERY_OFFER", `${transactionId} is not its order's id`);
+    }
+    if (seen.has(transactionId)) return refuse("RECOVERY_OFFER", `${transactionId} stands twice`);
+    if (item.account !== senderOf(job)) return refuse("RECOVERY_OFFER", `${item.account} is not our account`);
+    if (!isSlot(job.network, item.slot)) return refuse("RECOVERY_OFFER", `slot ${item.slot} cannot be`);
+    const waits = expiryExclusionOf(job.network) !== null;
+    if (item.attempts.some(({ validUntilMs }) => (validUntilMs !== undefined) !== waits))
+      return refuse("RECOVERY_OFFER", `${transactionId} has an attempt without its end, or with one that it cannot have`);
+    // Such an attempt could never be called void, and each later timestamp would be above it.
+    if (item.attempts.some(({ validUntilMs = 0 }) => validUntilMs > nowMs + untilAheadMsMax))
+      return refuse("RECOVERY_OFFER", `${transactionId} has an attempt that ends later than any can`);
+    if (waits && item.attempts.some(({ cancel }) => cancel === true))
+      return refuse("RECOVERY_OFFER", `${transactionId} has a cancel, and its chain has none`);
+    seen.add(transactionId);
+  }
+  return null;
+}
+
+/** Returns a kept withdrawal with the old ledger's knowledge, which decides how limits apply. */
+function weighable(assigned: AssignedSlot, input: RecoveryInput): Weighable {
+  const { own, isContested } = assigned;
+  const kept = keptOf(assigned, input);
+  return {
+    kept,
+    isContested,
+    isUnknown: own === undefined && input.stateOf(kept.transactionId) === undefined,
+    wasAssigned: own !== undefined && own.slot !== "",
+    wasApproved: own !== undefined && own.amountUnits !== "",
+  };
+}
+
+/**
+ * Returns the withdrawal on its slot, with every attempt that may have left. Policy decides how it
+ * continues; the chain does if the slot is contested.
+ */
+function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot, { bothRestored }: RecoveryInput): Withdrawal {
+  const job = own?.job ?? parseJob(item?.job ?? "");
+  const attempts = attemptsOf(item, own, bothRestored);
+  const isApproved = own !== undefined && own.amountUnits !== "" && !isContested;
+  const address = canonicalAddress(own?.address || item?.address || job.address);
+  return {
+    transactionId: job.transactionId,
+    job,
+    jobText: own?.jobText ?? item?.job ?? "",
+    jobSignature: own?.jobSignature ?? item?.signature ?? "",
+    isKept: true,
+    ...(rival === "" ? {} : { rival }),
+    requestedAt: own?.requestedAt ?? notReceived,
+    changedAt: own?.changedAt ?? notReceived,
+    state: "quarantined",
+    code: isContested ? contestedCode : quarantineOf(own),
+    address,
+    revision: own?.revision ?? 0,
+    amountUnits: isApproved ? own.amountUnits : "",
+    contract: isApproved ? own.contract : "",
+    confirmed: null,
+    account,
+    slot: slot,
+    attempts,
+    observed: null,
+    observations: 0,
+    history: own?.history ?? [],
+    isEnded: false,
+    endSeq: 0,
+    isEndReceived: false,
+    // An operator's cancel stays valid; another attempt must be ordered again.
+    ...(own?.ordered?.act === "cancel" ? { ordered: own.ordered } : {}),
+  };
+}
+
+/** Returns why an operator must look, from the old ledger: no order revokes that. */
+function quarantineOf(own: Withdrawal | undefined): string {
+  return own?.state === "quarantined" && own.amountUnits === "" && own.code !== contestedCode ? own.code : "";
+}
+
+/**
+ * Returns the gateway's attempts under the gateway's numbers, then the attempts that only this
+ * ledger has signed. Bytes are kept only if the gateway has the attempt, because an attempt that it
+ * lacks must not leave. If the gateway was not restored, such an attempt has never left. An attempt
+ * that was called void here stays void: a hash names bytes, whatever was restored.
+ */
+function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined, bothRestored: boolean): Attempt[] {
+  const mine = new Map(own?.attempts.filter(({ txHash }) => txHash !== "").map((one) => [one.txHash, one]));
+  const named = (item?.attempts ?? []).map((told, index): Attempt => {
+    const known = mine.get(told.txHash);
+    mine.delete(told.txHash);
+    return known?.released === true
+      ? { ...known, attempt: index + 1 }
+      : bareVersion({ ...told, isCancel: known?.isCancel ?? told.cancel === true }, index + 1);
+  });
+  const others = [...mine.values()].filter(({ released }) => released || bothRestored);
+  const rest = others.map((one, index) => bareVersion(one, named.length + index + 1));
+  return [...named, ...rest];
+}
+
+/**
+ * Returns an attempt without its bytes. Its hash remains for recognition, and its highest fee, so
+ * that the next attempt pays more.
+ */
+function bareVersion(
+  { txHash, feeMax, isCancel, validUntilMs, voidBy }: Pick<Attempt, "txHash" | "feeMax" | "isCancel" | "validUntilMs" | "voidBy">,
+  attempt: number,
+): Attempt {
+  return {
+    attempt,
+    intentSeq: 0,
+    digest: "",
+    unsigned: "",
+    txParams: null,
+    txHash,
+    raw: "",
+    signedAt: 0,
+    released: true,
+    isCancel,
+    feeMax,
+    ...(validUntilMs === undefined ? {} : { validUntilMs }),
+    ...(voidBy === undefined ? {} : { voidBy }),
+  };
+}
+
+/**
+ * Returns the closed withdrawals: an end is permanent, even before the gateway has acknowledged it.
+ */
+function closedOf(
+  { old: { book }, stateOf }: RecoveryInput,
+  kept: ReadonlySet<string>,
+): Pick<CoreSnapshot["book"], "closed" | "ends" | "recent"> {
+  const isOpen = new Set(book.open.map(({ transactionId }) => transactionId));
+  const ended = book.open.filter((one) => isOver(one) && !kept.has(one.transactionId));
+  const ends = new Map(book.ends);
+  const count = (state: State, by: number): void => {
+    ends.set(state, (ends.get(state) ?? 0) + by);
+  };
+  for (const { state } of ended) count(state, 1);
+  // A withdrawal that ended here and is bound at the gateway is open again.
+  for (const id of kept) {
+    const state = isOpen.has(id) ? undefined : stateOf(id);
+    if (state !== undefined) count(state, -1);
+  }
+  const closed = ended.map(({ transactionId, state, job }) => [transactionId, state, contentOf(job)] as const);
+  return {
+    closed: [...book.closed.filter(([id]) => !kept.has(id)), ...closed],
+    ends: [...ends].filter(([, number]) => number !== 0),
+    recent: [...book.recent.filter(({ transactionId }) => !kept.has(transactionId)), ...ended],
+  };
+}
+
+function viewOf(
+  { transactionId, job, address, code, slot, attempts }: Withdrawal,
+  state: Withdrawal["state"] | undefined,
+): RecoveryWithdrawalView {
+  const { orderId, currency, amount } = job;
+  return {
+    transactionId,
+    orderId,
+    currency,
+    amount,
+    address,
+    here: state === "requested" ? "held" : (state ?? ""),
+    isContested: code === contestedCode,
+    code,
+    slot,
+    txHashes: attempts.map(({ txHash }) => txHash),
+  };
+}

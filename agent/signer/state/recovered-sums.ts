@@ -1,0 +1,148 @@
+/**
+ * The first sums of a recovered ledger, and the withdrawals of the gateway's order that its limits
+ * allow to be signed again without an operator. A withdrawal that had no slot in the old ledger is
+ * checked against hour and day like a job, because the order is only the gateway's statement. Pure.
+ * Source: docs/protocol.md section 8.
+ */
+
+import type { Code } from "../../../base/codes.ts";
+import { familyOf } from "../../../chains/families.ts";
+import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
+import { limitGroupOf } from "../../../protocol/job-mode.ts";
+import { parseJob } from "../../../protocol/payloads.ts";
+import type { UnknownSumView } from "../../socket/recovery-plan.ts";
+import type { Limits } from "../policy/rules.ts";
+import { aboveWindow, larger, Sums, type SumsEntries } from "../policy/sums.ts";
+import { countAssigned, countedBeside, forget, sumsEntries } from "./policy-state.ts";
+import type { Order } from "./recovered-terms.ts";
+import { isOver, type Withdrawal } from "./withdrawal.ts";
+
+/** A withdrawal that the new ledger keeps, and how far the old ledger knew it. */
+export interface Weighable {
+  readonly kept: Withdrawal;
+  readonly isUnknown: boolean; // the old ledger had no record of it
+  readonly wasAssigned: boolean; // the old ledger had given it a slot, and counts it
+  readonly wasApproved: boolean; // … or was checked there against the sums of approved amounts
+  readonly isContested: boolean;
+}
+
+/** The input for the sums. */
+export interface Weighing {
+  readonly windows: SumsEntries; // the old ledger's windows
+  readonly open: readonly Withdrawal[]; // the old ledger's open withdrawals
+  readonly order: Pick<Order, "order" | "spent" | "ended">;
+  readonly each: readonly Weighable[];
+  readonly nowMs: number; // ledger time
+  readonly decimalOf: (limitGroup: string) => number | undefined;
+  readonly limitsOf: (limitGroup: string) => Limits | undefined;
+}
+
+/** The sums, and the withdrawals above a limit: the code by transactionId. */
+export interface Weighed {
+  readonly windows: SumsEntries;
+  readonly above: ReadonlyMap<string, Code>;
+  readonly unknown: readonly UnknownSumView[]; // one for each limit group, ordered by name
+}
+
+/**
+ * Computes the sums. Bound amounts count, amounts without a slot do not; for a forgotten day, the
+ * gateway's sum counts. An amount above a limit counts too, because it may have been paid.
+ */
+export function weigh(weighing: Weighing): Weighed {
+  const { each, nowMs } = weighing;
+  const sums = new Sums(weighing.windows);
+  forgetUnassigned(sums, weighing);
+  countForgottenDay(sums, weighing);
+  const count = ({ kept }: Weighable): void => {
+    const feesUnits = kept.attempts.map(({ feeMax }) => BigInt(feeMax)).reduce(larger, 0n);
+    const amount = { id: kept.transactionId, currency: limitGroupOf(kept.job), units: unitsOf(kept, weighing), feesUnits };
+    countAssigned(sums, amount, nowMs);
+  };
+  const isWeighed = ({ wasAssigned, isContested }: Weighable): boolean => !wasAssigned && !isContested;
+  for (const one of each) if (!isWeighed(one)) count(one);
+  const above = new Map<string, Code>();
+  const late: Weighable[] = [];
+  // One by one, lowest slot first: each takes room in the hour and the day from the next.
+  for (const one of each.filter(isWeighed).sort((a, b) => bySlot(a.kept, b.kept))) {
+    const code = codeOf(sums, one, weighing);
+    if (code === null) count(one);
+    else {
+      above.set(one.kept.transactionId, code);
+      late.push(one);
+    }
+  }
+  for (const one of late) count(one);
+  return { windows: sumsEntries(sums, nowMs), above, unknown: unknownSums(weighing, above) };
+}
+
+/** Returns why only an operator can have it signed again; null if the limits allow it. */
+function codeOf(sums: Sums, { kept, wasApproved }: Weighable, weighing: Weighing): Code | null {
+  const limitGroup = limitGroupOf(kept.job);
+  const limits = weighing.limitsOf(limitGroup);
+  // Policy signs nothing for such a limit group.
+  if (limits === undefined) return null;
+  const { hour, day, hourAssigned, dayAssigned } = sums.of(limitGroup);
+  const amount = { key: kept.transactionId, units: unitsOf(kept, weighing) };
+  const assigned = aboveWindow({ hour: hourAssigned, day: dayAssigned }, limits, amount, weighing.nowMs);
+  return assigned ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs));
+}
+
+function forgetUnassigned(sums: Sums, { open, each }: Weighing): void {
+  const assigned = new Set(each.map(({ kept }) => kept.transactionId));
+  for (const one of open)
+    if (!assigned.has(one.transactionId) && !isOver(one)) forget(sums, one.transactionId, limitGroupOf(one.job));
+}
+
+function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
+  const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
+  // The gateway's sum includes a withdrawal that has ended there, whether it is open here or not.
+  const open = each.map(({ kept }) => kept.transactionId).filter((id) => !ended.has(id));
+  for (const { currency, units, feesUnits } of order.spent) {
+    const counted = countedBeside(sums, currency, open, nowMs);
+    const rest = (all: bigint, known: bigint): bigint => (all > known ? all - known : 0n);
+    const lost = { units: rest(BigInt(units), counted.units), feesUnits: rest(BigInt(feesUnits), counted.feesUnits) };
+    if (lost.units + lost.feesUnits > 0n) countAssigned(sums, { id: `order ${order.order}`, currency, ...lost }, nowMs);
+  }
+}
+
+function unitsOf({ job, amountUnits }: Withdrawal, { decimalOf }: Pick<Weighing, "decimalOf">): bigint {
+  if (amountUnits !== "") return BigInt(amountUnits);
+  const decimal = decimalOf(limitGroupOf(job));
+  const parsed = decimal === undefined ? null : parseAmount(job.amount, decimal);
+  return parsed?.ok ? parsed.units : 0n;
+}
+
+/** Sums the withdrawals unknown to the old ledger, by limit group, for the operator who decides. */
+function unknownSums(weighing: Weighing, above: ReadonlyMap<string, Code>): readonly UnknownSumView[] {
+  const { each, decimalOf, limitsOf } = weighing;
+  const byLimitGroup = new Map<string, Withdrawal[]>();
+  for (const { kept, isUnknown } of each) {
+    const limitGroup = limitGroupOf(kept.job);
+    if (isUnknown) byLimitGroup.set(limitGroup, [...(byLimitGroup.get(limitGroup) ?? []), kept]);
+  }
+  return [...byLimitGroup]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([limitGroup, found]) => {
+      const decimal = decimalOf(limitGroup) ?? 0;
+      const limits = limitsOf(limitGroup);
+      const limit = (units: bigint | null | undefined): string => (units == null ? "" : formatAmount(units, decimal));
+      const amount = formatAmount(
+        found.reduce((sum, one) => sum + unitsOf(one, weighing), 0n),
+        decimal,
+      );
+      return {
+        limitGroup,
+        count: found.length,
+        amount,
+        maxPerHour: limit(limits?.maxPerHourUnits),
+        maxPerDay: limit(limits?.maxPerDayUnits),
+        above: found.filter(({ transactionId }) => above.has(transactionId)).length,
+      };
+    });
+}
+
+function bySlot(a: Withdrawal, b: Withdrawal): number {
+  const { network } = a.job;
+  if (network === b.job.network && a.account === b.account) return familyOf(network).slots.compare(a.slot, b.slot);
+  return `${network} ${a.account}` < `${b.job.network} ${b.account}` ? -1 : 1;
+}

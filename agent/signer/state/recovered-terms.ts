@@ -1,0 +1,29 @@
+/** The terms of a recovered ledger. Source: docs/protocol.md section 8. */
+import type { Job } from "../../../protocol/messages.ts";
+import type { Recovery } from "../../../protocol/recovery.ts";
+import type { Limits } from "../policy/rules.ts";
+import type { CoreSnapshot } from "./core.ts";
+import type { State } from "./machine.ts";
+
+/** A complete order. */
+export type Order = Omit<Recovery, "part" | "parts">;
+
+/** The terms of one recovery. */
+export interface RecoveryInput {
+  readonly old: CoreSnapshot;
+  readonly order: Order;
+  // network → the slot after the account's final transactions, as nodes agree
+  readonly counts: ReadonlyMap<string, string>;
+  readonly accountOn: (network: string) => string; // hot wallet
+  // the gateway was restored as well, so this ledger may know released bytes that the gateway does
+  // not
+  readonly bothRestored: boolean;
+  readonly resyncFrom: number;
+  readonly nowMs: number; // ledger time
+  // in the old ledger, at any age
+  readonly stateOf: (transactionId: string) => State | undefined;
+  readonly decimalOf: (limitGroup: string) => number | undefined;
+  readonly limitsOf: (limitGroup: string) => Limits | undefined;
+  // the account whose slots a job uses: the hot wallet or a deposit address
+  readonly senderOf: (job: Job) => string;
+}

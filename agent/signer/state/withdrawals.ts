@@ -1,0 +1,305 @@
+/**
+ * Every withdrawal that this ledger knows. Open withdrawals are kept in full, and the last closed
+ * ones for operators. End and content of every other withdrawal are kept permanently, so that no
+ * order is ever paid twice: here until the next checkpoint, then in the ledger's sorted files.
+ *
+ * A withdrawal closes when the gateway has acknowledged its last entry. A signed withdrawal also
+ * needs the gateway's statement of its end, and keeps its bytes until then. Touches only the sorted
+ * files, through `Past`.
+ */
+
+import { invariant } from "../../../base/fault.ts";
+import { expiryExclusionOf } from "../../../chains/families.ts";
+import type { Job } from "../../../protocol/messages.ts";
+import type { Past } from "../../ledger/archive.ts";
+import type { LedgerRecord } from "../../ledger/records.ts";
+import type { Row } from "../../ledger/sorted-file.ts";
+import { contentOf } from "./content.ts";
+import { type Ended, endedIn, rowOfEnded } from "./ended.ts";
+import { Fifo } from "./fifo.ts";
+import { isFinal, type State, states } from "./machine.ts";
+import { apply, applyRelease, applyVoid, begin, isOver, notReceived, type Withdrawal } from "./withdrawal.ts";
+
+/** The most open withdrawals; further jobs wait at the gateway. */
+export const openMax = 10_000;
+/** The closed withdrawals that can still be listed and shown. */
+const recentMax = 1_000;
+
+/** A signed attempt at the release gate. */
+export interface Waiting {
+  readonly seq: number; // seq of its SIGNED record
+  readonly transactionId: string;
+  readonly attempt: number;
+}
+
+export interface BookSnapshot {
+  readonly open: readonly Withdrawal[];
+  readonly recent: readonly Withdrawal[];
+  // since the newest checkpoint: id, state, content
+  readonly closed: readonly (readonly [string, State, string])[];
+  readonly ends: readonly (readonly [State, number])[]; // how many ever closed in each state
+  readonly unreleased: readonly Waiting[];
+  readonly finals: readonly (readonly [number, string])[];
+}
+
+/**
+ * The collection. Only its methods for records change it: `begin`, `fold`, `release`,
+ * `acknowledge`, `end` and `takeVoid`.
+ */
+export class Book {
+  readonly #open = new Map<string, Withdrawal>();
+  readonly #recent = new Map<string, Withdrawal>();
+  readonly #past: Past;
+  /** Closed since the newest checkpoint. */
+  readonly #closed = new Map<string, Ended>();
+  readonly #counts = new Map<State, number>(states.map((state) => [state, 0]));
+  /** SIGNED records that no acknowledgement covers yet, in ledger order. */
+  readonly #unreleased: Fifo<Waiting>;
+  /** Unacknowledged ends, in ledger order. */
+  readonly #finals: Fifo<readonly [number, string]>;
+
+  constructor(past: Past, snapshot?: BookSnapshot) {
+    this.#past = past;
+    for (const withdrawal of snapshot?.open ?? []) this.#open.set(withdrawal.transactionId, copy(withdrawal));
+    for (const withdrawal of snapshot?.recent ?? []) this.#recent.set(withdrawal.transactionId, copy(withdrawal));
+    for (const [id, state, content] of snapshot?.closed ?? []) this.#closed.set(id, { state, content });
+    for (const withdrawal of this.#open.values()) this.#count(withdrawal.state, 1);
+    for (const [state, count] of snapshot?.ends ?? []) this.#count(state, count);
+    this.#unreleased = new Fifo(snapshot?.unreleased);
+    this.#finals = new Fifo(snapshot?.finals);
+  }
+
+  get openCount(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Open withdrawals, oldest first, including final ones whose end the gateway has not confirmed.
+   */
+  open(): IterableIterator<Withdrawal> {
+    return this.#open.values();
+  }
+
+  /** Closed withdrawals that can still be shown, oldest first. */
+  recent(): IterableIterator<Withdrawal> {
+    return this.#recent.values();
+  }
+
+  /** Returns an open or recently closed withdrawal. */
+  find(transactionId: string): Withdrawal | undefined {
+    return this.#open.get(transactionId) ?? this.#recent.get(transactionId);
+  }
+
+  /** Returns the withdrawals of these ids that can be found. */
+  findEach(transactionIds: readonly string[]): readonly Withdrawal[] {
+    return transactionIds.flatMap((transactionId) => this.find(transactionId) ?? []);
+  }
+
+  /** Returns an open withdrawal. */
+  openOne(transactionId: string): Withdrawal | undefined {
+    return this.#open.get(transactionId);
+  }
+
+  /** Returns the content hashes of any order ever recorded. */
+  contentOf(transactionId: string): string | undefined {
+    const open = this.#open.get(transactionId);
+    return open === undefined ? this.#endOf(transactionId)?.content : contentOf(open.job);
+  }
+
+  /** Returns the state of any withdrawal ever recorded. */
+  stateOf(transactionId: string): State | undefined {
+    return this.#open.get(transactionId)?.state ?? this.#endOf(transactionId)?.state;
+  }
+
+  count(state: State): number {
+    return this.#counts.get(state) ?? 0;
+  }
+
+  /**
+   * Returns the signed attempts that a head at `seq` covers and that may still be needed, in ledger
+   * order.
+   */
+  releasable(seq: number): readonly Waiting[] {
+    const found: Waiting[] = [];
+    for (let i = 0; i < this.#unreleased.size; i++) {
+      const waiting = this.#unreleased.at(i) as Waiting;
+      if (waiting.seq > seq) break;
+      const withdrawal = this.#open.get(waiting.transactionId);
+      if (withdrawal === undefined || isOver(withdrawal)) continue;
+      found.push(waiting);
+    }
+    return found;
+  }
+
+  /**
+   * Sets the request time of each withdrawal that the old ledger did not know: it counts as
+   * requested at the time of the recovery.
+   */
+  receive(at: number): void {
+    for (const withdrawal of this.#open.values())
+      if (withdrawal.requestedAt === notReceived) Object.assign(withdrawal, { requestedAt: at, changedAt: at });
+  }
+
+  begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): void {
+    invariant(this.stateOf(record.transactionId) === undefined, "an order is recorded once");
+    this.#open.set(record.transactionId, begin(record, job));
+    this.#count("requested", 1);
+  }
+
+  /** Applies a record about one open withdrawal, and returns the withdrawal. */
+  fold(record: Extract<LedgerRecord, { transactionId: string }>): Withdrawal {
+    const withdrawal = this.#openOne(record.transactionId);
+    this.#moved(withdrawal, () => apply(withdrawal, record));
+    if (record.kind === "SIGNED") {
+      this.#unreleased.push({ seq: record.seq, transactionId: record.transactionId, attempt: record.attempt });
+    }
+    if (record.kind === "OBSERVED" || isOver(withdrawal)) this.#finish(withdrawal, record.seq);
+    return withdrawal;
+  }
+
+  release(record: Extract<LedgerRecord, { kind: "RELEASED" }>): void {
+    for (const { transactionId, attempt } of record.released) {
+      const withdrawal = this.#openOne(transactionId);
+      this.#moved(withdrawal, () => applyRelease(withdrawal, attempt, record));
+    }
+  }
+
+  /**
+   * Notes that the gateway holds everything up to `seq`, so nothing waits at the gate below it.
+   * Returns the ids that close.
+   */
+  acknowledge(seq: number): readonly string[] {
+    while ((this.#unreleased.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#unreleased.shift();
+    const closed: string[] = [];
+    while ((this.#finals.peek()?.[0] ?? Number.POSITIVE_INFINITY) <= seq) {
+      const [endSeq, transactionId] = this.#finals.shift() as readonly [number, string];
+      const withdrawal = this.#open.get(transactionId);
+      if (withdrawal === undefined || withdrawal.endSeq !== endSeq) continue;
+      withdrawal.isEndReceived = true;
+      if (this.#closeIfOver(withdrawal)) closed.push(transactionId);
+    }
+    return closed;
+  }
+
+  /**
+   * Applies the gateway's statement that these withdrawals have ended. Returns the ids that close.
+   */
+  end({ ended }: Extract<LedgerRecord, { kind: "ENDED" }>): readonly string[] {
+    return ended.filter((transactionId) => {
+      const withdrawal = this.#openOne(transactionId);
+      withdrawal.isEnded = true;
+      return this.#closeIfOver(withdrawal);
+    });
+  }
+
+  /**
+   * Returns the released attempts with these hashes that the gateway has not called void, by
+   * withdrawal.
+   */
+  alive(txHashes: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
+    const found = new Map<string, readonly string[]>();
+    for (const { transactionId, job, attempts } of this.#open.values()) {
+      if (expiryExclusionOf(job.network) === null) continue;
+      const named = attempts.filter(
+        ({ txHash, released, voidBy }) => released && txHashes.has(txHash) && voidBy !== "gateway" && voidBy !== "both",
+      );
+      if (named.length > 0)
+        found.set(
+          transactionId,
+          named.map(({ txHash }) => txHash),
+        );
+    }
+    return found;
+  }
+
+  /**
+   * Applies the gateway's statement that these attempts are void. Returns the withdrawals, each
+   * with its state before.
+   */
+  takeVoid(
+    record: Extract<LedgerRecord, { kind: "VOID" }>,
+  ): readonly { readonly withdrawal: Withdrawal; readonly from: State }[] {
+    return [...this.alive(new Set(record.txHashes)).keys()].map((transactionId) => {
+      const withdrawal = this.#openOne(transactionId);
+      const from = withdrawal.state;
+      this.#moved(withdrawal, () => applyVoid(withdrawal, record));
+      return { withdrawal, from };
+    });
+  }
+
+  /** Returns the withdrawals closed since the newest checkpoint, as rows of the next one. */
+  rows(): readonly Row[] {
+    return [...this.#closed].map(([id, ended]) => rowOfEnded(id, ended));
+  }
+
+  /** Forgets the rows that a checkpoint now holds; the sorted files answer for them. */
+  putAway(): void {
+    this.#closed.clear();
+  }
+
+  snapshot(): BookSnapshot {
+    const ends = new Map(this.#counts);
+    for (const { state } of this.#open.values()) ends.set(state, (ends.get(state) ?? 0) - 1);
+    return {
+      open: [...this.#open.values()],
+      recent: [...this.#recent.values()],
+      closed: [...this.#closed].map(([id, { state, content }]) => [id, state, content]),
+      ends: [...ends].filter(([, count]) => count !== 0),
+      unreleased: this.#unreleased.toArray(),
+      finals: this.#finals.toArray(),
+    };
+  }
+
+  #endOf(transactionId: string): Ended | undefined {
+    const here = this.#closed.get(transactionId);
+    if (here !== undefined) return here;
+    const id = Buffer.from(transactionId, "hex");
+    return endedIn(this.#past.find("closed", id), id);
+  }
+
+  #openOne(transactionId: string): Withdrawal {
+    const withdrawal = this.#open.get(transactionId);
+    invariant(withdrawal !== undefined, `a record about ${transactionId}, which is not open`);
+    return withdrawal;
+  }
+
+  /** Notes an end; another one may have been reported before. */
+  #finish(withdrawal: Withdrawal, seq: number): void {
+    if (!isFinal(withdrawal.state)) return;
+    withdrawal.endSeq = seq;
+    withdrawal.isEndReceived = false;
+    this.#finals.push([seq, withdrawal.transactionId]);
+  }
+
+  #closeIfOver(withdrawal: Withdrawal): boolean {
+    const isClosing = withdrawal.isEndReceived && isOver(withdrawal);
+    if (isClosing) this.#close(withdrawal);
+    return isClosing;
+  }
+
+  #moved(withdrawal: Withdrawal, move: () => void): void {
+    this.#count(withdrawal.state, -1);
+    move();
+    this.#count(withdrawal.state, 1);
+  }
+
+  #count(state: State, by: number): void {
+    this.#counts.set(state, (this.#counts.get(state) ?? 0) + by);
+  }
+
+  #close(withdrawal: Withdrawal): void {
+    const { transactionId } = withdrawal;
+    this.#open.delete(transactionId);
+    this.#closed.set(transactionId, { state: withdrawal.state, content: contentOf(withdrawal.job) });
+    // These bytes are never sent again, and they are most of a withdrawal's size.
+    withdrawal.attempts = withdrawal.attempts.map((attempt) => ({ ...attempt, unsigned: "", raw: "" }));
+    this.#recent.set(transactionId, withdrawal);
+    const oldest = this.#recent.keys().next();
+    if (this.#recent.size > recentMax && !oldest.done) this.#recent.delete(oldest.value);
+  }
+}
+
+/** Copies a withdrawal, because the objects of a snapshot must never change afterwards. */
+function copy(withdrawal: Withdrawal): Withdrawal {
+  return { ...withdrawal, attempts: [...withdrawal.attempts], history: [...withdrawal.history] };
+}

@@ -1,0 +1,112 @@
+/**
+ * Turns the present conditions into the alerts that are due. An event about a subject is
+ * sent after it has lasted long enough, again every 24 hours, and as `-over` at its end. Pure: a
+ * function of state and observation, with the time in the observation.
+ */
+import type { Level } from "../../base/events.ts";
+import { type AlertName, alertTable } from "./table.ts";
+
+/**
+ * An event that holds now, about one subject. Its texts leave the machine, so none may be a secret.
+ */
+export interface Condition {
+  readonly event: AlertName;
+  // the transactionId, chain, currency … of the table; two subjects are two conditions
+  readonly subject: string;
+  readonly message: string; // a sentence
+  readonly context: Readonly<Record<string, string | number>>;
+  readonly afterMs: number; // sent only after this time
+}
+
+export interface Observation {
+  readonly at: number; // Unix milliseconds, for the reader
+  readonly nowMs: number; // monotonic, for durations
+  readonly conditions: readonly Condition[];
+  /** Events whose state is unknown now: their standings stay unchanged. */
+  readonly unknown: readonly AlertName[];
+}
+
+/** The body that the receiver gets, as JSON. `alert` is the attempt of this form. */
+export interface Alert {
+  readonly alert: 1;
+  readonly at: string; // ISO 8601
+  readonly event: AlertName | `${AlertName}-over`;
+  readonly level: Level; // info for `-over`
+  readonly process: "courier" | "gateway";
+  readonly agent?: string; // the courier's agent; a gateway names agents as subjects
+  readonly subject: string;
+  readonly since: string; // ISO 8601: time of the first look that saw it
+  readonly again: boolean; // true from the second time on
+  readonly message: string;
+  readonly context: Readonly<Record<string, string | number>>;
+}
+
+interface Standing {
+  readonly condition: Condition;
+  readonly since: number; // Unix milliseconds
+  readonly sinceMs: number; // monotonic
+  readonly toldMs: number | null; // monotonic time of the last notice; null before the first
+}
+
+export type Standings = ReadonlyMap<string, Standing>;
+
+export type Origin = { readonly process: "courier"; readonly agent: string } | { readonly process: "gateway" };
+
+/** A lasting event is sent again after this time. */
+const againMs = 24 * 3_600_000;
+/**
+ * Most conditions that are followed at the same time. A new one beyond them is ignored until
+ * another has ended.
+ */
+const standingsMax = 1000;
+
+/**
+ * Advances the state by one look. Returns the alerts that are due: ends first, then the conditions
+ * in their order.
+ */
+export function observe(
+  standings: Standings,
+  observation: Observation,
+  origin: Origin,
+): { readonly standings: Standings; readonly alerts: readonly Alert[] } {
+  const { at, nowMs, conditions, unknown } = observation;
+  const now = new Map(conditions.map((condition) => [keyOf(condition), condition]));
+  const next = new Map<string, Standing>();
+  const alerts: Alert[] = [];
+  for (const [key, standing] of standings) {
+    if (now.has(key) || unknown.includes(standing.condition.event)) next.set(key, standing);
+    else if (standing.toldMs !== null) alerts.push(alertOf(standing, at, origin, "over"));
+  }
+  for (const [key, condition] of now) {
+    const before = next.get(key);
+    if (before === undefined && next.size >= standingsMax) continue;
+    const { since, sinceMs, toldMs } = before ?? { since: at, sinceMs: nowMs, toldMs: null };
+    const isDue = toldMs === null ? nowMs - sinceMs >= condition.afterMs : nowMs - toldMs >= againMs;
+    const standing = { condition, since, sinceMs, toldMs: isDue ? nowMs : toldMs };
+    next.set(key, standing);
+    if (isDue) alerts.push(alertOf(standing, at, origin, toldMs === null ? "begun" : "again"));
+  }
+  return { standings: next, alerts };
+}
+
+function keyOf({ event, subject }: Condition): string {
+  return `${event}\n${subject}`;
+}
+
+type Phase = "begun" | "again" | "over";
+
+function alertOf({ condition, since }: Standing, at: number, origin: Origin, phase: Phase): Alert {
+  const { event, subject, message, context } = condition;
+  return {
+    alert: 1,
+    at: new Date(at).toISOString(),
+    event: phase === "over" ? `${event}-over` : event,
+    level: phase === "over" ? "info" : alertTable[event][1],
+    ...origin,
+    subject,
+    since: new Date(since).toISOString(),
+    again: phase === "again",
+    message: phase === "over" ? `over: ${message}` : message,
+    context,
+  };
+}

@@ -1,0 +1,94 @@
+/**
+ * Every event that an agent sends to its `notify` or a gateway to its `alerts`: one frozen table;
+ * docs/events.md has the same rows. An event's end is sent under its name with `-over`. Pure.
+ */
+import type { Level } from "../../base/events.ts";
+
+type Row = readonly [processes: string, level: Level, subject: string, meaning: string, advice: string];
+
+const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> => Object.freeze(rows);
+
+/** By name: sender, level, kind of subject, meaning, advice. */
+export const alertTable = table({
+  "withdrawal-held": [
+    "courier",
+    "warn",
+    "transactionId",
+    "a withdrawal waits for an operator's yes or no",
+    "show, then approve or refuse it",
+  ],
+  "withdrawal-stuck": [
+    "courier",
+    "warn",
+    "transactionId",
+    "a withdrawal has not gone on for `notify.stuckMinutes`, see `why`",
+    "show it; status says what it waits for",
+  ],
+  "fees-high": [
+    "courier",
+    "warn",
+    "chain",
+    "withdrawals wait because the chain's fees are above maxFee",
+    "wait, or raise maxFee",
+  ],
+  "agent-locked": [
+    "courier, gateway",
+    "error",
+    "agent",
+    "the agent locked itself, see `code`: nothing is signed",
+    "docs/recovering.md, by `code`",
+  ],
+  "recovery-offered": [
+    "courier",
+    "warn",
+    "agent",
+    "the gateway offers a recovery: nothing is signed before it is taken",
+    "look at it with recover",
+  ],
+  "disk-room-low": [
+    "courier, gateway",
+    "error",
+    "ledger, or database",
+    "the disk of the ledger, or of the gateway's database, is full or will be soon, see `freeBytes`",
+    "make room",
+  ],
+  "link-down": [
+    "courier",
+    "warn",
+    "gateway",
+    "the link to the gateway is down for `notify.awayMinutes`",
+    "see status; is the gateway up?",
+  ],
+  "nodes-away": [
+    "courier, gateway",
+    "warn",
+    "chain",
+    "too few nodes of a chain can be used, or its newest block is too old, for `notify.awayMinutes` or `alerts.agentAwayMinutes`",
+    "see status, or the gateway's health; add a node",
+  ],
+  "node-poor": [
+    "courier, gateway",
+    "warn",
+    "chain and node",
+    "one node of a chain is out, lags or stands still for as long, and the others are enough",
+    "look at this node, or name another one",
+  ],
+  "funds-low": ["courier", "warn", "currency", "the hot wallet has less than `notify.lowFunds` says", "fund the account"],
+  "config-differs": ["courier", "warn", "config", "signer and courier go by two versions of config.json", "restart both"],
+  "agent-away": [
+    "gateway",
+    "warn",
+    "agent",
+    "an agent has had no link for `alerts.agentAwayMinutes`",
+    "ask its operator for status",
+  ],
+  alarm: [
+    "gateway",
+    "error",
+    "code and subject",
+    "an alarm was recorded, see `code`; it does not end by itself",
+    "look `code` up in docs/errors.md",
+  ],
+});
+
+export type AlertName = keyof typeof alertTable;

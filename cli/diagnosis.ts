@@ -1,0 +1,392 @@
+/**
+ * The last lines of `show`: a diagnosis of a withdrawal (it goes on, waits, is stuck or has ended),
+ * the reason, and the line to type. Judges the withdrawal and, if available, the status. Pure: asks
+ * no process.
+ */
+
+import type { OutgoingView } from "../agent/socket/recovery-plan.ts";
+import type { CourierStatus, LedgerLine, OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
+import { codes } from "../base/codes.ts";
+import { expiryExclusionOf, slotWord } from "../chains/families.ts";
+import { isInternal } from "../protocol/job-mode.ts";
+import { typed } from "./command-hint.ts";
+import { isOperatorsWordGiven, isVoid, nextMakerOf } from "./next-attempt.ts";
+import { afterRevert, orderAgainWords, refusedWords } from "./order-again-hint.ts";
+import { type Compared, compareWords, isHolding } from "./outgoing-transactions.ts";
+import { chainWords, codeIn, declinedIn, remedyIn } from "./status/problems.ts";
+import { momentHere } from "./terminal.ts";
+
+export interface Diagnosis {
+  readonly verdict: "goes on" | "waits for an operator" | "waits" | "STUCK" | "ended well" | "ended, nothing paid" | "FAILED";
+  readonly why: string;
+  readonly what: string; // the action to take now; "" for nothing
+}
+
+/** A withdrawal, and the facts for its diagnosis. */
+interface Judged {
+  readonly one: OperatorView;
+  readonly history: readonly LedgerLine[];
+  readonly outgoing: readonly OutgoingView[]; // outgoing transactions that may have paid it
+  readonly status: SignerStatus | null; // null when no signer answered
+  readonly nowMs: number; // Unix milliseconds
+}
+
+const seeStatus = "look at it with status";
+const wouldRevert = "the chain would revert it"; // the reason as the courier's scheduler words it
+const unreachable = "SWEEP_UNREACHABLE";
+const slowMs = 600_000;
+const daySeconds = 86_400;
+/**
+ * The courier reports waiting withdrawals every few seconds, so a newer withdrawal may not be in
+ * its report yet.
+ */
+const soonMs = 15_000;
+
+/** Without `status` only the withdrawal is judged. */
+export function diagnosisOf(judged: Judged): Diagnosis {
+  const { one, status, outgoing } = judged;
+  const slot = slotWord([one.network]);
+  switch (one.state) {
+    case "held":
+      return heldDiagnosis(one, { outgoing, isCompared: isHolding(status) });
+    case "approved":
+    case "intent":
+    case "signed":
+    case "released":
+    case "broadcast":
+    case "included":
+      return one.code === unreachable ? beyondDiagnosis(one) : (hindrance(judged) ?? movingDiagnosis(judged));
+    case "quarantined":
+      return {
+        verdict: "waits for an operator",
+        why: `it has its ${slot}, and is only watched until a yes; on that ${slot} it can be paid once`,
+        what:
+          one.code === "SLOT_CONTESTED"
+            ? remedyIn("SLOT_CONTESTED")
+            : `to send it again: ${typed(`approve ${one.transactionId}`)}, or cancel in its place, so that it is never paid`,
+      };
+    case "paid":
+      return {
+        verdict: "ended well",
+        why: one.isOver
+          ? "the payment is final on chain, and the gateway has confirmed it"
+          : "the payment is final on chain, and the gateway is told; its own nodes have not confirmed it yet",
+        what: "",
+      };
+    case "cancelled":
+      return {
+        verdict: "ended, nothing paid",
+        why: `an operator cancelled it, and a payment of nothing to oneself has used its ${slot} up for good`,
+        what: orderAgainWords(one),
+      };
+    case "reverted":
+      return {
+        verdict: "FAILED",
+        why: "its transaction is final and was reverted by the chain: only the fee was spent",
+        what: `look the txHash up in a block explorer for the reason; ${afterRevert(one)}`,
+      };
+    case "conflicted":
+      return {
+        verdict: "FAILED",
+        why: `another transaction took its ${slot} for good, so this payment can never happen`,
+        what: remedyIn("CHAIN_SLOT_CONFLICTED"),
+      };
+    case "refused":
+      return endedDiagnosis(`it was refused${codeOf(one)} ${endWords(one)}, and never comes back`, refusedWords(one));
+    case "expired":
+      return endedDiagnosis(expiredWords(one), orderAgainWords(one));
+  }
+}
+
+function beyondDiagnosis({ transactionId }: OperatorView): Diagnosis {
+  return stuck(`${codes[unreachable][3]} (${unreachable})`, typed(`end ${transactionId}`));
+}
+
+function codeOf({ code }: OperatorView): string {
+  return code === "" ? "" : ` (${code})`;
+}
+
+function endedDiagnosis(why: string, what: string): Diagnosis {
+  return { verdict: "ended, nothing paid", why, what };
+}
+
+function endWords({ attempts }: OperatorView): string {
+  return attempts.length === 0 ? "before anything was signed" : "and no block takes any more what was signed of it";
+}
+
+function expiredWords(one: OperatorView): string {
+  if (one.code === unreachable)
+    return `an operator ended it, since the chain could not reach its ${slotWord([one.network])} (${unreachable})`;
+  if (one.isCancelling !== true) return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;
+  return `an operator cancelled it${one.attempts.length === 0 ? "" : ","} ${endWords(one)}`;
+}
+
+function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
+  const address = one.address === "" ? " --address ADDRESS" : "";
+  const type = `${typed(`approve ${one.transactionId}${address}`)}, or refuse in its place`;
+  const isOfRecovery = one.code === "RECOVERY_HOLD";
+  const validUntilMs = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
+  const first = compareWords(one, compared);
+  return {
+    verdict: "waits for an operator",
+    why: `nothing is signed before a yes, and ${validUntilMs}`,
+    what: `${first}${type}`,
+  };
+}
+
+/** The diagnosis of a withdrawal that something stops, in any state; null if nothing does. */
+function hindrance(judged: Judged): Diagnosis | null {
+  const { one, status } = judged;
+  if (status === null) return null;
+  const { courier } = status;
+  const isSigning = one.state === "approved" || one.state === "intent";
+  if (status.locked !== "" && isSigning)
+    return stuck(`the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
+  if (!status.courierConnected || courier === null)
+    return stuck("the courier does not run, and nothing moves without it", "status says why and what to type");
+  const own = courier.waiting.find(({ transactionId }) => transactionId === one.transactionId);
+  if (own !== undefined && !isStale(own.why, judged)) return waitingDiagnosis(own.why, judged);
+  if (one.state === "signed" && courier.link !== "up")
+    return stuck(
+      `the link to the gateway is down (${courier.linkDetail}), and nothing leaves before the gateway confirms`,
+      "mend the link, status says how; nothing is lost, and it goes on by itself then",
+    );
+  const chain = courier.chains.find((known) => known.chain === one.chain);
+  if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking) return nodesDiagnosis(chain);
+  return null;
+}
+
+/** A problem of the nodes: nothing is lost, and an operator can only shorten the wait. */
+function nodesDiagnosis({ chain, detail }: CourierStatus["chains"][number]): Diagnosis {
+  const sooner = remedyIn(detail) || `name better nodes under chains.${chain}.nodes in config.json`;
+  return {
+    verdict: "waits",
+    why: chainWords(chain, detail),
+    what: `nothing is lost, and it goes on by itself; to end it sooner: ${sooner}`,
+  };
+}
+
+function stuck(why: string, what: string): Diagnosis {
+  return { verdict: "STUCK", why, what };
+}
+
+/**
+ * The courier keeps a reason until it looks at the withdrawal again. An operator may have decided
+ * meanwhile.
+ */
+function isStale(why: string, { one, history }: Judged): boolean {
+  if (codeIn(why) !== "WITHDRAWAL_WAITS_FOR_OPERATOR" || expiryExclusionOf(one.network) === null) return false;
+  return !isVoid(one) || one.isCancelling === true || isOperatorsWordGiven(history);
+}
+
+/** Translates the courier's reason for waiting (agent/courier/scheduler) for the operator. */
+function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
+  const { one } = judged;
+  const chain = judged.status?.courier?.chains.find((known) => known.chain === one.chain);
+  if (/^nodes [A-Z]/.test(why) && chain !== undefined)
+    return nodesDiagnosis(chain.ok ? { ...chain, detail: why.slice("nodes ".length) } : chain);
+  if (/^waits for (?:chain time|the gateway's word)/.test(why)) return endingDiagnosis(why, judged);
+  const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
+  if (fee !== undefined)
+    return { verdict: "waits", why: `the chain's fees are above the limits (${fee})`, what: `nothing, or ${raised(fee, one)}` };
+  if (/^POLICY_ABOVE_(?:HOUR|DAY)/.test(why))
+    return {
+      verdict: "waits",
+      why: `what was assigned since its approval uses the limit up (${why})`,
+      what: `nothing: it is signed when the sum allows it, or expires at ${momentHere(one.expiresAt)}; or raise the limit`,
+    };
+  if (why === "WITHDRAWAL_WAITS_FOR_LIMIT") return { verdict: "waits", why: `${codes[why][3]} (${why})`, what: remedyIn(why) };
+  if (/^funds/.test(why)) {
+    const more = fundsFor[why] ?? "amount and fee";
+    const redone = one.mode === "sweep" && why === "funds for another attempt";
+    return stuck(
+      `the hot wallet does not cover ${more} (${why})`,
+      `send funds to ${one.account || "the hot wallet address, which the command address prints"}${redone ? `; or ${typed(`cancel ${one.transactionId}`)}: the gateway orders the sweep again, with another top-up` : ""}`,
+    );
+  }
+  const declined = declinedIn(why);
+  if (declined !== "")
+    return stuck(
+      `it was offered, and no node took it, so no pool has it: ${declined}`,
+      `${remedyIn("COURIER_DECLINED")}; ${neverByHand}`,
+    );
+  if (why === "others in flight")
+    return { verdict: "waits", why: "as many before it as may be under way are under way", what: "" };
+  const gap = /^([a-z]+ [\x21-\x7e]+) of the account comes first$/.exec(why)?.[1];
+  if (gap !== undefined)
+    return stuck(
+      `the nodes miss ${gap} of the account, and no withdrawal here has it`,
+      `look ${gap} up in a block explorer, then docs/operations.md, section 7`,
+    );
+  const code = codeIn(why);
+  if (code === "SWEEP_OR_TOPUP_OPEN") return oneAtATimeDiagnosis(code);
+  if (code === "WITHDRAWAL_WAITS_FOR_OPERATOR") return operatorsDiagnosis(judged);
+  if (code !== "") return stuck(`${codes[code][3]} (${code})`, remedyIn(code) || seeStatus);
+  if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);
+  return stuck(why, waitRemedies[why] ?? seeStatus);
+}
+
+function oneAtATimeDiagnosis(code: "SWEEP_OR_TOPUP_OPEN"): Diagnosis {
+  return {
+    verdict: "waits",
+    why: `${codes[code][3]} (${code})`,
+    what: `nothing: it is signed by itself when the other one has ended; ${typed("withdrawals --open")} lists both`,
+  };
+}
+
+/**
+ * All signed attempts are void, and the chain would revert any other one. An operator may wait for
+ * the receiver, or end the withdrawal.
+ */
+function revertingDiagnosis({ transactionId }: OperatorView): Diagnosis {
+  return stuck(
+    `every attempt so far is void, and ${wouldRevert} as well if it were signed again`,
+    `look whether the receiver can take this token: then it is signed again by itself; or ${typed(`cancel ${transactionId}`)}, and it ends unpaid`,
+  );
+}
+
+function operatorsDiagnosis(judged: Judged): Diagnosis {
+  const { transactionId, network, attempts } = judged.one;
+  const because = { above: "the amount is above manualReplaceAbove", many: `${attempts.length} attempts are made` } as const;
+  const maker = nextMakerOf(judged);
+  const [, , , either] = codes.WITHDRAWAL_WAITS_FOR_OPERATOR;
+  const look =
+    expiryExclusionOf(network) === null
+      ? "look its txHashes up in a block explorer, then, with a fee that you choose,"
+      : "look the receiver up in a block explorer, then";
+  return {
+    verdict: "waits for an operator",
+    why: maker === "above" || maker === "many" ? `the next attempt is an operator's, since ${because[maker]}` : either,
+    what: `${look} ${typed(`replace ${transactionId}`)}, or cancel in its place`,
+  };
+}
+
+/**
+ * For an attempt that no block took, on a chain with exclusion by expiry: nothing is signed again
+ * before both statements.
+ */
+function endingDiagnosis(why: string, judged: Judged): Diagnosis {
+  const [, trouble = ""] = why.split("; ");
+  const code = codeIn(trouble);
+  const isOver = isTimeOver(why);
+  const over =
+    isOver === true && code === ""
+      ? ". That time is over: the nodes read the blocks of that time, to see whether one has it"
+      : "";
+  const standing = isOver === false ? ". Where that time does not move, the chain or its nodes stand still" : "";
+  const next = afterEnding(judged, isOver === false ? "come back after that time" : "look again in some minutes");
+  return {
+    verdict: "waits",
+    why: `no block has taken it, and it ends by the chain's own time: ${why}${over}`,
+    what: code === "" ? `nothing now: ${next}${standing}; ${neverByHand}` : remedyIn(code) || seeStatus,
+  };
+}
+
+function afterEnding(judged: Judged, back: string): string {
+  const { transactionId, attempts, isCancelling, expiresAt } = judged.one;
+  if (isCancelling === true) return "then it ends unpaid, as an operator has said";
+  const decides = `${back} and type ${typed(`replace ${transactionId}`)}, or cancel in its place`;
+  switch (nextMakerOf(judged)) {
+    case "courier":
+      return "then it is signed again by itself, since nothing can pay it twice by then";
+    case "above":
+      return `then an operator decides, since it is above manualReplaceAbove; ${decides}`;
+    case "many":
+      return `then an operator decides, since ${attempts.length} attempts are made; ${decides}`;
+    case "unknown":
+      return `then nothing can pay it twice, and it is signed again: by itself, or ${onlyByOperator}`;
+    case "nobody":
+      return `then it ends unpaid, since it ran out at ${momentHere(expiresAt)}`;
+  }
+}
+
+/**
+ * True if the chain is past the time for which the courier waits; null if it waits for none. The
+ * two times of day are less than half a day apart.
+ */
+function isTimeOver(why: string): boolean | null {
+  const [past, now] = [...why.matchAll(/\b(\d\d):(\d\d):(\d\d)\b/g)].map(
+    ([, hours, minutes, seconds]) => Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds),
+  );
+  if (past === undefined || now === undefined) return null;
+  return now !== past && (now - past + daySeconds) % daySeconds < daySeconds / 2;
+}
+
+const fundsFor: Readonly<Record<string, string>> = {
+  "funds for a higher fee": "a higher fee, which the chain asks for now",
+  "funds for another attempt": "another attempt, since those before are void",
+};
+
+const waitRemedies: Readonly<Record<string, string>> = {
+  "no node takes it": "look at the chain's nodes, or name better ones in config.json; it is handed to them again by itself",
+  [wouldRevert]: "look whether the receiver can take this token; after some minutes it is refused by itself",
+  "the token's balance cannot be read": "check contract and nodes of this currency in config.json",
+};
+
+function raised(fee: string, { mode }: OperatorView): string {
+  const limit = fee === "POLICY_FEE_ABOVE_DAY" ? "maxFeePerDay" : "maxFee";
+  return `raise ${isInternal(mode) ? "sweeps." : ""}${limit} in config.json and reload`;
+}
+
+function movingDiagnosis(judged: Judged): Diagnosis {
+  const { one, status, nowMs } = judged;
+  const ageMs = nowMs - one.changedAt;
+  const endsByWaiting = one.state === "broadcast" && expiryExclusionOf(one.network) !== null;
+  if (endsByWaiting && isVoid(one) && isOperators(judged)) return operatorsDiagnosis(judged);
+  const next = endsByWaiting ? waitedFor(judged) : nextSteps[one.state as keyof typeof nextSteps];
+  const isLate = ageMs > (one.state === "broadcast" || one.state === "included" ? slowMs : soonMs) * (status === null ? 4 : 1);
+  if (!isLate) return { verdict: "goes on", why: next, what: "" };
+  const late = `for ${Math.floor(ageMs / 60_000)} minutes: ${next}`;
+  const what = endsByWaiting
+    ? `nothing but cancel, if it should not be paid; ${neverByHand}`
+    : lateWords[one.state as keyof typeof lateWords];
+  return { verdict: "waits", why: late, what };
+}
+
+/** The next event, which comes by itself. */
+const nextSteps = {
+  approved: "it is signed as soon as its turn comes, within seconds",
+  intent: "its signature is made and recorded next, within a second",
+  signed: "the gateway confirms it next, within seconds; until then nothing leaves this machine",
+  released: "it is handed to the nodes next, within seconds",
+  broadcast: "the nodes have it, and a block takes it next; its fee is raised by itself where that helps, up to maxFee",
+  included: "a block has it, and it is paid once that block is final",
+} as const;
+
+/** True if the next attempt needs an operator, and no operator has ordered it. */
+function isOperators(judged: Judged): boolean {
+  const maker = nextMakerOf(judged);
+  const isOrdered = judged.one.isCancelling === true || isOperatorsWordGiven(judged.history);
+  return (maker === "above" || maker === "many") && !isOrdered;
+}
+
+function waitedFor(judged: Judged): string {
+  const { one } = judged;
+  const maker = nextMakerOf(judged);
+  if (one.isCancelling === true)
+    return isVoid(one)
+      ? "an operator has cancelled it and all that was signed of it is void: it ends unpaid next, within seconds"
+      : "an operator has cancelled it: a block may still take what the nodes have, and else it ends unpaid";
+  if (!isVoid(one)) return `the nodes have it, and a block takes it next; what no block takes in its time ${notTaken[maker]}`;
+  return maker === "nobody"
+    ? "every attempt so far is void, and it ran out: it ends unpaid next, within seconds"
+    : "every attempt so far is void, and another one is made next, within seconds";
+}
+
+const onlyByOperator = "above manualReplaceAbove and after 14 attempts by an operator's replace alone";
+const notTaken = {
+  courier: "is signed again by itself, since nothing can pay it twice by then",
+  above: "waits for an operator, since it is above manualReplaceAbove",
+  many: "waits for an operator, since so many attempts are made",
+  unknown: `is signed again: by itself, or ${onlyByOperator}`,
+  nobody: "ends unpaid, since it ran out",
+} as const;
+const neverByHand = "never pay it by hand: it may still be paid";
+const lateWords = {
+  approved: "look with status at link, nodes and funds",
+  intent: `${seeStatus}; the next start of crypto signs it as well`,
+  signed: "look with status at gateway and link; nothing is lost",
+  released: `look with status at the nodes; ${neverByHand}`,
+  broadcast: `look its txHash up in a block explorer, then replace or cancel; ${neverByHand}`,
+  included: "look whether the chain makes final blocks; nothing else is to be done",
+} as const;

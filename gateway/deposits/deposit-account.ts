@@ -1,0 +1,152 @@
+/**
+ * Chooses the account for a merchant's next deposit: the paired agent's account in the chain's
+ * family, else the receiving account of that family that the merchant was created with. Each index
+ * is taken inside the transaction that makes the request. Sources: docs/api.md, Deposit request;
+ * docs/keystore.md section 1.
+ */
+import { familyOf } from "../../chains/families.ts";
+import { type Answer, isAnswer, say } from "../answer/answer.ts";
+import type { GatewayCurrency } from "../config/config.ts";
+import type { AddressMarks } from "../store/address-marks.ts";
+import { issuedAddress, lookMs, readAddressState, wasLookedAt, wasUsed } from "../store/address-states.ts";
+import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
+import { skipDepositIndexes } from "../store/agents.ts";
+import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
+import type { AgentRow } from "../store/rows.ts";
+import type { Look } from "../store/signals.ts";
+import type { Database } from "../store/store.ts";
+import { liveAgent, pays } from "../withdrawals/checks.ts";
+import { indexUnderAgent, indexUnderKey, type Place } from "./ceilings.ts";
+
+/** A new address. `agent` is null if no agent has its key. */
+export interface DepositAddress {
+  readonly agent: string | null;
+  readonly account: string; // the account's address at index 0
+  readonly addressIndex: number;
+  readonly address: string;
+}
+
+/** Sources outside the database that are checked before an address leaves. */
+export interface Beside {
+  readonly marks: AddressMarks;
+  readonly readAt: (network: string) => number | null; // service.ts
+  readonly nowMs: number;
+}
+
+/** The next address has no look yet; it leaves after the watcher's look. */
+export interface Unlooked {
+  readonly look: Look;
+}
+
+/** Seconds after which the same order may succeed. */
+const retrySeconds = "5";
+
+/**
+ * Takes the next address for a deposit of this currency, or returns the reason why there is none.
+ * Must run inside the request's transaction.
+ * @throws AgentError GATEWAY_MARKS
+ */
+export function takeAddress(
+  database: Database,
+  merchant: string,
+  currency: GatewayCurrency,
+  beside: Beside,
+): DepositAddress | Answer | Unlooked {
+  const family = familyOf(currency.network);
+  const agent = liveAgent(database, merchant, "deposits_not_ready");
+  // An agent has accounts only of the families of its own chains.
+  const account = isAnswer(agent) ? undefined : depositsAccountOn(agent, currency.network);
+  if (!isAnswer(agent) && account !== undefined) return underAgent(database, agent, account, currency, beside);
+  const key = receivingKeyOf(database, merchant, family.name);
+  if (key === undefined) {
+    const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);
+    return isReady ? say("currency_not_payable", { field: "currency" }) : agent;
+  }
+  const place = indexUnderKey(database, key, askedOf(key.firstDepositAddress, currency, beside));
+  if (!place.ok) return later(place.reason);
+  const unused = firstUnused(database, place.index, key.xpub, currency, beside);
+  moveReceivingKey(database, key, unused.next);
+  if (!("address" in unused)) return unused.none;
+  const { addressIndex, address } = unused;
+  return { agent: null, account: key.firstDepositAddress, addressIndex, address };
+}
+
+const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, readAt, nowMs }: Beside) => ({
+  marks,
+  firstAddress,
+  nowMs,
+  isRead: (sinceMs: number) => (readAt(network) ?? 0) >= sinceMs,
+});
+
+/** Reasons that pass by themselves; docs/api.md explains each. */
+type Passing = Extract<Place, { ok: false }>["reason"] | "addresses_used" | "address_unchecked";
+
+export const later = (reason: Passing): Answer => say("unavailable", { reason }, { "Retry-After": retrySeconds });
+
+/**
+ * A look at this time or later counts. While no node answers, the chain stands still for this
+ * gateway, so the last look still counts.
+ */
+export const lookedSince = (network: string, { readAt, nowMs }: Pick<Beside, "readAt" | "nowMs">): number =>
+  (readAt(network) ?? nowMs) - lookMs;
+
+function underAgent(
+  database: Database,
+  agent: AgentRow,
+  { id, firstAddress }: AgentAccount,
+  currency: GatewayCurrency,
+  beside: Beside,
+): DepositAddress | Answer | Unlooked {
+  const networks = JSON.parse(agent.networks) as readonly string[];
+  const canTake = networks.includes(currency.network) && (currency.depositOnly || pays(agent, currency));
+  if (!canTake) return say("currency_not_payable", { field: "currency" });
+  const place = indexUnderAgent(database, agent, askedOf(firstAddress, currency, beside));
+  if (!place.ok) return later(place.reason);
+  const unused = firstUnused(database, place.index, id, currency, beside);
+  skipDepositIndexes(database, agent.id, unused.next);
+  if (!("address" in unused)) return unused.none;
+  const { addressIndex, address } = unused;
+  return { agent: agent.id, account: firstAddress, addressIndex, address };
+}
+
+/**
+ * Largest number of indexes that one order skips: fewer than the distance from the first of them to
+ * the ceiling (ceilings.ts).
+ */
+const passedOverMax = 100;
+
+interface Unused {
+  readonly addressIndex: number;
+  readonly address: string;
+  readonly next: number; // the index to continue from
+}
+
+/** No address can leave now; `next` as above. */
+interface NoneYet {
+  readonly none: Answer | Unlooked;
+  readonly next: number;
+}
+
+/**
+ * Finds the first index whose address was never used, because a balance on a used address is
+ * nobody's payment. An address without a look waits. Otherwise its baseline would be found after a
+ * customer could pay, and coins that a contract sends would count as old.
+ */
+function firstUnused(
+  database: Database,
+  first: number,
+  account: string,
+  { network }: GatewayCurrency,
+  beside: Beside,
+): Unused | NoneYet {
+  const family = familyOf(network);
+  const since = lookedSince(network, beside);
+  for (let addressIndex = first; addressIndex < first + passedOverMax; addressIndex += 1) {
+    const address = family.depositAddress(account, addressIndex);
+    if (issuedAddress(database, address) !== undefined || wasUsed(database, address)) continue;
+    if (!wasLookedAt(readAddressState(database, network, address), since))
+      return { none: { look: { network, account } }, next: addressIndex };
+    return { addressIndex, address, next: addressIndex + 1 };
+  }
+  return { none: later("addresses_used"), next: first + passedOverMax };
+}

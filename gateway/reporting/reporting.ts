@@ -1,0 +1,74 @@
+/**
+ * The gateway's alerts and metrics for operators. The configuration names their receivers; without
+ * them nothing starts.
+ */
+import type { FastifyInstance } from "fastify";
+import { serveMetrics } from "../../alerts/metrics/server.ts";
+import { createDoor } from "../../alerts/queue/send.ts";
+import type { GatewayLog } from "../../base/log.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import type { Hub } from "../hub/hub.ts";
+import { countAllWaiting } from "../store/callback-deliveries.ts";
+import { freeBytesOf } from "../store/disk.ts";
+import type { Store } from "../store/store.ts";
+import type { TimedStore } from "../store/timed.ts";
+import type { Watcher } from "../watcher/watcher.ts";
+import { startAlerts } from "./alerts.ts";
+import { createMeasures } from "./measures.ts";
+
+export interface ReportingOptions {
+  readonly server: FastifyInstance; // not yet listening
+  readonly store: Store;
+  readonly hub: Hub;
+  readonly watcher: () => Watcher | null;
+  readonly config: Pick<GatewayConfig, "alerts" | "metrics" | "database">;
+  readonly log: GatewayLog;
+  readonly clock: () => number; // Unix milliseconds
+  readonly databaseTimes: TimedStore["times"];
+}
+
+export function startReporting(options: ReportingOptions): { close(): void } {
+  const { server, store, hub, watcher, config, log, clock } = options;
+  const { database } = store;
+  const freeBytes = (): number | null => freeBytesOf(config.database);
+  const alerts =
+    config.alerts === null
+      ? null
+      : startAlerts({
+          alerts: config.alerts,
+          database,
+          hub,
+          watcher,
+          freeBytes,
+          log,
+          clock,
+          deliver: createDoor(config.alerts.target),
+          monotonic: () => performance.now(),
+        });
+  const served =
+    config.metrics === null
+      ? null
+      : serveMetrics({
+          place: config.metrics,
+          ...createMeasures({
+            server,
+            database,
+            hub,
+            watcher,
+            freeBytes,
+            clock,
+            alerts: () => alerts?.counts() ?? null,
+            databaseTimes: options.databaseTimes,
+            callbacksWaiting: () => countAllWaiting(database),
+            residentBytes: () => process.memoryUsage.rss(),
+          }),
+          onListen: (where) => log.info({ event: "metrics-listen", where }, "metrics are served"),
+          onFailed: (why) => log.warn({ event: "metrics-failed", why }, "metrics cannot be served; it is tried again"),
+        });
+  return {
+    close() {
+      alerts?.close();
+      served?.close();
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * The unswept balance of each deposit address: final payments in, minus amounts and fees of sweeps,
+ * plus top-ups. There is one row for each address, network and currency with a balance. The
+ * transactions that change payments, sweeps and top-ups also change these rows. The payments,
+ * sweeps and top-ups stay the truth, and each start compares both. A network's native coin
+ * (`nativeCoins`) pays the fees.
+ */
+import type { PaymentRow, TransactionRow } from "./rows.ts";
+import type { Statements as Database } from "./statements.ts";
+import { ownTopUp } from "./top-ups.ts";
+
+/** An address's unswept balance in one currency. */
+export interface UnsweptBalanceRow {
+  readonly address: string;
+  readonly network: string;
+  readonly currency: string;
+  readonly merchant: string;
+  readonly units: string; // negative if a fee was paid with coins whose arrival nobody saw
+}
+
+type Place = Omit<UnsweptBalanceRow, "units">;
+
+/** Names the native coin of each network, which pays the fees. Harmless to call twice. */
+export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, string>): void {
+  database.run("DELETE FROM nativeCoins");
+  for (const [network, currency] of coins)
+    database.run("INSERT INTO nativeCoins (network, currency) VALUES (?, ?)", network, currency);
+}
+
+/** Undefined if the configuration names no native coin: then native coins are not counted. */
+function nativeOn(database: Database, network: string): string | undefined {
+  return database.get<{ currency: string }>("SELECT currency FROM nativeCoins WHERE network = ?", network)?.currency;
+}
+
+/** Must not be called twice. */
+function add(database: Database, { address, network, currency, merchant }: Place, units: bigint): void {
+  if (units === 0n) return;
+  const where = "address = ? AND network = ? AND currency = ?";
+  const row = database.get<UnsweptBalanceRow>(`SELECT * FROM unsweptBalances WHERE ${where}`, address, network, currency);
+  const sum = BigInt(row?.units ?? "0") + units;
+  database.run(`DELETE FROM unsweptBalances WHERE ${where}`, address, network, currency);
+  if (sum === 0n) return;
+  database.run(
+    "INSERT INTO unsweptBalances (address, network, currency, merchant, units) VALUES (?, ?, ?, ?, ?)",
+    ...[address, network, currency, merchant, sum.toString()],
+  );
+}
+
+/** Adds a final payment to its address's balance. Must not be called twice. */
+export function hold(database: Database, payment: PaymentRow, merchant: string): void {
+  const { address, network, currency, units } = payment;
+  add(database, { address, network, currency, merchant }, BigInt(units));
+}
+
+/**
+ * The columns that decide how a sweep or a top-up changes balances; other operations change none.
+ */
+type Moved = Pick<
+  TransactionRow,
+  "operation" | "merchant" | "network" | "currency" | "amountUnits" | "receiverAddress" | "depositAddress" | "status" | "feeUnits"
+>;
+
+/** The units that this row adds to an address's balance as the row stands, by currency. */
+function broughtBy(database: Database, row: Moved): readonly (readonly [Place, bigint])[] {
+  const { operation, merchant, network, currency, status } = row;
+  const units = BigInt(row.amountUnits);
+  const native = nativeOn(database, network);
+  if (operation === "topup") {
+    const isThere = status === 1 && native !== undefined;
+    return isThere ? [[{ address: row.receiverAddress, network, currency: native, merchant }, units]] : [];
+  }
+  if (operation !== "sweep") return [];
+  const place = { address: row.depositAddress, network, merchant };
+  const taken = status === 2 ? 0n : -units;
+  const fee: (readonly [Place, bigint])[] =
+    native === undefined || row.feeUnits === "" ? [] : [[{ ...place, currency: native }, -BigInt(row.feeUnits)]];
+  return [[{ ...place, currency }, taken], ...fee];
+}
+
+/**
+ * Replaces the effect of a sweep or a top-up on the balances: `before` is null for a new row,
+ * `after` is null for a removed row. Must not be called twice.
+ */
+export function changeUnsweptBalances(database: Database, before: Moved | null, after: Moved | null): void {
+  for (const [place, units] of before === null ? [] : broughtBy(database, before)) add(database, place, -units);
+  for (const [place, units] of after === null ? [] : broughtBy(database, after)) add(database, place, units);
+}
+
+/** An address's unswept balance in one currency. */
+export function unsweptBalanceOf(database: Database, address: string, network: string, currency: string): bigint {
+  const sql = "SELECT units FROM unsweptBalances WHERE address = ? AND network = ? AND currency = ?";
+  return BigInt(database.get<Pick<UnsweptBalanceRow, "units">>(sql, address, network, currency)?.units ?? "0");
+}
+
+/** The unswept balance of all of a merchant's addresses in one currency. */
+export function heldUnitsOf(database: Database, merchant: string, currency: string): bigint {
+  const sql = "SELECT units FROM unsweptBalances WHERE merchant = ? AND currency = ?";
+  return database
+    .all<Pick<UnsweptBalanceRow, "units">>(sql, merchant, currency)
+    .map(({ units }) => BigInt(units))
+    .reduce((sum, units) => sum + (units > 0n ? units : 0n), 0n);
+}
+
+/** Counts all sweeps and top-ups, and the final payments except our own top-ups. */
+function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalanceRow> {
+  const sums = new Map<string, Place & { units: bigint }>();
+  const count = (place: Place, units: bigint): void => {
+    const name = nameOf(place);
+    const sum = sums.get(name) ?? { ...place, units: 0n };
+    sums.set(name, { ...sum, units: sum.units + units });
+  };
+  const payments = database.all<PaymentRow & { readonly merchant: string }>(
+    `SELECT p.*, t.merchant FROM payments p JOIN transactions t ON t.id = p.transactionId
+     WHERE p.final = 1 AND NOT EXISTS (${ownTopUp})`,
+  );
+  for (const { address, network, currency, merchant, units } of payments)
+    count({ address, network, currency, merchant }, BigInt(units));
+  const moved = database.all<Moved>("SELECT * FROM transactions WHERE operation IN ('sweep', 'topup')");
+  for (const row of moved) for (const [place, units] of broughtBy(database, row)) count(place, units);
+  const held = [...sums].filter(([, { units }]) => units !== 0n);
+  return new Map(held.map(([name, { units, ...place }]) => [name, { ...place, units: units.toString() }]));
+}
+
+const nameOf = ({ address, network, currency }: Omit<Place, "merchant">): string => `${address} ${network} ${currency}`;
+
+/**
+ * Corrects the balances from payments, sweeps and top-ups. Harmless to call again.
+ * @returns the number of wrong balances
+ */
+export function correctUnsweptBalances(database: Database): number {
+  const counted = countedFromRows(database);
+  const kept = new Map(database.all<UnsweptBalanceRow>("SELECT * FROM unsweptBalances").map((row) => [nameOf(row), row.units]));
+  const names = [...new Set([...counted.keys(), ...kept.keys()])];
+  const wrong = names.filter((name) => counted.get(name)?.units !== kept.get(name));
+  if (wrong.length === 0) return 0;
+  database.run("DELETE FROM unsweptBalances");
+  for (const { units, ...place } of counted.values()) add(database, place, BigInt(units));
+  return wrong.length;
+}

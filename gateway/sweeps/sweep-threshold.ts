@@ -1,0 +1,140 @@
+/**
+ * Decides whether the balance of a deposit address is swept now, and which amount: a pure function
+ * of the database and the chain. Sources: docs/api.md, Sweeps; docs/operations.md.
+ */
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
+import type { GatewayCurrency } from "../config/config.ts";
+import type { TransactionRow } from "../store/rows.ts";
+import { unreachableCode } from "../store/slots.ts";
+import type { SweepableRow } from "../store/sweeps.ts";
+
+/** A failure that may pass by itself is tried again after this time. */
+const retryMs = 3_600_000;
+
+/** The reason why a balance is not swept, as the operator's list names it. */
+export type Reason =
+  | "request_open" // the deposit request waits for more, or for its end
+  | "last_sweep_failed"
+  | "currency_unknown" // no longer in the configuration
+  | "not_payable" // the agent was not paired with it
+  | "out_of_service"
+  | "not_automatic"
+  | "below_least"
+  | "below_fee"
+  | "not_there" // the chain shows less than was credited
+  | "would_revert"
+  | "sweeps_stuck" // so many that an operator must look before another begins
+  | "slot_unreachable" // for an open sweep: the chain's count is below its slot
+  | "slot_behind" // the nodes' count is lower than the database's
+  | "slot_moving" // a transaction of the address is on its way that nobody here ordered
+  | "slot_ended" // the next slot belongs to a sweep that an operator ended
+  | "no_coin"; // the hot wallet cannot pay the top-up
+
+export interface No {
+  readonly ok: false;
+  readonly reason: Reason;
+  readonly detail: string;
+}
+
+const no = (reason: Reason, detail = ""): No => ({ ok: false, reason, detail });
+
+/** The database's view of one candidate. */
+interface Standing {
+  readonly row: SweepableRow;
+  readonly currency: GatewayCurrency | undefined;
+  readonly isPayable: boolean;
+  readonly isOut: boolean;
+  readonly last: TransactionRow | undefined; // the newest sweep from there
+  readonly nowMs: number;
+}
+
+/** Checked before the chain is asked. An operator's order skips the checks that only save fees. */
+export function standing({ row, currency, isPayable, isOut, last, nowMs }: Standing): { readonly ok: true } | No {
+  if (currency === undefined) return no("currency_unknown", row.currency);
+  if (!isPayable) return no("not_payable");
+  if (isOut) return no("out_of_service");
+  if (row.requestStatus === 0) return no("request_open");
+  const isWished = row.wishedAt !== null;
+  // A sweep that an operator ended because the chain could not reach it paid nothing and cost
+  // nothing.
+  const isEnded = last?.code === unreachableCode;
+  const failed = last?.status === 2 && !isWished && !isEnded ? last : undefined;
+  if (failed !== undefined && (isForOperator(failed) || nowMs - failed.changedAt < retryMs)) {
+    return no("last_sweep_failed", failed.code);
+  }
+  if (isWished) return { ok: true };
+  if (!currency.sweep.isAutomatic) return no("not_automatic");
+  const units = BigInt(row.units);
+  if (units >= leastUnits(currency)) return { ok: true };
+  return no("below_least", `${inWords(units, currency)} there, at least ${currency.sweep.least} ${currency.id}`);
+}
+
+/** An amount for the operator, with the name of its currency. */
+export function inWords(units: bigint, { decimal, id }: Pick<GatewayCurrency, "decimal" | "id">): string {
+  return `${formatAmount(units, decimal)} ${id}`;
+}
+
+/**
+ * A sweep that the chain executed and reverted cost its fee, so an operator must look before the
+ * next.
+ */
+function isForOperator({ code }: TransactionRow): boolean {
+  return code === "chain_reverted" || code === "chain_slot_consumed";
+}
+
+function leastUnits({ sweep, decimal }: GatewayCurrency): bigint {
+  const least = parseAmount(sweep.least, decimal);
+  return least.ok ? least.units : 0n;
+}
+
+/** The chain's view at one final block. */
+interface OnChain {
+  readonly units: bigint; // in the currency, at the address
+  readonly coinUnits: bigint; // in the native coin, at the address
+  readonly feeUnits: bigint; // the highest cost of the sweep
+  readonly worth: Worth | null; // only for a token; null if prices are unknown
+}
+
+/** The price of one unit of each currency, in one fiat currency. */
+export interface Worth {
+  readonly price: bigint; // price of the currency
+  readonly coinPrice: bigint; // price of the native coin
+  readonly coinDecimal: number;
+}
+
+/** The amount of the sweep, and the amount of native coin that must come first. */
+export interface Measured {
+  readonly ok: true;
+  readonly amountUnits: bigint;
+  readonly topUpUnits: bigint;
+}
+
+/**
+ * The amount is the credited balance that is really there; of a native coin minus the highest cost
+ * of the sweep.
+ */
+export function measure(row: SweepableRow, currency: GatewayCurrency, chain: OnChain): Measured | No {
+  const there = smaller(chain.units, BigInt(row.units));
+  if (there <= 0n) return no("not_there");
+  const { feeUnits, coinUnits } = chain;
+  if (currency.contract !== "") {
+    if (row.wishedAt === null && chain.worth !== null && !bearsFee(there, currency, feeUnits, chain.worth))
+      return no("below_fee", `${inWords(there, currency)} there, less than ${currency.sweep.feeMultiple} times the fee`);
+    return { ok: true, amountUnits: there, topUpUnits: coinUnits >= feeUnits ? 0n : feeUnits - coinUnits };
+  }
+  const isWorth = row.wishedAt !== null || there >= feeUnits * BigInt(currency.sweep.feeMultiple);
+  const amountUnits = there - feeUnits;
+  if (!isWorth || amountUnits <= 0n)
+    return no("below_fee", `${inWords(there, currency)} there, the fee up to ${inWords(feeUnits, currency)}`);
+  return { ok: true, amountUnits, topUpUnits: 0n };
+}
+
+function bearsFee(units: bigint, { decimal, sweep }: GatewayCurrency, feeUnits: bigint, worth: Worth): boolean {
+  const fee = feeUnits * worth.coinPrice * 10n ** BigInt(decimal) * BigInt(sweep.feeMultiple);
+  return units * worth.price * 10n ** BigInt(worth.coinDecimal) >= fee;
+}
+
+export function smaller(a: bigint, b: bigint): bigint {
+  if (a < b) return a;
+  return b;
+}

@@ -1,0 +1,92 @@
+/**
+ * Keeps every final outgoing transaction of a hot wallet by its slot, including transactions that
+ * no withdrawal explains. After a restore the watcher reads the same blocks again, so a payment
+ * that ledger and database have both forgotten appears here. On a chain without slots, a foreign
+ * transaction uses no slot and appears nowhere else, so operators get an alert. Source:
+ * docs/protocol.md section 8.
+ */
+import { expiryExclusionOf } from "../../chains/families.ts";
+import { inWaves } from "../../chains/map-limit.ts";
+import type { WatchedBlock } from "../../chains/nodes.ts";
+import { listAccountsEver, listSendersFrom } from "../store/agents.ts";
+import { keepOutgoing, listUntoldOutgoing, markOutgoingTold } from "../store/outgoing-transactions.ts";
+import type { OutgoingRow } from "../store/rows.ts";
+import { signedBy } from "../store/signatures.ts";
+import { listSendingAccounts } from "../store/slots.ts";
+import type { Database } from "../store/store.ts";
+import { raiseAlarm, type WatchedChain } from "./chain.ts";
+import { checkIncluded } from "./void-attempts.ts";
+
+const questionsAtOnce = 32;
+
+function waits({ network }: WatchedChain): boolean {
+  return expiryExclusionOf(network) !== null;
+}
+
+/**
+ * The hot wallets of a chain, of every agent that was ever paired. On a chain where no slot shows
+ * the outgoing transactions of a deposit address, also the swept addresses.
+ */
+function sendersOf(chain: WatchedChain): ReadonlySet<string> {
+  const { database } = chain.store;
+  const swept = waits(chain) ? listSendingAccounts(database, chain.network) : [];
+  return new Set([...listAccountsEver(database, chain.network), ...swept]);
+}
+
+/** True if any account pays on this chain. */
+export function hasSenders(chain: WatchedChain): boolean {
+  return sendersOf(chain).size > 0;
+}
+
+/**
+ * The outgoing transactions in final, agreed blocks. A failed transaction paid nothing and is left
+ * out.
+ */
+export async function findOutgoing(chain: WatchedChain, blocks: readonly WatchedBlock[]): Promise<readonly OutgoingRow[]> {
+  const sent = chain.reader.outgoing(blocks, sendersOf(chain));
+  const found = await inWaves(sent, questionsAtOnce, async (outgoingTx): Promise<OutgoingRow | null> => {
+    const { account, slot, txHash, block, receiver, contract, amountUnits } = outgoingTx;
+    const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;
+    if (!isKnown && (await chain.reader.hasFailed(txHash))) return null;
+    const untold = waits(chain) && !isKnown ? 1 : 0;
+    return { network: chain.network, account, slot, txHash, block, receiver, contract, units: amountUnits.toString(), untold };
+  });
+  return found.filter((outgoingTx) => outgoingTx !== null);
+}
+
+/**
+ * Keeps outgoing transactions, and raises the alarm for an attempt that was called void. Runs in
+ * the caller's transaction.
+ */
+export function keepAllOutgoing(chain: WatchedChain, database: Database, outgoing: readonly OutgoingRow[]): void {
+  for (const outgoingTx of outgoing) {
+    keepOutgoing(database, outgoingTx);
+    const { txHash, block } = outgoingTx;
+    const id = signedBy(database, outgoingTx);
+    if (id !== undefined) checkIncluded(chain, database, { id, txHash, block });
+  }
+}
+
+/**
+ * Reports outgoing transactions that nobody here ordered. A database restored from a backup may
+ * lack the order until its agent resends it. So nothing is reported before the paying agent has
+ * caught up in this run.
+ */
+export function tellForeign(chain: WatchedChain): void {
+  const { store, network, run } = chain;
+  const untold = listUntoldOutgoing(store.database, network);
+  if (untold.length === 0) return;
+  const isCaughtUp = (account: string): boolean =>
+    listSendersFrom(store.database, account, network).every(({ caughtUp }) => caughtUp === run);
+  const ripe = untold.filter(({ account, isExplained }) => isExplained === 1 || isCaughtUp(account));
+  if (ripe.length === 0) return;
+  store.write((database) => {
+    for (const outgoingTx of ripe) {
+      markOutgoingTold(database, outgoingTx);
+      if (outgoingTx.isExplained === 1) continue;
+      const { txHash, account, units, contract, receiver, block } = outgoingTx;
+      const detail = `${account} paid ${units} units ${contract === "" ? "of the coin" : `of ${contract}`} to ${receiver || "nobody"} in block ${block}`;
+      raiseAlarm(chain, database, "WATCHER_OUTGOING_FOREIGN", txHash, detail);
+    }
+  });
+}

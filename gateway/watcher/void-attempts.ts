@@ -1,0 +1,160 @@
+/**
+ * Finds attempts that no block can take any more, on chains where only expiry prevents a second
+ * payment. The result is permanent. It needs enough nodes that agree on chain time and on every
+ * block between. It also needs an attempt with exactly this end, and no block read here may hold
+ * the attempt. If a block holds a void attempt all the same, an alarm is raised, because nodes lied
+ * or a program is wrong. Source: docs/architecture.md section 8.
+ */
+
+import { AgentError } from "../../base/fault.ts";
+import { expiryExclusionOf } from "../../chains/families.ts";
+import { momentOf } from "../config/timestamp.ts";
+import { recordAct } from "../store/audit.ts";
+import { outgoingOf } from "../store/outgoing-transactions.ts";
+import type { Database } from "../store/store.ts";
+import { isAllVoid, listOpenAttempts, markVoid, type OpenAttempt, takeExpiry, voidSince } from "../store/void-attempts.ts";
+import { updateWithdrawal } from "../store/withdrawals.ts";
+import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
+
+/**
+ * Attempts of an account share one reading of blocks: at most `togetherMax`, with ends within
+ * `togetherMs`.
+ */
+const togetherMax = 64;
+const togetherMs = 60_000;
+const questionsPerPass = 16;
+
+/** State that is not in the tables, because asking again gives it again. */
+export interface VoidMemory {
+  doneAt: string; // final block at which nothing was left to ask
+}
+
+export function newVoidMemory(): VoidMemory {
+  return { doneAt: "" };
+}
+
+type FindVoid = NonNullable<WatchedChain["reader"]["findVoid"]>;
+
+/**
+ * Checks the attempts whose end chain time has passed, earliest end first. Every block up to the
+ * final block must have been read before.
+ * @throws AgentError NODE_*; results from before the fault are kept
+ */
+export async function checkVoid(chain: WatchedChain, { final }: Tip, memory: VoidMemory): Promise<void> {
+  const { findVoid } = chain.reader;
+  const expiryExclusion = expiryExclusionOf(chain.network);
+  if (findVoid === undefined || expiryExclusion === null || memory.doneAt === final.hash) return;
+  const asking = new Asking(chain, findVoid, expiryExclusion.marginMs);
+  for (let living = listOpenAttempts(chain.store.database, chain.network); ; ) {
+    const [first] = living;
+    if (first === undefined || asking.questions >= questionsPerPass) break;
+    const isNear = ({ account, validUntilMs }: OpenAttempt): boolean =>
+      account === first.account && validUntilMs <= first.validUntilMs + togetherMs;
+    const group = living.filter(isNear).slice(0, togetherMax);
+    if (!(await asking.ask(group))) break;
+    living = living.filter((one) => !group.includes(one));
+  }
+  if (asking.fault !== null) throw asking.fault;
+  memory.doneAt = final.hash;
+}
+
+class Asking {
+  questions = 0;
+  fault: AgentError | null = null;
+  readonly #chain: WatchedChain;
+  readonly #findVoid: FindVoid;
+  readonly #marginMs: number;
+
+  constructor(chain: WatchedChain, findVoid: FindVoid, marginMs: number) {
+    this.#chain = chain;
+    this.#findVoid = findVoid;
+    this.#marginMs = marginMs;
+  }
+
+  /**
+   * Asks for the whole group, then for halves if the answer is not the same for all. False if chain
+   * time has not passed every end, or is not known; then attempts with a later end wait as well.
+   */
+  async ask(group: readonly OpenAttempt[]): Promise<boolean> {
+    const validUntilMs = Math.max(...group.map((one) => one.validUntilMs));
+    this.questions += 1;
+    try {
+      const { isVoid, chainMs, quorum } = await this.#findVoid(group[0]?.account ?? "", group);
+      if (isVoid) keep(this.#chain, group, { chainMs, quorum });
+      if (isVoid || chainMs <= validUntilMs + this.#marginMs) return isVoid;
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      this.fault ??= error;
+      // A receipt of one attempt from only one node must not delay the other attempts.
+      if (error.code !== "NODE_DISAGREE") return false;
+    }
+    if (group.length === 1) return true;
+    const middle = Math.ceil(group.length / 2);
+    for (const half of [group.slice(0, middle), group.slice(middle)]) {
+      if (this.questions < questionsPerPass) await this.ask(half);
+    }
+    return true;
+  }
+}
+
+interface Evidence {
+  readonly chainMs: number;
+  readonly quorum: number;
+}
+
+/** Stores the group in one transaction, then emits the signals. */
+function keep(chain: WatchedChain, group: readonly OpenAttempt[], evidence: Evidence): void {
+  const { store, signals, log } = chain;
+  const kept = store.write((database) => group.map((attempt) => keepOne(chain, database, attempt, evidence)));
+  for (const [index, { isVoid, isOver }] of kept.entries()) {
+    const { transactionId, txHash } = group[index] as OpenAttempt;
+    if (isVoid) log.info({ event: "attempt-void", id: transactionId, txHash }, "no block can take this version any more");
+    if (isVoid) signals.emit("void", { transactionId });
+    if (isOver) signals.emit("changed", { transactionId });
+  }
+}
+
+function keepOne(
+  chain: WatchedChain,
+  database: Database,
+  { transactionId, txHash, validUntilMs }: OpenAttempt,
+  { chainMs, quorum }: Evidence,
+): { readonly isVoid: boolean; readonly isOver: boolean } {
+  const nowMs = chain.clock();
+  const outgoingTx = outgoingOf(database, chain.network, txHash);
+  if (outgoingTx !== undefined) {
+    const detail = `${txHash} is in block ${outgoingTx.block}, and enough nodes say that no block holds it`;
+    raiseAlarm(chain, database, "WATCHER_VOID_INCLUDED", transactionId, detail);
+    return { isVoid: false, isOver: false };
+  }
+  if (!markVoid(database, { transactionId, txHash, validUntilMs }, nowMs)) return { isVoid: false, isOver: false };
+  const detail = `${txHash} ended at ${momentOf(validUntilMs)}; solidified chain time ${momentOf(chainMs)} by ${quorum} nodes`;
+  recordAct(database, { at: nowMs, actor: "watcher", act: "attempt void", subject: transactionId, detail });
+  return { isVoid: true, isOver: endExpired(database, transactionId, nowMs) };
+}
+
+/**
+ * Ends a withdrawal that its agent reported expired before this database held all attempts as void.
+ */
+function endExpired(database: Database, transactionId: string, nowMs: number): boolean {
+  if (!isAllVoid(database, transactionId)) return false;
+  const code = takeExpiry(database, transactionId);
+  return code !== undefined && updateWithdrawal(database, transactionId, { status: 2, stage: "expired", code }, nowMs);
+}
+
+/**
+ * Raises the alarm for a void attempt in a final block, whether this database or an agent's resent
+ * statement called it void. It stays void in the tables, because the statement to the agent cannot
+ * be taken back.
+ */
+export function checkIncluded(
+  chain: WatchedChain,
+  database: Database,
+  { id, txHash, block }: { readonly id: string; readonly txHash: string; readonly block: number },
+): void {
+  const since = voidSince(database, id, txHash);
+  const isOver = takeExpiry(database, id) !== undefined;
+  if (since === undefined && !isOver) return;
+  const words = since === undefined ? "its agent called the withdrawal over" : `it was called void at ${momentOf(since)}`;
+  raiseAlarm(chain, database, "WATCHER_VOID_INCLUDED", id, `${txHash} is in block ${block}, and ${words}`);
+}

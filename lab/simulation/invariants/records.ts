@@ -1,0 +1,393 @@
+/**
+ * Invariants about each durable record and those before it: slots, decisions, releases, limits, and
+ * silence after a lock. Follows one ledger record by record and reads nothing else, so that the
+ * answer does not depend on the ledger's writer.
+ */
+
+import { isCancel, type LedgerRecord } from "../../../agent/ledger/records.ts";
+import type { Withdrawal as Kept } from "../../../agent/signer/state/withdrawal.ts";
+import { families } from "../../../chains/families.ts";
+import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
+import { hotWallet, stage } from "../world/setting.ts";
+import { Actors } from "./actors.ts";
+import { type Attempt, begin, isCancelling, isOver, Limits, type Opened, type Terms, type Withdrawal } from "./limits.ts";
+import { priced } from "./prices.ts";
+import { must } from "./violation.ts";
+import { Waits } from "./waits.ts";
+
+const acting: ReadonlySet<string> = new Set([
+  ...["REQUESTED", "REPEATED", "POLICY", "APPROVED", "HELD", "CONFIRMED", "REFUSED", "EXPIRED"],
+  ...["INTENT", "SIGNED", "RELEASED", "ENDED", "ADOPTED"],
+]);
+
+const ruled: ReadonlySet<string> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
+
+export class RecordInvariants {
+  readonly #terms: Terms;
+  readonly #withdrawals = new Map<string, Withdrawal>();
+  readonly #limits: Limits;
+  readonly #actors: Actors;
+  /** The rules if only time excludes a payment; null if a slot does. */
+  readonly #waits: Waits | null;
+  readonly #ownerOf = new Map<string, string>(); // by account and nonce
+  readonly #hashes = new Map<number, string>();
+  readonly #next = new Map<string, bigint>(); // by account
+  readonly #begun = new Set<string>(); // accounts that have given a token
+  #isRuled = false;
+  #isLocked = false;
+  #ackedSeq = 0;
+  #sequence = 0;
+  #isPaused = false;
+  /** From a RECOVERED for both to RECOVERY_FINISHED. */
+  #isHolding = false;
+  #heldBefore = 0;
+  #recoveredSeq = 0;
+  readonly #contested = new Set<string>();
+
+  constructor(terms: Terms) {
+    this.#terms = terms;
+    this.#limits = new Limits(terms, this.#withdrawals);
+    this.#actors = new Actors(terms.policy, this.#limits);
+    const { manualReplaceAbove } = terms.policy;
+    const above = ({ job }: Withdrawal): bigint | null =>
+      manualReplaceAbove === undefined || isInternal(job.mode) ? null : this.#limits.unitsOf(manualReplaceAbove, job.currency);
+    this.#waits = stage.family === "tron" ? new Waits(above, terms.endMax) : null;
+  }
+
+  add(record: LedgerRecord): void {
+    this.#hashes.set(record.seq, record.hash);
+    this.#isRuled ||= record.kind === "POLICY";
+    const say = (): string => `${this.#terms.name}: ${JSON.stringify(record).slice(0, 400)}`;
+    must(record.at <= this.#terms.atMax(), "ledger time never runs far ahead of the gateway's", say);
+    must(!this.#isLocked || !acting.has(record.kind), "a locked signer does nothing", say);
+    must(this.#isRuled || !ruled.has(record.kind), "a decision follows the record of its rules", say);
+    switch (record.kind) {
+      case "LOCKED":
+        this.#isLocked = true;
+        return;
+      case "RECOVERED":
+        this.#opens(record, say);
+        return;
+      case "RECOVERY_FINISHED":
+        must(this.#ackedSeq >= this.#recoveredSeq, "the holding ends when the gateway has taken the recovered ledger", say);
+        this.#isHolding = false;
+        this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
+        return;
+      case "ADOPTED":
+        must(!this.#begun.has(record.account), "an account is adopted before its first token", say);
+        this.#next.set(record.account, BigInt(record.slot));
+        return;
+      case "REQUESTED":
+        this.#jobAt(record.sequence, say);
+        this.#requested(record, say);
+        return;
+      case "REPEATED":
+        this.#jobAt(record.sequence, say);
+        return;
+      case "RELEASED":
+        this.#released(record, say);
+        return;
+      case "REPORTED":
+        this.#acknowledged(record.acked, record.seq, say);
+        return;
+      case "ENDED":
+        for (const id of record.ended) this.#ended(id, say);
+        return;
+      case "VOID":
+        this.#waits?.voidBy(record);
+        return;
+      case "PAUSED":
+        this.#isPaused = record.paused;
+        return;
+      default:
+        if ("transactionId" in record) this.#moves(record, say);
+    }
+  }
+
+  /** As `Limits` has it. */
+  heldBackUntil(transactionId: string): number {
+    return this.#limits.heldBackUntil(transactionId);
+  }
+
+  #released({ acked, seq, released }: Extract<LedgerRecord, { kind: "RELEASED" }>, say: () => string): void {
+    this.#acknowledged(acked, seq, say);
+    const isKnown = ({ signedSeq }: Attempt): boolean => signedSeq > 0 && signedSeq <= acked.seq;
+    for (const { transactionId, attempt } of released) {
+      const one = this.#withdrawals.get(transactionId);
+      const made = one?.attempts[attempt - 1];
+      must(made !== undefined && isKnown(made), "what is released is in the acknowledged part of the ledger", say);
+      if (made !== undefined) made.isReleased = true;
+      if (this.#waits !== null || !this.#terms.isGatewayHonest) continue;
+      for (const [key, owner] of this.#ownerOf) {
+        const below = this.#withdrawals.get(owner);
+        const [account = "", nonce = "0"] = key.split(" ");
+        if (below === undefined || below.isFinal || account !== one?.account || BigInt(nonce) >= (one.nonce ?? 0n)) continue;
+        must(below.attempts.some(isKnown), "the gateway knows every nonce below one that leaves", say);
+      }
+    }
+  }
+
+  #ended(id: string, say: () => string): void {
+    const one = this.#withdrawals.get(id);
+    must(one !== undefined && one.nonce !== null, "what is called ended has a token", say);
+    if (one !== undefined) one.isEnded = true;
+  }
+
+  #requested({ transactionId, job, at }: Extract<LedgerRecord, { kind: "REQUESTED" }>, say: () => string): void {
+    must(!this.#withdrawals.has(transactionId), "an order is requested once", say);
+    this.#withdrawals.set(transactionId, begin(JSON.parse(job) as Job, at));
+  }
+
+  /**
+   * A new ledger: what has ended is remembered, what had a slot keeps it, all else may be asked for
+   * again.
+   */
+  #opens(record: Opened, say: () => string): void {
+    const state = this.#terms.stateOf(record);
+    this.#sequence = record.sequence;
+    this.#isLocked = false;
+    this.#isHolding ||= record.bothRestored;
+    this.#recoveredSeq = record.seq;
+    this.#ackedSeq = 0;
+    // No run that is recovered has sweeps.
+    const [account] = state.accounts;
+    const next = BigInt(account?.[3] ?? 0);
+    const kept = new Map(state.book.open.map((one) => [one.transactionId, one]));
+    for (const [id, one] of this.#withdrawals) {
+      if (isOver(one)) continue;
+      const isOut = one.attempts.some(({ isReleased }) => isReleased);
+      must(!isOut || kept.has(id), "what may be out keeps its slot", say);
+      must(!isOut || (one.nonce ?? 0n) < next, "no recovery gives a slot back", say);
+      const isMoved = isOut && BigInt(kept.get(id)?.slot ?? -1) !== one.nonce;
+      must(!isMoved || kept.get(id)?.code === "SLOT_CONTESTED", "a withdrawal has one token", say);
+      if (!kept.has(id)) this.#withdrawals.delete(id);
+    }
+    if (account !== undefined) {
+      this.#next.set(account[1], next);
+      if (next > BigInt(account[2])) this.#begun.add(account[1]);
+    }
+    this.#ownerOf.clear();
+    this.#contested.clear();
+    for (const [id, one] of this.#withdrawals)
+      if (isOver(one) && one.nonce !== null) this.#ownerOf.set(`${one.account} ${one.nonce}`, id);
+    for (const one of kept.values()) this.#keeps(one, record.at, say);
+  }
+
+  #keeps(kept: Kept, at: number, say: () => string): void {
+    const { transactionId: id, job, attempts } = kept;
+    const known = this.#withdrawals.get(id);
+    const hasEnded = known !== undefined && isOver(known) && known.nonce !== null;
+    must(!hasEnded || !this.#terms.isGatewayHonest, "what has ended is not kept", say);
+    const one = begin(job, known?.requestedAt ?? at);
+    this.#withdrawals.set(id, one);
+    this.#waits?.keeps(kept);
+    const nonce = BigInt(kept.slot);
+    const token = `${kept.account} ${kept.slot}`;
+    const isContested = kept.code === "SLOT_CONTESTED";
+    if (isContested) this.#contested.add(id);
+    const isOne = isContested || !this.#terms.isGatewayHonest || (this.#ownerOf.get(token) ?? id) === id;
+    must(isOne, "a token has one withdrawal", say);
+    must(nonce < (this.#next.get(kept.account) ?? 0n), "what is kept lies below the next token", say);
+    this.#ownerOf.set(token, id);
+    one.account = kept.account;
+    one.nonce = nonce;
+    one.assignedAt = at;
+    one.isKept = true;
+    one.wasApproved = kept.amountUnits !== "";
+    // Or before a recovery that was the last one until now, and nobody was asked since.
+    const isKnown = known?.decision === "approved" || known?.wasApproved === true;
+    must(!one.wasApproved || isKnown, "a yes that stands was given before", say);
+    one.address = kept.address;
+    one.units = this.#limits.unitsOf(job.amount, job.currency);
+    one.attempts = attempts.map(({ digest, txHash, isCancel: isNothing }) => {
+      return { digest, txHash, signedSeq: 1, isReleased: true, isCancel: isNothing };
+    });
+  }
+
+  /** Asked for when both had gone back, or before: perhaps it was paid. */
+  #isTheirs({ job, isKept }: Withdrawal): boolean {
+    return !isKept && (this.#isHolding || job.issuedAt < this.#heldBefore);
+  }
+
+  #jobAt(sequence: number, say: () => string): void {
+    must(sequence === this.#sequence + 1, "jobs are recorded in order and without gaps", say);
+    this.#sequence = sequence;
+  }
+
+  #acknowledged(acked: { readonly seq: number; readonly hash: string }, seq: number, say: () => string): void {
+    must(acked.seq < seq && this.#hashes.get(acked.seq) === acked.hash, "an acknowledgement is of this ledger's past", say);
+    must(acked.seq > this.#ackedSeq, "acknowledgements go forward", say);
+    this.#ackedSeq = acked.seq;
+  }
+
+  #moves(record: LedgerRecord, say: () => string): void {
+    if (!("transactionId" in record)) return;
+    const one = this.#withdrawals.get(record.transactionId);
+    must(one !== undefined, "a request comes first", say);
+    if (one === undefined) return;
+    // A withdrawal that ends by two words may have been called ended before, by liars.
+    must(!isOver(one) || !this.#terms.isGatewayHonest, "nothing follows the end", say);
+    const isOfSlot = record.kind === "INTENT" || record.kind === "SIGNED" || record.kind === "MANUAL_REPLACEMENT";
+    const isEnd = record.kind === "OBSERVED" && record.stage === "final";
+    const isVoidKey = record.kind === "OBSERVED" && record.stage === "void";
+    must(
+      !one.isFinal || isOfSlot || isEnd || isVoidKey || this.#waits?.isVoid(record.transactionId, one.seenHash) === true,
+      "an end that was told is followed by another or by attempts of the slot",
+      say,
+    );
+    switch (record.kind) {
+      case "APPROVED":
+        this.#approved(one, record, say);
+        return;
+      case "MANUAL_REPLACEMENT":
+        one.replacedManuallyAt = record.seq;
+        this.#waits?.manualReplacement(record);
+        return;
+      case "HELD":
+        must(one.decision === "" || (one.decision === "held" && one.isDelayed), "a decision comes once", say);
+        one.isDelayed = record.code === "POLICY_NEW_DESTINATION_DELAY";
+        one.firstYes = null;
+        one.isOperators ||= this.#isTheirs(one);
+        must(!one.isOperators || record.code === "RECOVERY_HOLD", "what comes after both rollbacks is held for an operator", say);
+        one.decision = "held";
+        return;
+      case "CONFIRMED":
+        must(one.decision === "held", "a first yes is to what is held", say);
+        one.firstYes = record;
+        return;
+      case "REFUSED":
+      case "EXPIRED":
+        this.#endsUnpaid(one, record, say);
+        return;
+      case "INTENT":
+        this.#intends(one, record, say);
+        return;
+      case "SIGNED":
+        this.#signs(one, record, say);
+        return;
+      case "OBSERVED":
+        if (isVoidKey) {
+          this.#waits?.called(record, say);
+          return;
+        }
+        must(
+          one.attempts.some((attempt) => attempt.isReleased),
+          "what is seen on chain was released",
+          say,
+        );
+        must(
+          record.outcome !== "paid" || !one.attempts.some((attempt) => attempt.isCancel && attempt.txHash === record.txHash),
+          "no cancel pays",
+          say,
+        );
+        one.isFinal = record.stage === "final";
+        one.seenHash = record.txHash;
+        this.#waits?.seen(record);
+        if (record.outcome === "paid") this.#actors.paid(one);
+        return;
+      default:
+    }
+  }
+
+  #endsUnpaid(one: Withdrawal, record: Extract<LedgerRecord, { kind: "REFUSED" | "EXPIRED" }>, say: () => string): void {
+    if (record.kind === "EXPIRED" && one.nonce !== null && this.#waits !== null) {
+      this.#waits.expires(one, record, say);
+      one.decision = "ended";
+      return;
+    }
+    must(one.nonce === null, "what is bound is never called unsigned", say);
+    const isOperatorsNo = record.kind === "REFUSED" && record.by === "operator";
+    must(
+      !one.isOperators || one.decision === "approved" || isOperatorsNo,
+      "what is held after both rollbacks ends by an operator alone",
+      say,
+    );
+    must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
+    must(record.kind === "REFUSED" || record.at > one.job.expiresAt, "nothing runs out before its time", say);
+    one.decision = "ended";
+  }
+
+  #signs(one: Withdrawal, record: Extract<LedgerRecord, { kind: "SIGNED" }>, say: () => string): void {
+    const attempt = one.attempts[record.attempt - 1];
+    must(attempt?.digest === record.digest && attempt.signedSeq === 0, "what is signed was intended, and is signed once", say);
+    if (attempt !== undefined) Object.assign(attempt, { signedSeq: record.seq, txHash: record.txHash });
+    this.#waits?.signed(record);
+    const isPayment = attempt?.isCancel !== true;
+    must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
+    must(!isPayment || !isCancelling(one), "nothing that pays is signed after a cancel", say);
+  }
+
+  #approved(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {
+    must(one.decision === "" || one.decision === "held", "an approval comes once", say);
+    const { policy } = this.#terms;
+    const units = BigInt(record.amountUnits);
+    if (isInternal(one.job.mode)) {
+      this.#staysOwn(one, record.address, say);
+      this.#limits.toppedUpWithin(units, limitGroupOf(one.job), say);
+      one.decision = "approved";
+      Object.assign(one, { units, address: record.address, approvedAt: record.at });
+      this.#limits.within("approved", limitGroupOf(one.job), record.at, say);
+      return;
+    }
+    const limit = (text: string): bigint => this.#limits.unitsOf(text, one.job.currency);
+    if (record.by === "policy") {
+      must(!one.isOperators && !this.#isTheirs(one), "what is held after both rollbacks is approved by an operator alone", say);
+      const isForActors =
+        !one.wasApproved && (one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove)));
+      must(!isForActors, "what is for an operator is approved by an operator", say);
+    }
+    if (!one.wasApproved) this.#actors.approved(one, record, say);
+    must(!this.#contested.has(record.transactionId), "what is contested waits for the chain", say);
+    must(units <= limit(policy.maxPerWithdrawal), "no payment is above its limit", say);
+    one.decision = "approved";
+    one.units = units;
+    one.address = record.address;
+    one.approvedAt = record.at;
+    if (!one.isKept) this.#limits.within("approved", one.job.currency, record.at, say);
+  }
+
+  /**
+   * A sweep goes to the hot wallet, a top-up to the deposit address that its job names.
+   */
+  #staysOwn({ job }: Withdrawal, address: string, say: () => string): void {
+    const own = job.mode === "sweep" ? hotWallet : job.depositAddress;
+    must(address === own, "a sweep and a top-up stay in the wallet", say);
+    const derived = families[stage.family].depositAddress(stage.depositsId, job.depositIndex ?? 0);
+    must(job.depositAddress === derived, "only addresses of the wallet are swept", say);
+  }
+
+  #intends(one: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>, say: () => string): void {
+    const nonce = BigInt(record.slot);
+    const isNothing = isCancel(record);
+    must(!isNothing || one.nonce === nonce, "a cancel is on the slot that the withdrawal has", say);
+    must(isNothing || !isCancelling(one), "nothing that pays is bound after a cancel", say);
+    must(isNothing || one.decision === "approved", "an intent follows an approval", say);
+    const token = `${record.account} ${record.slot}`;
+    const isOne = !this.#terms.isGatewayHonest || (this.#ownerOf.get(token) ?? record.transactionId) === record.transactionId;
+    must(isOne, "a token has one withdrawal", say);
+    must(one.account === "" || one.account === record.account, "a withdrawal has one account", say);
+    must((one.nonce ?? nonce) === nonce, "a withdrawal has one token", say);
+    must(record.attempt === one.attempts.length + 1, "attempts count up", say);
+    must(isNothing || BigInt(record.amountUnits) === one.units, "what is bound is what was approved", say);
+    if (this.#waits !== null) this.#waits.intends(one, record, say);
+    else priced(record, { at: one.feeAt, tipWei: one.tipWei, isOperators: one.replacedManuallyAt === record.seq - 1 }, say);
+    one.tipWei = BigInt(record.txParams.maxPriorityFeePerGas ?? "0");
+    if (one.nonce === null) {
+      must(this.#next.get(record.account) === nonce, "nonces are given out in order and without gaps", say);
+      this.#next.set(record.account, nonce + 1n);
+      one.assignedAt = record.at;
+    }
+    this.#begun.add(record.account);
+    this.#ownerOf.set(token, record.transactionId);
+    one.account = record.account;
+    one.nonce = nonce;
+    one.attempts.push({ digest: record.digest, signedSeq: 0, isReleased: false, isCancel: isNothing });
+    const feeWei = BigInt(record.feeMax);
+    if (feeWei > one.feeWei) one.feeWei = feeWei;
+    one.feeAt = record.at;
+    if (isInternal(one.job.mode)) this.#staysOwn(one, record.address, say);
+    if (!one.isKept) this.#limits.within("bound", limitGroupOf(one.job), record.at, say);
+    this.#limits.feesWithin(feeWei, limitGroupOf(one.job), record.at, say);
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * Sees what leaves a signer and what the gateway's database holds at each commit, and asks the
+ * invariants that need both: no bytes before their signature is known there, and who counts as
+ * caught up has told all.
+ */
+import type { Answer, CourierView, Push } from "../../../agent/socket/verbs.ts";
+import { jobHashOf } from "../../../protocol/identity.ts";
+import type { Statement } from "../../../protocol/messages.ts";
+import type { Whose } from "../invariants/money.ts";
+import type { Told } from "../invariants/payments.ts";
+import type { Books, MovedRow } from "../invariants/sweeps.ts";
+import { must } from "../invariants/violation.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Machine } from "./agent.ts";
+import type { Scene } from "./scene.ts";
+import { merchant } from "./setting.ts";
+
+const envelopeHeaderBytes = 66;
+
+export class Observer {
+  readonly #world: Scene;
+  /** Bytes that left, raw, by anybody who keeps them. */
+  readonly #left = new Set<string>();
+  readonly #leftBy = new Map<string, string[]>(); // their hashes, by agent
+  readonly #places = new Map<string, string>(); // hash of a job, by agent, epoch and sequence
+  readonly #jobs = new Set<string>(); // every text that was ever committed
+  /**
+   * Hashes of jobs that both ledger and database forgot in a restore. A carrier of frames may bring
+   * one again; the agent locks itself once the job comes that has this place now.
+   */
+  readonly #outdated = new Set<string>();
+  readonly #known = new Set<string>(); // hashes that a committed database held, ever
+
+  constructor(world: Scene) {
+    this.#world = world;
+  }
+
+  /** Whether the gateway ever made this job. */
+  isGenuine(job: string): boolean {
+    return this.#jobs.has(job);
+  }
+
+  /** A key is about to sign. */
+  signs(digest: string): void {
+    const machine = this.#world.machineOf(kernel.scheduler.current);
+    if (machine === undefined || !kernel.scheduler.current.isAlive) return;
+    note("signs", digest.slice(0, 16));
+    const isOffered = machine.signer?.signer.run.orders.isWhole === true;
+    this.#world.holds(() => must(!isOffered, "nothing is signed between a recovery's order and its yes", () => machine.name));
+    this.#world.holds(() => this.#world.ledgerOf(machine).signs(digest));
+  }
+
+  /** Something is about to leave the signer, unless it dies in the act. */
+  seen(machine: Machine, message: Answer | Push): void {
+    if (this.#world.faultInjector.drives.answerDies(machine)) return;
+    const found = message as { withdrawal?: CourierView; withdrawals?: CourierView[]; open?: CourierView[] };
+    for (const view of bySlot([found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())) {
+      for (const { raw } of view.attempts) if (raw !== undefined) this.#leaves(machine, raw, view);
+    }
+    const { frames = [] } = message as { frames?: readonly Uint8Array[] };
+    for (const frame of frames) {
+      const { head } = JSON.parse(Buffer.from(frame).toString("utf8", envelopeHeaderBytes)) as Statement;
+      this.#world.holds(() => this.#world.ledgerOf(machine).states(head));
+    }
+  }
+
+  #leaves(machine: Machine, raw: string, whose: Whose): void {
+    const key = `${machine.name} ${raw}`;
+    if (this.#left.has(key)) return;
+    this.#left.add(key);
+    this.#world.holds(() => {
+      this.#world.ledgerOf(machine).leaves(raw);
+      const { hash, nonce } = this.#world.payments.left(raw, whose);
+      note("leaves", nonce, () => `${nonce} ${hash}`);
+      this.#leftBy.set(machine.id, [...(this.#leftBy.get(machine.id) ?? []), hash]);
+      must(this.#known.has(hash), "bytes leave after the gateway's database holds their signature", () => hash);
+    });
+    this.#world.faultInjector.keep(raw);
+  }
+
+  /** A commit is durable; these tables were written to. */
+  committed(tables: ReadonlySet<string>): void {
+    const { gateway } = this.#world;
+    if (tables.has("signatures")) {
+      for (const { txHash } of gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
+      this.#world.holds(() =>
+        must(!gateway.servesUnpaired, "an unpaired agent does not count any more", () => "it signed once more"),
+      );
+    }
+    if (tables.has("agents")) {
+      this.#world.holds(() => this.#caughtUpLackNothing());
+      this.#world.holds(() => this.#ordersAreKept());
+      if (this.#world.plan.liars === "a merchant") this.#world.holds(() => this.#placesAreUsed());
+    }
+    if (tables.has("jobs")) {
+      for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
+    }
+    if (tables.has("jobs") || tables.has("agents")) this.#world.holds(() => this.#placesStand());
+    if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
+    if (this.#world.plan.deposits.length > 0) this.#world.holds(() => this.#world.payments.sweeps.told(this.#books()));
+  }
+
+  /** Another agent's word has no place of a deposit address passed over. */
+  #placesAreUsed(): void {
+    const { gateway, machines } = this.#world;
+    const sql = `SELECT nextDepositIndex AS next, (SELECT count(*) FROM depositAddresses d WHERE d.agent = a.id) AS used
+        FROM agents a WHERE id = ?`;
+    const [row] = gateway.all<{ readonly next: number; readonly used: number }>(sql, machines[0]?.id ?? "");
+    const say = (): string => `${row?.used} of ${row?.next}`;
+    must(row === undefined || row.next === row.used, "no address is passed over by another agent's word", say);
+  }
+
+  /** In an epoch that an order began, no ledger is acknowledged but one that this order opened. */
+  #ordersAreKept(): void {
+    const { gateway, machines } = this.#world;
+    type Row = { readonly id: string; readonly headSeq: number; readonly headHash: string; readonly mark: string };
+    const sql =
+      "SELECT id, headSeq, headHash, mark FROM agents JOIN recoveries ON agent = id AND recoveries.ledgerEpoch = agents.ledgerEpoch WHERE headSeq > 0";
+    for (const { id, headSeq, headHash, mark } of gateway.all<Row>(sql)) {
+      for (const machine of machines.filter((each) => each.id === id)) {
+        const { records } = this.#world.ledgerOf(machine);
+        if (records[headSeq - 1]?.hash !== headHash) continue;
+        const isItsOwn = records.some((record) => record.kind === "RECOVERED" && record.order.startsWith(mark));
+        must(isItsOwn, "after an order no ledger is acknowledged but the one that it opened", () => `${id}: record ${headSeq}`);
+      }
+    }
+  }
+
+  /**
+   * Once the gateway has acknowledged a ledger, each of its jobs keeps its place in that epoch.
+   */
+  #placesStand(): void {
+    const { gateway, machines } = this.#world;
+    type Row = { readonly id: string; readonly ledgerEpoch: number; readonly headSeq: number; readonly headHash: string };
+    for (const { id, ledgerEpoch, headSeq, headHash } of gateway.all<Row>(
+      "SELECT id, ledgerEpoch, headSeq, headHash FROM agents",
+    )) {
+      for (const machine of machines.filter((each) => each.id === id)) {
+        const { records } = this.#world.ledgerOf(machine);
+        if (records[headSeq - 1]?.hash !== headHash) continue;
+        for (let seq = headSeq; seq > 0; seq -= 1) {
+          const record = records[seq - 1];
+          if (record?.kind === "RECOVERED") break;
+          const isJob = record?.kind === "REQUESTED" || record?.kind === "REPEATED";
+          if (isJob && !this.#outdated.has(record.jobHash))
+            this.#places.set(`${id} ${ledgerEpoch} ${record.sequence}`, record.jobHash);
+        }
+      }
+      type Job = { readonly sequence: number; readonly hash: string };
+      for (const { sequence, hash } of gateway.all<Job>("SELECT sequence, hash FROM jobs WHERE agent = ? AND sequence > 0", id)) {
+        const place = this.#places.get(`${id} ${ledgerEpoch} ${sequence}`) ?? hash;
+        must(place === hash, "no job has the place of another that was acknowledged", () => `${id}: job ${sequence}`);
+      }
+    }
+  }
+
+  /** A transaction that left an agent, and that the gateway's database does not know. */
+  missingOf(id: string): string | undefined {
+    const sql = "SELECT 1 FROM signatures WHERE txHash = ?";
+    return this.#leftBy.get(id)?.find((hash) => this.#world.gateway.all(sql, hash).length === 0);
+  }
+
+  /** Ledger and database were restored together: of what left before neither can tell. */
+  forget(id: string): void {
+    this.#leftBy.delete(id);
+    const { gateway, machines } = this.#world;
+    const known = new Set(gateway.all<{ text: string }>("SELECT text FROM jobs").map(({ text }) => text));
+    for (const machine of machines.filter((each) => each.id === id)) {
+      for (const record of this.#world.ledgerOf(machine).records) if (record.kind === "REQUESTED") known.add(record.job);
+    }
+    for (const text of this.#jobs) if (!known.has(text)) this.#outdated.add(jobHashOf(text));
+    for (const place of [...this.#places.keys()].filter((each) => each.startsWith(`${id} `))) this.#places.delete(place);
+  }
+
+  /**
+   * An agent that counts as caught up may be replaced by another: then nothing that left it may be
+   * missing in the database.
+   */
+  #caughtUpLackNothing(): void {
+    const { gateway } = this.#world;
+    for (const { id } of gateway.all<{ id: string }>("SELECT id FROM agents WHERE caughtUp = ?", gateway.run)) {
+      const missing = this.missingOf(id);
+      must(missing === undefined, "who counts as caught up has told all that left it", () => `${id}: ${missing}`);
+    }
+  }
+
+  /** Its statements about sweeps, and about balances of deposit addresses. */
+  #books(): Books {
+    const { gateway } = this.#world;
+    return {
+      moved: this.moved(),
+      unsweptBalances: gateway.all("SELECT address, currency, units FROM unsweptBalances WHERE merchant = ?", merchant),
+      payments: gateway.all(
+        `SELECT p.address, p.currency, p.units, p.txHash FROM payments p JOIN transactions t ON t.id = p.transactionId
+           WHERE p.final = 1 AND t.merchant = ?`,
+        merchant,
+      ),
+      requests: gateway.all(
+        "SELECT id, status, currency, amountUnits, depositAddress FROM transactions WHERE operation = 'deposit' AND merchant = ?",
+        merchant,
+      ),
+    };
+  }
+
+  /** Every sweep and top-up. */
+  moved(): readonly MovedRow[] {
+    return this.#world.gateway.all<MovedRow>(
+      `SELECT t.*, (SELECT s.feeMax FROM signatures s WHERE s.transactionId = t.id AND s.txHash = t.txHash) AS feeMax
+         FROM transactions t WHERE t.operation IN ('sweep', 'topup') AND t.merchant = ?`,
+      merchant,
+    );
+  }
+
+  /** The gateway's statement about each withdrawal. */
+  told(): readonly Told[] {
+    return this.#world.gateway.all<Told>(
+      "SELECT id, orderId, status, stage, code, txHash FROM transactions WHERE operation = 'withdraw' AND merchant = ?",
+      merchant,
+    );
+  }
+}
+
+/**
+ * The transactions of one message leave at once, in the order of the requests, so the first one may
+ * have the higher slot. The lowest one is looked at first, so that no slot seems to leave a gap
+ * that the same message fills.
+ */
+function bySlot(views: readonly CourierView[]): readonly CourierView[] {
+  return [...views].sort((a, b) => Number(a.slot || -1) - Number(b.slot || -1));
+}

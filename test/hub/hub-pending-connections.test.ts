@@ -1,0 +1,118 @@
+/**
+ * PendingConnections on the hub for connections without a hello: silent connections from any
+ * address block do not keep an agent off.
+ */
+import { beforeEach, describe, expect, it } from "vitest";
+import { addressBlock } from "../../gateway/auth/rate.ts";
+import { PendingConnections, pendingInAll, pendingPerBlock } from "../../gateway/hub/pending-connections.ts";
+import { readAgent } from "../../lab/kit/gateway-database.ts";
+import type { LinkAgent } from "../../lab/kit/link-agent.ts";
+import { connect, db, eachTestItsHub, hub, keys, start, stop } from "../support/hub-server.ts";
+
+const one64 = (index: number): string => `2001:db8:0:1::${index.toString(16)}`;
+const own64 = (index: number): string => `2001:db8:1:${index.toString(16)}::1`;
+
+describe("an address block", () => {
+  it.each([
+    ["2001:db8:0:1::1", "2001:db8:0:1:ffff::9", true],
+    ["2001:db8:0:1::1", "2001:db8:0:2::1", false],
+    ["203.0.113.1", "203.0.113.1", true],
+    ["203.0.113.1", "203.0.113.2", false],
+    ["203.0.113.1", "::ffff:203.0.113.1", true],
+  ])("an address block holds %s and %s: %s", (address, another, isOne) => {
+    expect(addressBlock(address) === addressBlock(another)).toBe(isOne);
+  });
+});
+
+describe("places", () => {
+  const many = (pending: PendingConnections<string>, block: string, count: number, name = block): (string | null)[] =>
+    Array.from({ length: count }, (_, index) => pending.enter(`${name} ${index}`, block));
+
+  it("places of connections of one block are lost to its own newcomers alone, the oldest first", () => {
+    const pending = new PendingConnections<string>(() => false);
+    expect(pending.enter("agent", "elsewhere")).toBeNull();
+    const lost = many(pending, "crowd", pendingPerBlock + 3);
+    expect(lost.slice(0, pendingPerBlock).every((one) => one === null)).toBe(true);
+    expect(lost.slice(pendingPerBlock)).toEqual(["crowd 0", "crowd 1", "crowd 2"]);
+  });
+
+  it("places of connections in all are lost by the most crowded block, and by none that an agent after the handshake from while there is another", () => {
+    const pending = new PendingConnections<string>((block) => block.startsWith("known"));
+    many(pending, "known", pendingPerBlock);
+    for (let index = 0; index < pendingInAll - pendingPerBlock - 2; index += 1) pending.enter(`lone ${index}`, `block ${index}`);
+    many(pending, "pair", 2);
+    expect(pending.enter("next", "new")).toBe("pair 0");
+    expect(pending.enter("after", "newer")).toBe("lone 0");
+    const lost = Array.from({ length: 3000 }, (_, index) => pending.enter(`flood ${index}`, `flood ${index}`));
+    expect(lost.some((one) => one?.startsWith("known"))).toBe(false);
+    expect(lost).not.toContain(null);
+  });
+
+  it("places of connections come back from each client that completed a handshake or went", () => {
+    const pending = new PendingConnections<string>(() => false);
+    many(pending, "crowd", pendingPerBlock);
+    for (const index of [0, 0, 1]) pending.leave(`crowd ${index}`);
+    expect(many(pending, "crowd", 3, "later")).toEqual([null, null, "crowd 2"]);
+  });
+
+  it("places of connections are lost by known blocks to each other where all are known", () => {
+    const pending = new PendingConnections<string>(() => true);
+    for (let index = 0; index < pendingInAll; index += 1) pending.enter(`agent ${index}`, `block ${index}`);
+    expect(pending.enter("agent", "another block")).toBe("agent 0");
+  });
+});
+
+describe("the hub", () => {
+  eachTestItsHub();
+  beforeEach(async () => {
+    await stop();
+    await start({}, "first run", ["127.0.0.1"]);
+  });
+
+  /** Links that say nothing: all dialled, and all that were let in were challenged. */
+  async function silent(count: number, from: (index: number) => string): Promise<LinkAgent[]> {
+    const links: LinkAgent[] = [];
+    for (let index = 0; index < count; index += 50) {
+      const some = Array.from({ length: Math.min(50, count - index) }, (_, at) => connect(keys, from(index + at)));
+      await Promise.all(some.map((link) => Promise.race([link.next("challenge").catch(() => null), link.closed])));
+      links.push(...some);
+    }
+    return links;
+  }
+  const isOpen = (link: LinkAgent): boolean => link.socket.readyState === link.socket.OPEN;
+  const settle = (): Promise<void> => new Promise((done) => setTimeout(done, 50));
+
+  it("the hub lets an agent in past a thousand silent links of one /64, from elsewhere and from that /64 itself", async () => {
+    const links = await silent(1_000, one64);
+    await settle();
+    expect(links.filter(isOpen).length).toBeLessThanOrEqual(pendingPerBlock);
+    const elsewhere = connect(keys, "203.0.113.7");
+    await elsewhere.handshake();
+    expect(hub.online(keys.id)).toBe(true);
+    const within = connect(keys, one64(5_000));
+    await within.handshake();
+    expect((await elsewhere.closed).code).toBe(4000); // replaced, and not for want of a place
+    for (const link of links) link.socket.terminate();
+  }, 60_000);
+
+  it("the hub keeps the place of an agent it knows while a thousand blocks are silent, also across its own restart", async () => {
+    const home = "2001:db8:ffff::1";
+    const before = connect(keys, home);
+    await before.handshake();
+    expect(readAgent(db.store, keys.id).linkBlock).toBe(addressBlock(home));
+    await stop();
+    await start({}, "second run", ["127.0.0.1"]);
+    const slow = connect(keys, home);
+    const unknown = connect(keys, "2001:db8:eeee::1");
+    for (const link of [slow, unknown]) await link.next("challenge");
+    const links = await silent(pendingInAll + 50, own64);
+    await settle();
+    expect(isOpen(slow)).toBe(true);
+    expect(isOpen(unknown)).toBe(false); // the twin: no handshake came from there
+    expect(links.filter(isOpen).length).toBeLessThanOrEqual(pendingInAll - 1);
+    const again = connect(keys, home);
+    await again.handshake();
+    expect(hub.online(keys.id)).toBe(true);
+    for (const link of links) link.socket.terminate();
+  }, 60_000);
+});

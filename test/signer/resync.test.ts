@@ -1,0 +1,166 @@
+/**
+ * Only the gateway is restored from a backup: the agent reports the lost records again, and nobody
+ * acts.
+ */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { txParams } from "../../lab/kit/signer-kit.ts";
+import { parseJob } from "../../protocol/payloads.ts";
+import { SignerAndGateway } from "../support/signer-and-gateway.ts";
+
+let both: SignerAndGateway;
+beforeEach(() => {
+  both = new SignerAndGateway();
+});
+afterEach(() => both.remove());
+
+const chainOf = () => {
+  const { jobSequence: sequence, jobHash: hash } = both.agent;
+  return { sequence, hash };
+};
+const signaturesOf = (id: string) =>
+  both.store.database.all<{ txHash: string; slot: string }>("SELECT txHash, slot FROM signatures WHERE transactionId = ?", id);
+
+describe("a gateway that was rolled back", () => {
+  it("a gateway that was rolled back takes its own orders back with row, place and hash as they were, and signatures with them", () => {
+    both.pay("before");
+    both.keepDatabase("old");
+    const paid = both.pay("lost-and-signed");
+    both.complete(paid);
+    const held = both.order("lost-and-decided");
+    both.acknowledge();
+    const [before, row, signed] = [chainOf(), both.row(paid), signaturesOf(paid)];
+    both.putDatabaseBack("old");
+    expect(both.row(paid)).toBeUndefined();
+    expect(both.connect()).toMatchObject({ ok: true });
+    expect(both.kit.ask("hello").handshakeDone).toBe(false);
+    both.acknowledge();
+    expect(both.kit.ask("hello").handshakeDone).toBe(true);
+    both.acknowledge();
+    expect(chainOf()).toEqual(before);
+    expect(signaturesOf(paid)).toEqual(signed);
+    const { amountUnits, receiverAddress, contentHash } = row!;
+    expect(both.row(paid)).toMatchObject({ amountUnits, receiverAddress, contentHash, stage: "signed" });
+    expect(both.row(held)).toMatchObject({ stage: "queued" });
+    expect(both.kit.records().some(({ kind }) => kind === "RECOVERED" || kind === "LOCKED")).toBe(false);
+    expect(both.agent.ledgerEpoch).toBe(1);
+    // The chain goes on where it was.
+    const next = both.order("after");
+    expect(both.kit.show(next)).toMatchObject({ state: "approved", sequence: before.sequence + 1 });
+  });
+
+  it("a gateway that was rolled back learns a job that was recorded and not acknowledged, which shows in no head", () => {
+    both.pay("before");
+    both.acknowledge();
+    both.keepDatabase("old");
+    const id = both.order("recorded");
+    both.putDatabaseBack("old");
+    both.meet();
+    expect(both.row(id)).toMatchObject({ stage: "queued" });
+    expect(both.isAnswered(id)).toBe(true);
+    expect(both.kit.ask("hello").handshakeDone).toBe(true);
+  });
+
+  it("a gateway that was rolled back gives no job a place before it has been told, and then the one after what it forgot", () => {
+    both.pay("before");
+    both.keepDatabase("old");
+    const lost = both.pay("conflicted");
+    both.putDatabaseBack("old");
+    const early = both.order("asked-early");
+    expect(both.store.database.get("SELECT sequence FROM jobs WHERE transactionId = ?", early)).toEqual({ sequence: -1 });
+    both.meet();
+    expect(both.kit.show(lost)).toMatchObject({ sequence: 2 });
+    expect(both.kit.show(early)).toMatchObject({ sequence: 3, state: "approved" });
+    expect(both.kit.core.locked).toBeNull();
+  });
+
+  it("a gateway that was rolled back attaches what the shop asked for again to the job that was signed, and pays it once", () => {
+    both.keepDatabase("old");
+    const id = both.pay("again");
+    both.putDatabaseBack("old");
+    both.order("again");
+    both.meet();
+    expect(signaturesOf(id)).toHaveLength(1);
+    const [job] = both.store.database.all<{ sequence: number; text: string }>("SELECT * FROM jobs WHERE transactionId = ?", id);
+    expect([job!.sequence, parseJob(job!.text).sequence]).toEqual([1, 1]);
+    expect(both.kit.records().filter(({ kind }) => kind === "REQUESTED")).toHaveLength(1);
+    expect(both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'")).toEqual([]);
+  });
+
+  it("a gateway that was rolled back keeps what was signed where the shop asks again for something else, and says so", () => {
+    both.keepDatabase("old");
+    const id = both.pay("again");
+    both.putDatabaseBack("old");
+    both.order("again", { amount: "9", amountUnits: "9000000", contentHash: "other" });
+    both.meet();
+    expect(both.row(id)).toMatchObject({ amount: "1.5", amountUnits: "1500000" });
+    expect(both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'")).toHaveLength(1);
+    expect(signaturesOf(id)).toHaveLength(1);
+  });
+
+  it("a gateway that was rolled back is told in parts when it lost more than one statement holds", () => {
+    both.keepDatabase("old");
+    const ids = Array.from({ length: 200 }, (_, number) => {
+      const id = both.order(`many-${number}`);
+      if (number % 50 === 49) both.acknowledge();
+      return id;
+    });
+    both.putDatabaseBack("old");
+    const { ok, frames } = { ok: both.connect()?.ok, frames: both.kit.ask("report", { after: 0 }).frames };
+    expect(ok).toBe(true);
+    expect(frames.length).toBeGreaterThan(1);
+    expect(Math.max(...frames.map((frame) => frame.length))).toBeLessThan(262_144);
+    both.meet();
+    expect(ids.every((id) => both.isAnswered(id))).toBe(true);
+    expect(both.agent.jobSequence).toBe(200);
+  });
+
+  it("a gateway that was rolled back goes on from where it stands when it is restored once more while it is told", () => {
+    both.keepDatabase("old");
+    const first = both.pay("first");
+    both.keepDatabase("middle");
+    const second = both.pay("second");
+    both.putDatabaseBack("old");
+    both.connect();
+    both.putDatabaseBack("middle");
+    both.meet();
+    expect([signaturesOf(first), signaturesOf(second)].map(({ length }) => length)).toEqual([1, 1]);
+    expect(both.kit.ask("hello").handshakeDone).toBe(true);
+  });
+
+  it("a gateway that was rolled back lets nothing new be signed or let out before it holds all of it", () => {
+    both.keepDatabase("old");
+    both.pay("conflicted");
+    const waiting = both.order("waiting");
+    both.putDatabaseBack("old");
+    both.connect();
+    expect(both.kit.ask("sign", { transactionId: waiting, txParams })).toMatchObject({ code: "SIGNER_NO_HANDSHAKE" });
+    both.meet();
+    expect(both.kit.ask("sign", { transactionId: waiting, txParams })).toMatchObject({ ok: true });
+  });
+
+  it("a gateway that was rolled back with another record at the place where it stands is a fork, and locks", () => {
+    both.pay("one");
+    both.acknowledge();
+    both.pay("two");
+    const { headSeq } = both.agent;
+    both.store.database.run("UPDATE agents SET headSeq = ?, headHash = ?", headSeq - 1, "ab".repeat(32));
+    expect(both.connect()).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_FORKED" });
+  });
+});
+
+describe("an old word of the gateway", () => {
+  it("an old word of the gateway completes no handshake with a signer whose gateway was rolled back since", () => {
+    both.keepDatabase("old");
+    both.pay("conflicted");
+    const { kit } = both;
+    const head = { seq: both.agent.headSeq, hash: both.agent.headHash };
+    const old = kit.gateway.ack(head);
+    both.putDatabaseBack("old");
+    kit.now += 5;
+    both.connect();
+    expect(kit.release(old)).toMatchObject({ ok: true });
+    expect(kit.ask("hello").handshakeDone).toBe(false);
+    expect(kit.release(kit.gateway.ack(kit.core.heads.head))).toMatchObject({ ok: true });
+    expect(kit.ask("hello").handshakeDone).toBe(true);
+  });
+});

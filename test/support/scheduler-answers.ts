@@ -1,0 +1,58 @@
+/**
+ * Answers of signer, nodes and chain to the scheduler, each as one function; the scheduler's
+ * reports of them, and the reason for which a withdrawal waits.
+ */
+import { waiting } from "../../agent/courier/scheduler/scheduler.ts";
+import { type Driver, hashOf, idOf, only } from "./scheduler-views.ts";
+
+export const gasFor = (driver: Driver, sequence: number) =>
+  driver.feed({ kind: "gas", transactionId: idOf(sequence), answer: { ok: true, gasLimit: 21_000n } });
+
+export const revertFor = (driver: Driver, sequence: number) =>
+  driver.feed({
+    kind: "gas",
+    transactionId: idOf(sequence),
+    answer: { ok: false, code: "NODE_WOULD_REVERT", effect: "none", wouldRevert: true },
+  });
+
+export const refused = (verb: "sign" | "replace" | "observed", sequence: number, code: string) =>
+  ({ kind: "answered", verb, transactionId: idOf(sequence), answer: { ok: false, code, effect: "none" } }) as const;
+
+export const sent = (
+  driver: Driver,
+  sequence: number,
+  outcome: "sent" | "unsent" | "misread" | "slot-consumed" = "sent",
+  attempt = 1,
+) => driver.feed({ kind: "sent", transactionId: idOf(sequence), attempt, outcome, detail: "" });
+
+/** Every node that was asked refused the bytes. */
+export const declined = (driver: Driver, sequence: number, detail: string, isIncurable: boolean, attempt = 1) =>
+  driver.feed({ kind: "sent", transactionId: idOf(sequence), attempt, outcome: "declined", detail, isIncurable });
+
+export const look = (driver: Driver, sequence: number, block: number | null, attempt = 1, isDoubtful = false) =>
+  driver.feed({
+    kind: "looked",
+    chain: "local",
+    found: [
+      {
+        transactionId: idOf(sequence),
+        location: block === null ? null : { txHash: hashOf(sequence, attempt), block, blockHash: `0x${block}` },
+        isDoubtful,
+      },
+    ],
+  });
+
+export const confirm = (driver: Driver, sequence: number, outcome: "paid" | "reverted" | "moved" | "cancelled") =>
+  driver.feed({
+    kind: "confirmed",
+    chain: "local",
+    found: [{ transactionId: idOf(sequence), chainOutcome: { outcome, txHash: hashOf(sequence, 1), block: 9 } }],
+  });
+
+/** The bodies of the chain's observations among the requests to the signer. */
+export const observedBody = (effects: ReturnType<Driver["feed"]>) =>
+  only(effects, "ask").flatMap((effect) => (effect.verb === "observed" ? [effect.body] : []));
+
+/** Why it waits, in the words of `status`. */
+export const whyOf = (driver: Driver, sequence: number) =>
+  waiting(driver.scheduler).find((one) => one.transactionId === idOf(sequence))?.why;
