@@ -93,7 +93,7 @@ export function unknownOf({ accounts, bothRestored, outgoing }: RecoveryPlan): s
     if (unknown === 0n) return "";
     const many = unknown === 1n ? "transaction" : "transactions";
     const listed = outgoing.filter((one) => one.network === network && compare(one.slot, first) >= 0).length;
-    const what = both
+    const what = bothRestored
       ? comparedWords(BigInt(listed), unknown)
       : "both were rolled back, add --both-restored (docs/recovering.md)";
     return `WARNING: ${unknown} ${many} on ${network}, from ${say(first)} on, known to neither side: ${what}\n`;

@@ -230,7 +230,7 @@ function unknownSumsOf({ unknown }: RecoveryPlan, columns: number | undefined): 
   const rows = unknown.map((one) => [
     ...[one.limitGroup, String(one.count), one.amount, or(one.maxPerHour), or(one.maxPerDay), String(one.above)],
   ]);
-  const heading = ["unknown here", "withdrawals", "amount", "limit an hour", "limit a day", "wait for an operator"];
+  const heading = ["unknown here", "withdrawals", "amount", "limit an hour", "limit a day", "need an operator"];
   return `\n${table(heading, rows, columns)}\n`;
 }
 

@@ -120,7 +120,7 @@ export interface FiatOrder {
   readonly orderId: string;
 }
 
-/** `returnUrl`: the way back from the sender's page, on a site that the service lists. */
+/** `returnUrl`: the way back from the payment page, on a site that the service lists. */
 export type DepositOrder = (AmountOrder | FiatOrder) & { readonly returnUrl?: string };
 
 export interface WithdrawalOrder extends AmountOrder {

@@ -15,6 +15,7 @@ const checks = [
   ["SQL in the store alone", [join(root, "scripts", "sql.js")]],
   ["words of a family of chains", [join(root, "scripts", "words.js")]],
   ["prose", [join(root, "scripts", "prose.js")]],
+  ["refused words", [join(root, "scripts", "prose-words.js")]],
   ["code between a job and the key", [join(root, "scripts", "audit-path.js")]],
 ];
 const failed = [];

@@ -10,7 +10,7 @@ import type { Quote } from "../config/fiat.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 /**
- * Payment data of a deposit: the link for wallets, the sender's page, the amount that may be
+ * Payment data of a deposit: the link for wallets, the payment page, the amount that may be
  * missing, and the quote if there is one. The link is "" if the currency is no longer served or its
  * chain has no links.
  */

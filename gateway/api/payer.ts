@@ -1,7 +1,7 @@
 /**
- * GET /pay/TOKEN: the sender's page, its state for the page's own script, style sheet and script.
+ * GET /pay/TOKEN: the payment page, its state for the page's own script, style sheet and script.
  * The token is the only right that a sender needs, and gives none but to look. An unknown token and
- * a malformed one get the same answer. Sources: docs/api.md, The sender's page; CSP level 3.
+ * a malformed one get the same answer. Sources: docs/api.md, The payment page; CSP level 3.
  */
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -15,7 +15,7 @@ import type { Service } from "../service.ts";
 import { depositOfPayToken } from "../store/deposits.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { MerchantRow, TransactionRow } from "../store/rows.ts";
-import { payerFacts } from "./payer-facts.ts";
+import { payerView } from "./payer-view.ts";
 
 const tokenPattern = /^[A-Za-z0-9_-]{22}$/;
 const assetSeconds = 86_400;
@@ -77,7 +77,7 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
       return html(response, language).status(404).send(renderNotice("notFound", { language, version }));
     }
     const language = languageFor(request, shown.merchant.language);
-    const page = renderPage(payerFacts(service, shown.row, shown.merchant), { language, version });
+    const page = renderPage(payerView(service, shown.row, shown.merchant), { language, version });
     return html(response, language, shown.merchant).send(page);
   });
 
@@ -85,8 +85,8 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
     const shown = shownBy(service, tokenOf(request));
     void response.headers({ ...headersFor(""), "content-type": "application/json; charset=utf-8" });
     if (shown === null) return response.status(404).send('{"state":""}');
-    const txParams = payerFacts(service, shown.row, shown.merchant);
-    return response.send(JSON.stringify({ state: stateOf(txParams), mark: markOf(txParams), now: txParams.nowMs }));
+    const view = payerView(service, shown.row, shown.merchant);
+    return response.send(JSON.stringify({ state: stateOf(view), mark: markOf(view), now: view.nowMs }));
   });
 
   const asset = (url: string, type: string, text: string): void => {

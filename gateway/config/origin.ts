@@ -1,5 +1,5 @@
 /**
- * Origins of a merchant's own sites, which may embed the sender's page and take the sender back:
+ * Origins of a merchant's own sites, which may embed the payment page and take the customer back:
  * https, or plain http on this machine for development. Source: RFC 6454.
  */
 import { isLoopback } from "../../base/loopback.ts";

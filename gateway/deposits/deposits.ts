@@ -75,10 +75,10 @@ function toleranceOf({ paymentTolerance, decimal }: GatewayCurrency): string {
 
 const payTokenBytes = 16;
 
-/** Names the sender's page. Nothing of the order goes into it, so nobody guesses it. */
+/** Names the payment page. Nothing of the order goes into it, so nobody guesses it. */
 const newPayToken = ({ random }: Pick<Service, "random">): string => Buffer.from(random(payTokenBytes)).toString("base64url");
 
-/** True if the sender's page may lead there: an origin on the merchant's list, or nowhere. */
+/** True if the payment page may lead there: an origin on the merchant's list, or nowhere. */
 function mayReturn(database: Database, merchant: string, { returnUrl }: Order): boolean {
   return returnUrl === "" || isAllowedOrigin(readMerchant(database, merchant)?.origins ?? "", returnUrl);
 }

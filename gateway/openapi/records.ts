@@ -42,7 +42,7 @@ const metadata: Json = {
 
 const fiatCurrency = text("The money of `fiatAmount`.", { enum: [...fiats], examples: ["TRY"] });
 const fiatAmount = decimal("A sum of money, at most two decimals.", "1000");
-const returnUrl = text("Where the sender's page leads back to: an address on a site that the service lists for the merchant.", {
+const returnUrl = text("Where the payment page leads back to: an address on a site that the service lists for the merchant.", {
   examples: ["https://shop.example.com/thanks"],
 });
 const order = { currency: currencyId, amount, orderId, metadata };

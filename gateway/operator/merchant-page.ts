@@ -1,7 +1,7 @@
 /**
- * `merchant page`: a merchant's settings for the sender's page. They are the name to show, where a
- * sender writes to, and the sites that may embed the page and take the sender back. Each change is
- * one transaction with a line in the audit table, and a running gateway shows it at its next
+ * `merchant page`: a merchant's settings for the payment page. They are the name to show, where a
+ * sender writes to, and the sites that may embed the page and take the customer back. Each change
+ * is one transaction with a line in the audit table, and a running gateway shows it at its next
  * request.
  */
 import { type Command, InvalidArgumentError } from "commander";
@@ -98,7 +98,7 @@ function page(id: string, options: PageOptions): void {
     const changed = changePage(by, id, change);
     if (!allowed(changed)) return;
     if (options.json === true) printJson({ merchantId: id, ...changed.page });
-    else print(describePage(changed.page) || `${id} shows its name on the sender's page, and nothing else is set.`);
+    else print(describePage(changed.page) || `${id} shows its name on the payment page, and nothing else is set.`);
   });
 }
 
@@ -108,7 +108,7 @@ export function addMerchantPageCommand(merchant: Command): void {
     .option("--contact <address>", 'where senders write to: an e-mail address or a page; "" nowhere', contact)
     .option(
       "--origin <site>",
-      "may embed the page and take the sender back; again for each, in the place of those before",
+      "may embed the page and take the customer back; again for each, in the place of those before",
       origin,
     )
     .option("--no-origins", "none may")

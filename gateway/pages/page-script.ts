@@ -1,5 +1,5 @@
 /**
- * The one script of the sender's page: copy buttons, the time left, times in the reader's own zone,
+ * The one script of the payment page: copy buttons, the time left, times in the reader's own zone,
  * and a look for changes. The server renders each change; the script only puts it in the place of
  * the old one. The page says the same without it.
  */

@@ -1,5 +1,5 @@
 /**
- * The style sheet of the sender's page: tokens first, then its parts. System fonts, light or dark
+ * The style sheet of the payment page: tokens first, then its parts. System fonts, light or dark
  * as the reader's system is, nothing fetched; made for 360 px and widened from there.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The payer's page as HTML, whole without any script. Network, amount and address stand in this
+ * The payment page as HTML, whole without any script. Network, amount and address stand in this
  * order while money is asked for; else the outcome and what to do now. Every text goes through the
  * renderer, which escapes it.
  */
@@ -7,9 +7,9 @@ import type { ComponentChildren, VNode } from "preact";
 import { renderToStaticMarkup } from "preact-render-to-string";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { Language } from "../answer/language.ts";
-import type { PayerFacts } from "./facts.ts";
 import { fiatText, timeText } from "./format.ts";
 import { Contact, Copy, Groups, Sign, type Tone } from "./parts.tsx";
+import type { PayerView } from "./payer-view.ts";
 import { Qr } from "./qr.tsx";
 import { asksForMoney, dueUnits, isOver, lookSeconds, markOf, type PayerState, stateOf, sumUnits } from "./state.ts";
 import { type Figures, type Words, wordsIn } from "./words.ts";
@@ -20,7 +20,7 @@ export interface Dress {
 }
 
 interface View {
-  readonly facts: PayerFacts;
+  readonly shown: PayerView;
   readonly state: PayerState;
   readonly figures: Figures;
   readonly words: Words;
@@ -45,40 +45,40 @@ const needsShop: ReadonlySet<PayerState> = new Set(["over", "expiredWithMoney", 
 
 const minuteMs = 60_000;
 
-function figuresOf(facts: PayerFacts, language: Language): Figures {
-  const { symbol, decimal, network, amountUnits } = facts;
+function figuresOf(shown: PayerView, language: Language): Figures {
+  const { symbol, decimal, network, amountUnits } = shown;
   const say = (units: bigint): string => `${formatAmount(units, decimal)} ${symbol}`;
-  const over = facts.finalUnits - amountUnits;
+  const over = shown.finalUnits - amountUnits;
   return {
-    shop: facts.shop,
+    shop: shown.shop,
     symbol,
     network: network.name,
-    amount: `${facts.amount} ${symbol}`,
-    sum: say(sumUnits(facts)),
-    missing: say(dueUnits(facts)),
+    amount: `${shown.amount} ${symbol}`,
+    sum: say(sumUnits(shown)),
+    missing: say(dueUnits(shown)),
     over: say(over > 0n ? over : 0n),
-    end: timeText(language, facts.expiresAt),
-    others: facts.others.map((other) => `${other.amount} ${other.symbol}`.trim()).join(", "),
-    confirmations: facts.confirmations,
+    end: timeText(language, shown.expiresAt),
+    others: shown.others.map((other) => `${other.amount} ${other.symbol}`.trim()).join(", "),
+    confirmations: shown.confirmations,
     confirmationsNeeded: network.confirmations,
     finalMinutes: network.finalMinutes,
-    isOpen: !isOver(facts),
+    isOpen: !isOver(shown),
   };
 }
 
 /** The page of one request. */
-export function renderPage(facts: PayerFacts, { language, version }: Dress): string {
-  const state = stateOf(facts);
+export function renderPage(shown: PayerView, { language, version }: Dress): string {
+  const state = stateOf(shown);
   const words = wordsIn[language];
-  const view: View = { facts, state, figures: figuresOf(facts, language), words, language };
-  const seconds = lookSeconds(facts);
+  const view: View = { shown, state, figures: figuresOf(shown, language), words, language };
+  const seconds = lookSeconds(shown);
   return documentOf(
     { language, version, title: `${words.states[state].title(view.figures)} · ${words.pageTitle(view.figures)}` },
     <>
       <Top {...view} />
-      <main id="live" data-mark={markOf(facts)} data-look={String(seconds)} data-now={String(facts.nowMs)}>
+      <main id="live" data-mark={markOf(shown)} data-look={String(seconds)} data-now={String(shown.nowMs)}>
         <Status {...view} />
-        {asksForMoney(facts, state) ? <Pay {...view} /> : <Outcome {...view} />}
+        {asksForMoney(shown, state) ? <Pay {...view} /> : <Outcome {...view} />}
         <Foot {...view} />
       </main>
       <p id="said" class="unseen" role="status" />
@@ -139,7 +139,7 @@ function documentOf({ language, version, title }: Head, body: ComponentChildren,
   return `<!doctype html>${renderToStaticMarkup(page)}`;
 }
 
-function Top({ facts, figures, words, language }: View): VNode {
+function Top({ shown, figures, words, language }: View): VNode {
   const other: Language = language === "en" ? "tr" : "en";
   return (
     <header class="top">
@@ -147,24 +147,24 @@ function Top({ facts, figures, words, language }: View): VNode {
       <a href={`?lang=${other}`} lang={other} hreflang={other}>
         {words.otherLanguage}
       </a>
-      {facts.network.isTest ? <p class="test">{words.testNetwork}</p> : null}
+      {shown.network.isTest ? <p class="test">{words.testNetwork}</p> : null}
     </header>
   );
 }
 
 /** The state in words, with the time left while the payer can still act. */
-function Status({ facts, state, figures, words, language }: View): VNode {
+function Status({ shown, state, figures, words, language }: View): VNode {
   const { title, text, now } = words.states[state];
   const sentence = text(figures);
-  const asks = asksForMoney(facts, state);
+  const asks = asksForMoney(shown, state);
   return (
     <section class={`status ${tones[state]}${asks ? " brief" : ""}`}>
       <Sign tone={tones[state]} />
       <h2>{title(figures)}</h2>
-      {asks ? <Left facts={facts} words={words} /> : null}
-      {sentence === "" ? null : <p>{withTime(sentence, figures.end, <Moment language={language} atMs={facts.expiresAt} />)}</p>}
+      {asks ? <Left shown={shown} words={words} /> : null}
+      {sentence === "" ? null : <p>{withTime(sentence, figures.end, <Moment language={language} atMs={shown.expiresAt} />)}</p>}
       <p class="now">{now(figures)}</p>
-      {needsShop.has(state) ? <Write facts={facts} words={words} /> : null}
+      {needsShop.has(state) ? <Write shown={shown} words={words} /> : null}
     </section>
   );
 }
@@ -175,17 +175,17 @@ function withTime(sentence: string, time: string, element: VNode): ComponentChil
   return after === undefined ? sentence : [before, element, after];
 }
 
-function Left({ facts, words }: Pick<View, "facts" | "words">): VNode {
-  const minutes = Math.floor((facts.expiresAt - facts.nowMs) / minuteMs);
+function Left({ shown, words }: Pick<View, "shown" | "words">): VNode {
+  const minutes = Math.floor((shown.expiresAt - shown.nowMs) / minuteMs);
   return (
-    <p class="left" data-end={String(facts.expiresAt)} data-many={words.minutesLeft} data-last={words.lastMinute}>
+    <p class="left" data-end={String(shown.expiresAt)} data-many={words.minutesLeft} data-last={words.lastMinute}>
       {minutes < 1 ? words.lastMinute : words.minutesLeft.replace("{}", String(minutes))}
     </p>
   );
 }
 
-function Write({ facts, words }: Pick<View, "facts" | "words">): VNode {
-  const { shop, contact, orderId } = facts;
+function Write({ shown, words }: Pick<View, "shown" | "words">): VNode {
+  const { shop, contact, orderId } = shown;
   return (
     <p class="write">
       {contact === "" ? (
@@ -202,9 +202,9 @@ function Write({ facts, words }: Pick<View, "facts" | "words">): VNode {
 
 /** What to send, where. */
 function Pay(view: View): VNode {
-  const { facts, state, figures, words, language } = view;
-  const due = dueUnits(facts);
-  const { quote, network, symbol } = facts;
+  const { shown, state, figures, words, language } = view;
+  const due = dueUnits(shown);
+  const { quote, network, symbol } = shown;
   const price = quote === null ? "" : fiatText(language, quote.price, quote.fiatCurrency);
   return (
     <section class="pay">
@@ -219,7 +219,7 @@ function Pay(view: View): VNode {
       <div class="amount">
         <h3>{state === "short" ? words.amountLeft : words.amount}</h3>
         <p class="sum">
-          <span id="amount">{formatAmount(due, facts.decimal)}</span> {symbol}
+          <span id="amount">{formatAmount(due, shown.decimal)}</span> {symbol}
         </p>
         {quote === null || state === "short" ? null : (
           <p class="fiat">{words.price(fiatText(language, quote.fiatAmount, quote.fiatCurrency), price, symbol)}</p>
@@ -228,17 +228,17 @@ function Pay(view: View): VNode {
       </div>
       <div class="address">
         <h3>{words.address}</h3>
-        <Groups address={facts.address} id="address" />
+        <Groups address={shown.address} id="address" />
         <Copy of="address" label={words.copyAddress} words={words} />
       </div>
-      <Faces facts={facts} words={words} link={facts.linkFor(due)} />
+      <Faces shown={shown} words={words} link={shown.linkFor(due)} />
     </section>
   );
 }
 
 /** The code's two faces. Radio buttons switch them, so that it works without script. */
-function Faces({ facts, words, link }: Pick<View, "facts" | "words"> & { readonly link: string }): VNode {
-  const address = <Qr text={facts.address} label={words.qrAddress} />;
+function Faces({ shown, words, link }: Pick<View, "shown" | "words"> & { readonly link: string }): VNode {
+  const address = <Qr text={shown.address} label={words.qrAddress} />;
   if (link === "") return <div class="faces">{address}</div>;
   return (
     <fieldset class="faces">
@@ -261,16 +261,16 @@ function Faces({ facts, words, link }: Pick<View, "facts" | "words"> & { readonl
 
 /** What was paid, as a receipt where there is something to show. */
 function Outcome(view: View): VNode | null {
-  const { facts, figures, words, language, state } = view;
-  const isPaid = facts.status === 1;
-  const hasMoney = sumUnits(facts) > 0n;
-  const back = facts.returnUrl;
+  const { shown, figures, words, language, state } = view;
+  const isPaid = shown.status === 1;
+  const hasMoney = sumUnits(shown) > 0n;
+  const back = shown.returnUrl;
   if (!hasMoney && back === "") return null;
   return (
     <section class="outcome">
       {back === "" || state === "seen" ? null : (
         <a class="back" href={back} target="_top" rel="noopener">
-          {words.back(facts.shop)}
+          {words.back(shown.shop)}
         </a>
       )}
       {hasMoney ? (
@@ -282,22 +282,22 @@ function Outcome(view: View): VNode | null {
             <dt>{words.asked}</dt>
             <dd>{figures.amount}</dd>
             <dt>{words.network}</dt>
-            <dd>{`${facts.network.name} ${facts.network.tokens}`.trim()}</dd>
+            <dd>{`${shown.network.name} ${shown.network.tokens}`.trim()}</dd>
             <dt>{words.when}</dt>
             <dd>
-              <Moment language={language} atMs={facts.changedAt} />
+              <Moment language={language} atMs={shown.changedAt} />
             </dd>
             <dt>{words.address}</dt>
             <dd>
-              <Groups address={facts.address} id="address" />
+              <Groups address={shown.address} id="address" />
             </dd>
-            {facts.txHash === "" ? null : (
+            {shown.txHash === "" ? null : (
               <>
                 <dt>{words.transaction}</dt>
                 <dd>
-                  <code class="hash">{facts.txHash}</code>
-                  {facts.explorerUrl === "" ? null : (
-                    <a href={facts.explorerUrl} target="_blank" rel="noopener noreferrer">
+                  <code class="hash">{shown.txHash}</code>
+                  {shown.explorerUrl === "" ? null : (
+                    <a href={shown.explorerUrl} target="_blank" rel="noopener noreferrer">
                       {words.inExplorer}
                     </a>
                   )}
@@ -316,27 +316,27 @@ function Moment({ language, atMs }: { readonly language: Language; readonly atMs
   return <time dateTime={new Date(atMs).toISOString()}>{timeText(language, atMs)}</time>;
 }
 
-function Foot({ facts, state, words, language }: View): VNode {
+function Foot({ shown, state, words, language }: View): VNode {
   return (
     <footer class="foot">
       <p>
-        {words.order} <strong class="order">{facts.orderId}</strong>
-        {asksForMoney(facts, state) ? (
+        {words.order} <strong class="order">{shown.orderId}</strong>
+        {asksForMoney(shown, state) ? (
           <>
             {" · "}
-            {words.payBy} <Moment language={language} atMs={facts.expiresAt} />
+            {words.payBy} <Moment language={language} atMs={shown.expiresAt} />
           </>
         ) : null}
       </p>
-      {needsShop.has(state) || facts.contact === "" ? null : (
+      {needsShop.has(state) || shown.contact === "" ? null : (
         <p>
-          {words.writeTo(facts.shop)} <Contact contact={facts.contact} orderId={facts.orderId} />
+          {words.writeTo(shown.shop)} <Contact contact={shown.contact} orderId={shown.orderId} />
         </p>
       )}
-      {facts.returnUrl !== "" && (state === "seen" || asksForMoney(facts, state)) ? (
+      {shown.returnUrl !== "" && (state === "seen" || asksForMoney(shown, state)) ? (
         <p>
-          <a href={facts.returnUrl} target="_top" rel="noopener">
-            {words.back(facts.shop)}
+          <a href={shown.returnUrl} target="_top" rel="noopener">
+            {words.back(shown.shop)}
           </a>
         </p>
       ) : null}

@@ -1,4 +1,4 @@
-/** Small parts of the payer's page, each used in more than one place of it. */
+/** Small parts of the payment page, each used in more than one place of it. */
 import type { VNode } from "preact";
 import type { Words } from "./words.ts";
 

@@ -1,10 +1,10 @@
 /**
- * The state of a request in a sender's eyes: one of ten, a pure function of the facts. Payments
+ * The state of a request in a customer's eyes: one of ten, a pure function of the shown. Payments
  * count here as soon as they are in a block, because a sender must not be asked for money that is
  * on its way.
  */
 import { createHash } from "node:crypto";
-import type { PayerFacts } from "./facts.ts";
+import type { PayerView } from "./payer-view.ts";
 
 export const payerStates = [
   "waiting",
@@ -20,17 +20,17 @@ export const payerStates = [
 ] as const;
 export type PayerState = (typeof payerStates)[number];
 
-export const sumUnits = ({ finalUnits, seenUnits }: Pick<PayerFacts, "finalUnits" | "seenUnits">): bigint =>
+export const sumUnits = ({ finalUnits, seenUnits }: Pick<PayerView, "finalUnits" | "seenUnits">): bigint =>
   finalUnits + seenUnits;
 
 /**
  * True after the end. The request itself may still be open then, until the blocks of its last
  * minute are read; but anybody who sends now is late.
  */
-export const isOver = ({ status, nowMs, expiresAt }: Pick<PayerFacts, "status" | "nowMs" | "expiresAt">): boolean =>
+export const isOver = ({ status, nowMs, expiresAt }: Pick<PayerView, "status" | "nowMs" | "expiresAt">): boolean =>
   status === 2 || (status === 0 && nowMs >= expiresAt);
 
-export function stateOf(txParams: PayerFacts): PayerState {
+export function stateOf(txParams: PayerView): PayerState {
   const { status, amountUnits, toleranceUnits, others, isOut } = txParams;
   const sum = sumUnits(txParams);
   if (status === 1) return txParams.finalUnits > amountUnits ? "over" : "completed";
@@ -47,24 +47,24 @@ export function stateOf(txParams: PayerFacts): PayerState {
 }
 
 /** True if the sender can still do what the request asks for. */
-export function asksForMoney(txParams: PayerFacts, state: PayerState): boolean {
+export function asksForMoney(txParams: PayerView, state: PayerState): boolean {
   return !isOver(txParams) && (state === "waiting" || state === "short" || state === "otherCoin");
 }
 
 /** The units that the sender has still to send. */
-export function dueUnits(txParams: PayerFacts): bigint {
+export function dueUnits(txParams: PayerView): bigint {
   const left = txParams.amountUnits - sumUnits(txParams);
   return left > 0n ? left : 0n;
 }
 
 /** Seconds until the page looks for a change; 0 if nothing can change it any more. */
-export function lookSeconds({ status, seenUnits }: PayerFacts): number {
+export function lookSeconds({ status, seenUnits }: PayerView): number {
   if (status === 0 || seenUnits > 0n) return 4;
   return status === 2 ? 60 : 0; // late money may still come
 }
 
 /** Changes with all that the page shows, but not with time alone. */
-export function markOf(txParams: PayerFacts): string {
+export function markOf(txParams: PayerView): string {
   const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash } = txParams;
   const units = [txParams.finalUnits, txParams.seenUnits, txParams.amountUnits].map(String);
   const parts = [stateOf(txParams), shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash, units];

@@ -1,5 +1,5 @@
 /**
- * Every text of the sender's page in English and Turkish, in one table. Each state has a title, a
+ * Every text of the payment page in English and Turkish, in one table. Each state has a title, a
  * sentence about the money, and what the sender does now.
  */
 import type { Language } from "../answer/language.ts";

@@ -8,7 +8,7 @@ export function depositOfOrder(database: Database, merchant: string, orderId: st
   return database.get<TransactionRow>(sql, merchant, orderId);
 }
 
-/** The request that a sender's page shows. A request without a page has no token. */
+/** The request that a payment page shows. A request without a page has no token. */
 export function depositOfPayToken(database: Database, token: string): TransactionRow | undefined {
   return database.get<TransactionRow>("SELECT * FROM transactions WHERE payToken = ? AND payToken <> ''", token);
 }

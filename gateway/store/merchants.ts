@@ -6,7 +6,7 @@ export function readMerchant(database: Database, id: string): MerchantRow | unde
   return database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", id);
 }
 
-/** A merchant's settings for the sender's page. */
+/** A merchant's settings for the payment page. */
 export type MerchantPage = Pick<MerchantRow, "shownName" | "contact" | "origins">;
 
 export function setMerchantPage(database: Database, id: string, { shownName, contact, origins }: MerchantPage): void {

@@ -14,7 +14,7 @@ export interface MerchantRow {
   readonly disabledAt: number | null; // since then none of its keys is accepted
   readonly shownName: string; // to senders; "" shows the name
   readonly contact: string; // of senders: an e-mail address or a page; "" none
-  readonly origins: string; // of its own sites, joined by spaces: may embed the sender's page, and take the sender back
+  readonly origins: string; // of its own sites, joined by spaces: may embed the payment page, and take the customer back
 }
 
 /**
@@ -113,8 +113,8 @@ export interface TransactionRow {
   readonly quote: string; // deposit in fiat money: JSON; "" none
   readonly toleranceUnits: string; // deposit: this much may be missing from the amount
   readonly metadata: string; // the shop's own data, as a JSON object; "" none
-  readonly payToken: string; // in the address of the sender's page; "" has no page
-  readonly returnUrl: string; // where the sender's page leads back to; "" nowhere
+  readonly payToken: string; // in the address of the payment page; "" has no page
+  readonly returnUrl: string; // where the payment page leads back to; "" nowhere
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }
 

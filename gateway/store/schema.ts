@@ -174,8 +174,8 @@ CREATE TABLE vouched (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEX
 `;
 
 /**
- * Sums that other tables imply (reserved.ts, holdings.ts), sweeps that an operator asked for, and
- * the reason why an address is not swept.
+ * Sums that other tables imply (reserved.ts, unswept-balances.ts), sweeps that an operator asked
+ * for, and the reason why an address is not swept.
  */
 const sums = `
 CREATE TABLE reserved (

@@ -1,5 +1,5 @@
 /**
- * A gateway over real HTTP with one request in each of the ten states of the sender's page, in the
+ * A gateway over real HTTP with one request in each of the ten states of the payment page, in the
  * rows that the watcher would write. Half of them are on Tron, half on an EVM chain.
  */
 import { createHash } from "node:crypto";

@@ -1,5 +1,5 @@
 /**
- * `npm run pages [-- --out DIR]`: looks at the sender's page in each of its ten states, in two
+ * `npm run pages [-- --out DIR]`: looks at the payment page in each of its ten states, in two
  * languages, light and dark, 360 and 1280 px wide: 80 looks. Each must be free of violations of
  * WCAG 2.2 AA, must ask nobody but the gateway, and must not break the page's own policy.
  */
@@ -12,7 +12,7 @@ import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "./
 
 const { values } = readCommandLine({
   name: "pages",
-  does: "Looks at the sender's page in a browser: ten states, two languages, light and dark, two widths.",
+  does: "Looks at the payment page in a browser: ten states, two languages, light and dark, two widths.",
   options: { out: { takes: "DIR", says: "keeps a picture of each look there" } },
 });
 

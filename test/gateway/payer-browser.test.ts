@@ -1,5 +1,5 @@
 /**
- * The sender's page in a real browser: ten looks, each without a violation of WCAG 2.2 AA, without
+ * The payment page in a real browser: ten looks, each without a violation of WCAG 2.2 AA, without
  * a request to anybody else and without a report of its own policy; and a payment that the open
  * page shows by itself. `npm run pages` has every combination of state, language, scheme and width.
  */
@@ -27,9 +27,9 @@ const languages = ["en", "tr"] as const;
 const schemes = ["light", "dark"] as const;
 const firstPageMost = 60 * 1024;
 
-describe.skipIf(path === null)("the sender's page in Chromium", () => {
+describe.skipIf(path === null)("the payment page in Chromium", () => {
   it.each(payerStates.map((state, at) => ({ state, at })))(
-    "the sender's page in Chromium is readable for all in the state $state, and asks nobody else",
+    "the payment page in Chromium is readable for all in the state $state, and asks nobody else",
     async ({ state, at }) => {
       const wish = {
         language: languages[at % 2] ?? "en",
@@ -45,7 +45,7 @@ describe.skipIf(path === null)("the sender's page in Chromium", () => {
     },
   );
 
-  it("the sender's page in Chromium copies amount and address as a wallet takes them, and shows a payment by itself", async () => {
+  it("the payment page in Chromium copies amount and address as a wallet takes them, and shows a payment by itself", async () => {
     const wish = { language: "en", scheme: "light", width: 360 } as const;
     const { page, problems, close } = await openPage(browser, `${states.gateway.url}${states.pathOf.short}`, wish);
     for (const [button, text] of [
@@ -68,7 +68,7 @@ describe.skipIf(path === null)("the sender's page in Chromium", () => {
     await close();
   });
 
-  it("the sender's page in Chromium says the same without script", async () => {
+  it("the payment page in Chromium says the same without script", async () => {
     const wish = { language: "en", scheme: "dark", width: 360, script: false } as const;
     const { page, close } = await openPage(browser, `${states.gateway.url}${states.pathOf.waiting}`, wish);
     expect(await page.locator("main").textContent()).toContain("47 min left");

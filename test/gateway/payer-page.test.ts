@@ -1,18 +1,18 @@
 /**
- * The sender's page as HTML: each of ten states in both languages, every text escaped, and nothing
+ * The payment page as HTML: each of ten states in both languages, every text escaped, and nothing
  * on it that a sender may not know. Kinds of public reports: btcpayserver/btcpayserver 4303 and
  * 7212 (senders of an expired invoice do not learn whom to ask).
  */
 import { describe, expect, it } from "vitest";
-import { decimalOf } from "../../gateway/api/payer-facts.ts";
-import type { PayerFacts } from "../../gateway/pages/facts.ts";
+import { decimalOf } from "../../gateway/api/payer-view.ts";
 import { renderNotice, renderPage } from "../../gateway/pages/page.tsx";
 import { groupsOf } from "../../gateway/pages/parts.tsx";
+import type { PayerView } from "../../gateway/pages/payer-view.ts";
 import { asksForMoney, lookSeconds, markOf, type PayerState, payerStates, stateOf } from "../../gateway/pages/state.ts";
 
 const nowMs = Date.parse("2026-01-02T03:04:05.678Z");
 const address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
-const base: PayerFacts = {
+const base: PayerView = {
   ...{ shop: "Corner Shop", contact: "help@shop.example.com", returnUrl: "https://shop.example.com/thanks", orderId: "in-1042" },
   network: { name: "Ethereum", tokens: "", isTest: false, confirmations: 12, finalMinutes: 16 },
   ...{ symbol: "ETH", decimal: 2, amount: "10", amountUnits: 1000n, toleranceUnits: 0n },
@@ -31,8 +31,8 @@ const base: PayerFacts = {
 };
 const ended = { status: 2, expiresAt: nowMs - 60_000 } as const;
 
-/** The facts of each state, and words of the page in both languages. */
-const table: Readonly<Record<PayerState, readonly [Partial<PayerFacts>, en: readonly string[], tr: readonly string[]]>> = {
+/** The view of each state, and words of the page in both languages. */
+const table: Readonly<Record<PayerState, readonly [Partial<PayerView>, en: readonly string[], tr: readonly string[]]>> = {
   waiting: [{}, ["Waiting for your payment", "60 min left", "10</span> ETH"], ["Ödemeniz bekleniyor", "60 dk kaldı"]],
   seen: [
     { seenUnits: 1000n, confirmations: 3 },
@@ -79,11 +79,11 @@ const table: Readonly<Record<PayerState, readonly [Partial<PayerFacts>, en: read
 
 const dress = { language: "en", version: "v1" } as const;
 
-describe("the sender's page", () => {
+describe("the payment page", () => {
   for (const state of payerStates) {
     const [change, en, tr] = table[state];
     const txParams = { ...base, ...change };
-    it(`the sender's page is in the state ${state}, and says so in English and Turkish`, () => {
+    it(`the payment page is in the state ${state}, and says so in English and Turkish`, () => {
       expect(stateOf(txParams)).toBe(state);
       for (const [language, parts] of [
         ["en", en],
@@ -100,7 +100,7 @@ describe("the sender's page", () => {
     });
   }
 
-  it("the sender's page has the words of the two languages apart", () => {
+  it("the payment page has the words of the two languages apart", () => {
     for (const [change] of Object.values(table)) {
       const [en, tr] = (["en", "tr"] as const).map((language) => renderPage({ ...base, ...change }, { ...dress, language }));
       const titleOf = (page: string | undefined): string => /<h2>(.*?)<\/h2>/.exec(page ?? "")?.[1] ?? "";
@@ -109,7 +109,7 @@ describe("the sender's page", () => {
     }
   });
 
-  it("the sender's page escapes what shops and operators write", () => {
+  it("the payment page escapes what shops and operators write", () => {
     const script = `<script>alert("1")</script>`;
     const evil = {
       ...{ shop: script, contact: `https://x.example/"${script}`, orderId: script, returnUrl: `https://x.example/"${script}` },
@@ -131,7 +131,7 @@ describe("the sender's page", () => {
     }
   });
 
-  it("the sender's page asks for nothing after the end, also while the request is still open", () => {
+  it("the payment page asks for nothing after the end, also while the request is still open", () => {
     const over = { ...base, expiresAt: nowMs };
     expect([stateOf(over), lookSeconds(over)]).toEqual(["expired", 4]);
     expect(stateOf({ ...over, seenUnits: 500n })).toBe("expiredWithMoney");
@@ -140,13 +140,13 @@ describe("the sender's page", () => {
     expect(renderPage(over, dress)).not.toContain('id="address"');
   });
 
-  it("the sender's page takes a tolerance as paid, and a credited short one as complete", () => {
+  it("the payment page takes a tolerance as paid, and a credited short one as complete", () => {
     expect(stateOf({ ...base, toleranceUnits: 10n, seenUnits: 990n })).toBe("seen");
     expect(stateOf({ ...base, toleranceUnits: 10n, seenUnits: 989n })).toBe("short");
     expect(stateOf({ ...base, status: 1, finalUnits: 990n })).toBe("completed");
   });
 
-  it("the sender's page looks for changes while some may come, and its mark changes with what it shows", () => {
+  it("the payment page looks for changes while some may come, and its mark changes with what it shows", () => {
     expect(Object.values(table).map(([change]) => lookSeconds({ ...base, ...change }))).toEqual([
       4, 4, 4, 0, 0, 60, 60, 60, 4, 4,
     ]);
@@ -158,21 +158,21 @@ describe("the sender's page", () => {
     );
   });
 
-  it("the sender's page shows an address in groups with nothing between them", () => {
+  it("the payment page shows an address in groups with nothing between them", () => {
     expect(groupsOf("0x9858EfFD232B4033")).toEqual(["0x", "9858", "EfFD", "232B", "4033"]);
     expect(groupsOf("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH").join("")).toBe("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH");
     const shown = /<code class="groups" id="address">(.*?)<\/code>/.exec(renderPage(base, dress))?.[1] ?? "";
     expect(shown.replace(/<[^>]*>/g, "")).toBe(address);
   });
 
-  it("the sender's page of a chain without links has one face, and the alert is always of one form", () => {
+  it("the payment page of a chain without links has one face, and the alert is always of one form", () => {
     expect(renderPage({ ...base, linkFor: () => "" }, dress)).not.toContain("fieldset");
     expect(renderPage(base, dress)).toContain("fieldset");
     expect(renderNotice("notFound", dress)).toContain("There is no such payment");
     expect(renderNotice("tooMany", { ...dress, language: "tr" })).toContain("Çok fazla istek");
   });
 
-  it("the sender's page formats money by the language, exact at any length", () => {
+  it("the payment page formats money by the language, exact at any length", () => {
     const quote = { fiatCurrency: "TRY", fiatAmount: "12345678901234567890.5", price: "42.123456", priceUpdatedAt: "" } as const;
     const [en, tr] = (["en", "tr"] as const).map((language) => renderPage({ ...base, quote }, { ...dress, language }));
     expect(en).toContain("12,345,678,901,234,567,890.50");

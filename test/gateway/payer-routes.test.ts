@@ -19,8 +19,8 @@ async function asked(change: object = {}): Promise<{ readonly path: string; read
 
 const settle = (change: Parameters<typeof changePage>[2]) => changePage(gateway.operator, gateway.merchant.merchantId, change);
 
-describe("the address of the sender's page", () => {
-  it("the address of the sender's page has 128 random bits, is in the record, and stays with the order", async () => {
+describe("the address of the payment page", () => {
+  it("the address of the payment page has 128 random bits, is in the record, and stays with the order", async () => {
     await ready();
     const first = await asked();
     expect(first.url).toMatch(/^http:\/\/127\.0\.0\.1:8080\/pay\/[A-Za-z0-9_-]{22}$/);

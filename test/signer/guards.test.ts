@@ -30,7 +30,7 @@ describe("tables of guards", () => {
   it("an observation is refused or repeated by these rows, in this order", () => {
     expect(namesOf(observeGuards)).toEqual([
       "an attempt is void",
-      "witnesses of something else",
+      "a quorum of something else",
       "an outcome without an end, or an end without one",
       "taken by another transaction, where none can",
       "the same end again",

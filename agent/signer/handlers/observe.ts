@@ -37,7 +37,7 @@ export const observeGuards: readonly Guard<Observed, Done>[] = [
     ({ claim }) => claim.stage === "void",
     ({ context, withdrawal, claim }) => observeVoid(context, withdrawal, claim),
   ],
-  ["witnesses of something else", ({ claim }) => claim.quorum !== undefined, () => wrong("a quorum belongs to a void attempt")],
+  ["a quorum of something else", ({ claim }) => claim.quorum !== undefined, () => wrong("a quorum belongs to a void attempt")],
   [
     "an outcome without an end, or an end without one",
     ({ claim: { stage, outcome } }) => (stage === "final") === (outcome === ""),

@@ -1,6 +1,6 @@
 /**
  * The courier's verbs: a dozen requests, each read strictly, because the signer treats the courier
- * as hostile. `rim/courier-acts.ts` carries them out.
+ * as hostile. `runtime/courier-acts.ts` carries them out.
  */
 import type { TxParams } from "../../../chains/family.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";

@@ -127,7 +127,7 @@ export const ledgerMutants: readonly Mutant[] = [
     when: ({ segmentBytesMax }) => segmentBytesMax <= 4_096,
   },
   {
-    name: "full-for-ever",
+    name: "full-permanently",
     file: ledger,
     find: "      this.#room = bytes >= this.roomBytesMin;\n      return bytes;",
     replace: "      this.#room &&= bytes >= this.roomBytesMin;\n      return this.#room ? bytes : 0;",

@@ -18,7 +18,7 @@ export const schedulerMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.slowDisk > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
   },
   {
-    name: "away-for-ever",
+    name: "away-permanently",
     file: scheduler,
     find: '  account.away = "";\n  account.head = chainState.number;',
     replace: "  account.head = chainState.number;",
@@ -84,7 +84,7 @@ export const schedulerMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,
   },
   {
-    name: "once-in-a-block-for-ever",
+    name: "once-in-a-block-permanently",
     file: watching,
     find: "  if (item.misses < missesMax) return;",
     replace: "  if (item.misses < missesMax * 1000) return;",

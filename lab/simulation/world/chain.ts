@@ -177,8 +177,8 @@ export class Chain {
   }
 
   /**
-   * Applies the transactions of deposit addresses. @returns the part of it that reaches the paying
-   * account
+   * Applies the transactions of deposit addresses. @returns the part of it that reaches the hot
+   * wallet
    */
   #mineDeposits(purses: Map<string, Purse>, included: Included[]): { nativeWei: bigint; tokenUnits: bigint } {
     const got = { nativeWei: 0n, tokenUnits: 0n };

@@ -70,8 +70,8 @@ export class Customers {
   }
 
   /**
-   * Payments that have still to come or to be swept, in words; "" if all of it is at the paying
-   * account.
+   * Payments that have still to come or to be swept, in words; "" if all of it is at the hot
+   * wallet.
    */
   open(): string {
     const { chainFixture, plan } = this.#world;

@@ -1,10 +1,10 @@
 /**
- * All that the sender's page knows: one request for a deposit, as plain values. Nothing of it is
+ * All that the payment page knows: one request for a deposit, as plain values. Nothing of it is
  * more than the sender may know.
  */
 import type { Quote } from "../config/fiat.ts";
 
-export interface PayerFacts {
+export interface PayerView {
   readonly shop: string; // name to show
   readonly contact: string; // an e-mail address or a page; "" none
   readonly returnUrl: string; // the way back to the shop; "" none

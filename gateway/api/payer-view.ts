@@ -1,5 +1,5 @@
 /**
- * Gathers the facts that the sender's page shows of one request: its row, its payments, the
+ * Gathers the facts that the payment page shows of one request: its row, its payments, the
  * merchant and the configuration.
  */
 import { familyOf } from "../../chains/families.ts";
@@ -9,7 +9,7 @@ import { explorerUrlOf } from "../answer/record.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Quote } from "../config/fiat.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
-import type { Other, PayerFacts } from "../pages/facts.ts";
+import type { Other, PayerView } from "../pages/payer-view.ts";
 import type { Service } from "../service.ts";
 import { listCounted, listOthersTo } from "../store/credits.ts";
 import type { MerchantRow, TransactionRow } from "../store/rows.ts";
@@ -26,7 +26,7 @@ export function decimalOf({ amount, amountUnits }: Pick<TransactionRow, "amount"
   return fraction.length + amountUnits.length - digits.length;
 }
 
-function networkOf(row: TransactionRow, config: GatewayConfig): PayerFacts["network"] {
+function networkOf(row: TransactionRow, config: GatewayConfig): PayerView["network"] {
   const [name, chain] = Object.entries(config.chains).find(([, one]) => one.network === row.network) ?? [row.network];
   const preset = findChainPreset(chain?.preset ?? "");
   const isToken = (config.currencies[row.currency]?.contract ?? "") !== "";
@@ -52,7 +52,7 @@ function othersOf({ config, store }: Service, row: TransactionRow): readonly Oth
   });
 }
 
-export function payerFacts(service: Service, row: TransactionRow, merchant: MerchantRow): PayerFacts {
+export function payerView(service: Service, row: TransactionRow, merchant: MerchantRow): PayerView {
   const { config, store, clock } = service;
   const currency = Object.hasOwn(config.currencies, row.currency) ? config.currencies[row.currency] : undefined;
   const { network, receiverAddress: receiver } = row;
