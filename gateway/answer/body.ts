@@ -25,7 +25,7 @@ export interface Order {
   readonly address: string;
   readonly tag: string;
   readonly metadata: string; // a JSON object of texts in the form that is kept; "" none
-  readonly returnUrl: string; // where the payment page leads back to; "" nowhere
+  readonly returnUrl: string; // the address that the payment page leads back to; "" for none
 }
 
 /** The fields that an operation takes in addition to currency, amount and orderId. */

@@ -38,7 +38,7 @@ export function languageOf(header: string | undefined, fallback: Language): Lang
   const weightIn = (language: Language): number => weights.get(language) ?? any;
   if (weightIn("en") !== weightIn("tr")) return weightIn("en") > weightIn("tr") ? "en" : "tr";
   if (weightIn("en") === 0) return fallback;
-  // Of equal weights the first range wins, because the list is one of priority (RFC 4647, 2.3).
+  // The first range wins among equal weights, because the list is one of priority (RFC 4647, 2.3).
   const first = [...weights.keys()].find((name) => name === "en" || name === "tr" || name === "*");
   return first === "en" || first === "tr" ? first : fallback;
 }

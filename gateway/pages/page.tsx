@@ -16,7 +16,7 @@ import { type Figures, type Words, wordsIn } from "./words.ts";
 
 export interface Dress {
   readonly language: Language;
-  readonly version: string; // of style sheet and script
+  readonly version: string; // the style sheet's and the script's
 }
 
 interface View {
@@ -200,7 +200,7 @@ function Write({ shown, words }: Pick<View, "shown" | "words">): VNode {
   );
 }
 
-/** What to send, where. */
+/** Amount, network and address of the payment that the shop waits for. */
 function Pay(view: View): VNode {
   const { shown, state, figures, words, language } = view;
   const due = dueUnits(shown);
@@ -259,7 +259,7 @@ function Faces({ shown, words, link }: Pick<View, "shown" | "words"> & { readonl
   );
 }
 
-/** What was paid, as a receipt where there is something to show. */
+/** The payments as a receipt; nothing if none came. */
 function Outcome(view: View): VNode | null {
   const { shown, figures, words, language, state } = view;
   const isPaid = shown.status === 1;

@@ -2,16 +2,19 @@
 import type { VNode } from "preact";
 import type { Words } from "./words.ts";
 
+/** A zero and a letter that no hexadecimal digit is: the mark before the digits of an address. */
+const prefixForm = /^0[g-z]/;
+
 /** Prefix and groups of four, which a person can compare. Nothing stands between them in a copy. */
 export function groupsOf(address: string): readonly string[] {
-  const [prefix = ""] = /^0x/.exec(address) ?? [];
+  const [prefix = ""] = prefixForm.exec(address) ?? [];
   return [...(prefix === "" ? [] : [prefix]), ...(address.slice(prefix.length).match(/.{1,4}/g) ?? [])];
 }
 
 /** The first and the last four characters at least, by which people compare addresses. */
 function isMarked(groups: readonly string[], at: number): boolean {
   const isShort = (groups.at(-1)?.length ?? 0) < 4;
-  return at === (groups[0] === "0x" ? 1 : 0) || at >= groups.length - (isShort ? 2 : 1);
+  return at === (prefixForm.test(groups[0] ?? "") ? 1 : 0) || at >= groups.length - (isShort ? 2 : 1);
 }
 
 export function Groups({ address, id }: { readonly address: string; readonly id: string }): VNode {

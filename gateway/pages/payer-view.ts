@@ -23,7 +23,7 @@ export interface PayerView {
   readonly toleranceUnits: bigint; // so much may be missing
   readonly finalUnits: bigint; // paid and final
   readonly seenUnits: bigint; // paid and in a block that is not final
-  readonly confirmations: number | null; // of the seen part; null if unknown
+  readonly confirmations: number | null; // the seen part's; null if unknown
   readonly others: readonly Other[];
   readonly address: string;
   readonly linkFor: (units: bigint) => string; // for wallets; "" where the chain has none
