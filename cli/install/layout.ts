@@ -31,6 +31,7 @@ export interface Layout {
   readonly launcher: string; // in the program's folder
   readonly command: string; // the short command, in the path
   readonly unit: string; // starts and stops every unit of the part
+  readonly aliased: readonly string[]; // units with a second name, `Alias=` in their file
   readonly users: readonly Account[];
   readonly groups: readonly Account[];
   readonly folders: readonly Folder[];
@@ -67,6 +68,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     launcher: "autowithdraw.js",
     command: "/usr/local/bin/autowithdraw",
     unit: "autowithdraw.target",
+    aliased: ["autowithdraw-courier.service"],
     users: [
       { name: "autowithdraw-signer", does: "holds the keys" },
       { name: "autowithdraw", does: "the courier, which has the network" },
@@ -98,6 +100,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     launcher: "gateway/gateway.js",
     command: "/usr/local/bin/autowithdraw-gateway",
     unit: "autowithdraw-gateway.service",
+    aliased: [],
     users: [{ name: gatewayUser, does: "the payment service" }],
     groups: [],
     folders: [{ path: gatewayState, mode: 0o700, owner: gatewayUser, holds: "its key, configuration and database" }],

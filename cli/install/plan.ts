@@ -270,15 +270,20 @@ function helpSteps({ source, installed }: Survey, { helps }: Layout): readonly S
 }
 
 /**
- * Enables the unit. A running unit keeps the old program until its restart, which comes after all
+ * Enables the unit, and those whose other name systemd makes when they are enabled. A running unit keeps the old program until its restart, which comes after all
  * steps.
  */
-function startSteps({ installed, source, root }: Survey, { unit }: Layout): readonly Step[] {
+function startSteps({ installed, source, root }: Survey, { unit, aliased }: Layout): readonly Step[] {
   if (root !== "") return [{ state: "leave", name: `enable ${unit}`, says: image, acts: [] }];
   const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
   const enable: Step = installed.isEnabled
     ? { state: "keep", name: `enable ${unit}`, says: "starts with the machine", acts: [] }
-    : { state: "make", name: `enable ${unit}`, says: "starts with the machine", acts: [systemctl("enable", "--quiet", unit)] };
+    : {
+        state: "make",
+        name: `enable ${unit}`,
+        says: "starts with the machine",
+        acts: [systemctl("enable", "--quiet", unit, ...aliased)],
+      };
   return isReread
     ? [enable]
     : [{ state: "make", name: "systemctl daemon-reload", says: "", acts: [systemctl("daemon-reload")] }, enable];

@@ -98,8 +98,8 @@ describe("on a bare machine", () => {
       "/var/lib/autowithdraw/courier",
       "/etc/autowithdraw/config.json",
       "/etc/autowithdraw/encKey.cred",
-      "/etc/systemd/system/autowithdraw.target",
       "/etc/systemd/system/autowithdraw-courier.service",
+      "/etc/systemd/system/autowithdraw.target",
       "/usr/local/bin/autowithdraw",
       "/usr/local/share/man/man1/autowithdraw.1",
       "/usr/local/share/man/man1/crypto.1",
@@ -108,6 +108,9 @@ describe("on a bare machine", () => {
       "enable autowithdraw.target",
     ]);
     for (const { acts, name } of steps) expect(acts.length, name).toBe(1);
+    // Only an enabled unit gets its alias, which the interface's name for the process is.
+    const enabled = ["enable", "--quiet", "autowithdraw.target", "autowithdraw-courier.service"];
+    expect(steps.at(-1)?.acts[0]).toMatchObject({ kind: "run", program: "systemctl", args: enabled });
   });
 
   it("the plan for a bare machine gives each folder its owner and mode, and no user a shell or a home", () => {

@@ -32,7 +32,7 @@ describe("the refused words", () => {
       ["c/code.ts", 'export const code = "LINK_BEAT";\n', "beat"],
       ["d/event.ts", 'export const event = "database-put-back";\n', "put back"],
       ["e/comment.ts", "// The ledger went\n// back to an earlier day.\nexport {};\n", "went back"],
-      ["f/message.ts", "export const text = (name: string): string => `${name}: the desk`;\n", "desk"],
+      ["f/message.ts", "export const text = (): string => `the desk of the agent`;\n", "desk"],
       ["g/title.test.ts", 'it("a thief reads it", () => {});\n', "thief"],
       ["h/page.md", "The pages say\nwhoever reads them.\n", "whoever"],
       ["i/output.txt", "NOT WELL\n", "NOT WELL"],
