@@ -293,7 +293,7 @@ describe("the command line", () => {
   it("the command line answers a clear no with 1, wrong usage with 2, and no gateway with 3", async () => {
     const revoked = await run("key", "revoke", "k_0000000000000000", "--config", config);
     expect([revoked.status, revoked.stderr]).toEqual([1, expect.stringMatching(/^gateway: there is no such API key.*\nhint: /)]);
-    expect((await run("agents", "release", "none", "--config", config)).status).toBe(1);
+    expect((await run("agents", "unpair", "none", "--config", config)).status).toBe(1);
     expect(await run("agents", "--config", config, "--json")).toMatchObject({ status: 0, stdout: "[]\n" });
     const key = ["key", "create", "--merchant", "m_0", "--config", config];
     for (const args of [

@@ -33,7 +33,7 @@ describe("another server", () => {
     await world.stopAll();
     world.restoreDatabase("old-gateway");
 
-    const release = (...flags: string[]) => world!.gatewayOutcome("agents", "release", agent, ...flags);
+    const release = (...flags: string[]) => world!.gatewayOutcome("agents", "unpair", agent, ...flags);
     expect(release()).toMatchObject({ exitCode: 1, said: expect.stringContaining("does not run") });
     await kit.startGateway();
     expect(release()).toMatchObject({
@@ -65,7 +65,7 @@ describe("another server", () => {
 
     // An agent that had caught up is released without more ado.
     await until("it has caught up and released", waitMs, async () =>
-      world!.gatewayOutcome("agents", "release", next).exitCode === 0 ? true : undefined,
+      world!.gatewayOutcome("agents", "unpair", next).exitCode === 0 ? true : undefined,
     );
   });
 });
