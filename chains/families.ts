@@ -4,7 +4,8 @@
  */
 import { invariant, type Refusal, refuse } from "../base/fault.ts";
 import { evm } from "./evm/family.ts";
-import { type ConfiguredChain, type ExpiryExclusion, type Family, type FamilyName, familyNames } from "./family.ts";
+import type { ConfiguredChain, ExpiryExclusion, Family, FamilyName, ParsedAddress } from "./family.ts";
+import { familyNames } from "./family.ts";
 import { tron } from "./tron/family.ts";
 
 export const families: Readonly<Record<FamilyName, Family>> = { evm, tron };
@@ -64,7 +65,7 @@ export function networkOf(chain: ConfiguredChain): string {
  * Reads an address whose network is not known yet, as the first family that accepts it. Refuses
  * with ADDRESS_*.
  */
-export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
+export function parseAddress(text: string): ParsedAddress {
   let closest: Refusal = refuse("ADDRESS_FORMAT");
   for (const family of Object.values(families)) {
     const parsed = family.parseAddress(text);

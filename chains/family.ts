@@ -31,11 +31,15 @@ export type TxParams = Readonly<Record<string, string>>;
 /** The fee market at one moment, on which a chain's nodes agree, in the family's own fields. */
 export type FeeMarket = Readonly<Record<string, bigint>>;
 
-/** A payment on its slot. Addresses canonical, amounts in base units. */
-export interface Payment {
+/** A slot of an account, which is the sender. */
+export interface Place {
   readonly network: string; // CAIP-2
   readonly account: string;
   readonly slot: string;
+}
+
+/** A payment on its slot. Addresses canonical, amounts in base units. */
+export interface Payment extends Place {
   readonly contract: string; // the token, "" for the native coin
   readonly destination: string;
   readonly amountUnits: bigint;
@@ -48,10 +52,7 @@ export interface Payment {
 export type Description = Payment & { readonly txParams: TxParams; readonly feeMaxUnits: bigint };
 
 /** The recorded values of unsigned bytes. `describe` takes only those that stand in no byte. */
-export interface Told {
-  readonly network: string; // CAIP-2
-  readonly account: string; // the sender
-  readonly slot: string;
+export interface Told extends Place {
   readonly txParams: TxParams;
 }
 
@@ -170,6 +171,9 @@ export interface Fees {
   rows(txParams: TxParams, before: TxParams | null, beforeName: string): readonly (readonly [name: string, text: string])[];
 }
 
+type Attempts = readonly PricedAttempt[];
+type Offers = { readonly ok: true; readonly txParams: readonly TxParams[] } | Refusal;
+
 /** Replaces earlier attempts of a slot by offering more. */
 export interface Bidding {
   /**
@@ -177,29 +181,19 @@ export interface Bidding {
    * smallest step above the newest, and more if `asked` is higher. The rule gives the same result
    * for its own result.
    */
-  replacement(attempts: readonly PricedAttempt[], asked: TxParams, isCancel: boolean): TxParams;
+  replacement(attempts: Attempts, asked: TxParams, isCancel: boolean): TxParams;
   /**
    * As `replacement`, at the fee market. The newest attempt has the number `version`. `isTipLow`
    * uses only the lower of the nodes' tips.
    */
-  replacementAt(
-    feeMarket: FeeMarket,
-    attempts: readonly PricedAttempt[],
-    computeLimit: bigint,
-    attempt: number,
-    isTipLow: boolean,
-  ): TxParams;
+  replacementAt(feeMarket: FeeMarket, attempts: Attempts, computeLimit: bigint, attempt: number, isTipLow: boolean): TxParams;
   /** The least tip above every attempt so far; 0 if no attempt offered a tip. */
-  leastTip(attempts: readonly PricedAttempt[]): bigint;
+  leastTip(attempts: Attempts): bigint;
   /**
    * Offers to try for an operator's `replace` or `cancel`, best first. Refuses with
    * REPLACEMENT_FEES.
    */
-  manualReplacement(
-    attempts: readonly PricedAttempt[],
-    isCancel: boolean,
-    wish: TxParams,
-  ): { readonly ok: true; readonly txParams: readonly TxParams[] } | Refusal;
+  manualReplacement(attempts: Attempts, isCancel: boolean, wish: TxParams): Offers;
 }
 
 /** The payment that a link asks a wallet for. Addresses canonical, the amount above zero. */
@@ -209,6 +203,9 @@ export interface PaymentLink {
   readonly receiver: string;
   readonly units: bigint; // base units
 }
+
+/** An address in its canonical form. */
+export type ParsedAddress = { readonly ok: true; readonly address: string } | Refusal;
 
 /** A family of chains, without a network. Every function is deterministic. */
 export interface Family {
@@ -229,7 +226,7 @@ export interface Family {
   /** True if a text is a transaction's hash in its only spelling. */
   isTxHash(text: string): boolean;
   /** The canonical form. Refuses with ADDRESS_*. */
-  parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal;
+  parseAddress(text: string): ParsedAddress;
   /** A link that wallets of the family open; "" if the family has no form of link. */
   paymentUri(link: PaymentLink): string;
   /** A deposit address under the id of a deposit account. @throws ADDRESS_* */
@@ -270,6 +267,8 @@ export interface PublicNode {
   readonly index: number;
 }
 
+type Signed = { readonly raw: Uint8Array; readonly txHash: string };
+
 /**
  * The transactions of a family, as bytes. Only the signer needs them, and the curve that they load.
  */
@@ -290,17 +289,13 @@ export interface Transactions {
    * Attaches one signature for each digest, in their order. @throws TRANSACTION_SIGNATURE,
    * TRANSACTION_SENDER
    */
-  attach(
-    unsigned: Uint8Array,
-    signatures: readonly Uint8Array[],
-    account: string,
-  ): { readonly raw: Uint8Array; readonly txHash: string };
+  attach(unsigned: Uint8Array, signatures: readonly Uint8Array[], account: string): Signed;
 }
 
 /** Transactions that use a slot up and pay nothing. */
 export interface Cancels {
   /** @throws as `build` */
-  build(slot: Pick<Payment, "network" | "account" | "slot">, txParams: TxParams): Uint8Array;
+  build(slot: Place, txParams: TxParams): Uint8Array;
   describe(unsigned: Uint8Array, told: Told): Described;
 }
 

@@ -22,11 +22,8 @@ export function senderSignature(
   const pair = signature.subarray(0, 64);
   const parity = signature[64];
   if (signature.length !== 65 || (parity !== 0 && parity !== 1) || !isCanonicalSignature(pair)) {
-    throw new AgentError(
-      "TRANSACTION_SIGNATURE",
-      "none",
-      "signature is not r ‖ s in range with s in the lower half, and a parity",
-    );
+    const problem = "signature is not r ‖ s in range with s in the lower half, and a parity";
+    throw new AgentError("TRANSACTION_SIGNATURE", "none", problem);
   }
   if (!isOfSender(sender, hashOf, recoverPublicKey(digest, pair, parity))) {
     throw new AgentError("TRANSACTION_SENDER", "none", "the signature was not made by the sender's key", { sender });

@@ -103,8 +103,11 @@ export interface RequestContext {
   commit(bodies: readonly RecordBody[], parsed?: Job): readonly LedgerRecord[];
 }
 
+/** The clocks that are compared, and the times in the run with which they are. */
+type Clocks = Pick<RequestContext, "run" | "localMs" | "monotonicMs">;
+
 /** Returns why nothing may be signed, released or decided now; null if it may. */
-export function closedGate(context: Pick<RequestContext, "core" | "run" | "localMs" | "monotonicMs">): Refusal | null {
+export function closedGate(context: Clocks & Pick<RequestContext, "core">): Refusal | null {
   const { core, run } = context;
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   if (run.isReadOnly) return refuse("LEDGER_READ_ONLY");
@@ -113,11 +116,7 @@ export function closedGate(context: Pick<RequestContext, "core" | "run" | "local
 }
 
 /** Returns why ledger time stands after a handshake: both clocks are far ahead of every chain. */
-export function aheadOfBlocks({
-  run,
-  localMs,
-  monotonicMs,
-}: Pick<RequestContext, "run" | "localMs" | "monotonicMs">): Refusal | null {
+export function aheadOfBlocks({ run, localMs, monotonicMs }: Clocks): Refusal | null {
   const aheadMs = aheadOfBlocksMs(run, localMs, monotonicMs);
   return aheadMs === 0 ? null : refuse("CLOCK_AHEAD", `${aheadMs} ms ahead of the newest block`);
 }

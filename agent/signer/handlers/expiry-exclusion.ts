@@ -10,6 +10,7 @@ import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
 import type { TxParams } from "../../../chains/family.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
+import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
 import { endsUnpaid, isCancelling, isOver, isPastEnd, isVoid, type Withdrawal } from "../state/withdrawal.ts";
@@ -24,6 +25,8 @@ import { intend, type Prepared } from "./intent.ts";
  */
 const aheadMaxMs = 60_000;
 
+type Offered = { readonly ok: true; readonly txParams: TxParams } | Refusal;
+
 /**
  * Returns the parameters of a new attempt with a timestamp above every earlier timestamp of the
  * account, so that two equal payments are two transactions. The lifetime must be within the limit.
@@ -31,11 +34,7 @@ const aheadMaxMs = 60_000;
  * nonces, the parameters stay as they are.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
-export function offered(
-  context: RequestContext,
-  { network, lastTimestamp }: Account,
-  txParams: TxParams,
-): { readonly ok: true; readonly txParams: TxParams } | Refusal {
+export function offered(context: RequestContext, { network, lastTimestamp }: Account, txParams: TxParams): Offered {
   const expiryExclusion = expiryExclusionOf(network);
   if (expiryExclusion === null) return { ok: true, txParams };
   const timestamped = expiryExclusion.timestamped(familyOf(network).fees.read(txParams), lastTimestamp);
@@ -49,16 +48,10 @@ export function offered(
 }
 
 /**
- * Prepares the attempt after `above`, which is the newest and was released. `isCouriers`: no
- * operator has to order an attempt of this number.
+ * Prepares the attempt after `above`, which is the newest and was released. From a number of
+ * attempts on, an operator has to order each.
  */
-export function prepareNext(
-  context: RequestContext,
-  withdrawal: Withdrawal,
-  above: number,
-  claimed: TxParams,
-  isCouriers: boolean,
-): Prepared {
+export function prepareNext(context: RequestContext, withdrawal: Withdrawal, above: number, claimed: TxParams): Prepared {
   const { core } = context;
   const { transactionId, job, slot, ordered, state } = withdrawal;
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
@@ -74,15 +67,14 @@ export function prepareNext(
   const approval = core.policy.approval(transactionId);
   if (approval === undefined) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const isOrdered = ordered?.act === "replace" && ordered.attempts === above;
-  if (!isOrdered && !isCouriers) return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
+  if (!isOrdered && above >= courierAttemptsMax) return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
   if (!isOrdered && core.policy.isOperatorsToReplace(approval))
     return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", "above manualReplaceAbove");
   const account = core.accounts.find(job.network, withdrawal.account);
   invariant(account !== undefined, "an assigned slot has its account");
   const offer = offered(context, account, claimed);
-  return offer.ok
-    ? intend(context, { withdrawal, approval, account, slot, attempt: above + 1, txParams: offer.txParams })
-    : offer;
+  if (!offer.ok) return offer;
+  return intend(context, { withdrawal, approval, account, slot, attempt: above + 1, txParams: offer.txParams });
 }
 
 /** Names each attempt that is not void yet and the side whose statement is missing. */
@@ -175,12 +167,9 @@ export function observeVoid(context: RequestContext, withdrawal: Withdrawal, cla
  */
 export function warnVoidIncluded(context: RequestContext, { transactionId, attempts }: Withdrawal, txHash: string): void {
   const risen = attempts.find((attempt) => attempt.txHash === txHash && attempt.voidBy === "both");
-  if (risen !== undefined)
-    alarm(
-      context,
-      "CHAIN_VOID_INCLUDED",
-      `attempt ${risen.attempt} of ${transactionId}, ${txHash}, was called void and is in a block`,
-    );
+  if (risen === undefined) return;
+  const detail = `attempt ${risen.attempt} of ${transactionId}, ${txHash}, was called void and is in a block`;
+  alarm(context, "CHAIN_VOID_INCLUDED", detail);
 }
 
 /**

@@ -3,7 +3,7 @@
  * envelope names. Touches nothing; a lock goes through the `RequestContext`.
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import type { Head } from "../../../protocol/messages.ts";
+import type { Head, Jobs } from "../../../protocol/messages.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
 import { aheadOfBlocks, lock, type RequestContext } from "./context.ts";
 
@@ -21,10 +21,7 @@ export function skewOf(context: RequestContext, { at }: { readonly at: number })
   return aheadOfBlocks({ run: isNewer ? { ...run, gatewayAt: at, receivedAt: monotonicMs } : run, localMs, monotonicMs });
 }
 
-export function foreignTo(
-  { core }: RequestContext,
-  envelope: { readonly agent: string; readonly ledgerEpoch: number },
-): Refusal | null {
+export function foreignTo({ core }: RequestContext, envelope: Pick<Jobs, "agent" | "ledgerEpoch">): Refusal | null {
   if (envelope.agent !== core.paired.agent) return refuse("ADMISSION_OTHER_AGENT", envelope.agent);
   return envelope.ledgerEpoch === core.paired.ledgerEpoch ? null : refuse("ADMISSION_OTHER_EPOCH", String(envelope.ledgerEpoch));
 }

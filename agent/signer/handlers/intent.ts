@@ -57,10 +57,8 @@ export function intend(context: RequestContext, next: Next): Prepared {
   const { transactionId, attempt } = clearance;
   const intent = context.commit([...(next.before ?? []), intentBody(next.account, cleared)]).at(-1);
   invariant(intent?.kind === "INTENT", "the last body is the intent");
-  return {
-    ok: true,
-    work: { transactionId, attempt, intentSeq: intent.seq, clearance, unsigned, account: next.account.account },
-  };
+  const { account } = next.account;
+  return { ok: true, work: { transactionId, attempt, intentSeq: intent.seq, clearance, unsigned, account } };
 }
 
 /** Bytes that policy cleared. */
@@ -78,33 +76,27 @@ export function clear(context: RequestContext, next: Next): Cleared | Refusal {
   if (unlike !== null) return unlike;
   const place = { account: next.account.account, slot };
   const unsigned = bytesOf(withdrawal.job.network, place, approval, txParams);
-  const bytes = { unsigned, txParams, attempt, tipAllowedUnits };
-  const built = builtOf(context, withdrawal, { ...place, ...bytes }, approval);
+  const built = builtOf(context, withdrawal, { ...place, unsigned, txParams, attempt, tipAllowedUnits }, approval);
   const cleared = "approval" in built ? policy.clear(built, context.nowMs) : policy.clearCancel(built, context.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
 
-type Place = Pick<Built, "account" | "slot">;
+type Bytes = Omit<Built, "approval" | "addressIndex">;
+type Place = Pick<Bytes, "account" | "slot">;
 
 function bytesOf(network: string, place: Place, approval: Approval | null, txParams: TxParams): Uint8Array {
   if (approval !== null) {
     const { contract, address: destination, amountUnits } = approval;
-    return transactionsOf(approval.network).build(
-      { ...place, network: approval.network, contract, destination, amountUnits },
-      txParams,
-    );
+    const payment = { ...place, network: approval.network, contract, destination, amountUnits };
+    return transactionsOf(approval.network).build(payment, txParams);
   }
   const { cancels } = transactionsOf(network);
   invariant(cancels !== null, "an attempt that ends by expiry is cancelled without another one");
   return cancels.build({ ...place, network }, txParams);
 }
 
-function builtOf(
-  { core }: RequestContext,
-  { transactionId, job }: Withdrawal,
-  bytes: Omit<Built, "approval" | "addressIndex">,
-  approval: Approval | null,
-): Built | BuiltCancel {
+function builtOf({ core }: RequestContext, one: Withdrawal, bytes: Bytes, approval: Approval | null): Built | BuiltCancel {
+  const { transactionId, job } = one;
   const { addressIndex = null } = core.policy.sender(job) ?? {};
   if (approval !== null) return { ...bytes, approval, addressIndex };
   return { ...bytes, transactionId, currency: limitGroupOf(job), network: job.network, addressIndex };

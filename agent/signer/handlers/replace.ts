@@ -37,27 +37,19 @@ export const replaceGuards: readonly Guard<Asked, Prepared>[] = [
   ["cancelled since", ({ made, isCancel }) => made?.isCancel === !isCancel, () => refuse("WITHDRAWAL_CANCELLING")],
   ["recorded too early", ({ made, one }) => made !== undefined && isLate(one), ({ one }) => stillAlive(one)],
   ["recorded", ({ made }) => made !== undefined, ({ context, one, made }) => recorded(context, one, made as Attempt)],
-  [
-    "not the newest",
-    ({ newest }) => !newest,
-    ({ above }) => refuse("WITHDRAWAL_ATTEMPT_UNKNOWN", `there is no attempt ${above}`),
-  ],
+  ["not the newest", ({ newest }) => !newest, (asked) => unknown(asked)],
   ["not released", ({ newest }) => newest?.released !== true, () => refuse("WITHDRAWAL_NOT_RELEASED")],
   ["in a block", ({ one }) => one.state === "included", () => refuse("WITHDRAWAL_INCLUDED")],
   ["last attempt", ({ above }) => above >= attemptsMax, () => refuse("WITHDRAWAL_TOO_MANY_ATTEMPTS")],
   ["excluded by expiry", ({ one }) => expiryExclusionOf(one.job.network) !== null, (asked) => next(asked)],
-  [
-    "an operator's",
-    ({ above }) => above >= courierAttemptsMax,
-    ({ above }) => refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", count(above)),
-  ],
+  ["an operator's", ({ above }) => above >= courierAttemptsMax, (asked) => waits(asked)],
   ["too soon", ({ ageMs }) => ageMs < attemptsApartMs, ({ ageMs }) => refuse("WITHDRAWAL_TOO_SOON", ageWords(ageMs))],
 ];
 
-const count = (above: number): string => `${above} attempts are made`;
+const unknown = ({ above }: Asked): Refusal => refuse("WITHDRAWAL_ATTEMPT_UNKNOWN", `there is no attempt ${above}`);
+const waits = ({ above }: Asked): Refusal => refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
 const ageWords = (ageMs: number): string => `${ageMs} ms after the one before`;
-const next = ({ context, one, above, claimed }: Asked): Prepared =>
-  prepareNext(context, one, above, claimed, above < courierAttemptsMax);
+const next = ({ context, one, above, claimed }: Asked): Prepared => prepareNext(context, one, above, claimed);
 
 /**
  * Prepares a replacement on the same slot, after attempt `above`, the newest. Both fees rise by at

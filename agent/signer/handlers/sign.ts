@@ -5,7 +5,7 @@
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
-import type { TxParams } from "../../../chains/family.ts";
+import type { Place, TxParams } from "../../../chains/family.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { Account } from "../state/accounts.ts";
 import { isFinal, step } from "../state/machine.ts";
@@ -114,16 +114,8 @@ function overtaken(context: RequestContext, { network, account, next }: Account)
   const { first, compare, isCounted } = familyOf(network).slots;
   if (!isCounted) return null;
   const count = context.run.counts.get(countKey(context, network, account)) ?? first;
-  return compare(count, next) <= 0
-    ? null
-    : refuse("ACCOUNT_BEHIND", `the chain counts ${count} transactions, the ledger ${next}`);
-}
-
-/** A slot of an account, given out already or next. */
-interface Place {
-  readonly network: string;
-  readonly account: string;
-  readonly slot: string;
+  if (compare(count, next) <= 0) return null;
+  return refuse("ACCOUNT_BEHIND", `the chain counts ${count} transactions, the ledger ${next}`);
 }
 
 /** Orders withdrawals of one account by slot, and accounts one after the other. */

@@ -23,17 +23,10 @@ export interface Built {
 }
 
 /** A cancel that was built for a withdrawal's slot. The caller keeps the buffer. */
-export interface BuiltCancel {
+export interface BuiltCancel extends Omit<Built, "approval"> {
   readonly transactionId: string;
   readonly currency: string;
   readonly network: string; // CAIP-2
-  readonly unsigned: Uint8Array;
-  readonly txParams: TxParams; // the parameters that it was built with
-  readonly attempt: number;
-  readonly account: string;
-  readonly addressIndex: number | null;
-  readonly slot: string; // this withdrawal's
-  readonly tipAllowedUnits?: bigint; // as in `Built`
 }
 
 /** The bytes agree with the approval; `description` is read back from the bytes. */
@@ -61,16 +54,8 @@ export function compare({ approval, unsigned, txParams, attempt, account, addres
 }
 
 /** Compares a cancel. Refuses with POLICY_NOT_AS_APPROVED or a code of `describeCancel`. */
-export function compareCancel({
-  transactionId,
-  network,
-  unsigned,
-  txParams,
-  attempt,
-  account,
-  addressIndex,
-  slot,
-}: BuiltCancel): Compared | Refusal {
+export function compareCancel(built: BuiltCancel): Compared | Refusal {
+  const { transactionId, network, unsigned, txParams, attempt, account, addressIndex, slot } = built;
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
   const { cancels } = transactionsOf(network);
   if (cancels === null) return refuse("POLICY_NOT_AS_APPROVED", "no transaction cancels a payment there");

@@ -106,10 +106,8 @@ export class Destinations {
     const key = `${network} ${ends}`;
     if (this.#asked?.key !== key) {
       const found = this.#past.find("paid", Buffer.from(endsHash(network, ends), "hex")).map(knownIn);
-      this.#asked = {
-        key,
-        known: found.filter((each) => each.network === network && endsOf(each.address.toLowerCase()) === ends),
-      };
+      const known = found.filter((each) => each.network === network && endsOf(each.address.toLowerCase()) === ends);
+      this.#asked = { key, known };
     }
     return this.#asked.known;
   }

@@ -7,22 +7,20 @@ import type { Job } from "../../../protocol/messages.ts";
 import type { Destinations, Paid } from "./destinations.ts";
 import type { Limits } from "./rules.ts";
 
-/** A job in the agent's own terms. Both times are ledger time. */
-interface Candidate {
+/**
+ * A job in the agent's own terms, its address canonical, "" while there is none. Both times are
+ * ledger time.
+ */
+interface Candidate extends Pick<Job, "mode" | "network" | "address"> {
   readonly limits: Limits;
   readonly units: bigint;
-  readonly mode: Job["mode"];
-  readonly network: string;
-  readonly address: string; // EIP-55, "" while there is none
   readonly requestedAt: number;
   readonly nowMs: number;
 }
 
 /** Returns the reason for a hold, the most alarming first; null if policy may approve by itself. */
-export function holdReason(
-  { limits, units, mode, network, address, requestedAt, nowMs }: Candidate,
-  paid: Destinations,
-): Code | null {
+export function holdReason(candidate: Candidate, paid: Destinations): Code | null {
+  const { limits, units, mode, network, address, requestedAt, nowMs } = candidate;
   if (likenessOf(network, address, limits, paid) !== null) return "POLICY_LOOKALIKE";
   if (mode === "manual") return "POLICY_MANUAL";
   if (isAbove(units, limits.holdAboveUnits)) return "POLICY_HOLD_ABOVE";

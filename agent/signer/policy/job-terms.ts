@@ -6,26 +6,17 @@
 
 import { AgentError, invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
+import type { ParsedAddress } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { depositsOf, hotWalletOf } from "./own-accounts.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 
+type PaymentField = "transactionId" | "network" | "mode" | "currency" | "amount" | "address" | "tag" | "expiresAt";
+
 /** The fields of a job that policy judges. */
-export type Question = Pick<
-  Job,
-  | "transactionId"
-  | "network"
-  | "mode"
-  | "currency"
-  | "amount"
-  | "address"
-  | "tag"
-  | "expiresAt"
-  | "depositIndex"
-  | "depositAddress"
->;
+export type Question = Pick<Job, PaymentField | "depositIndex" | "depositAddress">;
 
 /** A job in the agent's own terms. */
 export interface Asked {
@@ -68,12 +59,7 @@ export function readQuestion(rules: Rules, question: Question): Asked | Refusal 
  * Returns the destination that a job may pay. Refuses with ADDRESS_*, POLICY_DENIED*,
  * POLICY_NOT_ALLOWED, JOB_DEPOSIT_ADDRESS.
  */
-export function destinationOf(
-  rules: Rules,
-  question: Question,
-  text: string,
-  limits: Limits,
-): { readonly ok: true; readonly address: string } | Refusal {
+export function destinationOf(rules: Rules, question: Question, text: string, limits: Limits): ParsedAddress {
   if (!isInternal(question.mode)) return outsiderAt(rules, text, question.network, limits);
   const deposit = depositOf(rules, question);
   if (!deposit.ok) return deposit;
@@ -83,12 +69,7 @@ export function destinationOf(
 /**
  * Returns an address outside the wallet; refuses the wallet's own address and a token's contract.
  */
-export function outsiderAt(
-  rules: Rules,
-  text: string,
-  network: string,
-  limits: Limits,
-): { readonly ok: true; readonly address: string } | Refusal {
+export function outsiderAt(rules: Rules, text: string, network: string, limits: Limits): ParsedAddress {
   const parsed = familyOf(network).parseAddress(text);
   if (!parsed.ok) return parsed;
   if (parsed.address === hotWalletOn(rules, network)) return refuse("POLICY_DENIED_OWN");
@@ -125,7 +106,7 @@ export function isElsewhere(rules: Rules, question: Question, destination: strin
  * Returns the deposit address in a job, if the job's index in the account gives exactly this
  * address.
  */
-function depositOf(rules: Rules, question: Question): { readonly ok: true; readonly address: string } | Refusal {
+function depositOf(rules: Rules, question: Question): ParsedAddress {
   const address = derived(rules, question);
   if (address !== null && address === question.depositAddress) return { ok: true, address };
   return refuse("JOB_DEPOSIT_ADDRESS", question.depositAddress);

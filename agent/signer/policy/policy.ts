@@ -17,18 +17,10 @@ import { aboveTip, belowFloor, unbounded } from "./ceilings.ts";
 import { type Built, type BuiltCancel, type Compared, compare, compareCancel } from "./comparison.ts";
 import { Destinations, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove } from "./holds.ts";
-import {
-  assetOf,
-  destinationOf,
-  isElsewhere,
-  outsiderAt,
-  type Question,
-  readQuestion,
-  type Sender,
-  senderOf,
-} from "./job-terms.ts";
+import type { Question, Sender } from "./job-terms.ts";
+import { assetOf, destinationOf, isElsewhere, outsiderAt, readQuestion, senderOf } from "./job-terms.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
-import { aboveWindow, attemptKey, countKeyOf, isAboveLimit, Sums, type SumsEntries } from "./sums.ts";
+import { type AboveWindow, aboveWindow, attemptKey, countKeyOf, isAboveLimit, Sums, type SumsEntries } from "./sums.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
@@ -37,6 +29,10 @@ export type Decision =
   | { readonly decision: "approve"; readonly body: ApprovedBody }
   | { readonly decision: "hold"; readonly code: Code }
   | { readonly decision: "refuse"; readonly code: Code };
+
+/** An operator's yes, and its result. */
+type HeldYes = Pick<ApprovedBody, "address" | "approver">;
+type HeldDecision = { readonly ok: true; readonly body: ApprovedBody; readonly needsTwo: boolean } | Refusal;
 
 /** Policy's part of the state, for a checkpoint. */
 export interface PolicySnapshot {
@@ -129,12 +125,7 @@ export class Policy {
    * A withdrawal on its slot in a recovered ledger does not expire, and the amount is not counted
    * twice. `needsTwo`: the amount also needs the yes of a second operator.
    */
-  judgeHeld(
-    question: Question,
-    { address, approver }: { readonly address: string; readonly approver: string },
-    nowMs: number,
-    isAssigned = false,
-  ): { readonly ok: true; readonly body: ApprovedBody; readonly needsTwo: boolean } | Refusal {
+  judgeHeld(question: Question, { address, approver }: HeldYes, nowMs: number, isAssigned = false): HeldDecision {
     const asked = readQuestion(this.rules, question);
     if (!asked.ok) return asked;
     const { limitGroup, asset, limits, units } = asked;
@@ -179,7 +170,7 @@ export class Policy {
     return (
       belowFloor(description) ??
       unbounded(asset, description) ??
-      aboveTip(limits, description, built) ??
+      aboveTip(limits, description, built.tipAllowedUnits) ??
       this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, limits, description.feeMaxUnits, nowMs) ??
       compared
     );
@@ -189,16 +180,17 @@ export class Policy {
    * Returns the limit that a later attempt would exceed, or null. Only with exclusion by expiry is
    * a later attempt a payment of its own.
    */
-  withoutRoom(
-    { transactionId, currency, network, amountUnits }: Approval,
-    attempt: number,
-    nowMs: number,
-  ): ReturnType<typeof aboveWindow> {
-    const limits = this.rules.limits.get(currency);
-    if (limits === undefined || expiryExclusionOf(network) === null) return null;
-    const { hourAssigned, dayAssigned } = this.sums.of(currency);
-    const amount = { key: attemptKey(transactionId, attempt), units: amountUnits };
-    return aboveWindow({ hour: hourAssigned, day: dayAssigned }, limits, amount, nowMs);
+  withoutRoom(approval: Approval, attempt: number, nowMs: number): AboveWindow {
+    const limits = this.rules.limits.get(approval.currency);
+    if (limits === undefined || expiryExclusionOf(approval.network) === null) return null;
+    return this.#aboveAssigned(approval, attempt, limits, nowMs);
+  }
+
+  /** Returns the limit that an attempt would exceed if it counted as assigned, or null. */
+  #aboveAssigned(approval: Approval, attempt: number, limits: Limits, nowMs: number): AboveWindow {
+    const { hourAssigned: hour, dayAssigned: day } = this.sums.of(approval.currency);
+    const amount = { key: attemptKey(approval.transactionId, attempt), units: approval.amountUnits };
+    return aboveWindow({ hour, day }, limits, amount, nowMs);
   }
 
   /**
@@ -215,7 +207,7 @@ export class Policy {
     const { description } = compared;
     return (
       unbounded(this.asset(currency), description) ??
-      aboveTip(limits, description, built) ??
+      aboveTip(limits, description, built.tipAllowedUnits) ??
       this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
       compared
     );
@@ -273,16 +265,9 @@ export class Policy {
    * or too much is assigned already.
    */
   #outdated(approval: Approval, limits: Limits, nowMs: number): Refusal | null {
-    const { transactionId, currency, amountUnits } = approval;
     const forbidden = this.#forbidden(approval, limits);
     if (forbidden !== null) return forbidden;
-    const { hourAssigned, dayAssigned } = this.sums.of(currency);
-    const above = aboveWindow(
-      { hour: hourAssigned, day: dayAssigned },
-      limits,
-      { key: transactionId, units: amountUnits },
-      nowMs,
-    );
+    const above = this.#aboveAssigned(approval, 1, limits, nowMs);
     return above === null ? null : refuse(above);
   }
 
@@ -297,13 +282,8 @@ export class Policy {
 }
 
 /** `approver` is the operator's name, "" for policy itself. */
-function approvedBody(
-  transactionId: string,
-  approver: string,
-  { chain, network, contract }: Asset,
-  address: string,
-  units: bigint,
-): ApprovedBody {
+function approvedBody(transactionId: string, approver: string, asset: Asset, address: string, units: bigint): ApprovedBody {
+  const { chain, network, contract } = asset;
   const by = approver === "" ? "policy" : "operator";
   return { kind: "APPROVED", transactionId, by, approver, chain, network, contract, address, amountUnits: units.toString() };
 }

@@ -48,30 +48,22 @@ export interface Rules {
   readonly contracts: ReadonlySet<string>; // every configured token contract of all chains
 }
 
+type RulesSettings = Pick<SignerSettings, "chains" | "currencies" | "policy">;
+
 /**
  * Reads settings into rules; `own` are the wallet's accounts.
  * @throws AgentError POLICY_SETTINGS, with the field's path in message and context
  */
-export function readRules(
-  settings: Pick<SignerSettings, "chains" | "currencies" | "policy">,
-  own: readonly PairedAccount[],
-): Rules {
+export function readRules(settings: RulesSettings, own: readonly PairedAccount[]): Rules {
   const assets = new Map<string, Asset>();
   for (const [currency, entry] of Object.entries(settings.currencies)) {
-    const chain = settings.chains[entry.chain];
-    if (chain === undefined) throw wrong(`currencies.${currency}.chain`, "names no chain");
-    const family = families[chain.family];
+    const { chain, decimal } = entry;
+    const chainSettings = settings.chains[chain];
+    if (chainSettings === undefined) throw wrong(`currencies.${currency}.chain`, "names no chain");
+    const family = families[chainSettings.family];
     const contract = entry.contract === undefined ? "" : addressAt(family, `currencies.${currency}.contract`, entry.contract);
-    const network = family.networkOf(chain);
-    assets.set(currency, {
-      currency,
-      chain: entry.chain,
-      chainSettings: chain,
-      network,
-      family,
-      contract,
-      decimal: entry.decimal,
-    });
+    const network = family.networkOf(chainSettings);
+    assets.set(currency, { currency, chain, chainSettings, network, family, contract, decimal });
   }
   const limits = new Map<string, Limits>();
   for (const [currency, policy] of Object.entries(settings.policy)) {
@@ -91,11 +83,8 @@ const anyUnits = 2n ** 256n;
  * Returns the limits of a currency's sweeps and top-ups; none if sweeps are not allowed. Both pay
  * only the wallet's own accounts, so no operator is asked and no list applies.
  */
-function ownLimits(
-  { sweeps = {}, maxFee, maxFeePerDay, maxTip }: PolicySettings,
-  path: string,
-  { currency, family }: Asset,
-): readonly (readonly [string, Limits])[] {
+function ownLimits(policy: PolicySettings, path: string, { currency, family }: Asset): readonly (readonly [string, Limits])[] {
+  const { sweeps = {}, maxFee, maxFeePerDay, maxTip } = policy;
   if (sweeps.allowed === false) return [];
   const { decimal, tipDecimal, tipMax } = family.fees;
   const fees = (field: string, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
@@ -130,7 +119,8 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family, chain
   const orNull = (field: string, text: string | undefined): bigint | null => (text === undefined ? null : units(field, text));
   const addresses = (field: string, list: readonly string[] = []): ReadonlySet<string> =>
     new Set(list.map((address, i) => addressAt(family, `${path}.${field}[${i}]`, address)));
-  const { newDestination } = policy;
+  const { newDestination: fresh } = policy;
+  const delayMs = (fresh?.delayMinutes ?? 0) * 60_000;
   return {
     maxPerWithdrawalUnits: units("maxPerWithdrawal", policy.maxPerWithdrawal),
     maxPerHourUnits: orNull("maxPerHour", policy.maxPerHour),
@@ -143,13 +133,7 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family, chain
     // If one source makes both statements that an attempt is void, only an operator can order
     // another attempt.
     manualReplaceAboveUnits: isOneSource(chainSettings) ? 0n : orNull("manualReplaceAbove", policy.manualReplaceAbove),
-    newDestination:
-      newDestination === undefined
-        ? null
-        : {
-            holdAboveUnits: orNull("newDestination.holdAbove", newDestination.holdAbove),
-            delayMs: (newDestination.delayMinutes ?? 0) * 60_000,
-          },
+    newDestination: fresh === undefined ? null : { holdAboveUnits: orNull("newDestination.holdAbove", fresh.holdAbove), delayMs },
     allow: addresses("allow", policy.allow),
     deny: addresses("deny", policy.deny),
   };

@@ -35,14 +35,8 @@ function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntries | und
 }
 
 /** By currency: approved in the hour and the day, fees, assigned in the hour and the day. */
-export type SumsEntries = readonly (readonly [
-  string,
-  WindowEntries,
-  WindowEntries,
-  WindowEntries,
-  WindowEntries?,
-  WindowEntries?,
-])[];
+export type SumsEntries = readonly SumsEntry[];
+type SumsEntry = readonly [string, WindowEntries, WindowEntries, WindowEntries, WindowEntries?, WindowEntries?];
 
 /** The counted amount and highest possible fee of one attempt with exclusion by expiry. */
 export interface Counted {
@@ -145,27 +139,25 @@ export function usedOf(window: SlidingWindow, limitUnits: bigint | null | undefi
   return limitUnits === null || limitUnits === undefined || back <= limitUnits ? sum : sum + back - limitUnits;
 }
 
+/** An amount with the key under which it counts, or would count. */
+type Amount = { readonly key: string; readonly units: bigint };
+
 /**
  * True if an amount would lift the counted sum above a limit. An amount that counts already lifts
  * no sum.
  */
-export function isAboveLimit(
-  window: SlidingWindow,
-  limitUnits: bigint,
-  { key, units }: { readonly key: string; readonly units: bigint },
-  nowMs: number,
-): boolean {
+export function isAboveLimit(window: SlidingWindow, limitUnits: bigint, { key, units }: Amount, nowMs: number): boolean {
   const counted = window.unitsOf(key, nowMs);
   return counted < units && usedOf(window, limitUnits, nowMs) - counted + units > limitUnits;
 }
 
+/** The limit that an amount would exceed, or null. */
+export type AboveWindow = "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY" | null;
+type HourAndDay = Pick<Windows, "hour" | "day">;
+
 /** Returns the limit that an amount would exceed, or null. */
-export function aboveWindow(
-  { hour, day }: Pick<Windows, "hour" | "day">,
-  { maxPerHourUnits, maxPerDayUnits }: Limits,
-  amount: { readonly key: string; readonly units: bigint },
-  nowMs: number,
-): "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY" | null {
+export function aboveWindow({ hour, day }: HourAndDay, limits: Limits, amount: Amount, nowMs: number): AboveWindow {
+  const { maxPerHourUnits, maxPerDayUnits } = limits;
   if (maxPerHourUnits !== null && isAboveLimit(hour, maxPerHourUnits, amount, nowMs)) return "POLICY_ABOVE_HOUR";
   return isAboveLimit(day, maxPerDayUnits, amount, nowMs) ? "POLICY_ABOVE_DAY" : null;
 }

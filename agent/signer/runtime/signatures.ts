@@ -98,7 +98,7 @@ export class Signatures {
   }
 
   #sign(work: SignWork): void {
-    const { core, commit, whenDurable } = this.#options;
+    const { core, ledger, vault, commit, whenDurable } = this.#options;
     const waiting = this.#waiting.get(keyOf(work)) ?? [];
     this.#waiting.delete(keyOf(work));
     const withdrawal = core.book.find(work.transactionId);
@@ -113,8 +113,11 @@ export class Signatures {
       return;
     }
     try {
-      const { raw, txHash } = this.#signature(work, withdrawal.job.network);
-      const { transactionId, attempt, clearance } = work;
+      const { transactionId, attempt, clearance, unsigned, account } = work;
+      const signatures = vault.sign(clearance, ledger.receipt(work.intentSeq));
+      // This checks that the signature is the account's. So a result of a faulty machine or of
+      // another key never reaches SIGNED.
+      const { raw, txHash } = transactionsOf(withdrawal.job.network).attach(unsigned, signatures, account);
       const rawHex = `0x${Buffer.from(raw.buffer, raw.byteOffset, raw.length).toString("hex")}`;
       commit([{ kind: "SIGNED", transactionId, attempt, digest: clearance.digest, txHash, raw: rawHex }]);
     } catch (cause) {
@@ -126,16 +129,6 @@ export class Signatures {
     whenDurable(() => {
       for (const reply of waiting) reply(answer);
     });
-  }
-
-  /**
-   * Signs, and checks that the signature is the account's. So a result of a faulty machine or of
-   * another key never reaches SIGNED.
-   */
-  #signature(work: SignWork, network: string): { readonly raw: Uint8Array; readonly txHash: string } {
-    const { vault, ledger } = this.#options;
-    const signatures = vault.sign(work.clearance, ledger.receipt(work.intentSeq));
-    return transactionsOf(network).attach(work.unsigned, signatures, work.account);
   }
 }
 

@@ -30,8 +30,8 @@ export const actorsMutants: readonly Mutant[] = [
   {
     name: "delay-a-sixth-short",
     file: "agent/signer/policy/rules.ts",
-    find: "            delayMs: (newDestination.delayMinutes ?? 0) * 60_000,",
-    replace: "            delayMs: (newDestination.delayMinutes ?? 0) * 50_000,",
+    find: "  const delayMs = (fresh?.delayMinutes ?? 0) * 60_000;",
+    replace: "  const delayMs = (fresh?.delayMinutes ?? 0) * 50_000;",
     invariant: "The delay for new destinations ends before its time (policy).",
     when: isOfDestinations,
   },
