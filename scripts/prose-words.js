@@ -1,8 +1,8 @@
 /**
- * Refuses the words of prose-words.json in names and prose. A name is a file, a folder, an identifier, a
- * JSON key or a text without a space; its parts are split at capitals, `_` and `-`, so `shearing` does not
- * hit `hearing`. Prose is every comment, page, message and test title. An argument names another root, for
- * the test.
+ * Refuses the words of prose-words.json in names and prose. A name is a file, a folder, an
+ * identifier, a JSON key or a text without a space; its parts are split at capitals, `_` and `-`,
+ * so `shearing` does not hit `hearing`. Prose is every comment, page, message and test title. An
+ * argument names another root, for the test.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";

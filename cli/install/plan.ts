@@ -270,8 +270,8 @@ function helpSteps({ source, installed }: Survey, { helps }: Layout): readonly S
 }
 
 /**
- * Enables the unit, and those whose other name systemd makes when they are enabled. A running unit keeps the old program until its restart, which comes after all
- * steps.
+ * Enables the unit, and those whose other name systemd makes when they are enabled. A running unit
+ * keeps the old program until its restart, which comes after all steps.
  */
 function startSteps({ installed, source, root }: Survey, { unit, aliased }: Layout): readonly Step[] {
   if (root !== "") return [{ state: "leave", name: `enable ${unit}`, says: image, acts: [] }];

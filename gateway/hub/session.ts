@@ -107,17 +107,8 @@ export class Session {
     const unreachable = this.#listUnreachable(live.id);
     this.#unreachable = unreachable.join();
     const beyond = unreachable.length === 0 ? {} : { unreachable };
-    const said = {
-      agent: live.id,
-      ledgerEpoch: live.ledgerEpoch,
-      head,
-      ended,
-      ...voided,
-      ...beyond,
-      ...ceiling,
-      at: this.#rooms.clock(),
-    };
-    this.#send("ack", said satisfies Ack);
+    const about = { agent: live.id, ledgerEpoch: live.ledgerEpoch, head, ended };
+    this.#send("ack", { ...about, ...voided, ...beyond, ...ceiling, at: this.#rooms.clock() } satisfies Ack);
     this.#tellRestSoon();
   }
 

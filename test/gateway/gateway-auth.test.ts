@@ -216,7 +216,7 @@ describe("a token on POST", () => {
     expect(createSeen(gateway.service.store).has(seenOf(read))).toBe(true);
     expect((await post(made())).status).toBe(400); // no agent paired: past the door
     const untyped = made();
-    expect((await gateway.send(path, { headers: { signatureToken: untyped } })).status).toBe(415);
+    expect((await gateway.send(path, { headers: { signatureToken: untyped, "Content-Type": "text/plain" } })).status).toBe(415);
     expect((await post(untyped)).status).toBe(401);
     const unscoped = handmadeToken(gateway.merchant.apiKey, gateway.clock.nowMs);
     expect((await knock(unscoped)).status).toBe(403);

@@ -138,9 +138,9 @@ describe("pairing", () => {
     caughtUpNow();
     const words = "2 withdrawals and sweeps are open with this server, and no other can end them";
     expect(unpairAgent(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_AGENT_OPEN", detail: words });
-    expect([agentRow().id, db().all("SELECT 1 FROM audit WHERE act = 'agent released'")]).toEqual([id, []]);
+    expect([agentRow().id, db().all("SELECT 1 FROM audit WHERE act = 'agent unpaired'")]).toEqual([id, []]);
     expect(unpairAgent(gateway.operator, id, "open")).toEqual({ ok: true, openWithdrawals: 2 });
-    expect(db().get("SELECT detail FROM audit WHERE act = 'agent released'")).toEqual({
+    expect(db().get("SELECT detail FROM audit WHERE act = 'agent unpaired'")).toEqual({
       detail: `${gateway.merchant.merchantId}, open: 2`,
     });
     await gateway.pair({}, undefined, newAgentKeys());

@@ -25,12 +25,12 @@ function values(unit: string, key: string): string[] {
 describe("systemd units", () => {
   it("systemd units are the signer's, the courier's, the gateway's, the two sockets and one name for the agent's", () => {
     expect(units.sort()).toEqual([
-      "autowithdraw.target",
+      "autowithdraw-courier.service",
       "autowithdraw-gateway.service",
       "autowithdraw-operator.socket",
       "autowithdraw-signer.service",
       "autowithdraw-signer.socket",
-      "autowithdraw-courier.service",
+      "autowithdraw.target",
     ]);
   });
 

@@ -246,12 +246,12 @@ describe("a release without catching up", () => {
     const { id } = agentRow();
     expect(unpairAgent(gateway.operator, id)).toMatchObject(notCaughtUp);
     expect((await gateway.pair({}, undefined, newAgentKeys())).body.code).toBe("pairing_taken");
-    expect(db().all("SELECT 1 FROM audit WHERE act LIKE 'agent released%'")).toEqual([]);
+    expect(db().all("SELECT 1 FROM audit WHERE act LIKE 'agent unpaired%'")).toEqual([]);
     expect(unpairAgent(gateway.operator, id, "notCaughtUp")).toEqual(released);
     const next = await gateway.pair({}, undefined, newAgentKeys());
     expect([next.status, epochOf(next), recovering()]).toEqual([200, 1, { ledgerEpoch: 2, lockedCode: "RECOVERY_OFFERED" }]);
     expect(db().get("SELECT actor FROM audit WHERE act = 'agent recovery begun'")).toEqual({ actor: "pairing" });
-    expect(db().get("SELECT detail FROM audit WHERE act = 'agent released notCaughtUp'")).toMatchObject({
+    expect(db().get("SELECT detail FROM audit WHERE act = 'agent unpaired before catching up'")).toMatchObject({
       detail: expect.stringContaining("has not caught up since"),
     });
   });

@@ -2,6 +2,7 @@
  * A gateway that takes deposits beside a scripted chain, whose database may be restored while the
  * rest of the world goes on: real store, real file of addresses, real watcher.
  */
+import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -88,6 +89,7 @@ export class RestoredKit {
     };
     this.#watcher = startWatcher({ store, signals, config, log: silentLog, clock, run, pollMs: 2, onPass });
     this.service = {
+      random: (bytes: number) => randomBytes(bytes),
       ...{ store, signals, clock, run, readAt, addressMarks: marks, log: silentLog, outOfService: () => "" },
       waiters: createWaiters(signals),
       config: { ...config, lifetimes: { depositMinutes: 60 } },

@@ -135,7 +135,7 @@ it("payouts on ten chains go on at the same pace while two are down, and status 
 
   const txParamsOf = async (currency: string): Promise<unknown> => {
     const shown = await kit!.cli("show", ids.get(`up-${currency}-0`) ?? "", "--json");
-    return (JSON.parse(shown.output) as { withdrawal: { versions: { txParams: unknown }[] } }).withdrawal.versions[0]?.txParams;
+    return (JSON.parse(shown.output) as { withdrawal: { attempts: { txParams: unknown }[] } }).withdrawal.attempts[0]?.txParams;
   };
   expect(await txParamsOf("eth-base")).toMatchObject({ gasLimit: "21000", dataFee: `${4n * dataFeeWord}` });
   expect(await txParamsOf("eth-arbitrum")).toMatchObject({ gasLimit: "42000", cancelGas: "42000" });

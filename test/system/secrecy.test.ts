@@ -192,7 +192,7 @@ describe("planted secrets", () => {
     const { privateKey } = HDNodeWallet.fromPhrase(kit.mnemonic, "", "m/44'/60'/0'/0/0");
     const account0 = HDNodeWallet.fromPhrase(kit.mnemonic, "", "m/44'/60'/0'").privateKey;
     const bytes = { hotWallet: Buffer.from(privateKey.slice(2), "hex"), "account 0": Buffer.from(account0.slice(2), "hex") };
-    expect(findInMemory(signerPid, bytes)).toEqual(["hot"]);
+    expect(findInMemory(signerPid, bytes)).toEqual(["hotWallet"]);
     const encKeys = Object.entries(secrets).filter(([name]) => name.startsWith("encKey"));
     expect(findInMemory(signerPid, Object.fromEntries(encKeys))).toEqual([]);
     expect(findInMemory(signerPid, keyTexts(kit.mnemonic))).toEqual([]);
