@@ -3,13 +3,13 @@
  * and turns every result into one clear line with a hint and an exit code. Reaches the agent only
  * over its operator socket.
  */
-import { jsonText } from "../base/visible.ts";
 import "../base/no-inspector.ts";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { stateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/exit-status.ts";
 import { AgentError } from "../base/fault.ts";
 import { programVersion } from "../base/version.ts";
+import { jsonText } from "../base/visible.ts";
 import { lifetimeSecondsMax } from "../client/signature-token.ts";
 import { showAddress } from "./address.ts";
 import { type AdoptOptions, adopt } from "./adopt.ts";

@@ -81,7 +81,7 @@ beforeAll(async () => {
   writeFileSync(
     join(dir, "pairing.json"),
     JSON.stringify({
-      attempt: 1,
+      version: 1,
       step: "sealed",
       wallet: {
         wallet: well.wallet,

@@ -18,7 +18,7 @@ describe("reports", () => {
     const payload = {
       agent,
       ledgerEpoch: 3,
-      handshakeDone: "",
+      handshake: "",
       after,
       previous: hashOf(after),
       head: { seq, hash: hashOf(seq) },

@@ -327,7 +327,7 @@ describe("a checkpoint", () => {
 });
 
 describe("pairing.json", () => {
-  const agreed = { attempt: 1, step: "registered", wallet: { wallet: "aa" }, granted: { gatewayKey: "22".repeat(32) } };
+  const agreed = { version: 1, step: "registered", wallet: { wallet: "aa" }, granted: { gatewayKey: "22".repeat(32) } };
   const bytesOf = (value: object): Uint8Array => Buffer.from(JSON.stringify(value));
   const word = testSeal.wordOf(pairingText(agreed));
   const check = (value: object): string => codeOf(() => assertPairing(testSeal, bytesOf(value), "pairing.json"));

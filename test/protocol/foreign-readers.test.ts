@@ -47,7 +47,13 @@ const own: readonly string[] = [
   ...["agent/signer/policy/destinations.ts", "agent/signer/runtime/signer.ts", "agent/signer/runtime/stop-mark.ts"],
   ...["cli/backup/format.ts", "cli/backup/main.ts", "cli/backup/make.ts", "cli/backup/manifest.ts", "cli/install/program.ts"],
   ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/ledger.ts", "cli/sealing/main.ts"],
-  ...["gateway/answer/record.ts", "gateway/balance/funds.ts", "gateway/config/config.ts", "gateway/deposits/deposit-account.ts"],
+  ...[
+    "gateway/answer/record.ts",
+    "gateway/api/payer-view.ts",
+    "gateway/balance/funds.ts",
+    "gateway/config/config.ts",
+    "gateway/deposits/deposit-account.ts",
+  ],
   ...["gateway/operator/currencies.ts", "gateway/operator/health.ts", "gateway/operator/merchants.ts"],
   ...[
     "gateway/store/agent-accounts.ts",
