@@ -100,7 +100,7 @@ export function listUnattributed(database: Database, merchant: string | null, mo
   return rows.map(asLeft);
 }
 
-/** What is left of the payments to a request's address in other currencies than its own. */
+/** The rest of the payments to a request's address in other currencies than its own. */
 export function listOthersTo(database: Database, transactionId: string): readonly LeftPayment[] {
   const sql = `${named} WHERE ${nobodys} AND p.transactionId = ? ORDER BY p.block, p.txHash, p.logIndex`;
   const rows = database.all<Omit<LeftPayment, "leftUnits"> & WithCredits>(sql, transactionId).map(asLeft);

@@ -89,7 +89,7 @@ CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE o
 `;
 
 /**
- * What agents signed. An account has a hash only once, and no agent can claim the hash of another
+ * Agents' signatures. An account has a hash only once, and no agent can claim the hash of another
  * account. `validUntilMs` is the chain time until which a block takes an attempt, 0 if a slot keeps
  * others out. `voidAttempts` has withdrawals reported expired before this database held all
  * attempts as void.
@@ -108,7 +108,7 @@ CREATE TABLE voidAttempts (
 `;
 
 /**
- * What the chains hold. `outgoing` has every final outgoing transaction of a hot wallet, including
+ * The chains' contents. `outgoing` has every final outgoing transaction of a hot wallet, including
  * transactions that no order explains; on a chain without slots an account has many rows without a
  * slot, and a slot is spent only once.
  */

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 export const faultKinds = ["kills", "moments", "eio", "enospc", "short", "restores"] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-/** What every stream tells at its end, beside its own figures. */
+/** The figures that every stream prints at its end, besides its own. */
 export interface Report {
   readonly violations: readonly string[]; // empty if all held
   readonly lines: readonly string[]; // the figures in words

@@ -75,7 +75,7 @@ export async function openPage(browser: Browser, url: string, { language, scheme
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
-/** What axe-core finds against WCAG 2.2 AA; and whether the page scrolls sideways. */
+/** The violations of WCAG 2.2 AA that axe-core finds, and whether the page scrolls sideways. */
 export async function violationsOf(page: Page): Promise<readonly string[]> {
   // Run by the debugger, which no policy of the page keeps out.
   const found = (await page.evaluate(`(async () => { ${axe}

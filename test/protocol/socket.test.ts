@@ -146,7 +146,7 @@ describe("frames", () => {
     expect(written).toHaveLength(1);
     return Buffer.from(written[0] as Uint8Array);
   };
-  /** What a reader makes of the parts: each message with its frames in hex, or the code. */
+  /** A reader's result for the parts: each message with its frames in hex, or the code. */
   const got = (parts: readonly Uint8Array[], bounds: Partial<MessageLimits> = limits): unknown => {
     const reader = new LineReader(bounds);
     const messages: object[] = [];
