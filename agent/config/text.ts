@@ -53,7 +53,7 @@ export function findMembers(bytes: Uint8Array): readonly Member[] {
  * mark in front as well: same length, same lines, same grammar.
  */
 export function blanked(bytes: Uint8Array, names: readonly string[]): Uint8Array {
-  const copy = Uint8Array.from(bytes).fill(space, 0, markLength(bytes));
+  const copy = fixedCopy(bytes).fill(space, 0, markLength(bytes));
   for (const member of findMembers(bytes)) {
     if (names.includes(member.key) && bytes[member.valueStart] === quote) copy.fill(space, member.valueStart + 1, member.end - 1);
   }
@@ -65,7 +65,7 @@ export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uin
   const members = findMembers(bytes);
   const [first] = members;
   const last = members.at(-1);
-  if (first === undefined || last === undefined) return Uint8Array.from(bytes);
+  if (first === undefined || last === undefined) return fixedCopy(bytes);
   const parts: Uint8Array[] = [bytes.subarray(0, first.start)];
   let kept = 0;
   members.forEach((member, index) => {

@@ -10,6 +10,7 @@ import { sha256 } from "@noble/hashes/sha2";
 import nacl from "tweetnacl";
 import { AgentError } from "../../base/fault.ts";
 import { hex, integer, object, oneOf } from "../../protocol/shape.ts";
+import { fixedCopy } from "../files/fixed-bytes.ts";
 import { rawKey } from "./enckey.ts";
 
 export type KeystoreKdf =
@@ -78,7 +79,7 @@ export function boxKey(input: {
   readonly encKey: Uint8Array;
 }): Uint8Array {
   const { label, header, kdf, encKey } = input;
-  const salt = Uint8Array.from(Buffer.from(kdf.salt, "hex"));
+  const salt = fixedCopy(Buffer.from(kdf.salt, "hex"));
   const secret = kdf.name === "scrypt" ? stretched(encKey, salt, kdf) : rawKey(encKey);
   if (secret === null)
     throw new AgentError("KEYSTORE_ENCKEY", "none", "the keystore was sealed with a key of 32 bytes, this is none");

@@ -43,10 +43,14 @@ function assertWritten(encKey: Uint8Array): void {
   const unseen = findInvisible(encKey);
   if (unseen !== null) throw written(`it holds ${unseen.name} as character ${unseen.character}`);
   const isPrefixed = encKey[0] === 0x30 && ((encKey[1] ?? 0) | 0x20) === 0x78; // 0x, as programs print hex
-  const digits = encKey.subarray(isPrefixed ? 2 : 0).filter((byte) => !separators.includes(byte));
-  const isNearHex =
-    encKey.length !== hexKeyDigits && digits.length === hexKeyDigits && digits.every((byte) => hexDigit(byte) >= 0);
-  digits.fill(0);
+  let digits = 0;
+  let others = 0;
+  for (const byte of encKey.subarray(isPrefixed ? 2 : 0)) {
+    if (separators.includes(byte)) continue;
+    if (hexDigit(byte) >= 0) digits += 1;
+    else others += 1;
+  }
+  const isNearHex = encKey.length !== hexKeyDigits && digits === hexKeyDigits && others === 0;
   if (isNearHex)
     throw written(`it is ${hexKeyDigits} hex digits with ${isPrefixed ? "a prefix in front" : "other characters among them"}`);
 }

@@ -214,5 +214,5 @@ function boxText(): Reader<string> {
 }
 
 function bytesOf(text: string): Uint8Array {
-  return Uint8Array.from(Buffer.from(text, "hex"));
+  return fixedCopy(Buffer.from(text, "hex"));
 }

@@ -4,6 +4,7 @@
  */
 import type { ReadStream } from "node:tty";
 import { AgentError } from "../../base/fault.ts";
+import { fixedCopy } from "../files/fixed-bytes.ts";
 
 const bytesMax = 4096;
 
@@ -25,7 +26,7 @@ export function askSecret(input: ReadStream, show: (text: string) => void, quest
       input.setRawMode(false);
       input.pause();
       show("\n");
-      if (given) resolve(Uint8Array.from(typed.subarray(0, length)));
+      if (given) resolve(fixedCopy(typed.subarray(0, length)));
       else reject(new AgentError("ENCKEY_MISSING", "none", "no encKey was typed"));
       typed.fill(0);
     };

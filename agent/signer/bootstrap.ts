@@ -11,6 +11,7 @@ import { type ChainId, familyNames } from "../../chains/family.ts";
 import { decimalMax } from "../../protocol/amount.ts";
 import { boolean, hex, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
+import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
 const settingsBytesMax = 1_048_576;
 const encKeyBytesMax = 4_096;
@@ -82,7 +83,7 @@ export class BootstrapReader {
   #held: Uint8Array = new Uint8Array(0);
 
   push(chunk: Uint8Array): Bootstrap | null {
-    const held = new Uint8Array(this.#held.length + chunk.length);
+    const held = fixedBytes(this.#held.length + chunk.length);
     held.set(this.#held);
     held.set(chunk, this.#held.length);
     this.#held.fill(0);
@@ -93,7 +94,7 @@ export class BootstrapReader {
     if (first === null || second === null) return null;
     try {
       const value = parseJson(first.bytes, { bytesMax: settingsBytesMax, keysMax: 256, itemsMax: 10_000 });
-      return { settings: settings(value, "settings"), encKey: Uint8Array.from(second.bytes) };
+      return { settings: settings(value, "settings"), encKey: fixedCopy(second.bytes) };
     } finally {
       held.fill(0);
       this.#held = new Uint8Array(0);
