@@ -68,14 +68,6 @@ export const outboxMutants: readonly Mutant[] = [
       "After a reconnect the courier skips what the gateway never got, and everything later is refused as a gap (liveness).",
   },
   {
-    name: "quiet-line-stays-quiet",
-    file: "agent/courier/gateway-link.ts",
-    find: "  else reporter.ask();\n",
-    replace: "",
-    invariant: "The word that a handshake was taken is lost on a line that stands, and no order gets its place (liveness).",
-    when: ({ rates }) => rates.frameLost > 0 && rates.gatewayDies + rates.commitFails > 0,
-  },
-  {
     name: "gap-sent-anyway",
     file: report,
     find: "    if (statement.after !== sentSeq) return false;\n",

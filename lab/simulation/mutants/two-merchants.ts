@@ -32,4 +32,28 @@ export const twoMerchantsMutants: readonly Mutant[] = [
     invariant: "An agent says that the database was restored, and places of every other one are passed over (deposits).",
     world,
   },
+  {
+    name: "slots-of-all-accounts",
+    file: "gateway/store/slots.ts",
+    find: 'WHERE network = ? AND account = ? AND slot = ?";\n  return database.get<{ transactionId: string }>(sql, network, account, slot)',
+    replace: 'WHERE network = ? AND slot = ?";\n  return database.get<{ transactionId: string }>(sql, network, slot)',
+    invariant: "A slot of another merchant's account counts as taken for every account, and an honest agent is locked (lock).",
+    world,
+  },
+  {
+    name: "account-of-another-taken",
+    file: effect,
+    find: "entry.network !== row.network || entry.account !== senderOf(row, around.agent, entry.network)",
+    replace: "entry.network !== row.network || around.agent === undefined",
+    invariant: "An agent says that it signed with another merchant's account, and takes slots of that account (bijection).",
+    world,
+  },
+  {
+    name: "head-of-one-for-all",
+    file: "gateway/store/agent-state.ts",
+    find: 'headHash = ?, ledgerAt = ? WHERE id = ?", seq, hash, ledgerAt, id);',
+    replace: 'headHash = ?, ledgerAt = ? WHERE id = ? OR headSeq > 0", seq, hash, ledgerAt, id);',
+    invariant: "The head of one agent's ledger is stored for every agent, and an honest one counts as forked (lock).",
+    world,
+  },
 ];
