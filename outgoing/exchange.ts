@@ -53,6 +53,11 @@ export interface OutgoingOptions {
   readonly connectionsMax: number;
   /** An idle connection is closed after this time. 0: a connection serves only one request. */
   readonly idleMs: number;
+  /**
+   * Time to connect, with the TLS handshake; by default 10 s. The exchange's own limit ends it
+   * earlier.
+   */
+  readonly connectMs?: number;
   readonly ca?: string; // PEM, trusted instead of the machine's own
   readonly room?: AnswerRoom; // memory for its answers; by default that of this process
 }
@@ -66,7 +71,7 @@ export interface Outgoing {
 
 /** The name in every request, so a firewall can allow it. */
 const userAgent = `autowithdraw/${version}`;
-const connectMs = 10_000;
+const connectMsDefault = 10_000;
 /**
  * For one address of several. A slow line is not taken for an unreachable one (nodejs/node 54359).
  */
@@ -87,7 +92,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     headersTimeout: 0, // the exchange's own timer bounds the complete exchange
     bodyTimeout: 0,
     connect: {
-      timeout: connectMs,
+      timeout: options.connectMs ?? connectMsDefault,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: attemptMs,
       ...(options.ca === undefined ? {} : { ca: options.ca }),

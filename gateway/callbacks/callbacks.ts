@@ -26,7 +26,7 @@ import type { Database, Store } from "../store/store.ts";
 import { DeliveryConcurrency } from "./delivery-concurrency.ts";
 import { type OutboxOptions, tellChanges } from "./outbox.ts";
 import { nextTry, retryAfterOf } from "./schedule.ts";
-import type { Door, Sent } from "./send.ts";
+import { type Door, isTaken, type Sent } from "./send.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface CallbacksOptions extends OutboxOptions {
@@ -72,11 +72,6 @@ export function startCallbacks(options: CallbacksOptions): Callbacks {
       dispatcher.close();
     },
   };
-}
-
-/** True if a receiver accepted the event. */
-export function isTaken({ status }: Pick<Sent, "status">): boolean {
-  return status >= 200 && status < 300;
 }
 
 /**
@@ -250,9 +245,9 @@ class Dispatcher {
       });
   }
 
-  async #sign(row: CallbackTargetRow, { event, body, tries }: DueDelivery, nowMs: number): Promise<Sent> {
+  async #sign(row: CallbackTargetRow, { event, body }: DueDelivery, nowMs: number): Promise<Sent> {
     const secrets = secretsOf(row, this.#options.sealingKey, nowMs);
     const headers = signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body });
-    return this.#options.door.send({ url: row.url, headers, body, tries });
+    return this.#options.door.send({ url: row.url, headers, body });
   }
 }

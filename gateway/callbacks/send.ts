@@ -1,15 +1,17 @@
 /**
- * Sends one callback; the only file of this module that uses the network. A name is looked up only
- * once, and the connection goes to an address that the guard accepted, even if the name's addresses
- * change a moment later. No redirects, no proxy, no kept connection. A receiver's behaviour is
+ * Sends one callback; the only file of this module that uses the network. A name is looked up once
+ * for each try, and connections go only to addresses that the guard accepted, even if the name's
+ * addresses change a moment later. A try goes through these addresses until one connects; after the
+ * first byte it stays there. No redirects, no proxy, no kept connection. A receiver's behaviour is
  * bounded in time and size. Faults name neither address nor path, because the path may be a secret
- * of the receiver's.
+ * of the receiver's. Source: RFC 8305 (Happy Eyeballs).
  */
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
 import { isLoopback } from "../../base/loopback.ts";
 import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import type { CallbackSettings } from "../config/callback-settings.ts";
+import { AddressOrder, type Attempt, addressesMax } from "./address-order.ts";
 import { hostOf, mayReach, urlProblem } from "./guard.ts";
 
 export interface Sent {
@@ -23,7 +25,6 @@ export interface Letter {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  readonly tries: number; // earlier tries; each try uses another address of the name
 }
 
 export interface DoorOptions {
@@ -43,75 +44,169 @@ export interface Door {
 const answerBytesMax = 512;
 /** Time to wait after the status for the answer's text, which is only for the log. */
 const answerMs = 1_000;
+/** Time for a connection to one address while others are left; a slow line needs about a second. */
+const attemptMsMax = 3_000;
+const attemptMsMin = 100;
+/**
+ * Time that one family's addresses wait for the other family's, because some name servers ignore
+ * one question.
+ */
+const otherFamilyMs = 300;
 
 export function createDoor(options: DoorOptions): Door {
   const underWay = new Set<() => void>();
+  let isClosed = false;
+  const way: Way = { ...options, underWay, isClosed: () => isClosed, order: new AddressOrder(options.monotonic) };
   return {
     async send(letter) {
       const startedAt = options.monotonic();
-      const received = await tryOnce(letter, options, underWay);
+      const received = await tryOnce(letter, way);
       return { ...received, durationMs: Math.round(options.monotonic() - startedAt) };
     },
     close() {
+      isClosed = true;
       for (const breakOff of underWay) breakOff();
     },
   };
 }
 
 type Received = Omit<Sent, "durationMs">;
-type UnderWay = Set<() => void>;
+
+/** What all tries of a door share. */
+interface Way extends DoorOptions {
+  readonly underWay: Set<() => void>;
+  readonly isClosed: () => boolean;
+  readonly order: AddressOrder;
+}
 
 const unsent = (answer: string): Received => ({ status: 0, answer, retryAfter: undefined });
 
-async function tryOnce(letter: Letter, options: DoorOptions, underWay: UnderWay): Promise<Received> {
-  const { settings, monotonic } = options;
+async function tryOnce(letter: Letter, way: Way): Promise<Received> {
+  const { settings, monotonic } = way;
   const problem = urlProblem(letter.url, settings);
   if (problem !== "") return unsent(`the URL ${problem}`);
   const url = new URL(letter.url);
-  const startedAt = monotonic();
-  const found = await addressesOf(url, options, underWay);
-  if (found.length === 0) return unsent("the name has no address");
-  const allowed = found.filter((address) => mayReach(address, settings));
-  const address = allowed[letter.tries % allowed.length];
-  if (address === undefined) return unsent("the name leads to an address that is not public");
-  const timeoutMs = Math.max(1, settings.timeoutMs - (monotonic() - startedAt));
-  return exchange(url, address, letter, { ...options, timeoutMs }, underWay);
+  const endMs = monotonic() + settings.timeoutMs;
+  const lookUp = startLookUp(url, way);
+  try {
+    await lookUp.usable;
+    return await tryAddresses(url, letter, lookUp, { ...way, endMs });
+  } finally {
+    lookUp.end();
+  }
+}
+
+/**
+ * Connects to one accepted address after the other. Once the request has left, its outcome counts.
+ */
+async function tryAddresses(url: URL, letter: Letter, lookUp: LookUp, way: Way & { readonly endMs: number }): Promise<Received> {
+  const { settings, monotonic, order, endMs } = way;
+  const codes = new Set<string>();
+  const tried = new Set<string>();
+  for (;;) {
+    const accepted = lookUp.found().filter((address) => mayReach(address, settings));
+    const left = order.of(url.host, accepted).filter((address) => !tried.has(address));
+    const [address] = left;
+    const leftMs = endMs - monotonic();
+    if (way.isClosed()) return unsent("the gateway stopped");
+    if (leftMs <= 0 && tried.size > 0) return unsent("no answer in time");
+    if (address === undefined || tried.size === addressesMax) {
+      if (await lookUp.more()) continue;
+      if (codes.size > 0) return unsent(`could not be reached (${[...codes].join(", ")})`);
+      return unsent(lookUp.found().length === 0 ? "the name has no address" : "the name leads to an address that is not public");
+    }
+    tried.add(address);
+    const isLast = left.length === 1 && !lookUp.isPending();
+    const connectMs = isLast ? leftMs : Math.min(attemptMsMax, Math.max(attemptMsMin, leftMs / (left.length + 1)));
+    const outcome = await exchange(url, address, letter, { ...way, timeoutMs: Math.max(1, leftMs), connectMs });
+    order.keep(url.host, address, attemptOf(outcome), outcome.ok ? "" : outcome.code);
+    if (outcome.ok || outcome.kind !== "unreachable" || !outcome.isUnsent) return receivedOf(outcome);
+    codes.add(outcome.code || "?");
+  }
+}
+
+/** True for a status by which a receiver accepts an event. */
+export const isTaken = ({ status }: Pick<Sent, "status">): boolean => status >= 200 && status < 300;
+
+const attemptOf = (outcome: Outcome): Attempt => (!outcome.ok ? "failed" : isTaken(outcome) ? "took" : "answered");
+
+/** A look-up under way. */
+interface LookUp {
+  /**
+   * Resolves when a try can begin: all is known, or one family for a moment longer than the other.
+   */
+  readonly usable: Promise<void>;
+  found(): readonly string[];
+  isPending(): boolean;
+  /** Waits for the rest. False: all was known before. */
+  more(): Promise<boolean>;
+  end(): void;
 }
 
 /**
  * Asks the name servers directly, because the system's own look-up may delay every other look-up of
- * this process by many seconds.
+ * this process by many seconds. The two families are two questions.
  */
-async function addressesOf(url: URL, options: DoorOptions, underWay: UnderWay): Promise<readonly string[]> {
-  const { settings, nameServers } = options;
+function startLookUp(url: URL, { settings, nameServers, underWay }: Way): LookUp {
   const host = hostOf(url);
-  if (isIP(host) !== 0) return [host];
-  if (isLoopback(host)) return ["127.0.0.1"];
+  const known = isIP(host) === 0 ? (isLoopback(host) ? ["127.0.0.1"] : null) : [host];
+  if (known !== null) {
+    const nothing = async (): Promise<boolean> => false;
+    return { usable: Promise.resolve(), found: () => known, isPending: () => false, more: nothing, end: () => {} };
+  }
   const resolver = new Resolver({ timeout: Math.ceil(settings.timeoutMs / 4), tries: 2 });
   if (nameServers !== undefined) resolver.setServers([...nameServers]);
   const cancel = (): void => resolver.cancel();
   const timer = setTimeout(cancel, settings.timeoutMs);
   underWay.add(cancel);
+  const found: string[] = [];
+  let pending = 2;
+  let moment: NodeJS.Timeout | undefined;
+  let begin = (): void => {};
+  const early = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const answered = (addresses: readonly string[]): void => {
+    pending -= 1;
+    found.push(...addresses);
+    if (found.length > 0 && pending > 0) moment = setTimeout(begin, otherFamilyMs);
+  };
   const none = (): readonly string[] => [];
-  const found = await Promise.all([resolver.resolve4(host).catch(none), resolver.resolve6(host).catch(none)]);
-  underWay.delete(cancel);
-  clearTimeout(timer);
-  return found.flat();
+  const all = Promise.all([resolver.resolve4(host), resolver.resolve6(host)].map((one) => one.catch(none).then(answered)));
+  const rest = all.then(() => {});
+  return {
+    usable: Promise.race([rest, early]),
+    found: () => found,
+    isPending: () => pending > 0,
+    more: async () => {
+      const wasPending = pending > 0;
+      await rest;
+      return wasPending;
+    },
+    end: () => {
+      underWay.delete(cancel);
+      clearTimeout(timer);
+      clearTimeout(moment);
+      cancel();
+    },
+  };
 }
 
-interface Exchange extends DoorOptions {
+interface Exchange extends Way {
   readonly timeoutMs: number;
+  readonly connectMs: number;
 }
 
 const portOf = ({ port }: URL): string => (port === "" ? "" : `:${port}`);
 
 /** The certificate must match the name, though the connection goes to an address. */
-function exchange(url: URL, address: string, letter: Letter, options: Exchange, underWay: UnderWay): Promise<Received> {
-  const { ca, timeoutMs } = options;
+function exchange(url: URL, address: string, letter: Letter, options: Exchange): Promise<Outcome> {
+  const { ca, timeoutMs, connectMs, underWay } = options;
   const outgoing = createOutgoing({
     origin: `${url.protocol}//${address.includes(":") ? `[${address}]` : address}${portOf(url)}`,
     connectionsMax: 1,
     idleMs: 0,
+    connectMs: Math.ceil(connectMs),
     ...(ca === undefined ? {} : { ca }),
   });
   return new Promise((resolve) => {
@@ -125,7 +220,7 @@ function exchange(url: URL, address: string, letter: Letter, options: Exchange, 
     const sent = outgoing.send({ ...request, ...bounds }, (outcome) => {
       underWay.delete(breakOff);
       outgoing.close();
-      resolve(receivedOf(outcome));
+      resolve(outcome);
     });
     const breakOff = (): void => sent.abort();
     underWay.add(breakOff);

@@ -5,11 +5,11 @@
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { sealSecret } from "../auth/secret-box.ts";
-import { isTaken, secretsOf } from "../callbacks/callbacks.ts";
+import { secretsOf } from "../callbacks/callbacks.ts";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
 import { type GuardSettings, urlProblem } from "../callbacks/guard.ts";
 import { testEvent } from "../callbacks/outbox.ts";
-import type { Door, Sent } from "../callbacks/send.ts";
+import { type Door, isTaken, type Sent } from "../callbacks/send.ts";
 import { newSecret, signedHeaders } from "../callbacks/signature.ts";
 import { recordAct } from "../store/audit.ts";
 import {
@@ -126,7 +126,7 @@ export async function testCallback(
   const event = testEvent(target, { random: by.random, clock: () => by.nowMs });
   const secrets = secretsOf(target, by.gatewayKey.sealingKey, by.nowMs);
   const headers = signedHeaders(secrets, { id: event.id, timestamp: Math.floor(by.nowMs / 1000), body: event.body });
-  const sent = await door.send({ url: target.url, headers, body: event.body, tries: 0 });
+  const sent = await door.send({ url: target.url, headers, body: event.body });
   const taken = isTaken(sent);
   return by.store.write((database) => {
     insertEvent(database, event);

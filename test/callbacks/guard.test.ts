@@ -4,7 +4,7 @@
  * under the name on its certificate.
  */
 import { execFileSync } from "node:child_process";
-import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { createSocket } from "node:dgram";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
@@ -15,11 +15,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { mayReach, urlProblem } from "../../gateway/callbacks/guard.ts";
 import { createDoor, type Door, type DoorOptions } from "../../gateway/callbacks/send.ts";
 import { type CallbackSettings, callbackSettings } from "../../gateway/config/callback-settings.ts";
+import { startNameServer } from "../support/name-server.ts";
 
 const strict: CallbackSettings = { ...callbackSettings(undefined, false), timeoutMs: 1_000 };
 const door = (change: Partial<DoorOptions> = {}): Door =>
   createDoor({ settings: strict, monotonic: () => performance.now(), ...change });
-const letter = (url: string, tries = 0) => ({ url, headers: { "webhook-id": "msg_1" }, body: "{}", tries });
+const letter = (url: string) => ({ url, headers: { "webhook-id": "msg_1" }, body: "{}" });
 
 /** Every address that this process tried to connect to. */
 const connected: string[] = [];
@@ -56,24 +57,13 @@ async function listener(): Promise<{ readonly port: number; readonly hits: () =>
  * address stays.
  */
 async function nameServer(answers: readonly string[], v6 = ""): Promise<{ readonly at: string; asked: number; close(): void }> {
-  const socket: UdpSocket = createSocket("udp4");
-  const made = { at: "", asked: 0, close: () => void socket.close() };
-  socket.on("message", (query, from) => {
-    const end = query.indexOf(0, 12) + 5;
-    const isV4 = query.readUInt16BE(end - 4) === 1;
-    const address = isV4 ? (answers[Math.min(made.asked, answers.length - 1)] ?? "") : v6;
-    if (isV4) made.asked += 1;
-    const bytes = isV4 ? Buffer.from(address.split(".").map(Number)) : Buffer.from(address.replaceAll(":", ""), "hex");
-    const head = Buffer.from(query.subarray(0, end));
-    head.writeUInt16BE(0x8180, 2);
-    head.writeUInt16BE(address === "" ? 0 : 1, 6);
-    head.writeUInt16BE(0, 10);
-    const record = Buffer.concat([Buffer.from("c00c", "hex"), query.subarray(end - 4, end), Buffer.from("00000000", "hex")]);
-    const size = Buffer.from([0, bytes.length]);
-    socket.send(address === "" ? head : Buffer.concat([head, record, size, bytes]), from.port, from.address);
-  });
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
-  made.at = `127.0.0.1:${socket.address().port}`;
+  const given = (address: string): readonly string[] => (address === "" ? [] : [address]);
+  const four = (): readonly string[] => {
+    made.asked += 1;
+    return given(answers[Math.min(made.asked, answers.length) - 1] ?? "");
+  };
+  const server = await startNameServer({ four, six: () => given(v6) });
+  const made = { at: server.at, asked: 0, close: server.close };
   return made;
 }
 
@@ -181,7 +171,7 @@ describe("hostile targets", () => {
     const trap = await listener();
     const four = closedAddresses.filter((address) => !address.includes(":"));
     for (const address of four) {
-      const names = await nameServer([address], "00000000000000000000000000000001");
+      const names = await nameServer([address], "::1");
       const sent = await door({ nameServers: [names.at] }).send(letter(`https://shop.example:${trap.port}/`));
       expect([address, sent.answer]).toEqual([address, "the name leads to an address that is not public"]);
       names.close();
@@ -199,7 +189,7 @@ describe("hostile targets", () => {
     expect((await asker.send(letter(url))).answer).toMatch(/^could not be reached/);
     expect([connected, names.asked, trap.hits()]).toEqual([[`127.0.0.2:${trap.port}`], 1, 0]);
     for (let tries = 1; tries < 5; tries++)
-      expect((await asker.send(letter(url, tries))).answer).toBe("the name leads to an address that is not public");
+      expect((await asker.send(letter(url))).answer).toBe("the name leads to an address that is not public");
     expect([connected.length, names.asked, trap.hits()]).toEqual([1, 5, 0]);
     names.close();
     await trap.close();
