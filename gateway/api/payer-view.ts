@@ -11,7 +11,7 @@ import type { Quote } from "../config/fiat.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
 import type { Other, PayerView } from "../pages/payer-view.ts";
 import type { Service } from "../service.ts";
-import { listCounted, listOthersTo } from "../store/credits.ts";
+import { type CountedPayment, listCounted, listOthersTo } from "../store/credits.ts";
 import type { MerchantRow, TransactionRow } from "../store/rows.ts";
 
 const minuteSeconds = 60;
@@ -52,12 +52,32 @@ function othersOf({ config, store }: Service, row: TransactionRow): readonly Oth
   });
 }
 
-export function payerView(service: Service, row: TransactionRow, merchant: MerchantRow): PayerView {
+/**
+ * The newest payment's transaction, also before the payment is final; "" for coins that arrived
+ * without a transaction of their own.
+ */
+function hashOf({ txHash }: TransactionRow, counted: readonly CountedPayment[]): string {
+  const newest = counted.at(-1)?.txHash ?? "";
+  return txHash !== "" || newest.startsWith("internal:") ? txHash : newest;
+}
+
+/**
+ * Payments cannot be confirmed if no pass over the chain was complete for so long, because its
+ * nodes do not answer or disagree.
+ */
+const unreadMsMax = 5 * 60_000;
+
+/** `startedAt`: counts as the last pass until the first one is complete. */
+export function payerView(service: Service, row: TransactionRow, merchant: MerchantRow, startedAt: number): PayerView {
   const { config, store, clock } = service;
+  const nowMs = clock();
+  const isUnread = nowMs - (service.readAt(row.network) ?? startedAt) >= unreadMsMax;
   const currency = Object.hasOwn(config.currencies, row.currency) ? config.currencies[row.currency] : undefined;
   const { network, receiverAddress: receiver } = row;
   const contract = currency?.contract;
-  const seen = listCounted(store.database, row).filter(({ final }) => !final);
+  const counted = listCounted(store.database, row);
+  const seen = counted.filter(({ final }) => !final);
+  const txHash = hashOf(row, counted);
   return {
     shop: merchant.shownName === "" ? merchant.name : merchant.shownName,
     contact: merchant.contact,
@@ -79,11 +99,11 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
     quote: row.quote === "" ? null : (JSON.parse(row.quote) as Quote),
     status: row.status,
     isLate: row.late === 1,
-    isOut: currency === undefined || service.outOfService(row.currency) !== "",
+    isOut: currency === undefined || isUnread || service.outOfService(row.currency) !== "",
     expiresAt: row.expiresAt,
     changedAt: row.changedAt,
-    nowMs: clock(),
-    txHash: row.txHash,
-    explorerUrl: explorerUrlOf(row, config),
+    nowMs,
+    txHash,
+    explorerUrl: explorerUrlOf({ ...row, txHash }, config),
   };
 }

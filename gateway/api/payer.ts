@@ -54,6 +54,7 @@ const tokenOf = (request: FastifyRequest): string => (request.params as { readon
 /** Adds the page and what belongs to it to the server. */
 export function addPayerPages(server: FastifyInstance, service: Service): void {
   const { payerReadsPerSecond, burst } = service.config.limits;
+  const startedAt = service.clock();
   const reads = createBuckets(payerReadsPerSecond, payerReadsPerSecond * burst);
 
   function html(response: FastifyReply, language: Language, { origins = "" }: { readonly origins?: string } = {}): FastifyReply {
@@ -77,7 +78,7 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
       return html(response, language).status(404).send(renderNotice("notFound", { language, version }));
     }
     const language = languageFor(request, shown.merchant.language);
-    const page = renderPage(payerView(service, shown.row, shown.merchant), { language, version });
+    const page = renderPage(payerView(service, shown.row, shown.merchant, startedAt), { language, version });
     return html(response, language, shown.merchant).send(page);
   });
 
@@ -85,7 +86,7 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
     const shown = shownBy(service, tokenOf(request));
     void response.headers({ ...headersFor(""), "content-type": "application/json; charset=utf-8" });
     if (shown === null) return response.status(404).send('{"state":""}');
-    const view = payerView(service, shown.row, shown.merchant);
+    const view = payerView(service, shown.row, shown.merchant, startedAt);
     return response.send(JSON.stringify({ state: stateOf(view), mark: markOf(view), now: view.nowMs }));
   });
 

@@ -76,7 +76,7 @@ export function renderPage(shown: PayerView, { language, version }: Dress): stri
     { language, version, title: `${words.states[state].title(view.figures)} · ${words.pageTitle(view.figures)}` },
     <>
       <Top {...view} />
-      <main id="live" data-mark={markOf(shown)} data-look={String(seconds)} data-now={String(shown.nowMs)}>
+      <main id="live" data-state={state} data-mark={markOf(shown)} data-look={String(seconds)} data-now={String(shown.nowMs)}>
         <Status {...view} />
         {asksForMoney(shown, state) ? <Pay {...view} /> : <Outcome {...view} />}
         <Foot {...view} />
@@ -280,10 +280,15 @@ function Outcome(view: View): VNode | null {
             <dt>{words.paid}</dt>
             <dd>{figures.sum}</dd>
             <dt>{words.asked}</dt>
-            <dd>{figures.amount}</dd>
+            <dd>
+              {figures.amount}
+              {shown.quote === null ? null : (
+                <span class="fiat">{fiatText(language, shown.quote.fiatAmount, shown.quote.fiatCurrency)}</span>
+              )}
+            </dd>
             <dt>{words.network}</dt>
             <dd>{`${shown.network.name} ${shown.network.tokens}`.trim()}</dd>
-            <dt>{words.when}</dt>
+            <dt>{words.when[isPaid ? 0 : 1]}</dt>
             <dd>
               <Moment language={language} atMs={shown.changedAt} />
             </dd>

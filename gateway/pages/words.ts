@@ -63,7 +63,7 @@ export interface Words {
   readonly paid: string;
   readonly asked: string;
   readonly payment: string;
-  readonly when: string;
+  readonly when: readonly [final: string, other: string];
   readonly transaction: string;
   readonly inExplorer: string;
   readonly reloads: string;
@@ -106,7 +106,7 @@ const en: Words = {
   paid: "Paid",
   asked: "Asked for",
   payment: "Your payment",
-  when: "When",
+  when: ["Final since", "Last change"],
   transaction: "Transaction",
   inExplorer: "Look at it in a public explorer",
   reloads: "Without script this page reloads every 15 seconds.",
@@ -121,22 +121,22 @@ const en: Words = {
     },
     seen: {
       title: () => "Payment seen",
-      text: (figures) => `${figures.sum} came in. ${seenEn(figures)}`,
+      text: (figures) => `${figures.sum} arrived. ${seenEn(figures)}`,
       now: () => "You have done your part. You may close this page.",
     },
     short: {
       title: ({ missing }) => `${missing} missing`,
-      text: ({ sum, amount }) => `${sum} of ${amount} came in.`,
+      text: ({ sum, amount }) => `${sum} of ${amount} arrived.`,
       now: ({ missing }) => `Send the missing ${missing} to the same address.`,
     },
     over: {
       title: () => "Paid, and more than asked for",
-      text: ({ sum, over }) => `${sum} came in, ${over} more than asked for.`,
+      text: ({ sum, over }) => `${sum} arrived, ${over} more than asked for.`,
       now: ({ over }) => `Your order is paid. To have the ${over} back, write to the shop.`,
     },
     completed: {
       title: () => "Paid",
-      text: ({ sum }) => `${sum} came in, and nothing can undo it.`,
+      text: ({ sum }) => `${sum} arrived, and the payment is final.`,
       now: () => "You may go back to the shop, or close this page.",
     },
     expired: {
@@ -145,22 +145,22 @@ const en: Words = {
       now: () => "Do not send anything to this address any more. Order again in the shop.",
     },
     expiredWithMoney: {
-      title: () => "Too little came in time",
-      text: ({ sum, amount, end }) => `${sum} of ${amount} came in by ${end}.`,
+      title: () => "Too little arrived in time",
+      text: ({ sum, amount, end }) => `${sum} of ${amount} arrived by ${end}.`,
       now: () => "Do not send more. Write to the shop: it has your money, and decides with you.",
     },
     late: {
-      title: () => "The payment came too late",
-      text: ({ sum, end }) => `${sum} came in, after the end at ${end} in whole or in part.`,
+      title: () => "The payment arrived too late",
+      text: ({ sum, end }) => `${sum} arrived, all or part of it after the end at ${end}.`,
       now: () => "Do not send more. Write to the shop: it has your money, and decides with you.",
     },
     otherCoin: {
-      title: () => "Another coin came",
-      text: ({ others, symbol }) => `${others} came in, but this order is paid in ${symbol}.`,
+      title: () => "Another coin arrived",
+      text: ({ others, symbol }) => `${others} arrived, but this order is paid in ${symbol}.`,
       now: ({ isOpen, amount }) =>
         isOpen
           ? `The order is still open: send ${amount}. About the other coin write to the shop.`
-          : "Do not send more. Write to the shop about the coin that came.",
+          : "Do not send more. Write to the shop about the coin that arrived.",
     },
     outOfService: {
       title: ({ symbol }) => `${symbol} is out of service`,
@@ -171,7 +171,8 @@ const en: Words = {
 };
 
 function seenEn({ confirmations, confirmationsNeeded, finalMinutes }: Figures): string {
-  if (confirmationsNeeded !== null) return `${confirmations ?? 0} of ${confirmationsNeeded} confirmations.`;
+  if (confirmationsNeeded !== null)
+    return `${Math.min(confirmations ?? 0, confirmationsNeeded)} of ${confirmationsNeeded} confirmations.`;
   if (finalMinutes === null) return "The network still confirms it.";
   return `The network confirms it, usually within ${finalMinutes} min.`;
 }
@@ -210,7 +211,7 @@ const tr: Words = {
   paid: "Ödenen",
   asked: "İstenen",
   payment: "Ödemeniz",
-  when: "Zaman",
+  when: ["Kesinleşme", "Son değişiklik"],
   transaction: "İşlem",
   inExplorer: "Açık bir blok gezgininde görüntüle",
   reloads: "Betik kapalıysa bu sayfa her 15 saniyede bir yenilenir.",
@@ -240,7 +241,7 @@ const tr: Words = {
     },
     completed: {
       title: () => "Ödendi",
-      text: ({ sum }) => `${sum} geldi ve artık geri alınamaz.`,
+      text: ({ sum }) => `${sum} geldi ve ödeme kesinleşti.`,
       now: () => "Mağazaya dönebilir ya da bu sayfayı kapatabilirsiniz.",
     },
     expired: {
@@ -275,7 +276,8 @@ const tr: Words = {
 };
 
 function seenTr({ confirmations, confirmationsNeeded, finalMinutes }: Figures): string {
-  if (confirmationsNeeded !== null) return `${confirmationsNeeded} onaydan ${confirmations ?? 0} tanesi tamam.`;
+  if (confirmationsNeeded !== null)
+    return `${confirmationsNeeded} onaydan ${Math.min(confirmations ?? 0, confirmationsNeeded)} tanesi tamam.`;
   if (finalMinutes === null) return "Ağ onaylamayı sürdürüyor.";
   return `Ağ onaylıyor; genellikle ${finalMinutes} dk içinde biter.`;
 }

@@ -53,6 +53,19 @@ export function listDetectedPayments(database: Database, network: string, from: 
   return database.all<PaymentRow>(sql, network, from, to);
 }
 
+/** The newest block with a payment that counts for the request and is not final yet. */
+export function newestDetectedBlock(
+  database: Database,
+  transactionId: string,
+): Pick<PaymentRow, "network" | "block"> | undefined {
+  return database.get<Pick<PaymentRow, "network" | "block">>(
+    `SELECT payments.network, payments.block FROM payments
+       JOIN transactions ON transactions.id = payments.transactionId AND transactions.currency = payments.currency
+     WHERE payments.transactionId = ? AND payments.final = 0 ORDER BY payments.block DESC LIMIT 1`,
+    transactionId,
+  );
+}
+
 /**
  * Deletes the payments that are not final in blocks `from` to `to`.
  * @returns the ids of their requests

@@ -12,6 +12,7 @@ import { openWatcher } from "../../chains/connect.ts";
 import { type ChainHealth, healthOf, presetBlockMs } from "../../chains/health.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
+import { newestDetectedBlock } from "../store/payments.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "./ahead.ts";
@@ -105,7 +106,9 @@ export function startWatcher(options: WatcherOptions): Watcher {
         const count = watch.confirmations(transactionId);
         if (count !== null) return count;
       }
-      return null;
+      const detected = newestDetectedBlock(options.store.database, transactionId);
+      if (detected === undefined) return null;
+      return watches.find(({ network }) => network === detected.network)?.confirmationsOf(detected.block) ?? null;
     },
     outOfService: () => new Map(watches.flatMap((watch) => [...watch.outOfService()])),
     readAt: (network) => watches.find((watch) => watch.status().network === network)?.readAt ?? null,
@@ -190,7 +193,15 @@ class ChainWatch {
 
   confirmations(transactionId: string): number | null {
     const block = this.#withdrawals.includedIn.get(transactionId);
-    return block === undefined || this.#tip === null ? null : Math.max(1, this.#tip.head.number - block + 1);
+    return block === undefined ? null : this.confirmationsOf(block);
+  }
+
+  confirmationsOf(block: number): number | null {
+    return this.#tip === null ? null : Math.max(1, this.#tip.head.number - block + 1);
+  }
+
+  get network(): string {
+    return this.#chain.network;
   }
 
   outOfService(): ReadonlyMap<string, string> {

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Mnemonic } from "ethers";
+import { findChainPreset } from "../../chains/presets.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { childrenOf, freePort, run, type Started, start, stop, until } from "./processes.ts";
 import { startProxy, type TcpProxy } from "./proxy.ts";
@@ -34,6 +35,8 @@ export interface KitOptions {
   /** Agent's and gateway's `confirmations`. */
   readonly confirmations?: number | "finalized";
   readonly blockTimeMs?: number;
+  /** The preset that the local chain is, with its chain id; none by default, and chain id 31337. */
+  readonly preset?: string;
   /** The folder of pair.js and the other launchers; default the project's root. */
   readonly root?: string;
   readonly keep?: boolean;
@@ -73,6 +76,8 @@ export interface Kit {
   readonly encKey: string;
   readonly proxy: TcpProxy | null;
   hotWalletAddress: string;
+  /** Options of Node itself at the gateway's next start. */
+  gatewayNodeOptions: readonly string[];
   gateway: Started | null;
   crypto: Started | null;
   /**
@@ -98,16 +103,31 @@ export interface Kit {
 }
 
 const ether = 10n ** 18n;
+const localChainId = 31_337;
+
+/** @throws for a preset that is none of an EVM chain */
+function chainIdOf(preset: string | undefined): number {
+  const chainId = preset === undefined ? localChainId : findChainPreset(preset)?.lines.chainId;
+  if (typeof chainId !== "number") throw new Error(`no EVM chain has the preset ${preset}`);
+  return chainId;
+}
 
 /**
  * The members of gateway.config.json that make a gateway on `port` serve ether and a token of the
  * local chain.
  */
-export function localGateway(kit: { port: number; nodeUrl: string; token: string; confirmations: number | "finalized" }) {
+export function localGateway(kit: {
+  readonly port: number;
+  readonly nodeUrl: string;
+  readonly token: string;
+  readonly confirmations: number | "finalized";
+  readonly preset?: string;
+}) {
+  const id = kit.preset === undefined ? { family: "evm", chainId: localChainId } : { preset: kit.preset };
   return {
     listen: { host: "127.0.0.1", port: kit.port },
     publicUrl: `http://127.0.0.1:${kit.port}`,
-    chains: { local: { family: "evm", chainId: 31337, nodes: [kit.nodeUrl], confirmations: kit.confirmations } },
+    chains: { local: { ...id, nodes: [kit.nodeUrl], confirmations: kit.confirmations } },
     currencies: {
       eth: {
         chain: "local",
@@ -158,8 +178,7 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
   const confirmations = options.confirmations ?? "finalized";
   const dir = mkdtempSync(join(tmpdir(), "autowithdraw-"));
   const log = (name: string): string => join(dir, `${name}.log`);
-  const anvil = await startAnvil({ chainId: 31337, blockTimeMs: options.blockTimeMs ?? 1000 });
-  const { address: token } = await deployToken(anvil.url);
+  const anvil = await startAnvil({ chainId: chainIdOf(options.preset), blockTimeMs: options.blockTimeMs ?? 1000 });
   const proxy = options.proxied === true ? await startProxy(Number(new URL(anvil.url).port)) : null;
 
   const gatewayDir = join(dir, "gateway");
@@ -170,11 +189,15 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
     if (done.code !== 0) throw new Error(`gateway ${args.join(" ")} ended with ${done.code}:\n${done.output}`);
     return done.output;
   };
-  await command("init", "--dir", gatewayDir);
+  const [{ address: token }] = await Promise.all([deployToken(anvil.url), command("init", "--dir", gatewayDir)]);
   const gatewayConfigPath = join(gatewayDir, "gateway.config.json");
   const port = await freePort();
   const base = JSON.parse(readFileSync(gatewayConfigPath, "utf8")) as Record<string, unknown>;
-  const served = localGateway({ port, nodeUrl: anvil.url, token, confirmations });
+  const { preset } = options;
+  const served = localGateway({
+    ...{ port, nodeUrl: anvil.url, token, confirmations },
+    ...(preset === undefined ? {} : { preset }),
+  });
   const { alsoServes = { chains: {}, currencies: {} } } = options;
   const also = typeof alsoServes === "function" ? await alsoServes(anvil.url, token) : alsoServes;
   const chains = { ...served.chains, ...also.chains };
@@ -228,10 +251,11 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
     encKey,
     proxy,
     hotWalletAddress: "",
+    gatewayNodeOptions: [],
     gateway: null,
     crypto: null,
     async startGateway(withinMs = options.readyMs ?? 20_000, isReady = ({ ok }) => ok) {
-      const started = start(gatewayNode, [gatewayJs, "start", "--config", gatewayConfigPath], {
+      const started = start(gatewayNode, [...kit.gatewayNodeOptions, gatewayJs, "start", "--config", gatewayConfigPath], {
         cwd: dir,
         logFile: log("gateway"),
       });

@@ -1,7 +1,8 @@
 /**
- * `npm run pages [-- --out DIR]`: looks at the payment page in each of its ten states, in two
- * languages, light and dark, 360 and 1280 px wide: 80 looks. Each must be free of violations of
- * WCAG 2.2 AA, must ask nobody but the gateway, and must not break the page's own policy.
+ * `npm run pages [-- --out DIR]`: looks at the payment page in two languages, light and dark, 360
+ * and 1280 px wide. The ten states are reached by payments on a local chain; two pages of Tron come
+ * from rows. Each look must be free of violations of WCAG 2.2 AA, must ask nobody but the gateway,
+ * and must not break the page's own policy.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { payerStates } from "../../gateway/pages/state.ts";
 import { readCommandLine } from "../kit/command-line.ts";
 import { startStatesGateway } from "../kit/payer-states.ts";
 import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "./browser.ts";
+import { startPayerChain } from "./payer-chain.ts";
 
 const { values } = readCommandLine({
   name: "pages",
@@ -21,28 +23,36 @@ if (path === null) {
   process.stderr.write(`pages: ${noBrowser}\n`);
   process.exit(3);
 }
-const { gateway, pathOf } = await startStatesGateway();
 const browser = await openBrowser(path);
 if (values.out !== undefined) mkdirSync(values.out, { recursive: true });
 let looks = 0;
 let problems = 0;
 let bytesMost = 0;
-for (const state of payerStates)
+
+/** Looks at a page in two languages, light and dark, at two widths. */
+async function lookAt(name: string, url: string): Promise<void> {
   for (const language of ["en", "tr"] as const)
     for (const scheme of ["light", "dark"] as const)
       for (const width of [360, 1280]) {
-        const look = await openPage(browser, `${gateway.url}${pathOf[state]}`, { language, scheme, width });
-        const name = `${state}-${language}-${scheme}-${width}`;
+        const look = await openPage(browser, url, { language, scheme, width });
+        const full = `${name}-${language}-${scheme}-${width}`;
         const found = [...(await violationsOf(look.page)), ...look.problems];
-        for (const one of found) process.stderr.write(`pages: ${name}: ${one}\n`);
-        if (values.out !== undefined) await look.page.screenshot({ path: join(values.out, `${name}.png`), fullPage: true });
+        for (const one of found) process.stderr.write(`pages: ${full}: ${one}\n`);
+        if (values.out !== undefined) await look.page.screenshot({ path: join(values.out, `${full}.png`), fullPage: true });
         bytesMost = Math.max(bytesMost, look.bytes());
         looks += 1;
         problems += found.length;
         await look.close();
       }
-await browser.close();
+}
+
+const chain = await startPayerChain();
+for (const state of payerStates) await lookAt(state, `${chain.url}${chain.pathOf[state]}`);
+await chain.close();
+const { gateway, pathOf } = await startStatesGateway();
+for (const state of ["waiting", "over"] as const) await lookAt(`tron-${state}`, `${gateway.url}${pathOf[state]}`);
 await gateway.close();
+await browser.close();
 process.stdout.write(
   `pages: ${looks} looks, ${problems} problems, at most ${(bytesMost / 1024).toFixed(1)} KiB for the first page\n`,
 );

@@ -1,31 +1,50 @@
 /**
- * The payment page in a real browser: ten looks, each without a violation of WCAG 2.2 AA, without
- * a request to anybody else and without a report of its own policy; and a payment that the open
- * page shows by itself. `npm run pages` has every combination of state, language, scheme and width.
+ * The payment page in a real browser, each of its ten states reached by payments on a local chain:
+ * ten looks, each without a violation of WCAG 2.2 AA, without a request to anybody else and without
+ * a report of its own policy; and a payment that the open page shows by itself. `npm run pages` has
+ * every combination of state, language, scheme and width.
  */
+import { createServer } from "node:http";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { changePage } from "../../gateway/operator/merchant-page.ts";
 import { payerStates } from "../../gateway/pages/state.ts";
-import { type StatesGateway, startStatesGateway, tokenOf } from "../../lab/kit/payer-states.ts";
+import { startStatesGateway } from "../../lab/kit/payer-states.ts";
 import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "../../lab/pages/browser.ts";
+import { type PayerChain, startPayerChain } from "../../lab/pages/payer-chain.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+startsTheBuild();
 
 const path = findChromium();
 if (path === null) process.stderr.write(`\n*** SKIPPED: ${noBrowser}\n\n`);
 
-let states: StatesGateway;
+let chain: PayerChain;
 let browser: Browser;
 beforeAll(async () => {
-  states = await startStatesGateway();
-  if (path !== null) browser = await openBrowser(path);
-});
+  if (path === null) return;
+  [chain, browser] = await Promise.all([startPayerChain(), openBrowser(path)]);
+}, 120_000);
 afterAll(async () => {
   await browser?.close();
-  await states.gateway.close();
+  await chain?.close();
 });
 
 const languages = ["en", "tr"] as const;
 const schemes = ["light", "dark"] as const;
 const firstPageMost = 60 * 1024;
+const ether = 10n ** 18n;
+
+/** A site with the payment page in a frame. */
+async function startSite(page: string): Promise<{ readonly origin: string; close(): void }> {
+  const server = createServer((_request, response) => {
+    response.setHeader("content-type", "text/html").end(`<title>Shop</title><iframe src="${page}" title="Payment"></iframe>`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return { origin: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
 
 describe.skipIf(path === null)("the payment page in Chromium", () => {
   it.each(payerStates.map((state, at) => ({ state, at })))(
@@ -36,44 +55,69 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
         scheme: schemes[(at >> 1) % 2] ?? "light",
         width: at % 3 === 0 ? 1280 : 360,
       };
-      const look = await openPage(browser, `${states.gateway.url}${states.pathOf[state]}`, wish);
+      const look = await openPage(browser, `${chain.url}${chain.pathOf[state]}`, wish);
       expect([...(await violationsOf(look.page)), ...look.problems]).toEqual([]);
       expect(await look.page.locator("html").getAttribute("lang")).toBe(wish.language);
+      expect(await look.page.locator("main").getAttribute("data-state")).toBe(state);
+      if (state === "seen") expect(await look.page.locator("main").textContent()).toContain("12 onaydan 3 tanesi");
       expect(look.bytes()).toBeGreaterThan(1024);
       expect(look.bytes()).toBeLessThan(firstPageMost);
       await look.close();
     },
+    20_000,
   );
 
   it("the payment page in Chromium copies amount and address as a wallet takes them, and shows a payment by itself", async () => {
     const wish = { language: "en", scheme: "light", width: 360 } as const;
-    const { page, problems, close } = await openPage(browser, `${states.gateway.url}${states.pathOf.short}`, wish);
-    for (const [button, text] of [
-      ["Copy amount", "0.15"],
-      ["Copy address", "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"],
-    ] as const) {
+    const { page, problems, close } = await openPage(browser, `${chain.url}${chain.pathOf.short}`, wish);
+    const copied = async (button: string): Promise<unknown> => {
       await page.getByRole("button", { name: button }).click();
-      expect(await page.evaluate("navigator.clipboard.readText()")).toBe(text);
-    }
+      return page.evaluate("navigator.clipboard.readText()");
+    };
+    expect(await copied("Copy amount")).toBe("0.15");
+    const address = await copied("Copy address");
+    expect(address).toMatch(/^0x[0-9A-Fa-f]{40}$/);
     await page.getByText("Wallet link").click();
-    expect(await page.getByRole("link", { name: "Open in a wallet" }).getAttribute("href")).toContain("value=150000000000000000");
-    const { database } = states.gateway.service.store;
-    database.run(
-      "UPDATE transactions SET status = 1, stage = 'completed', amountReceivedUnits = amountUnits WHERE payToken = ?",
-      tokenOf("short"),
+    expect(await page.getByRole("link", { name: "Open in a wallet" }).getAttribute("href")).toBe(
+      `ethereum:${address}@1?value=150000000000000000`,
     );
+    await chain.pay("short", "eth", (15n * ether) / 100n);
+    await page.getByText("1 of 12 confirmations").waitFor({ timeout: 10_000 });
+    await chain.mine(12);
     await page.getByRole("heading", { name: "Paid" }).waitFor({ timeout: 10_000 });
     expect(await page.locator("#said").textContent()).toBe("Paid");
+    expect(await page.getByRole("link", { name: "Back to Çınar Kitabevi" }).getAttribute("href")).toMatch(
+      /^https:\/\/shop\.example\.com\//,
+    );
     expect(problems).toEqual([]);
     await close();
-  });
+  }, 40_000);
 
   it("the payment page in Chromium says the same without script", async () => {
     const wish = { language: "en", scheme: "dark", width: 360, script: false } as const;
-    const { page, close } = await openPage(browser, `${states.gateway.url}${states.pathOf.waiting}`, wish);
-    expect(await page.locator("main").textContent()).toContain("47 min left");
+    const { page, close } = await openPage(browser, `${chain.url}${chain.pathOf.waiting}`, wish);
+    expect(await page.locator("main").textContent()).toMatch(/5\d min left/);
     expect(await page.locator("meta[http-equiv=refresh]").getAttribute("content")).toBe("15");
     expect(await page.getByRole("button").count()).toBe(0);
     await close();
-  });
+  }, 20_000);
+
+  it("the payment page in Chromium is shown in a frame of the shop's own site, and of no other site", async () => {
+    const { gateway, pathOf } = await startStatesGateway();
+    const page = `${gateway.url}${pathOf.waiting}`;
+    const [own, other] = await Promise.all([startSite(page), startSite(page)]);
+    changePage(gateway.operator, gateway.merchant.merchantId, { origins: [own.origin] });
+    const wish = { language: "en", scheme: "light", width: 1280 } as const;
+    for (const [site, isShown] of [
+      [own, 1],
+      [other, 0],
+    ] as const) {
+      const look = await openPage(browser, site.origin, wish);
+      expect(await look.page.frameLocator("iframe").locator("#address").count()).toBe(isShown);
+      expect(look.problems.some((one) => one.includes("frame-ancestors"))).toBe(isShown === 0);
+      await look.close();
+      site.close();
+    }
+    await gateway.close();
+  }, 20_000);
 });

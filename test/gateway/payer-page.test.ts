@@ -36,7 +36,7 @@ const table: Readonly<Record<PayerState, readonly [Partial<PayerView>, en: reado
   waiting: [{}, ["Waiting for your payment", "60 min left", "10</span> ETH"], ["Ödemeniz bekleniyor", "60 dk kaldı"]],
   seen: [
     { seenUnits: 1000n, confirmations: 3 },
-    ["Payment seen", "3 of 12 confirmations", "10 ETH came in"],
+    ["Payment seen", "3 of 12 confirmations", "10 ETH arrived"],
     ["Ödeme görüldü", "12 onaydan 3 tanesi"],
   ],
   short: [
@@ -57,17 +57,17 @@ const table: Readonly<Record<PayerState, readonly [Partial<PayerView>, en: reado
   expired: [ended, ["The time to pay is over", "Do not send anything"], ["Ödeme süresi doldu", "bir şey göndermeyin"]],
   expiredWithMoney: [
     { ...ended, finalUnits: 700n },
-    ["Too little came in time", "7 ETH of 10 ETH", "help@shop.example.com", "in-1042"],
+    ["Too little arrived in time", "7 ETH of 10 ETH", "help@shop.example.com", "in-1042"],
     ["Süresinde eksik ödeme geldi", "help@shop.example.com", "in-1042"],
   ],
   late: [
     { ...ended, finalUnits: 1000n, isLate: true },
-    ["The payment came too late", "help@shop.example.com"],
+    ["The payment arrived too late", "help@shop.example.com"],
     ["Ödeme geç geldi", "help@shop.example.com"],
   ],
   otherCoin: [
     { others: [{ amount: "12", symbol: "USDC" }] },
-    ["Another coin came", "12 USDC came in", "The order is still open: send 10 ETH"],
+    ["Another coin arrived", "12 USDC arrived", "The order is still open: send 10 ETH"],
     ["Başka bir coin geldi", "12 USDC geldi", "Sipariş hâlâ açık: 10 ETH gönderin"],
   ],
   outOfService: [

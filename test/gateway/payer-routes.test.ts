@@ -4,7 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
-import { anotherGateway, db, deposit, eachTestItsGateway, gateway, many, read, ready, row } from "../support/shop.ts";
+import { keepDetectedPayment } from "../../gateway/store/payments.ts";
+import { anotherGateway, db, deposit, eachTestItsGateway, ether, gateway, many, read, ready, row } from "../support/shop.ts";
 
 eachTestItsGateway();
 
@@ -147,6 +148,32 @@ describe("GET /pay/TOKEN", () => {
     expect(page).toContain(`data-mark="${state.mark}"`);
     db().run("UPDATE transactions SET status = 1, stage = 'completed', amountReceivedUnits = amountUnits WHERE id = ?", id);
     expect((await gateway.send(`${path}/state`)).body.state).toBe("completed");
+  });
+
+  it("GET /pay/TOKEN asks for nothing while the chain is not read, and shows a payment's transaction before it is final", async () => {
+    await ready();
+    const { path, id } = await asked();
+    const state = async (): Promise<string> => (await gateway.send(`${path}/state`)).body.state;
+    const { clock, service } = gateway;
+    const readAtMs = clock.nowMs;
+    Object.assign(service, { readAt: () => readAtMs });
+    clock.nowMs = readAtMs + 299_999;
+    expect(await state()).toBe("waiting");
+    clock.nowMs += 1;
+    expect(await state()).toBe("outOfService");
+    expect((await gateway.send(path)).text).not.toContain('id="address"');
+    Object.assign(service, { readAt: () => null });
+    expect(await state()).toBe("outOfService"); // no pass since the start, five minutes ago
+    Object.assign(service, { readAt: () => clock.nowMs });
+    const payment = {
+      ...{ network: "eip155:31337", txHash: `0x${"ab".repeat(32)}`, logIndex: -1, address: `0x${"12".repeat(20)}` },
+      ...({ currency: "eth", units: `${ether}`, block: 101, blockHash: "0xb", final: 0, transactionId: id } as const),
+    };
+    keepDetectedPayment(db(), payment);
+    expect(await state()).toBe("seen");
+    expect((await gateway.send(path)).text).toContain(payment.txHash);
+    keepDetectedPayment(db(), { ...payment, txHash: `internal:102:${payment.address}`, block: 102 });
+    expect((await gateway.send(path)).text).not.toMatch(/internal:|0xabab/);
   });
 
   it("GET /pay/TOKEN has a limit per address, with a page that says when to come back", async () => {

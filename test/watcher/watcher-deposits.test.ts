@@ -41,6 +41,26 @@ describe("a deposit on chain", () => {
     expect(row(id)).toMatchObject(completed);
   });
 
+  it("a deposit on chain has the confirmations of its newest payment until the payment is final, and none by another coin", async () => {
+    const [{ id, address }, other] = [request(0), request(1)];
+    await start();
+    expect(watcher!.confirmations(id)).toBeNull();
+    chain.mine(
+      { hash: hashOf("a"), from: outsider, to: address, value: eth / 4n },
+      usdPayment("coin", other.address, 5_000_000n),
+    );
+    await until(() => watcher!.confirmations(id) === 1);
+    chain.mine({ hash: hashOf("b"), from: outsider, to: address, value: eth / 4n });
+    await until(() => row(id).stage === "seen" && payments().length === 3);
+    expect(watcher!.confirmations(id)).toBe(1);
+    chain.mine();
+    await until(() => watcher!.confirmations(id) === 2);
+    expect(watcher!.confirmations(other.id)).toBeNull();
+    chain.mineEmpty(2);
+    await until(() => row(id).amountReceivedUnits === `${eth / 2n}`);
+    expect(watcher!.confirmations(id)).toBeNull();
+  });
+
   it("a deposit on chain of a token counts each transfer of the configured contract, several in one transaction, more than asked", async () => {
     const { id, address } = request(0, usd);
     await start();
