@@ -3,17 +3,9 @@
  * Makes a new token for every attempt. Uses only the global fetch. Source: the interface;
  * docs/api.md.
  */
-import type {
-  Balance,
-  Currency,
-  Deposit,
-  DepositOrder,
-  ManualOrder,
-  Transaction,
-  TransactionFilter,
-  Withdrawal,
-  WithdrawalOrder,
-} from "./records.ts";
+import { type Answered, answerInvalid, type Failure, failure, failureOf, objectOf } from "./failures.ts";
+import type { DepositOrder, ManualOrder, TransactionsQuery, WithdrawalOrder } from "./orders.ts";
+import type { Balance, Currency, DepositResult, Transaction, WithdrawalResult } from "./records.ts";
 import { createTokenMaker, type TokenKey } from "./signature-token.ts";
 
 export interface ClientOptions {
@@ -26,27 +18,7 @@ export interface ClientOptions {
   readonly now?: () => number;
 }
 
-/**
- * The right reaction to a failure. `never`: the answer will be the same. `same-order`: the result
- * is unknown; send the same order again with the same orderId, which can never pay twice.
- * `new-order`: the order failed permanently and nothing was signed, so another orderId is safe.
- */
-export type Retry = "never" | "same-order" | "new-order";
-
-/**
- * An expected no, or no answer. `code` is the service's own, or `network`, `timeout`,
- * `answer_invalid`; `status` 0 without an answer.
- */
-export interface Failure {
-  readonly ok: false;
-  readonly status: number;
-  readonly code: string;
-  readonly message: string;
-  readonly retry: Retry;
-  readonly retryAfterMs?: number;
-  readonly transactionId?: string; // 409 and 422
-  readonly requestId?: string;
-}
+export type { Failure, Retry } from "./failures.ts";
 
 export type Result<T> = { readonly ok: true; readonly value: T } | Failure;
 
@@ -58,20 +30,20 @@ export interface Page {
 /** One order of several with its own result. */
 export interface OneResult {
   readonly orderId: string;
-  readonly result: Result<Withdrawal>;
+  readonly result: Result<WithdrawalResult>;
 }
 
 export interface Client {
-  createTransactionRequest(order: DepositOrder): Promise<Result<Deposit>>;
-  autoWithdraw(order: WithdrawalOrder): Promise<Result<Withdrawal>>;
+  createTransactionRequest(order: DepositOrder): Promise<Result<DepositResult>>;
+  autoWithdraw(order: WithdrawalOrder): Promise<Result<WithdrawalResult>>;
   /**
    * Sends 1 to 100 orders; the results have the same order. A Failure of the complete call says
    * nothing about any of them: send the same again.
    */
   autoWithdraws(orders: readonly WithdrawalOrder[]): Promise<Result<readonly OneResult[]>>;
-  manualWithdraw(order: ManualOrder): Promise<Result<Withdrawal>>;
+  manualWithdraw(order: ManualOrder): Promise<Result<WithdrawalResult>>;
   transaction(transactionId: string, transactionType: 1 | 2): Promise<Result<Transaction>>;
-  transactions(filter?: TransactionFilter): Promise<Result<Page>>;
+  transactions(filter?: TransactionsQuery): Promise<Result<Page>>;
   nextPage(next: string): Promise<Result<Page>>;
   supportedCurrency(): Promise<Result<readonly Currency[]>>;
   balance(currencyId: string): Promise<Result<Balance>>;
@@ -85,20 +57,6 @@ interface Ask {
   readonly path: string; // from /api on
   readonly body?: object;
 }
-
-interface CaughtUp {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: unknown;
-}
-
-const failure = (status: number, code: string, message: string, retry: Retry): Failure => ({
-  ok: false,
-  status,
-  code,
-  message,
-  retry,
-});
 
 async function readBounded(response: Response): Promise<string> {
   const reader = response.body?.getReader();
@@ -116,28 +74,9 @@ async function readBounded(response: Response): Promise<string> {
   return Buffer.concat(parts).toString("utf8");
 }
 
-function retryOf(status: number, body: Readonly<Record<string, unknown>>): Retry {
-  if (status === 422) return body.retryable === true ? "new-order" : "never";
-  // After 408, 429 and 5xx the order may or may not be stored under its orderId. Sending it again
-  // finds out, and pays only once.
-  return status === 408 || status === 429 || status >= 500 ? "same-order" : "never";
-}
-
 const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
 
-function failureOf({ status, headers, body }: CaughtUp): Failure {
-  const fields = objectOf(body);
-  const seconds = Number(headers.get("retry-after"));
-  const { transactionId, requestId } = fields;
-  return {
-    ...failure(status, textOr(fields.code, "unknown"), textOr(fields.message, `status ${status}`), retryOf(status, fields)),
-    ...(Number.isFinite(seconds) && seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}),
-    ...(typeof transactionId === "string" ? { transactionId } : {}),
-    ...(typeof requestId === "string" ? { requestId } : {}),
-  };
-}
-
-function queryOf(filter: TransactionFilter): string {
+function queryOf(filter: TransactionsQuery): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) if (value !== undefined) parameters.set(name, String(value));
   const text = parameters.toString();
@@ -151,11 +90,13 @@ function nextOf(headers: Headers): string | null {
   return target === undefined || at < 0 ? null : target.slice(at);
 }
 
-function describe(error: unknown): Failure {
+/** No answer: `begun` if its head had come. */
+function describe(error: unknown, begun: boolean): Failure {
   const name = error instanceof Error ? error.name : "";
   if (name === "TimeoutError" || name === "AbortError") return failure(0, "timeout", "no answer in time", "same-order");
+  if (error instanceof RangeError) return failure(0, "answer_invalid", error.message, "same-order");
   const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  return failure(0, "network", `the service was not reached${cause}`, "same-order");
+  return failure(0, "network", `${begun ? "the answer broke off" : "the service was not reached"}${cause}`, "same-order");
 }
 
 /**
@@ -183,28 +124,27 @@ export function createClient(options: ClientOptions): Client {
         ...(options.language === undefined ? {} : { "Accept-Language": options.language }),
       },
       ...(ask.method === "POST" ? { body } : {}),
-      redirect: "error", // a token must not go to another host
+      redirect: "manual", // a token must not go to another host
       signal: AbortSignal.timeout(timeoutMs),
     });
   }
 
-  async function call<T>(ask: Ask, shape: (caughtUp: CaughtUp) => T | null): Promise<Result<T>> {
+  async function call<T>(ask: Ask, shape: (answered: Answered) => T | null): Promise<Result<T>> {
     // Outside the try block, because a value without a JSON form is a mistake of the caller, not of
     // the network.
     const body = ask.body === undefined ? "" : JSON.stringify(ask.body);
-    let caughtUp: CaughtUp;
+    let response: Response | undefined;
+    let answered: Answered;
     try {
-      const response = await send(ask, body);
+      response = await send(ask, body);
       const text = await readBounded(response);
-      caughtUp = { status: response.status, headers: response.headers, body: parse(text) };
+      answered = { status: response.status, headers: response.headers, text, body: parse(text) };
     } catch (error) {
-      return describe(error);
+      return describe(error, response !== undefined);
     }
-    if (caughtUp.status !== 200) return failureOf(caughtUp);
-    const value = shape(caughtUp);
-    return value === null
-      ? failure(200, "answer_invalid", "the answer is not what the interface says", "same-order")
-      : { ok: true, value };
+    if (answered.status !== 200) return failureOf(answered);
+    const value = shape(answered);
+    return value === null ? answerInvalid() : { ok: true, value };
   }
 
   const post = <T>(path: string, body: object, fields: readonly string[]): Promise<Result<T>> =>
@@ -232,7 +172,7 @@ export function createClient(options: ClientOptions): Client {
     balance: async (currencyId) => {
       const read = await get<Balance>(`/api/v1/balance/${encodeURIComponent(currencyId)}`, []);
       if (!read.ok || typeof read.value.balance === "number") return read;
-      return failure(200, "answer_invalid", "the answer is not what the interface says", "same-order");
+      return answerInvalid();
     },
   };
 }
@@ -251,16 +191,16 @@ function resultsOf(body: unknown, count: number): readonly OneResult[] | null {
   if (!Array.isArray(answers) || answers.length !== count) return null;
   return answers.map((one: unknown) => {
     const { orderId, httpStatus, answer } = objectOf(one);
-    const status = typeof httpStatus === "number" ? httpStatus : 0;
-    const value = status === 200 ? objectWith<Withdrawal>(answer, ["message", "transactionId"]) : null;
-    const result: Result<Withdrawal> =
-      value === null ? failureOf({ status, headers: new Headers(), body: answer }) : { ok: true, value };
-    return { orderId: textOr(orderId, ""), result };
+    return { orderId: textOr(orderId, ""), result: resultOf(typeof httpStatus === "number" ? httpStatus : 0, answer) };
   });
 }
 
-const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+function resultOf(status: number, answer: unknown): Result<WithdrawalResult> {
+  if (status !== 200 && typeof objectOf(answer).code === "string")
+    return failureOf({ status, headers: new Headers(), text: "", body: answer });
+  const value = status === 200 ? objectWith<WithdrawalResult>(answer, ["message", "transactionId"]) : null;
+  return value === null ? answerInvalid(status) : { ok: true, value };
+}
 
 /** The answer as T if it is an object with these fields as strings. */
 function objectWith<T>(body: unknown, fields: readonly string[]): T | null {

@@ -1,145 +1,261 @@
 /**
- * The service's answers as types: the interface's fields, then the additional fields of this
- * gateway. Fields may be added at any time; code must not fail because of an unknown field. Amounts
- * are decimal strings; times ISO 8601 in UTC.
+ * Answers of the service.
+ * `npm run client -- --types` makes this file from /openapi.json; change nothing here by hand.
+ * The service may add fields at any time, so ignore an unknown field. Amounts are decimal strings;
+ * times are ISO 8601 in UTC.
  */
 
+/** A deposit or a withdrawal. */
 export interface Transaction {
+  /** Identifier of the transaction. */
   readonly transactionId: string;
+  /**
+   * The destination of a withdrawal, empty while a manual one has none; the issued address of a
+   * deposit.
+   */
   readonly receiverAddress: string;
+  /** A deposit's issued address; the account that pays a withdrawal. */
   readonly depositAddress: string;
+  /** The caller's own reference: visible ASCII without spaces, unique permanently. */
   readonly orderId: string;
+  /** Tag of the address, where its network has tags; may be empty. */
   readonly tag: string;
+  /** A currency's `id`. */
   readonly currency: string;
+  /** The amount, in whole units of the currency. */
   readonly amount: string;
-  readonly callbackStatus: number;
+  /** State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured. */
+  readonly callbackStatus: 0 | 1 | 2 | 3;
+  /** When it was created. ISO 8601, UTC, milliseconds. */
   readonly createdAt: string;
-  readonly status: 0 | 1 | 2; // Pending, Completed, Failed
-  readonly transactionType?: 1 | 2; // deposit, withdrawal
-  readonly network?: string;
-  readonly stage?: string;
-  readonly code?: string; // why it failed or is held
-  readonly txHash?: string;
-  readonly changedAt?: string;
-  readonly expiresAt?: string;
-  readonly amountReceived?: string; // deposits
-  readonly paymentTolerance?: string; // deposits: so much may be missing
-  readonly paymentUri?: string; // deposits; "" when the currency is no longer served
-  readonly paymentUrl?: string; // deposits: the page for the sender
-  readonly quote?: Quote; // deposits asked for in fiat money
-  readonly late?: boolean; // deposits: money came after the end
-  readonly mode?: "auto" | "manual"; // withdrawals
-  readonly metadata?: Readonly<Record<string, string>>; // as it was ordered
-  readonly fee?: string; // withdrawals, in the network's native coin; "" until known
-}
-
-export type FiatCurrency = "USD" | "EUR" | "TRY";
-
-/**
- * The terms of a deposit in fiat money, fixed at its request: `amount` of the record is
- * `fiatAmount` at `price`, rounded up.
- */
-export interface Quote {
-  readonly fiatCurrency: FiatCurrency;
-  readonly fiatAmount: string;
-  readonly price: string; // price of one whole unit of the currency
-  readonly priceUpdatedAt: string;
-}
-
-export interface Currency {
-  readonly id: string;
-  readonly name: string;
-  readonly symbol: string;
-  readonly decimal: number;
-  readonly usdPrice: string; // "" for a listed currency without a known price
-  readonly eurPrice: string;
-  readonly tryPrice: string;
-  readonly minPaymentAmount: string;
-  readonly minWithdrawAmount?: string;
-  readonly network?: string;
-  readonly contract?: string;
-  readonly requiresTag?: boolean;
-  readonly enabled?: boolean;
-  readonly depositOnly?: boolean;
-  readonly priceUpdatedAt?: string;
-  readonly priceStale?: boolean;
-}
-
-/** `balance` is rounded down; compute with the exact strings. */
-export interface Balance {
-  readonly balance: number;
-  readonly available?: string;
-  readonly pending?: string;
-  readonly sweeping?: string;
-  readonly reserved?: string;
-  readonly total?: string;
-  readonly feeAsset?: string;
-  readonly feeReserve?: string;
-  readonly feeSufficient?: boolean;
-}
-
-export interface Deposit {
-  readonly address: string;
-  readonly amount: string;
-  readonly tag: string;
-  readonly transactionId: string;
-  readonly currency?: string;
-  readonly network?: string;
-  readonly expiresAt?: string;
-  readonly status?: 0 | 1 | 2;
-  readonly stage?: string;
-  readonly paymentUri?: string; // for wallets: EIP-681
-  readonly paymentUrl?: string; // the page for the sender
-  readonly quote?: Quote;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
+   * the operator credits: it goes from 2 to 1.
+   */
+  readonly status: 0 | 1 | 2;
+  /** 1 deposit, 2 withdrawal. */
+  readonly transactionType: 1 | 2;
+  /** The network by CAIP-2. */
+  readonly network: string;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
+  /** Why it failed or is held; empty without a reason. */
+  readonly code: string;
+  /** The transaction on chain; empty while there is none. */
+  readonly txHash: string;
+  /**
+   * The transaction in a public explorer, for people; empty while there is none, or where none is
+   * configured.
+   */
+  readonly explorerUrl: string;
+  /** Blocks on a payment that is not final yet. */
+  readonly confirmations?: number;
+  /** When it changed last. ISO 8601, UTC, milliseconds. */
+  readonly changedAt: string;
+  /** Until when it can be paid, or signed. ISO 8601, UTC, milliseconds. */
+  readonly expiresAt: string;
+  /** Deposits: everything final on the address. Empty once the currency is no longer configured. */
+  readonly amountReceived?: string;
+  /** Deposits: money came after the request had ended, or when nothing waited for it. */
   readonly late?: boolean;
+  /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Withdrawals: who decides. */
+  readonly mode?: "auto" | "manual";
+  /** Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured. */
+  readonly paymentUri?: string;
+  /** Deposits: the page for the sender, to link or to embed; empty for a record that has none. */
+  readonly paymentUrl?: string;
+  /**
+   * Deposits: so much may be missing from `amount`. Empty once the currency is no longer
+   * configured.
+   */
+  readonly paymentTolerance?: string;
+  /**
+   * The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at
+   * `price`, rounded up.
+   */
+  readonly quote?: {
+    /** The money of `fiatAmount`. */
+    readonly fiatCurrency: "USD" | "EUR" | "TRY";
+    /** A sum of money, at most two decimals. */
+    readonly fiatAmount: string;
+    /** Price of one whole unit of the currency. */
+    readonly price: string;
+    /** When that price was right. ISO 8601, UTC, milliseconds. */
+    readonly priceUpdatedAt: string;
+  };
+  /** Withdrawals: what it cost in the network's native coin; empty until known. */
+  readonly fee?: string;
 }
 
-export interface Withdrawal {
-  readonly message: string;
-  readonly transactionId: string;
-  readonly status?: 0 | 1 | 2;
-  readonly stage?: string;
+/** A supported currency. */
+export interface Currency {
+  /** A currency's `id`. */
+  readonly id: string;
+  /** Name of the currency. */
+  readonly name: string;
+  /** Symbol of the currency. */
+  readonly symbol: string;
+  /** Number of decimal places. */
+  readonly decimal: number;
+  /** Price in USD, for display; empty when none is known. */
+  readonly usdPrice: string;
+  /** Price in EUR, likewise. */
+  readonly eurPrice: string;
+  /** Price in TRY, likewise. */
+  readonly tryPrice: string;
+  /** Smallest deposit. */
+  readonly minPaymentAmount: string;
+  /** Smallest withdrawal. */
+  readonly minWithdrawAmount: string;
+  /** The network by CAIP-2. */
+  readonly network: string;
+  /** The token's contract; empty for a native coin. */
+  readonly contract: string;
+  /** Whether an address needs a tag. */
+  readonly requiresTag: boolean;
+  /** Always true in this list. */
+  readonly enabled: boolean;
+  /** Taken in, though the merchant's agent may not pay it out. */
+  readonly depositOnly: boolean;
+  /** When the oldest of the three prices was right; empty without any. */
+  readonly priceUpdatedAt: string;
+  /** Whether one of the prices is old or unknown. */
+  readonly priceStale: boolean;
 }
 
-export interface AmountOrder {
+/** Balances of one currency's wallet. */
+export interface Balance {
+  /** `available` rounded down to 15 significant digits. */
+  readonly balance: number;
+  /** A currency's `id`. */
   readonly currency: string;
-  readonly amount: string;
-  readonly orderId: string;
-  // at most 16 short texts, returned in the record
-  readonly metadata?: Readonly<Record<string, string>>;
+  /** The amount that can be withdrawn now. */
+  readonly available: string;
+  /** Final on deposit addresses, not yet moved. */
+  readonly pending: string;
+  /** On its way from deposit addresses to the hot wallet. */
+  readonly sweeping: string;
+  /** Promised to open withdrawals. */
+  readonly reserved: string;
+  /** Everything together. */
+  readonly total: string;
+  /** The currency that network fees are paid in. */
+  readonly feeAsset: string;
+  /** The amount of it that a next withdrawal reserves. */
+  readonly feeReserve: string;
+  /** Whether that much is there. */
+  readonly feeSufficient: boolean;
 }
 
-/**
- * A deposit of an amount in dollars, euros or liras; the service answers with the amount in the
- * currency.
- */
-export interface FiatOrder {
-  readonly currency: string;
-  readonly fiatCurrency: FiatCurrency;
-  readonly fiatAmount: string; // at most two decimals
-  readonly orderId: string;
-}
-
-/** `returnUrl`: the way back from the payment page, on a site that the service lists. */
-export type DepositOrder = (AmountOrder | FiatOrder) & { readonly returnUrl?: string };
-
-export interface WithdrawalOrder extends AmountOrder {
+/** An address to pay to. */
+export interface DepositResult {
+  /** Address to pay the deposit to. */
   readonly address: string;
-  readonly tag?: string;
+  /** The amount, in whole units of the currency. */
+  readonly amount: string;
+  /** Tag of the address, where its network has tags; may be empty. */
+  readonly tag: string;
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The network by CAIP-2. */
+  readonly network: string;
+  /** Until when it can be paid. ISO 8601, UTC, milliseconds. */
+  readonly expiresAt: string;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
+   * the operator credits: it goes from 2 to 1.
+   */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
+  /** Money came after the request had ended. */
+  readonly late: boolean;
+  /** Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured. */
+  readonly paymentUri: string;
+  /** Deposits: the page for the sender, to link or to embed; empty for a record that has none. */
+  readonly paymentUrl: string;
+  /**
+   * Deposits: so much may be missing from `amount`. Empty once the currency is no longer
+   * configured.
+   */
+  readonly paymentTolerance: string;
+  /**
+   * The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at
+   * `price`, rounded up.
+   */
+  readonly quote?: {
+    /** The money of `fiatAmount`. */
+    readonly fiatCurrency: "USD" | "EUR" | "TRY";
+    /** A sum of money, at most two decimals. */
+    readonly fiatAmount: string;
+    /** Price of one whole unit of the currency. */
+    readonly price: string;
+    /** When that price was right. ISO 8601, UTC, milliseconds. */
+    readonly priceUpdatedAt: string;
+  };
 }
 
-/** A manual withdrawal may leave its destination to the operator who approves it. */
-export interface ManualOrder extends AmountOrder {
-  readonly address?: string;
-  readonly tag?: string;
+/** A withdrawal that is stored for good. */
+export interface WithdrawalResult {
+  /** For people; in the caller's language. */
+  readonly message: string;
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
+   * the operator credits: it goes from 2 to 1.
+   */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
 }
 
-export interface TransactionFilter {
-  readonly transactionType?: 1 | 2;
-  readonly status?: 0 | 1 | 2;
+/** The result of each order. */
+export interface ManyResult {
+  /** In the order of the orders. */
+  readonly answers: readonly OneResult[];
+}
+
+/** One order's own answer, as if it had been sent alone. */
+export interface OneResult {
+  /** As it was sent; empty where it was no text. */
+  readonly orderId: string;
+  /** The status that it would have had alone. */
+  readonly httpStatus: number;
+  /** The body that it would have had alone. */
+  readonly answer: WithdrawalResult | ErrorBody;
+}
+
+/** Every error. Branch on `code`, never on `message`. */
+export interface ErrorBody {
+  /** For people; in the caller's language. */
+  readonly message: string;
+  /** Stable, language-free. */
+  readonly code: string;
+  /** The answer's `X-Request-Id`; empty where the request was not even read. */
+  readonly requestId: string;
+  /** The field or parameter that is meant. */
+  readonly field?: string;
+  /** Identifier of the transaction. */
+  readonly transactionId?: string;
+  /** The finer reason. */
+  readonly reason?: string;
+  /** A currency's `id`. */
   readonly currency?: string;
-  readonly orderId?: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly limit?: number; // 1 … 500
+  /** The amount that the order needs. */
+  readonly needed?: string;
+  /** The amount that is there. */
+  readonly available?: string;
+  /** The smallest amount. */
+  readonly minimum?: string;
+  /** The scope that the key lacks. */
+  readonly scope?: string;
+  /** 422: whether anything was ever signed for it. */
+  readonly signed?: boolean;
+  /** 422: whether a new order is worth trying. */
+  readonly retryable?: boolean;
 }

@@ -1,15 +1,20 @@
 /**
  * `npm run client [-- --out FOLDER]`: packs the merchant's client as a package that `npm install`
- * takes, and says where it lies.
+ * takes, and says where it lies. With `--types` it makes the client's types instead.
  */
 import { resolve } from "node:path";
 import { readCommandLine } from "../lab/kit/command-line.ts";
 import { projectRoot } from "../lab/kit/kit.ts";
 import { packClient } from "./client-package.ts";
+import { writeClientTypes } from "./client-types.ts";
 
 const { values } = readCommandLine({
   name: "client",
   does: "Packs the merchant's client, with its types, as a package that npm installs.",
-  options: { out: { takes: "FOLDER", default: "release", says: "where it is put" } },
+  options: {
+    out: { takes: "FOLDER", default: "release", says: "where it is put" },
+    types: { says: "makes the types of client/ from the description of the service, and packs nothing" },
+  },
 });
-process.stdout.write(`${packClient(projectRoot, resolve(projectRoot, values.out))}\n`);
+const made = values.types ? writeClientTypes(projectRoot) : packClient(projectRoot, resolve(projectRoot, values.out));
+process.stdout.write(`${made}\n`);

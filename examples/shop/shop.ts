@@ -25,8 +25,8 @@ const shopClient = () =>
     timeoutMs: Number(env.TIMEOUT_SECONDS ?? "30") * 1000, // a withdrawal may wait 10 s for the agent
   });
 
-/** A proxy's own error page, of whatever status, says as little as no answer: it has no code. */
-const isKnown = <T>(result: Result<T>): boolean => result.ok || (result.retry !== "same-order" && result.code !== "unknown");
+/** A proxy's own error page, of whatever status, says as little as no answer: same order again. */
+const isKnown = <T>(result: Result<T>): boolean => result.ok || result.retry !== "same-order";
 
 /**
  * Sends the very same request until its answer is known. A repeated order never pays twice.
@@ -70,12 +70,14 @@ async function waitForEnd(kind: string, transactionId: string): Promise<number> 
   }
 }
 
+type RecordEvent = Exclude<Callback, { readonly type: "webhook.test" }>;
+
 /**
  * Stores the event durably, one file a record. False for a repeated event and for one that a newer
  * one overtook. A shop with a database does this and the work that follows from the event in one
  * transaction.
  */
-function keep(event: Callback): boolean {
+function keep(event: RecordEvent): boolean {
   const { transactionId } = event.data;
   if (typeof transactionId !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(transactionId)) throw new TypeError("transactionId");
   const path = join(records, `${transactionId}.json`);

@@ -126,8 +126,8 @@ export function createDocument(of: {
       version: of.version,
       license: { name: "MIT", identifier: "MIT" },
       description:
-        "Every request carries `signatureToken` and `Content-Type: application/json`, a GET too. Amounts are decimal strings. Fields " +
-        "and codes may be added at any time: ignore those you do not know.",
+        "Every request carries `signatureToken`, and a POST `Content-Type: application/json`. Amounts are decimal strings. Fields and " +
+        "codes may be added at any time: ignore those you do not know.",
     },
     servers: [{ url: of.publicUrl }],
     tags: [

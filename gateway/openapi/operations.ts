@@ -84,7 +84,7 @@ const listParameters: readonly Json[] = [
   query("orderId", text("The caller's own reference.", { pattern: orderIdPattern.source, examples: ["out-77"] })),
   query("from", when("Created then or later: ISO 8601 in UTC.")),
   query("to", when("Created before: ISO 8601 in UTC.")),
-  query("cursor", text("Where a page begins, as the Link header of the one before says.")),
+  query("cursor", text("The beginning of a page, as the Link header of the page before says.")),
   query("limit", { type: "integer", minimum: 1, maximum: 500, description: "Most records of a page; without it all come." }),
 ];
 

@@ -49,6 +49,8 @@ interface Schema {
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly allOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
 }
 
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
@@ -63,6 +65,8 @@ function typeOf(schema: Schema): string {
   if (schema.$ref !== undefined) return `<a href="#${plain(nameOf(schema.$ref))}">${plain(nameOf(schema.$ref))}</a>`;
   // A narrowed body adds nothing to its own heading.
   if (schema.allOf?.[0] !== undefined) return typeOf(schema.allOf[0]);
+  const forms = schema.oneOf ?? schema.anyOf;
+  if (forms !== undefined) return forms.map(typeOf).join(" or ");
   if (schema.type === "array") return `list of ${schema.items === undefined ? "anything" : typeOf(schema.items)}`;
   const values = schema.enum === undefined ? "" : `: ${schema.enum.map((value) => code(`${value}`)).join(", ")}`;
   return `${plain(schema.type ?? "")}${values}`;
@@ -80,11 +84,13 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
   return `<table><thead><tr>${head}</tr></thead>\n<tbody>${body}</tbody></table>`;
 }
 
-function fields({ properties = {}, required = [] }: Schema): string {
-  const rows = Object.entries(properties).map(([name, schema]) => [
+function fields(schema: Schema): string {
+  if (schema.oneOf !== undefined) return `<p>One of: ${typeOf(schema)}.</p>`;
+  const { properties = {}, required = [] } = schema;
+  const rows = Object.entries(properties).map(([name, field]) => [
     code(name),
-    `${typeOf(schema)}${required.includes(name) ? "" : " <em>optional</em>"}`,
-    meaningOf(schema),
+    `${typeOf(field)}${required.includes(name) ? "" : " <em>optional</em>"}`,
+    meaningOf(field),
   ]);
   return table(["field", "type", "meaning"], rows);
 }

@@ -24,7 +24,7 @@ const status = oneOfNumbers(
   "0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.",
   [0, 1, 2],
 );
-const stage = text("Where it stands within its status; docs/api.md lists the stages.", { examples: ["queued"] });
+const stage = text("The step within its status; docs/api.md lists the stages.", { examples: ["queued"] });
 const address = text("External address the funds are sent to; in mixed case with its EIP-55 checksum.", {
   examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
 });
@@ -42,7 +42,7 @@ const metadata: Json = {
 
 const fiatCurrency = text("The money of `fiatAmount`.", { enum: [...fiats], examples: ["TRY"] });
 const fiatAmount = decimal("A sum of money, at most two decimals.", "1000");
-const returnUrl = text("Where the payment page leads back to: an address on a site that the service lists for the merchant.", {
+const returnUrl = text("The way back from the payment page: an address on a site that the service lists for the merchant.", {
   examples: ["https://shop.example.com/thanks"],
 });
 const order = { currency: currencyId, amount, orderId, metadata };
@@ -55,16 +55,20 @@ const withdrawalOrder = shape(
 
 /** Orders have only these fields. */
 const orders: Readonly<Record<string, Json>> = {
+  AmountOrder: shape(
+    "A deposit request by `amount`.",
+    { ...order, returnUrl },
+    { optional: ["metadata", "returnUrl"], isClosed: true },
+  ),
+  FiatOrder: shape(
+    "A deposit request by a sum of money, which the price of now makes an amount of.",
+    { currency: currencyId, fiatCurrency, fiatAmount, orderId, metadata, returnUrl },
+    { optional: ["metadata", "returnUrl"], isClosed: true },
+  ),
+  // Two closed forms, because generators make no exact type of properties that exclude each other.
   DepositOrder: {
-    ...shape(
-      "A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`, which the price of now makes an amount of.",
-      { ...order, fiatCurrency, fiatAmount, returnUrl },
-      { optional: ["amount", "fiatCurrency", "fiatAmount", "metadata", "returnUrl"], isClosed: true },
-    ),
-    oneOf: [
-      { properties: { amount: true, fiatCurrency: false, fiatAmount: false }, required: ["amount"] },
-      { properties: { amount: false, fiatCurrency: true, fiatAmount: true }, required: ["fiatCurrency", "fiatAmount"] },
-    ],
+    description: "A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both.",
+    oneOf: [reference("AmountOrder"), reference("FiatOrder")],
   },
   WithdrawalOrder: withdrawalOrder,
   ManyOrder: shape(
@@ -92,11 +96,11 @@ const paymentTolerance = decimalOrEmpty(
   "0",
 );
 const quote = shape(
-  "What a deposit in fiat money came to, fixed when it was asked for: `amount` is `fiatAmount` at `price`, rounded up.",
+  "The terms of a deposit in fiat money, fixed at its request: `amount` is `fiatAmount` at `price`, rounded up.",
   {
     fiatCurrency,
     fiatAmount,
-    price: decimal("Of one whole unit of the currency.", "42"),
+    price: decimal("Price of one whole unit of the currency.", "42"),
     priceUpdatedAt: time("When that price was right."),
   },
 );
@@ -112,16 +116,14 @@ const transaction = shape(
   "A deposit or a withdrawal.",
   {
     transactionId,
-    receiverAddress: text(
-      "Where funds are sent: a withdrawal's destination, a deposit's issued address. Empty while a manual one has none.",
-    ),
+    receiverAddress: text("The destination of a withdrawal, empty while a manual one has none; the issued address of a deposit."),
     depositAddress: text("A deposit's issued address; the account that pays a withdrawal."),
     orderId,
     tag,
     currency: currencyId,
     amount,
     callbackStatus: oneOfNumbers(
-      "Of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.",
+      "State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.",
       [0, 1, 2, 3],
     ),
     createdAt: time("When it was created."),
@@ -174,16 +176,16 @@ const currency = shape("A supported currency.", {
   priceStale: flag("Whether one of the prices is old or unknown."),
 });
 
-const balance = shape("What one currency's wallet holds.", {
+const balance = shape("Balances of one currency's wallet.", {
   balance: { type: "number", description: "`available` rounded down to 15 significant digits.", minimum: 0 },
   currency: currencyId,
-  available: decimal("What can be withdrawn now.", "8.99"),
+  available: decimal("The amount that can be withdrawn now.", "8.99"),
   pending: decimal("Final on deposit addresses, not yet moved.", "2"),
   sweeping: decimal("On its way from deposit addresses to the hot wallet.", "0"),
   reserved: decimal("Promised to open withdrawals.", "1.01"),
   total: decimal("Everything together.", "12"),
   feeAsset: text("The currency that network fees are paid in.", { examples: ["eth"] }),
-  feeReserve: decimalOrEmpty("What a next withdrawal reserves of it.", "0.01"),
+  feeReserve: decimalOrEmpty("The amount of it that a next withdrawal reserves.", "0.01"),
   feeSufficient: flag("Whether that much is there."),
 });
 
@@ -218,7 +220,7 @@ export const schemas: Readonly<Record<string, Json>> = {
     status,
     stage,
   }),
-  ManyResult: shape("What became of each.", {
+  ManyResult: shape("The result of each order.", {
     answers: { type: "array", description: "In the order of the orders.", items: reference("OneResult") },
   }),
   OneResult: shape("One order's own answer, as if it had been sent alone.", {
@@ -236,8 +238,8 @@ export const schemas: Readonly<Record<string, Json>> = {
       transactionId,
       reason: text("The finer reason."),
       currency: currencyId,
-      needed: decimal("What the order needs.", "1.01"),
-      available: decimal("What there is.", "0.5"),
+      needed: decimal("The amount that the order needs.", "1.01"),
+      available: decimal("The amount that is there.", "0.5"),
       minimum: decimal("The smallest amount.", "0.001"),
       scope: text("The scope that the key lacks."),
       signed: flag("422: whether anything was ever signed for it."),

@@ -3,7 +3,8 @@
  * compares.
  */
 import { createClient } from "../../client/client.ts";
-import type { Deposit, FiatOrder } from "../../client/records.ts";
+import type { FiatOrder } from "../../client/orders.ts";
+import type { DepositResult } from "../../client/records.ts";
 
 /** One withdrawal order as the scripts write it. */
 export interface ShopOrder {
@@ -44,7 +45,7 @@ export interface Shop {
     orderId: string,
   ): Promise<{ address: string; transactionId: string; paymentUrl: string }>;
   /** A deposit of a sum of money, at the gateway's price. */
-  fiatDeposit(order: FiatOrder): Promise<Deposit>;
+  fiatDeposit(order: FiatOrder): Promise<DepositResult>;
   balance(currency: string): Promise<{ available: string; pending: string; sweeping: string; reserved: string; total: string }>;
 }
 
@@ -60,7 +61,7 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly sho
     if (result.ok) return { status: 200, transactionId: result.value.transactionId, code: "", message: result.value.message };
     return { status: result.status, transactionId: result.transactionId ?? "", code: result.code, message: result.message };
   };
-  const ordered = async (order: Parameters<typeof client.createTransactionRequest>[0]): Promise<Deposit> => {
+  const ordered = async (order: Parameters<typeof client.createTransactionRequest>[0]): Promise<DepositResult> => {
     for (let tries = 1; ; tries += 1) {
       const result = await client.createTransactionRequest(order);
       if (result.ok) return result.value;

@@ -61,10 +61,10 @@ describe("the client's package", () => {
     for (const name of ["@types/node", "undici-types"])
       symlinkSync(join(projectRoot, "node_modules", name), join(folder, "node_modules", name));
     const source = (amount: string) => `import { createClient, type Result } from "autowithdraw-client";
-      import type { Withdrawal } from "autowithdraw-client/records";
+      import type { WithdrawalResult } from "autowithdraw-client/records";
       const client = createClient({ baseUrl: "https://pay.example.com", key: { apiKey: "" } });
-      const result: Result<Withdrawal> = await client.autoWithdraw({ currency: "eth", amount: ${amount}, address: "0x", orderId: "a" });
-      if (!result.ok) { const retry: "never" | "same-order" | "new-order" = result.retry; void retry; }
+      const result: Result<WithdrawalResult> = await client.autoWithdraw({ currency: "eth", amount: ${amount}, address: "0x", orderId: "a" });
+      if (!result.ok) { const retry: "never" | "later" | "same-order" | "new-order" = result.retry; void retry; }
       export {};`;
     writeFileSync(join(folder, "good.ts"), source('"0.5"'));
     writeFileSync(join(folder, "bad.ts"), source("0.5"));

@@ -125,6 +125,49 @@ describe("against the gateway", () => {
     });
   });
 
+  it("the client, against the gateway, carries the error's own fields, and says never only if time heals nothing", async () => {
+    const order = { currency: "eth", amount: "0.1", address: receiver, orderId: "out-4" };
+    const { transactionId = "" } = await client
+      .autoWithdraw(order)
+      .then((done) => (done.ok ? done.value : {}) as { transactionId?: string });
+    const fail = (code: string) =>
+      gateway.service.store.write((database) =>
+        database.run("UPDATE transactions SET status = 2, stage = 'refused', code = ? WHERE id = ?", code, transactionId),
+      );
+    fail("POLICY_ABOVE_WITHDRAWAL");
+    const failed = { status: 422, code: "withdrawal_failed", transactionId, signed: false };
+    const never = { reason: "POLICY_ABOVE_WITHDRAWAL", retryable: false, retry: "never" };
+    expect(await client.autoWithdraw(order)).toMatchObject({ ...failed, ...never });
+    fail("POLICY_ABOVE_DAY");
+    const another = { reason: "POLICY_ABOVE_DAY", retryable: true, retry: "new-order" };
+    expect(await client.autoWithdraw(order)).toMatchObject({ ...failed, ...another });
+    const poor = await client.autoWithdraw({ ...order, amount: "1000", orderId: "out-5" });
+    const amount = expect.stringMatching(/^\d+(\.\d+)?$/);
+    expect(poor).toMatchObject({
+      code: "balance_insufficient",
+      retry: "later",
+      currency: "eth",
+      available: amount,
+      needed: amount,
+    });
+    expect(await client.autoWithdraw({ ...order, amount: "1e3", orderId: "out-6" })).toMatchObject({
+      ...{ code: "amount_format", field: "amount", retry: "never" },
+    });
+    const small = await client.createTransactionRequest({ currency: "usdt", amount: "0.1", orderId: "in-4" });
+    expect(small).toMatchObject({ code: "amount_below_minimum", minimum: amount, retry: "never" });
+    expect(await client.transactions({ status: 3 as 2 })).toMatchObject({ code: "query_invalid", field: "status" });
+    const many = await client.autoWithdraws([{ ...order, amount: "1000", orderId: "out-7" }, order]);
+    expect(many.ok && many.value.map(({ result }) => result)).toMatchObject([
+      { code: "balance_insufficient", retry: "later", needed: amount },
+      { ...failed, ...another },
+    ]);
+    const reader = gateway.key({ scopes: ["read"] });
+    const narrow = createClient({ baseUrl: gateway.url, key: { apiKey: reader.apiKey }, now });
+    expect(await narrow.autoWithdraw(order)).toMatchObject({ code: "scope_missing", scope: "withdraw:auto", retry: "later" });
+    const off = await client.createTransactionRequest({ currency: "off", amount: "1", orderId: "in-5" });
+    expect(off).toMatchObject({ code: "currency_disabled", retry: "later" });
+  });
+
   it("the client, against the gateway, works with a strict key, an EdDSA key from an apiKey and one of its own; compatible tokens fail on a strict key", async () => {
     const strict = gateway.key({ profile: "strict", scopes: ["read", "deposit"] });
     const order = { currency: "eth", amount: "0.5", orderId: "in-2" };
@@ -177,7 +220,24 @@ describe("against a server that misbehaves", () => {
     ["cuts the line", (response) => void response.destroy(), { status: 0, code: "network", retry: "same-order" }],
     ["answers 200 with text", says(200, "fine"), { status: 200, code: "answer_invalid", retry: "same-order" }],
     ["answers 200 without transactionId", says(200, { message: "ok" }), { code: "answer_invalid", retry: "same-order" }],
-    ["answers 502 with HTML", says(502, "<html>"), { status: 502, code: "unknown", retry: "same-order" }],
+    ["answers 502 with HTML", says(502, "<html>"), { status: 502, code: "answer_foreign", retry: "same-order" }],
+    [
+      "answers 404 with a proxy's page",
+      says(404, "<html><style>p{}</style><h1>404</h1> No such  site", { "Content-Type": "text/html; charset=utf-8" }),
+      {
+        ...{ status: 404, code: "answer_foreign", retry: "same-order" },
+        message: "the answer with status 404 (text/html) is not the service's: 404 No such site",
+      },
+    ],
+    ["answers 403 with a proxy's JSON", says(403, { message: "Forbidden" }), { code: "answer_foreign", retry: "same-order" }],
+    ["answers 400 with nothing", says(400, ""), { code: "answer_foreign", retry: "same-order" }],
+    [
+      "is the service and gives no code",
+      says(400, { message: "m" }, { "X-Request-Id": "0123456789abcdef" }),
+      { code: "unknown", message: "m", retry: "never" },
+    ],
+    ["refuses by a code of tomorrow", says(400, { code: "moon_full", message: "m" }), { code: "moon_full", retry: "never" }],
+    ["is down by a code of tomorrow", says(503, { code: "moon_down", message: "m" }), { retry: "same-order" }],
     [
       "is busy",
       says(429, { code: "rate_limited", message: "m" }, { "Retry-After": "7" }),
@@ -187,19 +247,23 @@ describe("against a server that misbehaves", () => {
     ["refuses", says(400, { code: "amount_format", message: "m" }), { retry: "never" }],
     [
       "failed it, unsigned",
-      says(422, { message: "m", transactionId: "t", retryable: true }),
+      says(422, { code: "withdrawal_failed", message: "m", transactionId: "t", retryable: true }),
       { retry: "new-order", transactionId: "t" },
     ],
     [
       "failed it on chain",
-      says(422, { message: "m", transactionId: "t", retryable: false }),
+      says(422, { code: "withdrawal_failed", message: "m", transactionId: "t", retryable: false }),
       { retry: "never", transactionId: "t" },
     ],
-    ["failed it and says no more", says(422, { message: "m", transactionId: "t" }), { retry: "never" }],
+    [
+      "failed it and says no more",
+      says(422, { code: "withdrawal_failed", message: "m", transactionId: "t" }),
+      { retry: "never" },
+    ],
     [
       "sends the token elsewhere",
       says(307, "", { Location: "http://127.0.0.1:1/" }),
-      { status: 0, code: "network", retry: "same-order" },
+      { status: 307, code: "answer_foreign", retry: "same-order" },
     ],
   ];
   for (const [name, act, expected] of cases) {

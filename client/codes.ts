@@ -1,0 +1,57 @@
+/**
+ * Codes of the service's errors.
+ * `npm run client -- --types` makes this file from /openapi.json; change nothing here by hand.
+ * The service may add fields at any time, so ignore an unknown field. Amounts are decimal strings;
+ * times are ISO 8601 in UTC.
+ */
+
+/** Every code of an error, as docs/api.md lists them. The service may add codes. */
+export type AnswerCode =
+  | "address_contract"
+  | "address_invalid"
+  | "address_not_allowed"
+  | "address_own"
+  | "agent_clock_ahead"
+  | "agent_not_paired"
+  | "amount_below_minimum"
+  | "amount_format"
+  | "amount_precision"
+  | "amount_twice"
+  | "balance_insufficient"
+  | "body_too_large"
+  | "content_encoding"
+  | "content_type"
+  | "currency_disabled"
+  | "currency_not_found"
+  | "currency_not_payable"
+  | "currency_unknown"
+  | "currency_unpriced"
+  | "deposits_not_ready"
+  | "expectation_failed"
+  | "fiat_currency_unknown"
+  | "field_missing"
+  | "field_unknown"
+  | "headers_too_large"
+  | "internal"
+  | "json_invalid"
+  | "key_expired"
+  | "key_revoked"
+  | "merchant_disabled"
+  | "metadata_invalid"
+  | "order_id_invalid"
+  | "order_id_reused"
+  | "orders_count"
+  | "plaintext_refused"
+  | "price_stale"
+  | "query_invalid"
+  | "rate_limited"
+  | "request_invalid"
+  | "request_timeout"
+  | "return_url_invalid"
+  | "scope_missing"
+  | "tag_not_supported"
+  | "token_invalid"
+  | "transaction_not_found"
+  | "transaction_type_invalid"
+  | "unavailable"
+  | "withdrawal_failed";

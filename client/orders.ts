@@ -1,0 +1,104 @@
+/**
+ * Orders and queries of the service.
+ * `npm run client -- --types` makes this file from /openapi.json; change nothing here by hand.
+ * The service may add fields at any time, so ignore an unknown field. Amounts are decimal strings;
+ * times are ISO 8601 in UTC.
+ */
+
+/** A deposit request by `amount`. */
+export interface AmountOrder {
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The amount, in whole units of the currency. */
+  readonly amount: string;
+  /** The caller's own reference: visible ASCII without spaces, unique permanently. */
+  readonly orderId: string;
+  /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /**
+   * The way back from the payment page: an address on a site that the service lists for the
+   * merchant.
+   */
+  readonly returnUrl?: string;
+}
+
+/** A deposit request by a sum of money, which the price of now makes an amount of. */
+export interface FiatOrder {
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The money of `fiatAmount`. */
+  readonly fiatCurrency: "USD" | "EUR" | "TRY";
+  /** A sum of money, at most two decimals. */
+  readonly fiatAmount: string;
+  /** The caller's own reference: visible ASCII without spaces, unique permanently. */
+  readonly orderId: string;
+  /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /**
+   * The way back from the payment page: an address on a site that the service lists for the
+   * merchant.
+   */
+  readonly returnUrl?: string;
+}
+
+/** A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both. */
+export type DepositOrder =
+  | (AmountOrder & { readonly fiatCurrency?: never; readonly fiatAmount?: never })
+  | (FiatOrder & { readonly amount?: never });
+
+/** A withdrawal to pay at once. */
+export interface WithdrawalOrder {
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The amount, in whole units of the currency. */
+  readonly amount: string;
+  /** The caller's own reference: visible ASCII without spaces, unique permanently. */
+  readonly orderId: string;
+  /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** External address the funds are sent to; in mixed case with its EIP-55 checksum. */
+  readonly address: string;
+  /** Taken empty only: no network here has tags. */
+  readonly tag?: string;
+}
+
+/** Withdrawals to pay at once. */
+export interface ManyOrder {
+  /** Each for itself. */
+  readonly orders: readonly WithdrawalOrder[];
+}
+
+/** A withdrawal that an operator approves, who supplies the address where it is left out. */
+export interface ManualOrder {
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The amount, in whole units of the currency. */
+  readonly amount: string;
+  /** The caller's own reference: visible ASCII without spaces, unique permanently. */
+  readonly orderId: string;
+  /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** External address the funds are sent to; in mixed case with its EIP-55 checksum. */
+  readonly address?: string;
+  /** Taken empty only: no network here has tags. */
+  readonly tag?: string;
+}
+
+/** Query of "All transactions". */
+export interface TransactionsQuery {
+  /** 1 deposits, 2 withdrawals. */
+  readonly transactionType?: 1 | 2;
+  readonly status?: 0 | 1 | 2;
+  /** A currency's id. */
+  readonly currency?: string;
+  /** The caller's own reference. */
+  readonly orderId?: string;
+  /** Created then or later: ISO 8601 in UTC. */
+  readonly from?: string;
+  /** Created before: ISO 8601 in UTC. */
+  readonly to?: string;
+  /** The beginning of a page, as the Link header of the page before says. */
+  readonly cursor?: string;
+  /** Most records of a page; without it all come. */
+  readonly limit?: number;
+}
