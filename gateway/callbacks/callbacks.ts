@@ -10,6 +10,8 @@ import { openSecret } from "../auth/secret-box.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import {
+  type AfterTry,
+  bringForward,
   type CallbackTry,
   type DueDelivery,
   dueDeliveries,
@@ -23,9 +25,9 @@ import { hasChanges, refreshStatus } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, findTarget, switchTargetOff } from "../store/callback-targets.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
-import { DeliveryConcurrency } from "./delivery-concurrency.ts";
+import { DeliveryConcurrency, goodTargetMax } from "./delivery-concurrency.ts";
 import { type OutboxOptions, tellChanges } from "./outbox.ts";
-import { nextTry, retryAfterOf } from "./schedule.ts";
+import { afterExtraTry, nextTry, retryAfterOf } from "./schedule.ts";
 import { type Door, isTaken, type Sent } from "./send.ts";
 import { signedHeaders } from "./signature.ts";
 
@@ -54,6 +56,11 @@ const dayMs = 86_400_000;
 const logDays = 60;
 const forgetEveryMs = 3_600_000;
 const forgottenAtOnce = 500;
+/**
+ * Deliveries that each success brings forward, so that the number on their way grows from one by
+ * one and ends with the first failure.
+ */
+export const aheadOf = { most: 2, dueMax: goodTargetMax } as const;
 
 interface Outcome {
   readonly target: WaitingTarget;
@@ -161,18 +168,18 @@ class Dispatcher {
   }
 
   #store(database: Database, { target, delivery, at, sent }: Outcome, after: (() => void)[]): void {
-    const { log, clock, config, random } = this.#options;
+    const { log, clock } = this.#options;
     const made: CallbackTry = { at, status: sent.status, durationMs: sent.durationMs, answer: sent.answer };
     const touched = new Set(delivery.transactionId === null ? [] : [delivery.transactionId]);
-    if (isTaken(sent)) keepTry(database, delivery.id, made, { state: "delivered", nextAt: at });
-    else {
-      const nowMs = clock();
-      const retryAfterMs = retryAfterOf(sent.retryAfter, nowMs);
-      const chance = Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-      const next = nextTry(config.callbacks.retryMs, { tries: delivery.tries + 1, nowMs, retryAfterMs, chance });
+    const nowMs = clock();
+    if (isTaken(sent)) {
+      keepTry(database, delivery.id, made, { state: "delivered", nextAt: at, restUntil: 0, isCounted: true });
+      bringForward(database, target.target, nowMs, aheadOf);
+    } else {
       const isGone = sent.status === 410;
-      const isOver = isGone || next === null;
-      keepTry(database, delivery.id, made, { state: isOver ? "given up" : "waiting", nextAt: next ?? nowMs });
+      const next = this.#afterFailure(delivery, at, sent);
+      const isOver = isGone || next.state === "given up";
+      keepTry(database, delivery.id, made, isGone ? { ...next, state: "given up" } : next);
       const about = { target: target.target, delivery: delivery.id };
       if (isGone && switchTargetOff(database, target.target, nowMs)) {
         for (const id of giveUpTarget(database, target.target)) touched.add(id);
@@ -182,6 +189,19 @@ class Dispatcher {
       } else if (isOver) after.push(() => log.warn({ event: "callback-given-up", ...about }, "a callback was given up"));
     }
     refreshStatus(database, touched);
+  }
+
+  /** The schedule after a failed try. An extra try, made before its time, leaves the schedule. */
+  #afterFailure({ tries, scheduledAt }: DueDelivery, at: number, { retryAfter }: Sent): AfterTry {
+    const { clock, config, random } = this.#options;
+    const nowMs = clock();
+    const retryAfterMs = retryAfterOf(retryAfter, nowMs);
+    if (scheduledAt !== null && scheduledAt > at)
+      return { state: "waiting", ...afterExtraTry({ scheduledAt, nowMs, retryAfterMs }), isCounted: false };
+    const chance = Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
+    const next = nextTry(config.callbacks.retryMs, { tries: tries + 1, nowMs, retryAfterMs, chance });
+    const restUntil = retryAfterMs === 0 ? 0 : nowMs + retryAfterMs;
+    return { state: next === null ? "given up" : "waiting", nextAt: next ?? nowMs, restUntil, isCounted: true };
   }
 
   /**

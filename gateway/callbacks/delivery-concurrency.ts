@@ -12,7 +12,9 @@ type Health = "notReceived" | "good" | "slow";
 export const concurrencyMax = 64;
 const concurrencyOf: Readonly<Record<Health, number>> = { notReceived: 24, slow: 24, good: concurrencyMax };
 const perMerchantMax = 8;
-const perTargetMax: Readonly<Record<Health, number>> = { notReceived: 1, slow: 1, good: 4 };
+/** Largest number of requests in progress for a target that answered well. */
+export const goodTargetMax = 4;
+const perTargetMax: Readonly<Record<Health, number>> = { notReceived: 1, slow: 1, good: goodTargetMax };
 /** A target that answers later than this is slow. */
 const slowMs = 2_000;
 

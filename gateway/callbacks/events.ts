@@ -4,6 +4,7 @@
  * other events report the progress, or add details to an end. Source: docs/api.md, Callbacks, has
  * each with its meaning.
  */
+import type { DeliveryRank } from "../store/callback-deliveries.ts";
 import type { Glimpse, RecordChange } from "../store/callback-outbox.ts";
 
 /** In the order of docs/api.md. */
@@ -25,6 +26,21 @@ export const eventTypes = [
   "withdrawal.failed",
 ] as const;
 export type EventType = (typeof eventTypes)[number];
+
+/**
+ * The events after which no money of a record is expected, or some came without being expected: a
+ * shop that has these five misses none.
+ */
+const endsOfMoney: ReadonlySet<string> = new Set<EventType>([
+  "deposit.completed",
+  "deposit.expired",
+  "deposit.late",
+  "withdrawal.completed",
+  "withdrawal.failed",
+]);
+
+/** The rank of an event among those that are due at the same time. */
+export const rankOf = (type: string): DeliveryRank => (endsOfMoney.has(type) ? 0 : 1);
 
 /** The event that `gateway callbacks test` sends, to a target with any filter. */
 export const testType = "webhook.test";

@@ -20,7 +20,7 @@ import {
 import { type CallbackTargetRow, liveTargets } from "../store/callback-targets.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { type EventType, eventsOf, testType } from "./events.ts";
+import { type EventType, eventsOf, rankOf, testType } from "./events.ts";
 
 export interface OutboxOptions {
   readonly config: Pick<GatewayConfig, "currencies">;
@@ -33,7 +33,7 @@ export interface OutboxOptions {
  * Largest number of waiting deliveries of one target. A delivery above the limit is given up at
  * once, and stays in the log for a later redelivery.
  */
-const waitingMax = 50_000;
+export const waitingMax = 50_000;
 /** Changes in one transaction: some tens of milliseconds. */
 export const changesMax = 200;
 const idBytes = 16;
@@ -60,7 +60,8 @@ export function tellChanges(database: Database, options: OutboxOptions): readonl
         const left = room.get(target) ?? waitingMax - countWaiting(database, target, waitingMax);
         room.set(target, left - 1);
         if (left <= 0) full.add(target);
-        insertDelivery(database, { event: event.id, target, state: left > 0 ? "waiting" : "given up", nextAt: options.clock() });
+        const state = left > 0 ? "waiting" : "given up";
+        insertDelivery(database, { event: event.id, target, state, nextAt: options.clock(), rank: rankOf(type) });
       }
     }
     touched.add(id);

@@ -1,7 +1,8 @@
 /** `callbacks …`: its commands, their output and their exit status. */
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
 import { createDoor } from "../callbacks/send.ts";
+import { dateOf } from "./accounts.ts";
 import {
   addCallback,
   type CallbackLine,
@@ -10,12 +11,14 @@ import {
   listCallbacks,
   oldSecretHours,
   redeliver,
+  redeliverAll,
   removeCallback,
   rotateCallback,
   testCallback,
 } from "./callbacks.ts";
 import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
+import { moment } from "./words.ts";
 
 function eventList(text: string): readonly EventType[] {
   const wanted = text.split(",").map((part) => part.trim());
@@ -51,9 +54,11 @@ export function addCallbackCommands(program: Command, withBoth: (command: Comman
     .option("--callback <id>", "to which target")
     .option("--limit <n>", "so many, the newest first", wholeNumber, 20)
     .action(deliveries);
-  withBoth(callbacks.command("redeliver").description("send one again").argument("<delivery>", "its number", wholeNumber)).action(
-    again,
-  );
+  withBoth(callbacks.command("redeliver").description("send one again, or all of a target that did not arrive"))
+    .argument("[delivery]", "its number", wholeNumber)
+    .option("--callback <id>", "all that wait for this target or were given up, in the place of one")
+    .option("--since <time>", "of these, only events since then, in UTC", moment)
+    .action(again);
   withBoth(callbacks.command("remove").description("end one, permanently").argument("<callbackId>")).action(remove);
 }
 
@@ -154,7 +159,36 @@ function deliveryText(view: DeliveryView): string {
   return [head, `  ${about}, sequence ${view.sequence}, at ${view.at}`, ...tries].join("\n");
 }
 
-function again(delivery: number, options: JsonOption): void {
+interface AgainOptions extends JsonOption {
+  readonly callback?: string;
+  readonly since?: number;
+}
+
+function again(delivery: number | undefined, options: AgainOptions): void {
+  const { callback: target, since } = options;
+  if ((delivery === undefined) === (target === undefined))
+    throw new CommanderError(exit.usage, "delivery", "give a delivery's number, or --callback with a target's id");
+  if (target !== undefined) againAll(target, since ?? 0, options);
+  else if (since !== undefined) throw new CommanderError(exit.usage, "since", "--since needs --callback");
+  else if (delivery !== undefined) againOne(delivery, options);
+}
+
+function againAll(target: string, sinceMs: number, options: JsonOption): void {
+  asOperator(options, (by) => {
+    const done = redeliverAll(by, target, sinceMs);
+    if (!allowed(done)) return;
+    const { again: deliveries, left } = done;
+    if (options.json === true) {
+      printJson({ callbackId: target, since: sinceMs === 0 ? "" : dateOf(sinceMs), deliveries, left });
+      return;
+    }
+    const more =
+      left === 0 ? "" : `\n${left} more stay given up, because too many wait; give the command again when these arrived.`;
+    print(`${deliveries} deliveries to ${target} are sent again by the running gateway, the ends of money first.${more}`);
+  });
+}
+
+function againOne(delivery: number, options: JsonOption): void {
   asOperator(options, (by) => {
     if (!allowed(redeliver(by, delivery))) return;
     if (options.json === true) printJson({ delivery, waiting: true });

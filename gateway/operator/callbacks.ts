@@ -5,19 +5,23 @@
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { sealSecret } from "../auth/secret-box.ts";
-import { secretsOf } from "../callbacks/callbacks.ts";
+import { aheadOf, secretsOf } from "../callbacks/callbacks.ts";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
 import { type GuardSettings, urlProblem } from "../callbacks/guard.ts";
-import { testEvent } from "../callbacks/outbox.ts";
+import { testEvent, waitingMax } from "../callbacks/outbox.ts";
 import { type Door, isTaken, type Sent } from "../callbacks/send.ts";
 import { newSecret, signedHeaders } from "../callbacks/signature.ts";
 import { recordAct } from "../store/audit.ts";
 import {
+  bringForward,
+  countWaiting,
+  type DeliveryRank,
   findDelivery,
   giveUpTarget,
   insertDelivery,
   keepTry,
   listDeliveries,
+  listUndelivered,
   triesOf,
   waitAgain,
 } from "../store/callback-deliveries.ts";
@@ -114,7 +118,8 @@ export function listCallbacks(by: Operator, merchant: string | undefined): reado
 
 /**
  * Sends a `webhook.test` now and keeps it in the log. A target that was switched off and accepts
- * the test is switched on again. Refuses GATEWAY_UNKNOWN_CALLBACK.
+ * the test is switched on again, and what waits for a target that accepts it is sent earlier.
+ * Refuses GATEWAY_UNKNOWN_CALLBACK.
  */
 export async function testCallback(
   by: Operator,
@@ -131,9 +136,11 @@ export async function testCallback(
   return by.store.write((database) => {
     insertEvent(database, event);
     const state = taken ? "delivered" : "given up";
-    const delivery = insertDelivery(database, { event: event.id, target: id, state, nextAt: by.nowMs });
+    const delivery = insertDelivery(database, { event: event.id, target: id, state, nextAt: by.nowMs, rank: 1 });
     const { status, durationMs, answer } = sent;
-    keepTry(database, delivery, { at: by.nowMs, status, durationMs, answer }, { state, nextAt: by.nowMs });
+    const after = { state, nextAt: by.nowMs, restUntil: 0, isCounted: true } as const;
+    keepTry(database, delivery, { at: by.nowMs, status, durationMs, answer }, after);
+    if (taken) bringForward(database, id, by.nowMs, aheadOf);
     const switchedOn = taken && switchTargetOn(database, id);
     if (switchedOn) audit(by, "callback switched on", id, "");
     return { ok: true, sent, taken, switchedOn };
@@ -213,6 +220,57 @@ export function redeliver(by: Operator, delivery: number): { readonly ok: true }
     audit(by, "callback sent again", known.target, String(delivery));
     return { ok: true };
   });
+}
+
+/**
+ * Deliveries in one database transaction of a command, so that the running gateway waits for none.
+ */
+const againAtOnce = 500;
+
+/**
+ * Sends again all deliveries of a target that wait or were given up, of events since `sinceMs`,
+ * each with the same bytes and id, and with all its tries; the ends of money come first. `left`
+ * counts those that were given up and stay so, because too many wait. Refuses
+ * GATEWAY_UNKNOWN_CALLBACK for an unknown target and for one that is off.
+ */
+export function redeliverAll(
+  by: Operator,
+  target: string,
+  sinceMs: number,
+): { readonly ok: true; readonly again: number; readonly left: number } | Refusal {
+  const known = findTarget(by.store.database, target);
+  if (known === undefined || known.offAt !== null) return refuse("GATEWAY_UNKNOWN_CALLBACK");
+  const sum = { again: 0, left: 0 };
+  for (const rank of [0, 1] as const) againByRank(by, { target, rank, sinceMs }, sum);
+  by.store.write(() => audit(by, "callbacks sent again", target, `${sum.again} since ${dateOf(sinceMs)}`));
+  return { ok: true, ...sum };
+}
+
+function againByRank(
+  by: Operator,
+  of: { readonly target: string; readonly rank: DeliveryRank; readonly sinceMs: number },
+  sum: { again: number; left: number },
+): void {
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const above: number = after;
+    after = by.store.write((database) => {
+      const found = listUndelivered(database, { ...of, after: above }, againAtOnce);
+      let room = waitingMax - countWaiting(database, of.target, waitingMax);
+      const touched: string[] = [];
+      for (const { id, state, transactionId } of found) {
+        if (state === "given up" && room <= 0) {
+          sum.left += 1;
+          continue;
+        }
+        room -= state === "given up" ? 1 : 0;
+        waitAgain(database, id, by.nowMs);
+        touched.push(transactionId);
+      }
+      sum.again += touched.length;
+      refreshStatus(database, touched);
+      return found.at(-1)?.id;
+    });
+  }
 }
 
 /**

@@ -6,17 +6,26 @@ import type { Database } from "./store.ts";
 
 export type DeliveryState = "waiting" | "delivered" | "given up";
 
+/** 0: the event ends money's way, and goes before others that are due at the same time. */
+export type DeliveryRank = 0 | 1;
+
 /**
  * Makes an event's delivery to a target.
  * @returns its number
  */
 export function insertDelivery(
   database: Database,
-  delivery: { readonly event: string; readonly target: string; readonly state: DeliveryState; readonly nextAt: number },
+  delivery: {
+    readonly event: string;
+    readonly target: string;
+    readonly state: DeliveryState;
+    readonly nextAt: number;
+    readonly rank: DeliveryRank;
+  },
 ): number {
-  const { event, target, state, nextAt } = delivery;
-  const sql = "INSERT INTO callbackDeliveries (event, target, state, nextAt) VALUES (?, ?, ?, ?) RETURNING id";
-  return database.get<{ id: number }>(sql, event, target, state, nextAt)?.id ?? 0;
+  const { event, target, state, nextAt, rank } = delivery;
+  const sql = "INSERT INTO callbackDeliveries (event, target, state, nextAt, rank) VALUES (?, ?, ?, ?, ?) RETURNING id";
+  return database.get<{ id: number }>(sql, event, target, state, nextAt, rank)?.id ?? 0;
 }
 
 /** Counts the deliveries that wait for a target, up to `most`. */
@@ -58,14 +67,43 @@ export interface DueDelivery {
   readonly tries: number;
   readonly transactionId: string | null;
   readonly body: string;
+  readonly scheduledAt: number | null; // not null: this try is put before the one at that time
 }
 
 export function dueDeliveries(database: Database, target: string, nowMs: number, most: number): readonly DueDelivery[] {
   return database.all<DueDelivery>(
-    `SELECT d.id, d.event, d.tries, e.transactionId, e.body FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
-     WHERE d.target = ? AND d.state = 'waiting' AND d.nextAt <= ? ORDER BY d.nextAt, d.id LIMIT ?`,
+    `SELECT d.id, d.event, d.tries, d.scheduledAt, e.transactionId, e.body FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
+     WHERE d.target = ? AND d.state = 'waiting' AND d.nextAt <= ? ORDER BY d.nextAt, d.rank, d.id LIMIT ?`,
     ...[target, nowMs, most],
   );
+}
+
+/**
+ * Puts an extra try before the next scheduled one, for at most `most` waiting deliveries of a
+ * target and until `dueMax` are due, an end of money before others, then the one that rests
+ * longest. Due deliveries are left, and so are those that already have an extra try or rest.
+ */
+export function bringForward(
+  database: Database,
+  target: string,
+  nowMs: number,
+  { most, dueMax }: { readonly most: number; readonly dueMax: number },
+): void {
+  const due = database.get<{ n: number }>(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM callbackDeliveries WHERE target = ? AND state = 'waiting' AND nextAt <= ? LIMIT ?)`,
+    ...[target, nowMs, dueMax],
+  );
+  let left = Math.min(most, dueMax - (due?.n ?? 0));
+  for (const rank of [0, 1]) {
+    if (left <= 0) return;
+    const { changes } = database.run(
+      `UPDATE callbackDeliveries SET scheduledAt = nextAt, nextAt = ? WHERE id IN (
+         SELECT id FROM callbackDeliveries INDEXED BY callbackDeliveriesEarly WHERE target = ? AND state = 'waiting'
+           AND scheduledAt IS NULL AND rank = ? AND restUntil <= ? AND nextAt > ? ORDER BY restUntil, id LIMIT ?)`,
+      ...[nowMs, target, rank, nowMs, nowMs, left],
+    );
+    left -= changes;
+  }
 }
 
 export interface CallbackTry {
@@ -75,23 +113,27 @@ export interface CallbackTry {
   readonly answer: string; // the first bytes of the answer, or the reason why there is none
 }
 
+/** The state of a delivery after a try. */
+export interface AfterTry {
+  readonly state: DeliveryState;
+  readonly nextAt: number;
+  readonly restUntil: number; // no extra try before this time; 0 for none
+  readonly isCounted: boolean; // false for an extra try, which uses up none of the schedule
+}
+
 /**
  * Keeps one try and its result. A delivery that was given up meanwhile stays given up, unless it
  * arrived.
  */
-export function keepTry(
-  database: Database,
-  delivery: number,
-  made: CallbackTry,
-  next: { readonly state: DeliveryState; readonly nextAt: number },
-): void {
+export function keepTry(database: Database, delivery: number, made: CallbackTry, next: AfterTry): void {
   database.run(
     "INSERT INTO callbackTries (delivery, at, status, durationMs, answer) VALUES (?, ?, ?, ?, ?)",
     ...[delivery, made.at, made.status, made.durationMs, made.answer],
   );
   database.run(
-    `UPDATE callbackDeliveries SET tries = tries + 1, state = ?, nextAt = ? WHERE id = ? AND (state = 'waiting' OR ? = 'delivered')`,
-    ...[next.state, next.nextAt, delivery, next.state],
+    `UPDATE callbackDeliveries SET tries = tries + ?, state = ?, nextAt = ?, scheduledAt = NULL, restUntil = ?
+       WHERE id = ? AND (state = 'waiting' OR ? = 'delivered')`,
+    ...[next.isCounted ? 1 : 0, next.state, next.nextAt, next.restUntil, delivery, next.state],
   );
 }
 
@@ -161,7 +203,33 @@ export function findDelivery(database: Database, id: number): KnownDelivery | un
 
 /** Starts a delivery again from its first try, even if it arrived. */
 export function waitAgain(database: Database, id: number, nowMs: number): void {
-  database.run("UPDATE callbackDeliveries SET state = 'waiting', tries = 0, nextAt = ? WHERE id = ?", nowMs, id);
+  const sql =
+    "UPDATE callbackDeliveries SET state = 'waiting', tries = 0, nextAt = ?, scheduledAt = NULL, restUntil = 0 WHERE id = ?";
+  database.run(sql, nowMs, id);
+}
+
+/** A delivery that did not arrive, of an event about a record. */
+export interface Undelivered {
+  readonly id: number;
+  readonly state: DeliveryState;
+  readonly transactionId: string;
+}
+
+/**
+ * The deliveries of a target that wait or were given up, of one rank, by number: at most `most`
+ * above number `after`, of events since `sinceMs`. Test events are left out.
+ */
+export function listUndelivered(
+  database: Database,
+  of: { readonly target: string; readonly rank: DeliveryRank; readonly sinceMs: number; readonly after: number },
+  most: number,
+): readonly Undelivered[] {
+  return database.all<Undelivered>(
+    `SELECT d.id, d.state, e.transactionId FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
+     WHERE d.target = ? AND d.id > ? AND d.rank = ? AND d.state IN ('waiting', 'given up') AND e.at >= ?
+       AND e.transactionId IS NOT NULL ORDER BY d.id LIMIT ?`,
+    ...[of.target, of.after, of.rank, of.sinceMs, most],
+  );
 }
 
 /**

@@ -63,7 +63,9 @@ END;
  * is off until its next good answer.
  *
  * callbackChanges: changes without an event yet. callbackEvents: each event with its body.
- * callbackDeliveries: an event for a target. callbackTries: the log.
+ * callbackDeliveries: an event for a target. `rank` is 0 for an end of money. `scheduledAt` is the
+ * try that an earlier one was put before, and no earlier one begins until `restUntil`.
+ * callbackTries: the log.
  */
 export const callbackTables = `
 CREATE TABLE callbackTargets (
@@ -81,8 +83,11 @@ CREATE INDEX callbackEventsByTime ON callbackEvents (at);
 CREATE TABLE callbackDeliveries (
   id INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL REFERENCES callbackEvents(id) ON DELETE CASCADE,
   target TEXT NOT NULL REFERENCES callbackTargets(id), state TEXT NOT NULL CHECK (state IN ('waiting','delivered','given up')),
-  tries INTEGER NOT NULL DEFAULT 0, nextAt INTEGER NOT NULL, UNIQUE (event, target)) STRICT;
-CREATE INDEX callbackDeliveriesWaiting ON callbackDeliveries (target, nextAt) WHERE state = 'waiting';
+  tries INTEGER NOT NULL DEFAULT 0, nextAt INTEGER NOT NULL, rank INTEGER NOT NULL DEFAULT 1 CHECK (rank IN (0,1)),
+  scheduledAt INTEGER, restUntil INTEGER NOT NULL DEFAULT 0, UNIQUE (event, target)) STRICT;
+CREATE INDEX callbackDeliveriesWaiting ON callbackDeliveries (target, nextAt, rank, id) WHERE state = 'waiting';
+CREATE INDEX callbackDeliveriesEarly ON callbackDeliveries (target, rank, restUntil, id)
+  WHERE state = 'waiting' AND scheduledAt IS NULL;
 CREATE INDEX callbackDeliveriesByTarget ON callbackDeliveries (target, id);
 CREATE TABLE callbackTries (
   id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL REFERENCES callbackDeliveries(id) ON DELETE CASCADE, at INTEGER NOT NULL,
