@@ -24,7 +24,9 @@ export interface Transaction {
   readonly currency: string;
   /** The amount, in whole units of the currency. */
   readonly amount: string;
-  /** State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured. */
+  /**
+   * State of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.
+   */
   readonly callbackStatus: 0 | 1 | 2 | 3;
   /** When it was created. ISO 8601, UTC, milliseconds. */
   readonly createdAt: string;
@@ -54,7 +56,9 @@ export interface Transaction {
   readonly changedAt: string;
   /** Until when it can be paid, or signed. ISO 8601, UTC, milliseconds. */
   readonly expiresAt: string;
-  /** Deposits: everything final on the address. Empty once the currency is no longer configured. */
+  /**
+   * Deposits: everything final on the address. Empty once the currency is no longer configured.
+   */
   readonly amountReceived?: string;
   /** Deposits: money came after the request had ended, or when nothing waited for it. */
   readonly late?: boolean;
@@ -62,7 +66,9 @@ export interface Transaction {
   readonly metadata: Readonly<Record<string, string>>;
   /** Withdrawals: who decides. */
   readonly mode?: "auto" | "manual";
-  /** Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured. */
+  /**
+   * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+   */
   readonly paymentUri?: string;
   /** Deposits: the page for the sender, to link or to embed; empty for a record that has none. */
   readonly paymentUrl?: string;
@@ -174,7 +180,9 @@ export interface DepositResult {
   readonly stage: string;
   /** Money came after the request had ended. */
   readonly late: boolean;
-  /** Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured. */
+  /**
+   * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+   */
   readonly paymentUri: string;
   /** Deposits: the page for the sender, to link or to embed; empty for a record that has none. */
   readonly paymentUrl: string;

@@ -60,7 +60,7 @@ function comment(text: string, indent: string): string {
     else lines[lines.length - 1] = `${last} ${word}`;
   }
   if (text === "") return "";
-  if (lines.length === 1) return `${indent}/** ${lines[0]} */\n`;
+  if (lines.length === 1 && `${indent}/** ${lines[0]} */`.length <= columnsMax) return `${indent}/** ${lines[0]} */\n`;
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join("")}${indent} */\n`;
 }
 

@@ -1,11 +1,12 @@
 <?php
 /**
- * A shop: orders withdrawals and deposits, waits for their end, and receives callbacks.
+ * A shop: orders withdrawals and deposits, waits for their end, shows the payment page to its customers, and
+ * receives callbacks.
  *
  *     php shop.php withdraw ORDERID CURRENCY AMOUNT ADDRESS
  *     php shop.php deposit ORDERID CURRENCY AMOUNT
  *     php shop.php wait withdrawal|deposit TRANSACTIONID
- *     php -S 127.0.0.1:8081 shop.php        receives callbacks; so does this file behind a web server
+ *     php -S 127.0.0.1:8081 shop.php        pages and callbacks; so does this file behind a web server
  *
  * README.md has the settings and the exit codes. PHP 8.1 or later, no extension and no package.
  * Amounts are text from end to end: a float would round money.
@@ -135,28 +136,52 @@ function is_signed(string $body): bool
     return $fits;
 }
 
+function path_of(string $name): string
+{
+    $folder = setting('RECORDS', 'records');
+    is_dir($folder) || mkdir($folder, 0700, true);
+    return "$folder/$name.json";
+}
+
+/** A lock on RECORDS that ends with its variable. */
+function one_at_a_time()
+{
+    $lock = fopen(path_of('.lock'), 'c');
+    flock($lock, LOCK_EX);
+    return $lock;
+}
+
+/** Writes a file of RECORDS durably and completely, or not at all. */
+function store(string $name, array $content): void
+{
+    $path = path_of($name);
+    $file = fopen("$path.new", 'w');
+    if (fwrite($file, json_encode($content)) === false || !fsync($file) || !rename("$path.new", $path)) {
+        throw new RuntimeException("$path was not written");
+    }
+}
+
+function stored(string $name): ?array
+{
+    $path = path_of($name);
+    return is_file($path) ? json_decode(file_get_contents($path), true, 64, JSON_THROW_ON_ERROR) : null;
+}
+
 /**
  * Stores the event durably, one file a record. False for a repeated event and for one that a newer one overtook.
  * A shop with a database does this and the work that follows from the event in one transaction.
  */
 function keep(array $event): bool
 {
-    $folder = setting('RECORDS', 'records');
     $name = $event['data']['transactionId'];
     if (!preg_match('/^[A-Za-z0-9_-]{1,64}$/D', $name)) {
         throw new UnexpectedValueException('transactionId');
     }
-    is_dir($folder) || mkdir($folder, 0700, true);
-    $lock = fopen("$folder/.lock", 'c'); // let go when this request ends
-    flock($lock, LOCK_EX);
-    $path = "$folder/$name.json";
-    if (is_file($path) && json_decode(file_get_contents($path), true)['sequence'] >= $event['sequence']) {
+    $lock = one_at_a_time();
+    if ((stored($name)['sequence'] ?? -1) >= $event['sequence']) {
         return false;
     }
-    $file = fopen("$path.new", 'w');
-    if (fwrite($file, json_encode($event)) === false || !fsync($file) || !rename("$path.new", $path)) {
-        throw new RuntimeException("$path was not written");
-    }
+    store($name, $event);
     return true;
 }
 
@@ -173,6 +198,73 @@ function receive(string $body): int
         error_log("{$event['type']} of {$event['data']['orderId']}");
     }
     return 204;
+}
+
+// ---- The customer's pages ----------------------------------------------------------------------
+
+function page(int $status, string $title, string $more = ''): void
+{
+    http_response_code($status);
+    echo '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+        "<title>Shop</title><h1>$title</h1>$more";
+}
+
+/** Stores the order, and only the customer's next page sends it: so it is never lost. */
+function buy(): void
+{
+    $orderId = 'in-' . bin2hex(random_bytes(16)); // also the customer's right to see it
+    store($orderId, ['orderId' => $orderId, 'currency' => setting('CURRENCY', 'usdt-erc20'), 'amount' => setting('PRICE', '25')]);
+    header("Location: /order/$orderId", true, 303);
+}
+
+/** Until the payment page is known each view sends the very same order. */
+function order_page(string $orderId): void
+{
+    $order = preg_match('/^in-[0-9a-f]{32}$/D', $orderId) ? stored($orderId) : null;
+    if ($order === null) {
+        page(404, 'There is no such order / Böyle bir sipariş yok');
+        return;
+    }
+    if (!isset($order['paymentUrl'])) {
+        $shopUrl = rtrim(setting('SHOP_URL', 'http://' . $_SERVER['HTTP_HOST']), '/');
+        [$status, $body] = ask('POST', '/api/v1/createTransactionRequest', $order + ['returnUrl' => "$shopUrl/order/$orderId"]);
+        if (in_array($status, [0, 408, 429], true) || $status >= 500) {
+            page(200, 'One moment, please / Bir dakika lütfen', '<meta http-equiv="refresh" content="5">');
+            return;
+        }
+        if ($status !== 200) {
+            error_log("$orderId was refused: {$body['code']} {$body['message']}");
+            page(503, 'Not for sale right now / Şu anda satışta değil');
+            return;
+        }
+        $order = ['transactionId' => $body['transactionId'], 'paymentUrl' => $body['paymentUrl']] + $order;
+        $lock = one_at_a_time();
+        store($orderId, $order);
+    }
+    $event = stored($order['transactionId']); // the newest callback, else the service's own answer
+    $record = $event['data'] ?? ask('GET', "/api/v1/transaction/{$order['transactionId']}?transactionType=1", null)[1];
+    $url = htmlspecialchars($order['paymentUrl']);
+    $link = "<p><a href=\"$url\">Payment page / Ödeme sayfası</a></p>";
+    match ($record['status'] ?? 0) {
+        1 => page(200, 'Paid, thank you / Ödendi, teşekkürler'),
+        2 => page(200, 'This order has ended / Bu sipariş sona erdi', $link),
+        default => page(200, 'Please pay / Lütfen ödeyin', $link
+            . "<iframe src=\"$url\" title=\"Payment\" width=\"100%\" height=\"900\" allow=\"clipboard-write\"></iframe>"),
+    };
+}
+
+function serve(string $method, string $path): void
+{
+    if ($method === 'POST' && $path === '/buy') {
+        buy();
+    } elseif ($method === 'POST') {
+        http_response_code(receive((string) file_get_contents('php://input', false, null, 0, BYTES_MAX)));
+    } elseif ($path === '/') {
+        $title = htmlspecialchars('One cup: ' . setting('PRICE', '25') . ' ' . setting('CURRENCY', 'usdt-erc20'));
+        page(200, $title, '<form method="post" action="/buy"><button>Buy / Satın al</button></form>');
+    } else {
+        order_page(str_replace('/order/', '', $path));
+    }
 }
 
 // ---- The command line --------------------------------------------------------------------------
@@ -209,10 +301,11 @@ if (PHP_SAPI === 'cli') {
 }
 // A printed warning would be an answer with status 200, and the service would not send the event again.
 ini_set('display_errors', '0');
-set_error_handler(fn (int $kind, string $problem) => throw new ErrorException($problem));
+// A call with "@" in front has its own answer to a problem.
+set_error_handler(fn (int $kind, string $problem) => (error_reporting() & $kind) === 0 || throw new ErrorException($problem));
 try {
-    http_response_code(receive((string) file_get_contents('php://input', false, null, 0, BYTES_MAX)));
+    serve($_SERVER['REQUEST_METHOD'], (string) parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH));
 } catch (Throwable $problem) {
-    error_log('a callback was not stored: ' . $problem->getMessage());
+    error_log('nothing was stored: ' . $problem->getMessage());
     http_response_code(500);
 }

@@ -1,4 +1,5 @@
-"""A shop: orders withdrawals and deposits, waits for their end, and receives callbacks.
+"""A shop: orders withdrawals and deposits, waits for their end, shows the payment page to its
+customers, and receives callbacks.
 
     python3 shop.py withdraw ORDERID CURRENCY AMOUNT ADDRESS
     python3 shop.py deposit ORDERID CURRENCY AMOUNT
@@ -8,7 +9,7 @@
 README.md has the settings and the exit codes. Python 3.8 or later, standard library only.
 Amounts are text from end to end: a float would round money.
 """
-import base64, hashlib, hmac, http.client, json, os, re, secrets, sys, threading, time
+import base64, hashlib, hmac, html, http.client, json, os, re, secrets, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -120,6 +121,30 @@ def is_signed(headers, body: bytes) -> bool:
 lock = threading.Lock()
 
 
+def path_of(name: str) -> str:
+    return os.path.join(RECORDS, name + ".json")
+
+
+def store(name: str, content) -> None:
+    """Writes a file of RECORDS durably and completely, or not at all."""
+    path = path_of(name)
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".new", path)
+    folder = os.open(RECORDS, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def stored(name: str):
+    if not os.path.exists(path_of(name)):
+        return None
+    with open(path_of(name), encoding="utf-8") as file:
+        return json.load(file)
+
+
 def keep(event) -> bool:
     """Stores the event durably, one file a record. False for a repeated event and for one that a newer one overtook.
 
@@ -128,20 +153,11 @@ def keep(event) -> bool:
     name = event["data"]["transactionId"]
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise ValueError("transactionId")
-    path = os.path.join(RECORDS, name + ".json")
     with lock:
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                if json.load(file)["sequence"] >= event["sequence"]:
-                    return False
-        with open(path + ".new", "w", encoding="utf-8") as file:
-            json.dump(event, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(path + ".new", path)
-        folder = os.open(RECORDS, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+        kept = stored(name)
+        if kept is not None and kept["sequence"] >= event["sequence"]:
+            return False
+        store(name, event)
         return True
 
 
@@ -157,20 +173,91 @@ def receive(headers, body: bytes) -> int:
     return 204
 
 
-class Callback(BaseHTTPRequestHandler):
+# ---- The customer's pages -----------------------------------------------------------------------
+
+CURRENCY, PRICE = os.environ.get("CURRENCY", "usdt-erc20"), os.environ.get("PRICE", "25")  # what this shop sells
+SHOP_URL = os.environ.get("SHOP_URL", "http://127.0.0.1:" + os.environ.get("PORT", "")).rstrip("/")
+
+
+def page(title: str, more: str = "") -> str:
+    return ('<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+            f"<title>Shop</title><h1>{title}</h1>{more}")
+
+
+def buy():
+    """Stores the order, and only the customer's next page sends it: so it is never lost."""
+    order_id = "in-" + secrets.token_hex(16)  # also the customer's right to see it
+    with lock:
+        store(order_id, {"orderId": order_id, "currency": CURRENCY, "amount": PRICE})
+    return 303, "", f"/order/{order_id}"
+
+
+def order_page(order_id: str):
+    """(status, HTML). Until the payment page is known each view sends the very same order."""
+    order = stored(order_id) if re.fullmatch(r"in-[0-9a-f]{32}", order_id) else None
+    if order is None:
+        return 404, page("There is no such order / Böyle bir sipariş yok")
+    if "paymentUrl" not in order:
+        sent = dict(order, returnUrl=f"{SHOP_URL}/order/{order_id}")
+        status, body, _ = ask("POST", "/api/v1/createTransactionRequest", sent)
+        if status in (0, 408, 429) or status >= 500:
+            return 200, page("One moment, please / Bir dakika lütfen", '<meta http-equiv="refresh" content="5">')
+        if status != 200:
+            print(f"{order_id} was refused: {body['code']} {body['message']}", file=sys.stderr, flush=True)
+            return 503, page("Not for sale right now / Şu anda satışta değil")
+        order.update(transactionId=body["transactionId"], paymentUrl=body["paymentUrl"])
+        with lock:
+            store(order_id, order)
+    event = stored(order["transactionId"])  # the newest callback, else the service's own answer
+    record = event["data"] if event else ask("GET", f"/api/v1/transaction/{order['transactionId']}?transactionType=1")[1]
+    status = (record or {}).get("status", 0)
+    url = html.escape(order["paymentUrl"])
+    link = f'<p><a href="{url}">Payment page / Ödeme sayfası</a></p>'
+    if status == 1:
+        return 200, page("Paid, thank you / Ödendi, teşekkürler")
+    if status == 2:
+        return 200, page("This order has ended / Bu sipariş sona erdi", link)
+    frame = f'<iframe src="{url}" title="Payment" width="100%" height="900" allow="clipboard-write"></iframe>'
+    return 200, page("Please pay / Lütfen ödeyin", link + frame)
+
+
+class Handler(BaseHTTPRequestHandler):
     timeout = 15
 
-    def do_POST(self):
-        length = self.headers.get("content-length", "")
-        status = 413
-        if re.fullmatch(r"[0-9]{1,7}", length) and int(length) <= BYTES_MAX:
-            try:
-                status = receive(self.headers, self.rfile.read(int(length)))
-            except (KeyError, TypeError, ValueError, OSError) as error:
-                print(f"a callback was not stored: {error!r}", file=sys.stderr, flush=True)
-                status = 500
+    def answer(self, status: int, text: str = "", location: str = "") -> None:
+        body = text.encode()
         self.send_response(status)
+        if location:
+            self.send_header("Location", location)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.wfile.write(body)
+
+    def safely(self, act) -> None:
+        try:
+            self.answer(*act())
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            print(f"{self.path}: nothing was stored: {error!r}", file=sys.stderr, flush=True)
+            self.answer(500)
+
+    def hook(self):
+        length = self.headers.get("content-length", "")
+        if not re.fullmatch(r"[0-9]{1,7}", length) or int(length) > BYTES_MAX:
+            return (413,)
+        return (receive(self.headers, self.rfile.read(int(length))),)
+
+    def do_POST(self):
+        if self.path == "/buy":
+            self.safely(buy)
+        else:
+            self.safely(self.hook)
+
+    def do_GET(self):
+        if self.path == "/":
+            button = '<form method="post" action="/buy"><button>Buy / Satın al</button></form>'
+            return self.answer(200, page(html.escape(f"One cup: {PRICE} {CURRENCY}"), button))
+        self.safely(lambda: order_page(self.path.split("?")[0].replace("/order/", "", 1)))
 
     def log_message(self, *_):
         pass
@@ -178,7 +265,7 @@ class Callback(BaseHTTPRequestHandler):
 
 def listen() -> int:
     os.makedirs(RECORDS, exist_ok=True)
-    ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Callback).serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
     return 0
 
 

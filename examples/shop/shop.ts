@@ -1,9 +1,10 @@
 /**
- * A shop: orders withdrawals and deposits, waits for their end, and receives callbacks. README.md
- * has the commands, the settings and the exit codes. Requests and signatures are the work of the
- * client; a shop outside of this project imports them from "autowithdraw-client". Amounts are text
- * from end to end: a number would round money.
+ * A shop: orders withdrawals and deposits, waits for their end, shows the payment page to its
+ * customers, and receives callbacks. README.md has the commands, the settings and the exit codes.
+ * Requests and signatures are the work of the client; a shop outside of this project imports them
+ * from "autowithdraw-client". Amounts are text from end to end: a number would round money.
  */
+import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
@@ -70,6 +71,21 @@ async function waitForEnd(kind: string, transactionId: string): Promise<number> 
   }
 }
 
+/** Writes a file of RECORDS durably and completely, or not at all. */
+function store(name: string, content: object): void {
+  const path = join(records, `${name}.json`);
+  writeFileSync(`${path}.new`, JSON.stringify(content), { flush: true });
+  renameSync(`${path}.new`, path);
+  const folder = openSync(records, "r");
+  fsyncSync(folder);
+  closeSync(folder);
+}
+
+function stored<T>(name: string): T | null {
+  const path = join(records, `${name}.json`);
+  return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as T) : null;
+}
+
 type RecordEvent = Exclude<Callback, { readonly type: "webhook.test" }>;
 
 /**
@@ -80,16 +96,8 @@ type RecordEvent = Exclude<Callback, { readonly type: "webhook.test" }>;
 function keep(event: RecordEvent): boolean {
   const { transactionId } = event.data;
   if (typeof transactionId !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(transactionId)) throw new TypeError("transactionId");
-  const path = join(records, `${transactionId}.json`);
-  if (existsSync(path)) {
-    const kept = JSON.parse(readFileSync(path, "utf8")) as Callback;
-    if (kept.sequence >= event.sequence) return false;
-  }
-  writeFileSync(`${path}.new`, JSON.stringify(event), { flush: true });
-  renameSync(`${path}.new`, path);
-  const folder = openSync(records, "r");
-  fsyncSync(folder);
-  closeSync(folder);
+  if ((stored<RecordEvent>(transactionId)?.sequence ?? -1) >= event.sequence) return false;
+  store(transactionId, event);
   return true;
 }
 
@@ -117,20 +125,97 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
   return Buffer.concat(parts);
 }
 
-async function statusFor(request: IncomingMessage): Promise<number> {
+interface Page {
+  readonly status: number;
+  readonly location?: string;
+  readonly html?: string;
+}
+
+/** The price of the one thing that this shop sells. */
+const price = { currency: env.CURRENCY ?? "usdt-erc20", amount: env.PRICE ?? "25" };
+const shopUrl = (): string => (env.SHOP_URL ?? `http://127.0.0.1:${env.PORT}`).replace(/\/+$/, "");
+const plain = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`);
+const html = (title: string, more = ""): string =>
+  `<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title><h1>${title}</h1>${more}`;
+
+interface Order {
+  readonly orderId: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly transactionId?: string;
+  readonly paymentUrl?: string;
+}
+
+/** Stores the order, and only the customer's next page sends it: so it is never lost. */
+function buy(): Page {
+  const orderId = `in-${randomBytes(16).toString("hex")}`; // also the customer's right to see it
+  store(orderId, { orderId, ...price });
+  return { status: 303, location: `/order/${orderId}` };
+}
+
+/** The order with its payment page; without an answer the next call sends the very same order. */
+async function ordered(order: Order): Promise<Order | Page> {
+  if (order.paymentUrl !== undefined) return order;
+  const { orderId, currency, amount } = order;
+  const returnUrl = `${shopUrl()}/order/${orderId}`;
+  const result = await shopClient().createTransactionRequest({ orderId, currency, amount, returnUrl });
+  if (result.ok) {
+    const { transactionId, paymentUrl } = result.value;
+    store(orderId, { ...order, transactionId, paymentUrl });
+    return { ...order, transactionId, paymentUrl };
+  }
+  if (!isKnown(result))
+    return { status: 200, html: html("One moment, please / Bir dakika lütfen", '<meta http-equiv="refresh" content="5">') };
+  stderr.write(`${orderId} was refused: ${result.code} ${result.message}\n`);
+  return { status: 503, html: html("Not for sale right now / Şu anda satışta değil") };
+}
+
+/** The record's status: the newest callback's, else the service's own answer. */
+async function statusOf(transactionId: string): Promise<number> {
+  const event = stored<RecordEvent>(transactionId);
+  if (event !== null) return event.data.status;
+  const result = await shopClient().transaction(transactionId, 1);
+  return result.ok ? result.value.status : 0;
+}
+
+async function orderPage(orderId: string): Promise<Page> {
+  const order = /^in-[0-9a-f]{32}$/.test(orderId) ? stored<Order>(orderId) : null;
+  if (order === null) return { status: 404, html: html("There is no such order / Böyle bir sipariş yok") };
+  const done = await ordered(order);
+  if (!("orderId" in done)) return done;
+  const status = await statusOf(done.transactionId ?? "");
+  if (status === 1) return { status: 200, html: html("Paid, thank you / Ödendi, teşekkürler") };
+  const url = plain(done.paymentUrl ?? "");
+  const link = `<p><a href="${url}">Payment page / Ödeme sayfası</a></p>`;
+  if (status === 2) return { status: 200, html: html("This order has ended / Bu sipariş sona erdi", link) };
+  const frame = `<iframe src="${url}" title="Payment" width="100%" height="900" allow="clipboard-write"></iframe>`;
+  return { status: 200, html: html("Please pay / Lütfen ödeyin", `${link}${frame}`) };
+}
+
+async function pageFor(request: IncomingMessage): Promise<Page> {
+  const path = request.url?.split("?")[0] ?? "";
   try {
-    const body = await bodyOf(request);
-    return body === null ? 413 : receive(request.headers, body);
+    if (request.method === "POST" && path === "/hook") {
+      const body = await bodyOf(request);
+      return { status: body === null ? 413 : receive(request.headers, body) };
+    }
+    if (request.method === "POST" && path === "/buy") return buy();
+    const button = '<form method="post" action="/buy"><button>Buy / Satın al</button></form>';
+    if (path === "/") return { status: 200, html: html(plain(`One cup: ${price.amount} ${price.currency}`), button) };
+    return await orderPage(path.replace(/^\/order\//, ""));
   } catch (error) {
-    stderr.write(`a callback was not stored: ${error instanceof Error ? error.message : ""}\n`);
-    return 500;
+    stderr.write(`${path}: nothing was stored: ${error instanceof Error ? error.message : ""}\n`);
+    return { status: 500 };
   }
 }
 
 function listen(): void {
   mkdirSync(records, { recursive: true });
   const server = createServer({ requestTimeout: 15_000 }, (request, response) => {
-    void statusFor(request).then((status) => response.writeHead(status, { connection: "close" }).end());
+    void pageFor(request).then(({ status, location, html: body }) => {
+      const type = body === undefined ? {} : { "content-type": "text/html; charset=utf-8" };
+      response.writeHead(status, { connection: "close", ...type, ...(location === undefined ? {} : { location }) }).end(body);
+    });
   });
   server.listen(Number(env.PORT), "127.0.0.1");
 }

@@ -96,7 +96,7 @@ export const described: Readonly<Record<string, Described>> = {
     description:
       "Gives a fresh address to pay to. The same order sent again gives the same address, so repeating it after a time-out is safe. " +
       "A sum of money becomes an amount at the price of now, for the life of the request.",
-    order: { schema: reference("DepositOrder"), example: { currency: "usdt", amount: "25", orderId: "in-1042" } },
+    order: { schema: reference("DepositOrder"), example: { currency: "eth", amount: "0.5", orderId: "in-1042" } },
     answer: reference("DepositResult"),
     codes: [
       ...orderCodes,

@@ -7,7 +7,7 @@ import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { receiver, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { startBadDays } from "./bad-days.ts";
-import { shops } from "./shops.ts";
+import { ordering } from "./shops.ts";
 
 startsTheBuild();
 
@@ -34,7 +34,7 @@ function complete(transactionId: string): void {
   );
 }
 
-describe.each(shops)("the shop in $name", ({ name, isThere, command }) => {
+describe.each(ordering)("the shop in $name", ({ name, isThere, command }) => {
   const run = async (words: readonly string[], change?: Readonly<Record<string, string>>) => {
     const { code, line } = await command(words, settings(change));
     return { code, line, said: line.startsWith("[") ? (JSON.parse(line) as [number, Record<string, unknown>]) : null };

@@ -1,6 +1,5 @@
 /**
- * The three shops of examples/shop as programs: how each is started, and whether its interpreter is
- * here.
+ * The shops of examples/shop as programs: how each is started, and whether its interpreter is here.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -18,9 +17,15 @@ export interface Shop {
 
 const commandMsMax = 20_000;
 
-function shop(name: string, program: string, file: string, serve: (port: number) => readonly string[]): Shop {
-  const isThere = spawnSync(program, ["--version"]).status === 0;
-  if (!isThere) process.stderr.write(`\n*** SKIPPED for want of ${program}: apt-get install php-cli python3\n\n`);
+/** `needs`: programs that the shop cannot do without. */
+function shop(needs: readonly string[], name: string, file: string, serve: (port: number) => readonly string[] = () => []): Shop {
+  const [program = ""] = needs;
+  const missing = needs.filter((one) => spawnSync("sh", ["-c", 'command -v "$0"', one]).status !== 0);
+  const isThere = missing.length === 0;
+  if (!isThere) {
+    const install = "apt-get install php-cli python3 curl openssl";
+    process.stderr.write(`\n*** SKIPPED, the shop in ${name}: no ${missing.join(", ")}: ${install}\n\n`);
+  }
   const start = (words: readonly string[], env: Readonly<Record<string, string>>): ChildProcess => {
     const own = Object.fromEntries(["PATH", "HOME"].map((key) => [key, process.env[key]]));
     return spawn(program, words, { cwd: root, env: { ...own, ...env }, stdio: ["ignore", "pipe", "pipe"] });
@@ -47,10 +52,13 @@ function shop(name: string, program: string, file: string, serve: (port: number)
 const [ts, php, py] = ["dist/examples/shop/shop.js", "examples/shop/shop.php", "examples/shop/shop.py"] as const;
 
 export const shops: readonly Shop[] = [
-  shop("TypeScript", process.execPath, ts, () => [ts, "listen"]),
-  shop("PHP", "php", php, (port) => ["-S", `127.0.0.1:${port}`, php]),
-  shop("Python", "python3", py, () => [py, "listen"]),
+  shop([process.execPath], "TypeScript", ts, () => [ts, "listen"]),
+  shop(["php"], "PHP", php, (port) => ["-S", `127.0.0.1:${port}`, php]),
+  shop(["python3"], "Python", py, () => [py, "listen"]),
 ];
+
+/** Those that order; a shell has no pages and receives no callbacks. */
+export const ordering: readonly Shop[] = [...shops, shop(["sh", "curl", "openssl"], "Shell", "examples/shop/shop.sh")];
 
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
