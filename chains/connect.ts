@@ -23,14 +23,14 @@ export interface NodesOptions {
 /** Names one block of one node. */
 type BlockQuestion = Pick<NodeQuestion, "url" | "timeoutMs"> & { readonly chain: ConfiguredChain };
 
-interface Doors {
+interface Connectors {
   sender(options: NodesOptions): SenderNodes;
   watcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes;
   lookAtNode(question: NodeQuestion): Promise<NodeView>;
   blockHashAt(question: BlockQuestion, number: number): Promise<string>;
 }
 
-const doors: Readonly<Record<FamilyName, Doors>> = {
+const connectors: Readonly<Record<FamilyName, Connectors>> = {
   evm: {
     sender: ({ chain, tokens, clock, log }) => {
       const { nodes: urls, confirmations } = chain;
@@ -57,17 +57,17 @@ const doors: Readonly<Record<FamilyName, Doors>> = {
 
 /** For the courier. @throws NODE_URL */
 export function openSender(options: NodesOptions): SenderNodes {
-  return doors[options.chain.family].sender(options);
+  return connectors[options.chain.family].sender(options);
 }
 
 /** For the gateway's watcher. @throws NODE_URL */
 export function openWatcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes {
-  return doors[options.chain.family].watcher(options);
+  return connectors[options.chain.family].watcher(options);
 }
 
 /** Looks at one node. Rejects only for bugs. */
 export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
-  return doors[question.chain.family].lookAtNode(question);
+  return connectors[question.chain.family].lookAtNode(question);
 }
 
 /**
@@ -75,5 +75,5 @@ export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
  * Rejects only for bugs.
  */
 export function blockHashAt(question: BlockQuestion, number: number): Promise<string> {
-  return doors[question.chain.family].blockHashAt(question, number);
+  return connectors[question.chain.family].blockHashAt(question, number);
 }

@@ -1,7 +1,7 @@
 /**
- * Words of one family of chains stay behind its door: outside chains/<family> no name and no text
- * of the product uses them, but where the table in docs/architecture.md, section 5.1, says so. A
- * row that is not needed any more fails as well. Comments are left out. An argument names another
+ * Words of one family of chains stay behind its interface: outside chains/<family> no name and no
+ * text of the product uses them, but where the table in docs/architecture.md, section 5.1, says so.
+ * A row that is not needed any more fails as well. Comments are left out. An argument names another
  * root, for its test.
  */
 import { readdirSync, readFileSync } from "node:fs";

@@ -8,10 +8,10 @@ import { createWatch } from "./watch/watch.ts";
 
 /** Watches a deposit address while a sweep of it is open. The chain's own watch gives the rest. */
 export function watchDeposit({ options, feed }: Shared, chain: string, account: string): { close(): void } | null {
-  const door = options.doors.get(chain);
-  if (door === undefined) return null;
+  const access = options.chainAccess.get(chain);
+  if (access === undefined) return null;
   return createWatch({
-    door,
+    access,
     account,
     pollMsMin: options.pollMs.min,
     pollMsMax: options.pollMs.max,
@@ -25,8 +25,8 @@ export function watchDeposit({ options, feed }: Shared, chain: string, account: 
 
 /** Watches one account on one chain. Returns an empty list if no nodes are configured for it. */
 export function watchChain({ options, feed, state, tellStatus }: Shared, chain: string, account: string): { close(): void }[] {
-  const door = options.doors.get(chain);
-  if (door === undefined) return [];
+  const access = options.chainAccess.get(chain);
+  if (access === undefined) return [];
   const { log, metrics, pollMs, onBug } = options;
   const known = {
     away: asking,
@@ -39,7 +39,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
   };
   state.chains.set(chain, known);
   const watch = createWatch({
-    door,
+    access,
     account,
     pollMsMin: pollMs.min,
     pollMsMax: pollMs.max,
@@ -68,7 +68,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
       known.awayWords = words;
       const detail = words.replace(/^[A-Z_]+: /, "");
       log.warn(
-        { event: "chain-away", chain, code, detail, nodes: nodesDetail(door, chain, options.clock()) },
+        { event: "chain-away", chain, code, detail, nodes: nodesDetail(access, chain, options.clock()) },
         "the chain's nodes do not answer",
       );
       feed({ kind: "away", chain, code });

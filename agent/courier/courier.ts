@@ -79,7 +79,7 @@ export function createCourier(options: CourierOptions): Courier {
       isClosed = true;
       clearTimeout(retry);
       run?.end();
-      for (const door of options.doors.values()) door.nodes.close();
+      for (const access of options.chainAccess.values()) access.nodes.close();
     },
   };
 }

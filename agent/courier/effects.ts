@@ -11,7 +11,7 @@ import type { AnswerTo, SocketClient } from "../socket/client.ts";
 import { type EachVerb, eachMax } from "../socket/each.ts";
 import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";
 import type { Metrics } from "./metrics.ts";
-import type { ChainDoor } from "./nodes/chain.ts";
+import type { ChainAccess } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
 import type {
   GuardEffect,
@@ -27,7 +27,7 @@ export type SignerSocket = SocketClient<CourierRequests, CourierAnswers>;
 
 export interface HandsOptions {
   readonly signer: SignerSocket;
-  readonly doors: ReadonlyMap<string, ChainDoor>;
+  readonly chainAccess: ReadonlyMap<string, ChainAccess>;
   readonly readBack: ReadBack;
   readonly feed: (event: SchedulerEvent) => void;
   readonly refresh: () => void;
@@ -39,11 +39,11 @@ export interface HandsOptions {
 type Effect<K extends SchedulerEffect["kind"]> = Extract<SchedulerEffect, { kind: K }>;
 
 export function createHands(options: HandsOptions): (effect: SchedulerEffect) => void {
-  const { doors, feed, refresh, log, onBug } = options;
+  const { chainAccess, feed, refresh, log, onBug } = options;
   const together = createGathering(options);
-  const withDoor = (effect: { readonly chain: string }, run: (door: ChainDoor) => Promise<void>): Promise<void> => {
-    const door = doors.get(effect.chain);
-    return door === undefined ? done : run(door);
+  const withAccess = (effect: { readonly chain: string }, run: (access: ChainAccess) => Promise<void>): Promise<void> => {
+    const access = chainAccess.get(effect.chain);
+    return access === undefined ? done : run(access);
   };
   const act = (effect: SchedulerEffect): Promise<void> => {
     switch (effect.kind) {
@@ -60,11 +60,11 @@ export function createHands(options: HandsOptions): (effect: SchedulerEffect) =>
         logAlarm(log, effect);
         return done;
       case "send":
-        return withDoor(effect, (door) => send(options, door, effect));
+        return withAccess(effect, (access) => send(options, access, effect));
       case "guard":
-        return withDoor(effect, (door) => guard(options, door, effect));
+        return withAccess(effect, (access) => guard(options, access, effect));
       default:
-        return withDoor(effect, async (door) => feed(await answerOf(door, effect)));
+        return withAccess(effect, async (access) => feed(await answerOf(access, effect)));
     }
   };
   return (effect) => {
@@ -78,22 +78,22 @@ function logAlarm(log: AgentLog, { code, transactionId, detail }: Effect<"alarm"
   log.error({ event: "withdrawal-alarm", code, transactionId, detail }, "an operator must look");
 }
 
-async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<SchedulerEvent> {
+async function answerOf(access: ChainAccess, effect: NodeQuestion): Promise<SchedulerEvent> {
   switch (effect.kind) {
     case "gas":
       return {
         kind: "gas",
         transactionId: effect.withdrawal.transactionId,
-        answer: await door.gas(effect.from, effect.withdrawal),
+        answer: await access.gas(effect.from, effect.withdrawal),
       };
     case "look":
-      return { kind: "looked", ...accountIn(effect), found: await door.look(effect.wanted) };
+      return { kind: "looked", ...accountIn(effect), found: await access.look(effect.wanted) };
     case "confirm":
-      return { kind: "confirmed", ...accountIn(effect), found: await door.confirm(effect.wanted) };
+      return { kind: "confirmed", ...accountIn(effect), found: await access.confirm(effect.wanted) };
     case "void":
-      return { kind: "void", ...accountIn(effect), found: await door.findVoid(effect.wanted) };
+      return { kind: "void", ...accountIn(effect), found: await access.findVoid(effect.wanted) };
     case "slotCounts":
-      return { kind: "slotCounts", ...accountIn(effect), answer: await slotCounts(door, effect.address) };
+      return { kind: "slotCounts", ...accountIn(effect), answer: await slotCounts(access, effect.address) };
   }
 }
 
@@ -226,7 +226,7 @@ async function informAccount({ signer, log }: HandsOptions, { body }: Effect<"ac
   log.warn({ event: "slot-count-refused", ...fields }, "the account's slot count was not taken");
 }
 
-async function send(options: HandsOptions, door: ChainDoor, { withdrawal, attempt }: SendEffect): Promise<void> {
+async function send(options: HandsOptions, access: ChainAccess, { withdrawal, attempt }: SendEffect): Promise<void> {
   const { feed, readBack, log, metrics } = options;
   const { transactionId } = withdrawal;
   const view = withdrawal.attempts.find((one) => one.attempt === attempt);
@@ -236,7 +236,7 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, attemp
     feed({ kind: "sent", transactionId, attempt, outcome: "misread", detail: differs });
     return;
   }
-  const { outcome, text, refusal, node = "" } = await door.nodes.broadcast(view.raw);
+  const { outcome, text, refusal, node = "" } = await access.nodes.broadcast(view.raw);
   const isOut = outcome === "accepted" || outcome === "known";
   metrics.count(outcome === "unsent" ? "unsent" : "sent");
   if (isOut) metrics.reached(transactionId, "broadcast");
@@ -255,18 +255,21 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, attemp
   } else feed({ kind: "sent", transactionId, attempt, outcome: isNamed ? outcome : "sent", detail: isOut ? outcome : words });
 }
 
-async function guard({ feed }: HandsOptions, door: ChainDoor, effect: GuardEffect): Promise<void> {
+async function guard({ feed }: HandsOptions, access: ChainAccess, effect: GuardEffect): Promise<void> {
   try {
-    feed({ kind: "guarded", ...accountIn(effect), holds: await door.nodes.holds(effect.block, effect.blockHash) });
+    feed({ kind: "guarded", ...accountIn(effect), holds: await access.nodes.holds(effect.block, effect.blockHash) });
   } catch (error) {
     // No answer is no news.
     if (!(error instanceof AgentError)) throw error;
   }
 }
 
-async function slotCounts(door: ChainDoor, address: string): Promise<Extract<SchedulerEvent, { kind: "slotCounts" }>["answer"]> {
+async function slotCounts(
+  access: ChainAccess,
+  address: string,
+): Promise<Extract<SchedulerEvent, { kind: "slotCounts" }>["answer"]> {
   try {
-    return { ok: true, ...(await door.nodes.closed(address)) };
+    return { ok: true, ...(await access.nodes.closed(address)) };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     return { ok: false, code: error.code, effect: error.effect };

@@ -7,7 +7,7 @@ import "../../base/no-inspector.ts";
 import { join } from "node:path";
 import pino from "pino";
 import { serveMetrics } from "../../alerts/metrics/server.ts";
-import { createDoor } from "../../alerts/queue/send.ts";
+import { createDelivery } from "../../alerts/queue/send.ts";
 import { agentEvents } from "../../base/events.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type AgentLog, lineOptions, logLine } from "../../base/log.ts";
@@ -25,7 +25,7 @@ import { type AlertMonitor, createAlertMonitor } from "./events/alert-monitor.ts
 import { linkAddress } from "./link/address.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { createMetricsText } from "./metrics-text.ts";
-import { createChainDoor } from "./nodes/chain.ts";
+import { createChainAccess } from "./nodes/chain.ts";
 import { nodeLog } from "./nodes/node-log.ts";
 import { createReadBack } from "./nodes/read-back.ts";
 import { software } from "./software.ts";
@@ -103,18 +103,18 @@ async function main(): Promise<void> {
   }
   const monotonic = (): number => performance.now();
   const metrics = createMetrics(monotonic);
-  const doors = new Map(
+  const chainAccess = new Map(
     Object.entries(settings.chains).map(([name, chain]) => {
       const tokens = Object.values(settings.currencies).flatMap(({ chain: on, contract, decimal }) =>
         on === name && contract ? [{ contract, decimal }] : [],
       );
       const nodes = openSender({ chain, tokens, clock: monotonic, log: nodeLog(log, name) });
-      return [name, createChainDoor(nodes, monotonic, presetBlockMs(chain))] as const;
+      return [name, createChainAccess(nodes, monotonic, presetBlockMs(chain))] as const;
     }),
   );
   const isLocal = Object.values(settings.chains).every(({ nodes }) => nodes.every((url) => isLoopback(new URL(url).hostname)));
   const { notify } = settings;
-  const deliver = notify === undefined ? null : createDoor(notify.target);
+  const deliver = notify === undefined ? null : createDelivery(notify.target);
   const alertMonitor = createAlertMonitor({ settings, deliver, clock, monotonic, log });
   const served = settings.metrics === undefined ? null : serve(settings, settings.metrics, { log, metrics, alertMonitor });
   const courier = createCourier({
@@ -122,7 +122,7 @@ async function main(): Promise<void> {
     address: linkAddress(settings.gatewayUrl),
     gatewayKey: publicKeyFromHex(identity.gatewayKey),
     linkKey,
-    doors,
+    chainAccess,
     currencies: settings.currencies,
     readBack: createReadBack(settings),
     software,

@@ -12,7 +12,7 @@ import { type SignerSocket, settled } from "./effects.ts";
 import type { AlertMonitor } from "./events/alert-monitor.ts";
 import type { LinkOptions } from "./link/link.ts";
 import type { Metrics } from "./metrics.ts";
-import type { ChainDoor } from "./nodes/chain.ts";
+import type { ChainAccess } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
 import type { SchedulerEvent, SchedulerNo } from "./scheduler/scheduler.ts";
 
@@ -20,7 +20,7 @@ export interface RunOptions {
   readonly address: string; // address of the link, from linkAddress()
   readonly gatewayKey: KeyObject;
   readonly linkKey: KeyObject;
-  readonly doors: ReadonlyMap<string, ChainDoor>; // by chain name
+  readonly chainAccess: ReadonlyMap<string, ChainAccess>; // by chain name
   readonly currencies: CourierSettings["currencies"];
   readonly readBack: ReadBack;
   readonly software: string;

@@ -4,7 +4,7 @@ import type { NodeStatus } from "../../chains/nodes.ts";
 import type { CourierNode } from "../socket/courier-status.ts";
 import { type CourierStatus, statusTextMax } from "../socket/verbs.ts";
 import type { Snapshot } from "./events/snapshot.ts";
-import type { ChainDoor } from "./nodes/chain.ts";
+import type { ChainAccess } from "./nodes/chain.ts";
 import type { KnownChain, Shared } from "./run-state.ts";
 import { type SchedulerState, waiting } from "./scheduler/scheduler.ts";
 
@@ -17,14 +17,14 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
     linkDetail: clip(state.linkDetail),
     chains: [...state.chains].map(([chain, known]) => {
       const nowMs = options.clock();
-      const door = options.doors.get(chain);
-      const health = door?.health(chain, nowMs) ?? null;
+      const access = options.chainAccess.get(chain);
+      const health = access?.health(chain, nowMs) ?? null;
       const trouble = troubleOf(known, health);
       const age = health?.headAgeMs ?? null;
       const detail = trouble || `block ${known.block}${age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`}`;
       const { block, nativeBalance } = known;
       const told = { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
-      return { ...told, headAtMs: headAtMs(door?.nodes.status() ?? []), nodes: nodeViews(door, health) };
+      return { ...told, headAtMs: headAtMs(access?.nodes.status() ?? []), nodes: nodeViews(access, health) };
     }),
     waiting: waits,
     durableMedianUs: options.metrics.durableMedianUs(),
@@ -62,10 +62,10 @@ export function snapshotOf(
     linkDetail: clip(state.linkDetail),
     chains: [...state.chains].map(([chain, known]) => {
       const { block, balances } = known;
-      const door = options.doors.get(chain);
-      const health = door?.health(chain, options.clock()) ?? null;
+      const access = options.chainAccess.get(chain);
+      const health = access?.health(chain, options.clock()) ?? null;
       const detail = troubleOf(known, health);
-      const nodes = door?.nodes.status() ?? [];
+      const nodes = access?.nodes.status() ?? [];
       return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes, health };
     }),
     items: [...scheduler.book.items.values()].map(({ view, waiting: why }) => {
@@ -93,8 +93,8 @@ function troubleOf({ hasCode, away, awayWords }: KnownChain, health: ChainHealth
 const lags: ReadonlySet<string> = new Set(["NODE_LAG", "NODE_STALE", "NODE_ROLLED_BACK"]);
 
 /** The nodes with a problem, each with its reason and time. */
-export function nodesDetail(door: ChainDoor, chain: string, nowMs: number): string {
-  return door
+export function nodesDetail(access: ChainAccess, chain: string, nowMs: number): string {
+  return access
     .health(chain, nowMs)
     .nodes.filter(({ code }) => code !== "")
     .map(({ url, words }) => `${url} ${words}`)
@@ -102,8 +102,8 @@ export function nodesDetail(door: ChainDoor, chain: string, nowMs: number): stri
 }
 
 /** A node that answers but lags, stands still or was rolled back has a problem too. */
-function nodeViews(door: ChainDoor | undefined, health: ChainHealth | null): readonly CourierNode[] {
-  const statuses = door?.nodes.status() ?? [];
+function nodeViews(access: ChainAccess | undefined, health: ChainHealth | null): readonly CourierNode[] {
+  const statuses = access?.nodes.status() ?? [];
   return statuses.map(({ url, ok, detail }, at) => {
     const { code, words, since } = health?.nodes[at] ?? { code: "", words: "", since: 0 };
     return { url: clip(url), ok: ok && code === "", detail: clip(code === "" ? detail : `${code}: ${words}`), since };

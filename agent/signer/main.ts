@@ -126,7 +126,7 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
     fatal(ledger.past, folder),
     namingFile(folder, () => snapshotOf(checkpoint)),
   );
-  for (const record of records) core.fold(record);
+  for (const record of records) core.apply(record);
   if (core.paired.wallet !== wallet)
     throw new AgentError("SIGNER_WALLET", "none", `keystore and ledger in ${settings.stateDir} belong to two wallets`);
   return { core, ledger, vault, syncs };

@@ -20,7 +20,7 @@ const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
  * Each call is one try, and the queue makes one at a time. A receiver accepts by exit status 0 or
  * by a status of 200 to 299.
  */
-export function createDoor(target: Target, timeoutMs = timeoutMsDefault): Deliver {
+export function createDelivery(target: Target, timeoutMs = timeoutMsDefault): Deliver {
   return target.kind === "command"
     ? (body) => tellCommand(target.command, body, timeoutMs)
     : (body) => post(target.url, body, timeoutMs);

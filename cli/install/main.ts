@@ -19,7 +19,7 @@ import { gatewayConfig, type Layout, layouts, takeAwayFile } from "./layout.ts";
 import { assertFit, assertUpgrade, needsRestart, planInstall, type Step, type Survey } from "./plan.ts";
 import { sourceRoot } from "./program.ts";
 import { leftBehind, planRemoval } from "./removal.ts";
-import { carryOut, type Door } from "./steps.ts";
+import { carryOut, type InstallContext } from "./steps.ts";
 import { gatherRemovalSurvey, gatherSurvey } from "./survey.ts";
 
 /** The entry of the three commands. Resolves with the exit code; never rejects. */
@@ -53,8 +53,8 @@ async function install(command: InstallCommand, terminal: Terminal): Promise<voi
   const steps = planInstall(survey, layout, { config: command.config, encKeyFile: command.encKeyFile, yes: command.isYes });
   const { encKeyFile } = command;
   const places = { credential: installedCredential, config: installedConfig, takeAway: takeAwayFile, encKeyFile };
-  const door = { from, root: command.root, node: survey.node, seal: () => sealEncKey(places, command.isYes, terminal) };
-  for (const step of steps) await carry(step, door, command.isDry, terminal);
+  const context = { from, root: command.root, node: survey.node, seal: () => sealEncKey(places, command.isYes, terminal) };
+  for (const step of steps) await carry(step, context, command.isDry, terminal);
   if (command.isDry) {
     terminal.out("nothing was done: --dry-run\n");
     return;
@@ -76,9 +76,14 @@ function assertReadable({ config, encKeyFile }: InstallCommand, { installed }: S
 const doneWords = { make: "made", change: "changed", keep: "kept", leave: "skipped" } as const;
 const dryWords = { make: "make", change: "change", keep: "keep", leave: "skip" } as const;
 
-async function carry({ state, name, says, acts }: Step, door: Door, isDry: boolean, terminal: Terminal): Promise<void> {
+async function carry(
+  { state, name, says, acts }: Step,
+  context: InstallContext,
+  isDry: boolean,
+  terminal: Terminal,
+): Promise<void> {
   const found: string[] = [];
-  if (!isDry) for (const act of acts) found.push(await carryOut(act, door));
+  if (!isDry) for (const act of acts) found.push(await carryOut(act, context));
   const words = found.find((text) => text !== "") ?? says;
   const word = isDry ? dryWords[state] : doneWords[state];
   terminal.out(`  ${word.padEnd(9)}${name}${words === "" ? "" : `: ${words}`}\n`);

@@ -13,7 +13,7 @@ import { systemEnvironment } from "../../base/system-path.ts";
 import type { Act } from "./plan.ts";
 import { placeProgram } from "./program.ts";
 
-export interface Door {
+export interface InstallContext {
   readonly from: string; // the copy that is installed
   readonly root: string; // folder of --root, "" for this machine
   readonly node: string;
@@ -26,11 +26,11 @@ export interface Door {
  * the plan's own.
  * @throws AgentError INSTALL_STEP, and the faults of the files and of `seal`
  */
-export async function carryOut(act: Act, door: Door): Promise<string> {
-  const at = (path: string): string => join(door.root, path);
+export async function carryOut(act: Act, context: InstallContext): Promise<string> {
+  const at = (path: string): string => join(context.root, path);
   switch (act.kind) {
     case "run":
-      runProgram(act, door);
+      runProgram(act, context);
       return "";
     case "folder":
       makeFolder(at(act.path), act.mode, act.owner);
@@ -46,17 +46,17 @@ export async function carryOut(act: Act, door: Door): Promise<string> {
       return "";
     }
     case "program":
-      await placeProgram(act.layout, door.from, at(act.layout.program));
+      await placeProgram(act.layout, context.from, at(act.layout.program));
       return "";
     case "credential":
-      return door.seal();
+      return context.seal();
     case "remove":
       rmSync(at(act.path), { recursive: true, force: true });
       return "";
   }
 }
 
-function runProgram({ program, args, as }: Extract<Act, { kind: "run" }>, { node }: Door): void {
+function runProgram({ program, args, as }: Extract<Act, { kind: "run" }>, { node }: InstallContext): void {
   const identity = as === undefined ? {} : { ...ids(as), cwd: "/" };
   const done = spawnSync(program === "node" ? node : program, args, {
     ...identity,

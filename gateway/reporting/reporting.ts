@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from "fastify";
 import { serveMetrics } from "../../alerts/metrics/server.ts";
-import { createDoor } from "../../alerts/queue/send.ts";
+import { createDelivery } from "../../alerts/queue/send.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
@@ -42,7 +42,7 @@ export function startReporting(options: ReportingOptions): { close(): void } {
           freeBytes,
           log,
           clock,
-          deliver: createDoor(config.alerts.target),
+          deliver: createDelivery(config.alerts.target),
           monotonic: () => performance.now(),
         });
   const served =

@@ -66,13 +66,13 @@ class Made {
     const { ledger, records } = openLedger({ disk: ledgerDisk(folder.ledger), seal: folder.seal, clock: Date.now });
     this.ledger = ledger;
     this.core = new Core(readRules(folder.settings, folder.own), ledger.past);
-    for (const record of records) this.core.fold(record);
+    for (const record of records) this.core.apply(record);
     this.put([{ kind: "ADOPTED", network: "eip155:31337", account: folder.hotWallet, slot: "0" }]);
   }
 
   put(bodies: readonly RecordBody[]): readonly LedgerRecord[] {
     const records = this.ledger.append(bodies);
-    for (const record of records) this.core.fold(record);
+    for (const record of records) this.core.apply(record);
     return records;
   }
 
@@ -96,7 +96,7 @@ class Made {
       return { key: randomBytes(16), value: Buffer.from(JSON.stringify(["eip155:31337", address, Date.now(), "0.1", "eth"])) };
     });
     const { state } = this.core.checkpoint();
-    this.core.fold(this.ledger.rotate(JSON.stringify(state), { closed, paid }));
+    this.core.apply(this.ledger.rotate(JSON.stringify(state), { closed, paid }));
     await this.durable();
     this.tend();
   }
@@ -175,7 +175,7 @@ class Made {
     this.stops.push(
       timed(() => {
         const { state, leaving } = this.core.checkpoint();
-        this.core.fold(this.ledger.rotate(JSON.stringify(state), leaving));
+        this.core.apply(this.ledger.rotate(JSON.stringify(state), leaving));
       }),
     );
     await this.durable();

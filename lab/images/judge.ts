@@ -1,8 +1,8 @@
 /**
- * The fate of an agent that starts on an image: opened by the real ledger, folded by the real core,
- * after the handshake by a gateway whose database is at its true state, and pressed by a courier
- * that asks for every signature there could be. An image may be refused, stopped by the gateway
- * head, or recovered; a payment that the gateway has received is never forgotten.
+ * The fate of an agent that starts on an image: opened by the real ledger, replayed by the real
+ * core, after the handshake by a gateway whose database is at its true state, and pressed by a
+ * courier that asks for every signature there could be. An image may be refused, stopped by the
+ * gateway head, or recovered; a payment that the gateway has received is never forgotten.
  */
 
 import { isPastFile } from "../../agent/ledger/archive.ts";

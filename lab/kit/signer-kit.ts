@@ -201,7 +201,7 @@ export class Kit {
     });
     const snapshot = (checkpoint as CoreSnapshot | null) ?? undefined;
     const core = new Core(readRules(this.settings, this.keys.vault.accounts), ledger.past, snapshot);
-    for (const record of records) core.fold(record);
+    for (const record of records) core.apply(record);
     this.poisoned = null;
     this.signer = new Signer({
       ...{ core, ledger, run, clock, monotonic, vault: this.keys.vault, chains: this.settings.chains },

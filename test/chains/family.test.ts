@@ -1,5 +1,5 @@
 /**
- * The offline door to the chains: slots, the rule for a replacement with a higher fee, and
+ * The offline interface to the chains: slots, the rule for a replacement with a higher fee, and
  * addresses whose network is not known yet.
  */
 import fc from "fast-check";

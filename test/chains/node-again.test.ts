@@ -111,11 +111,11 @@ describe("a block that a node lacks below a head that it has shown", () => {
 
 describe("a body of Tron that nobody can read", () => {
   let testNetwork: TestNetwork | null = null;
-  let door: TronSender | null = null;
+  let nodes: TronSender | null = null;
   afterEach(async () => {
-    door?.close();
+    nodes?.close();
     await testNetwork?.node.close();
-    [testNetwork, door] = [null, null];
+    [testNetwork, nodes] = [null, null];
   });
 
   it.each([
@@ -125,15 +125,15 @@ describe("a body of Tron that nobody can read", () => {
   ])("a read answered with %s is asked once more, unless the answer is a refusal", async (_, trouble, code) => {
     testNetwork = await startTestNetwork({ fronts: [{}] });
     const clock = (): number => performance.now();
-    door = createSender({
+    nodes = createSender({
       urls: testNetwork.node.urls,
       chainId: testNetwork.node.chainId,
       tokens: [],
       clock,
       log: () => undefined,
     });
-    await door.chainState(sender.address);
+    await nodes.chainState(sender.address);
     testNetwork.node.fronts[0]!.suffer({ ...trouble, times: 1 });
-    expect(await codeOf(door.chainState(sender.address))).toBe(code);
+    expect(await codeOf(nodes.chainState(sender.address))).toBe(code);
   });
 });

@@ -214,7 +214,7 @@ describe("the policy on a rollup", () => {
     const transactionId = "01".repeat(16);
     const about = { transactionId, chain: "local", network, contract: "", address: receiver, amountUnits: "5" } as const;
     const stamp = { seq: 2, prev: "", at: 0, hash: "" };
-    policy.fold({ kind: "APPROVED", by: "policy", approver: "", ...about, ...stamp }, "eth");
+    policy.apply({ kind: "APPROVED", by: "policy", approver: "", ...about, ...stamp }, "eth");
     return { policy, approval: policy.approval(transactionId)! };
   };
   const clear = ({ policy, approval }: ReturnType<typeof policyOf>, dataFee?: string) => {

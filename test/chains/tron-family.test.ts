@@ -1,6 +1,6 @@
 /**
- * chains/tron behind the offline door: networks, ordinals, the offer and its costs, waiting, and
- * the parameters that go with the bytes.
+ * chains/tron through the offline interface: networks, ordinals, the offer and its costs, waiting,
+ * and the parameters that go with the bytes.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -45,7 +45,7 @@ describe("networks of Tron", () => {
       expect(tron.isTxHash(text), text).toBe(false);
   });
 
-  it("keys lie under coin type 195, and the parts of the family fit the door", () => {
+  it("keys lie under coin type 195, and the parts of the family fit the interface", () => {
     const parts: { readonly paths: KeyPaths; readonly slots: Slots; readonly accounts: Accounts } = tron;
     expect(parts.paths).toMatchObject({ coinType: 195, hotWalletKey: [0, 0], deposits: [0] });
   });
@@ -202,11 +202,11 @@ describe("waiting on Tron", () => {
   });
 });
 
-describe("Tron transactions behind the door", () => {
+describe("Tron transactions through the interface", () => {
   const txParams = fees.first(feeMarket, 64_285n);
   const plainTxParams = fees.first(feeMarket, 1n);
 
-  it("Tron transactions behind the door are described as they were built, with the facts told beside the bytes", () => {
+  it("Tron transactions through the interface are described as they were built, with the facts told beside the bytes", () => {
     for (const [payment, each] of [
       [inCoins, plainTxParams],
       [inTokens, txParams],
@@ -219,7 +219,7 @@ describe("Tron transactions behind the door", () => {
     }
   });
 
-  it("Tron transactions behind the door are refused when a figure told is not the one in the bytes", () => {
+  it("Tron transactions through the interface are refused when a figure told is not the one in the bytes", () => {
     const unsigned = tronTransactions.build(inTokens, txParams);
     for (const name of ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"]) {
       const other = { ...txParams, [name]: `${BigInt(txParams[name]!) + 1n}` };
@@ -228,7 +228,7 @@ describe("Tron transactions behind the door", () => {
     expect(tronTransactions.describe(unsigned, told({ ...txParams, energy: "64286" }))).toMatchObject({ ok: true });
   });
 
-  it("Tron transactions behind the door are neither built nor described with figures that no such payment has", () => {
+  it("Tron transactions through the interface are neither built nor described with figures that no such payment has", () => {
     const wrong: readonly (readonly [payment: Payment, txParams: TxParams])[] = [
       [inTokens, { ...txParams, energy: "0" }],
       [inTokens, { ...txParams, energy: "1000000001" }],
@@ -252,7 +252,7 @@ describe("Tron transactions behind the door", () => {
     expect(codeOf(() => tronTransactions.build(inTokens, { ...txParams, energy: "1000000000" }))).toBe("");
   });
 
-  it("Tron transactions behind the door take one signature of the sender, and know no cancel", () => {
+  it("Tron transactions through the interface take one signature of the sender, and know no cancel", () => {
     const key = bytes("2d8f68944bdbfbc0769542fba8fc2d2a3de67393334471624364c7006da2aa54");
     const unsigned = tronTransactions.build(inTokens, txParams);
     const signature = signDigest(tronTransactions.digests(unsigned)[0]!, key);

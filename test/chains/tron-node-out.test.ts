@@ -1,6 +1,6 @@
 /**
- * The status of the door for a provider of Tron that is out: its beginning, its words, and no entry
- * for a refusal that passes.
+ * The status of the connection to a provider of Tron that is out: its beginning, its words, and no
+ * entry for a refusal that passes.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { NodeStatus } from "../../chains/nodes.ts";
@@ -9,27 +9,27 @@ import { sender, startTestNetwork, type TestNetwork } from "../support/tron-netw
 import { until } from "../support/until.ts";
 
 let testNetwork: TestNetwork;
-let door: TronSender;
+let nodes: TronSender;
 
 async function begin(): Promise<void> {
   testNetwork = await startTestNetwork({ fronts: [{}, {}] });
   const clock = (): number => performance.now();
-  door = createSender({
+  nodes = createSender({
     urls: testNetwork.node.urls,
     chainId: testNetwork.node.chainId,
     tokens: [],
     clock,
     log: () => undefined,
   });
-  await door.chainState(sender.address);
+  await nodes.chainState(sender.address);
 }
 
 afterEach(async () => {
-  door.close();
+  nodes.close();
   await testNetwork.node.close();
 });
 
-const second = (): NodeStatus => door.status()[1]!;
+const second = (): NodeStatus => nodes.status()[1]!;
 
 group("a provider of Tron that is out", () => {
   it("a provider that answers 429 all the time is out after five seconds, though its questions wait still", async () => {
@@ -37,7 +37,7 @@ group("a provider of Tron that is out", () => {
     expect(second()).toMatchObject({ ok: true, detail: "", outForMs: null });
     testNetwork.node.fronts[1]!.suffer({ status: 429 });
     let isOver = false;
-    const asked = door.chainState(sender.address).catch(() => undefined);
+    const asked = nodes.chainState(sender.address).catch(() => undefined);
     void asked.then(() => {
       isOver = true;
     });
@@ -45,7 +45,7 @@ group("a provider of Tron that is out", () => {
     expect(isOver).toBe(false);
     expect(second().detail).toBe("NODE_QUOTA: HTTP status 429 (too many requests): trouble");
     expect(second().outForMs).toBeGreaterThanOrEqual(5_000);
-    expect(door.status()[0]).toMatchObject({ ok: true, outForMs: null });
+    expect(nodes.status()[0]).toMatchObject({ ok: true, outForMs: null });
     testNetwork.node.fronts[1]!.suffer({});
     await asked;
     expect(second()).toMatchObject({ ok: true, detail: "", outForMs: null });
@@ -54,7 +54,7 @@ group("a provider of Tron that is out", () => {
   it("a provider that answers 429 for a moment is not out", async () => {
     await begin();
     testNetwork.node.fronts[1]!.suffer({ status: 429, times: 2 });
-    const asked = door.chainState(sender.address);
+    const asked = nodes.chainState(sender.address);
     await until(() => testNetwork.node.fronts[1]!.counts.size > 0);
     await new Promise((done) => setTimeout(done, 500));
     expect(second()).toMatchObject({ ok: true, outForMs: null });
@@ -64,7 +64,7 @@ group("a provider of Tron that is out", () => {
   it("a provider that is down is out since its first failure, not its last", async () => {
     await begin();
     testNetwork.node.fronts[1]!.suffer({ isCut: true });
-    const chainState = () => expect(door.chainState(sender.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
+    const chainState = () => expect(nodes.chainState(sender.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
     await chainState();
     // One node's failure ends the question; the other node's may come a moment later.
     await until(() => second().outForMs !== null);

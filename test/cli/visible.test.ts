@@ -77,7 +77,7 @@ describe("every program, given words of others", () => {
     expect(printed(launcher, ...args.map((word) => (word === name ? "plain-name" : word)))).toContain("plain-name");
   });
 
-  it("the screen's one door lets no character through", () => {
+  it("the screen's one writer lets no character through", () => {
     const terminal = JSON.stringify(join(projectRoot, "dist/cli/terminal.js"));
     const script = `import { processTerminal } from ${terminal}; const { out, err, again } = processTerminal();
 out("a\\u001b[2Jb\\n"); err("c\\u009bd\\n"); again("e\\u202ef");`;

@@ -95,7 +95,7 @@ describe("conditions", () => {
 });
 
 describe("the alert monitor", () => {
-  it("the alert monitor tells what begins and ends, and shows a failing door in status", async () => {
+  it("the alert monitor tells what begins and ends, and shows a failing receiver in status", async () => {
     const bodies: string[] = [];
     let no = "";
     const alertMonitor = createAlertMonitor({

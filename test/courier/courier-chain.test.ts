@@ -1,9 +1,9 @@
 /**
- * The courier's door to the chain, over nodes with the test's answers; and its independent reading
- * of the signer's bytes.
+ * The courier's access to the chain, over nodes with the test's answers; and its independent
+ * reading of the signer's bytes.
  */
 import { describe, expect, it } from "vitest";
-import { type ChainDoor, createChainDoor } from "../../agent/courier/nodes/chain.ts";
+import { type ChainAccess, createChainAccess } from "../../agent/courier/nodes/chain.ts";
 import { foresee } from "../../agent/courier/nodes/prefetch.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
 import type { CourierView } from "../../agent/socket/verbs.ts";
@@ -18,7 +18,7 @@ import { account, sentView, token, viewOf } from "../support/scheduler-views.ts"
 
 startsAnvil();
 
-describe("the door to the chain", () => {
+describe("the access to the chain", () => {
   const nodesWith = (change: Partial<EvmNodes>): EvmNodes => {
     const never = () => Promise.reject(new AgentError("NODE_TIMEOUT", "none", "not in this test"));
     return {
@@ -49,8 +49,8 @@ describe("the door to the chain", () => {
       ...change,
     };
   };
-  const doorTo = (change: Partial<EvmNodes>) =>
-    createChainDoor(
+  const accessTo = (change: Partial<EvmNodes>) =>
+    createChainAccess(
       createSender(nodesWith(change), [{ contract: token, decimal: 6 }], () => 0),
       () => 0,
     );
@@ -71,12 +71,14 @@ describe("the door to the chain", () => {
       to: token,
       logs,
     };
-    const door = doorTo({ finalReceipt: () => Promise.resolve({ ...receipt, gasUsed: 1n, effectiveGasPrice: 1n, dataFee: 0n }) });
-    const [found] = await door.confirm([{ withdrawal: view, txHashes: [receipt.txHash] }]);
+    const access = accessTo({
+      finalReceipt: () => Promise.resolve({ ...receipt, gasUsed: 1n, effectiveGasPrice: 1n, dataFee: 0n }),
+    });
+    const [found] = await access.confirm([{ withdrawal: view, txHashes: [receipt.txHash] }]);
     return found?.chainOutcome?.outcome;
   };
 
-  it("the door to the chain calls a token payment paid only for one exact Transfer out of the account, and no other of the token", async () => {
+  it("the access to the chain calls a token payment paid only for one exact Transfer out of the account, and no other of the token", async () => {
     const right = transfer(tokenView.address, 500n);
     expect(await chainOutcome(1, [right])).toBe("paid");
     expect(await chainOutcome(1, [right, transfer(account, 9n, tokenView.address, account)])).toBe("paid");
@@ -91,8 +93,8 @@ describe("the door to the chain", () => {
     expect(await chainOutcome(1, [right, transfer("0x0000000000000000000000000000000000000fee", 1n)])).toBe("moved");
   });
 
-  it("the door to the chain knows the native balance when a token's cannot be read", async () => {
-    const door = doorTo({
+  it("the access to the chain knows the native balance when a token's cannot be read", async () => {
+    const access = accessTo({
       head: () => Promise.resolve({ number: 9, hash: "0x9", baseFeePerGas: 1n, timestamp: 1 }),
       finalBlock: () => Promise.resolve({ number: 8, hash: "0x8" }),
       fees: () => Promise.resolve({ baseFeePerGas: 1n, maxPriorityFeePerGas: 1n, maxPriorityFeePerGasHigh: 1n }),
@@ -100,31 +102,31 @@ describe("the door to the chain", () => {
       agreedBalance: (_account, contract) =>
         contract === "" ? Promise.resolve(7n) : Promise.reject(new AgentError("NODE_ANSWER", "none", "no word")),
     });
-    expect([...(await door.chainState(account)).balances]).toEqual([["", 7n]]);
-    const away = doorTo({ hasCode: () => Promise.resolve(false) });
+    expect([...(await access.chainState(account)).balances]).toEqual([["", 7n]]);
+    const away = accessTo({ hasCode: () => Promise.resolve(false) });
     await expect(away.chainState(account)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
   });
 
-  it("the door to the chain calls a payment in the native coin paid by its status", async () => {
+  it("the access to the chain calls a payment in the native coin paid by its status", async () => {
     const native = sentView(1, "included");
     expect(await chainOutcome(1, [], native)).toBe("paid");
     expect(await chainOutcome(0, [], native)).toBe("reverted");
   });
 
-  it("the door to the chain names 21000 gas to a plain address, an estimate and a quarter for the rest", async () => {
+  it("the access to the chain names 21000 gas to a plain address, an estimate and a quarter for the rest", async () => {
     const estimate = () => Promise.resolve({ ok: true as const, gas: 40_001n });
-    const plain = doorTo({ hasCode: () => Promise.resolve(false), estimateGas: estimate });
-    const contract = doorTo({ hasCode: () => Promise.resolve(true), estimateGas: estimate });
+    const plain = accessTo({ hasCode: () => Promise.resolve(false), estimateGas: estimate });
+    const contract = accessTo({ hasCode: () => Promise.resolve(true), estimateGas: estimate });
     expect(await plain.gas(account, viewOf(1, "approved"))).toEqual({ ok: true, gasLimit: 21_000n });
     expect(await contract.gas(account, viewOf(1, "approved"))).toEqual({ ok: true, gasLimit: 50_002n });
     expect(await plain.gas(account, viewOf(1, "approved", { contract: token }))).toEqual({ ok: true, gasLimit: 50_002n });
   });
 
-  it("the door to the chain names no gas below the floor of a token's transfer, and none that the nodes do not agree on", async () => {
+  it("the access to the chain names no gas below the floor of a token's transfer, and none that the nodes do not agree on", async () => {
     const view = viewOf(1, "approved", { contract: token });
-    const low = doorTo({ estimateGas: () => Promise.resolve({ ok: true, gas: 30_000n }) });
+    const low = accessTo({ estimateGas: () => Promise.resolve({ ok: true, gas: 30_000n }) });
     expect(await low.gas(account, view)).toEqual({ ok: true, gasLimit: 45_000n });
-    const apart = doorTo({
+    const apart = accessTo({
       estimateGas: () => Promise.reject(new AgentError("NODE_DISAGREE", "none", "apart", { what: "gas estimate" })),
     });
     expect(await apart.gas(account, view)).toMatchObject({
@@ -132,7 +134,7 @@ describe("the door to the chain", () => {
     });
   });
 
-  it("the door to the chain answers from what it asked ahead, once and for seconds only", async () => {
+  it("the access to the chain answers from what it asked ahead, once and for seconds only", async () => {
     let asked = 0;
     let nowMs = 0;
     const nodes = nodesWith({
@@ -142,27 +144,27 @@ describe("the door to the chain", () => {
       },
     });
     const clock = (): number => nowMs;
-    const door = createChainDoor(createSender(nodes, [], clock), clock);
+    const access = createChainAccess(createSender(nodes, [], clock), clock);
     const view = viewOf(1, "approved", { contract: token });
-    await door.expect(account, { contract: token, address: view.address, amountUnits: view.amountUnits });
-    expect(await door.gas(account, view)).toEqual({ ok: true, gasLimit: 50_000n });
+    await access.expect(account, { contract: token, address: view.address, amountUnits: view.amountUnits });
+    expect(await access.gas(account, view)).toEqual({ ok: true, gasLimit: 50_000n });
     expect(asked).toBe(1);
-    await door.gas(account, view);
+    await access.gas(account, view);
     expect(asked).toBe(2);
-    await door.expect(account, view);
+    await access.expect(account, view);
     nowMs += 5000;
-    await door.gas(account, view);
+    await access.gas(account, view);
     expect(asked).toBe(4);
-    await door.expect(account, { ...view, amountUnits: "1" });
-    await door.gas(account, view);
+    await access.expect(account, { ...view, amountUnits: "1" });
+    await access.gas(account, view);
     expect(asked).toBe(6);
   });
 
-  it("the door to the chain asks ahead about receivers as the signer spells them, and about none that is no address", () => {
+  it("the access to the chain asks ahead about receivers as the signer spells them, and about none that is no address", () => {
     const { gateway } = new Kit();
     const asked: string[] = [];
-    const door = { expect: (_from: string, { address }: { address: string }) => Promise.resolve(asked.push(address)) };
-    const doors = new Map([["local", door as unknown as ChainDoor]]);
+    const access = { expect: (_from: string, { address }: { address: string }) => Promise.resolve(asked.push(address)) };
+    const chainAccess = new Map([["local", access as unknown as ChainAccess]]);
     const currencies = { eth: { chain: "local", decimal: 18 } };
     const accounts = [{ chain: "local", network: "eip155:31337", address: account, nextSlot: "0" }];
     for (const [at, address] of [shop.toLowerCase(), "nobody"].entries()) {
@@ -170,18 +172,18 @@ describe("the door to the chain", () => {
       const onBug = (error: unknown): never => {
         throw error;
       };
-      foresee(gateway.jobs([gateway.texts.at(-1) ?? ""]), accounts, { doors, currencies, onBug });
+      foresee(gateway.jobs([gateway.texts.at(-1) ?? ""]), accounts, { chainAccess, currencies, onBug });
     }
     expect(asked).toEqual([shop]);
   });
 
-  it("the door to the chain asks for void attempts in one question, and one by one where that is no", async () => {
+  it("the access to the chain asks for void attempts in one question, and one by one where that is no", async () => {
     const asked: string[][] = [];
     const wanted = [1, 2].map((sequence) => {
       const txHash = `${sequence}`.repeat(64);
       return { withdrawal: viewOf(sequence, "broadcast"), attempts: [{ txHash, validUntilMs: 1 }], txHashes: [txHash] };
     });
-    const doorOf = (findVoid: (hashes: readonly string[]) => boolean | AgentError): ChainDoor => {
+    const accessOf = (findVoid: (hashes: readonly string[]) => boolean | AgentError): ChainAccess => {
       asked.length = 0;
       const nodes = {
         async findVoid(_: string, attempts: readonly { readonly txHash: string }[]) {
@@ -192,40 +194,40 @@ describe("the door to the chain", () => {
           return { isVoid, chainMs: 2, block: 7, quorum: 2 };
         },
       };
-      return createChainDoor(nodes as unknown as SenderNodes, () => 0);
+      return createChainAccess(nodes as unknown as SenderNodes, () => 0);
     };
-    const told = async (door: ChainDoor) =>
-      (await door.findVoid(wanted)).map(({ answer }) => (answer.ok ? answer.isVoid : answer.code));
-    expect(await told(doorOf(() => true))).toEqual([true, true]);
+    const told = async (access: ChainAccess) =>
+      (await access.findVoid(wanted)).map(({ answer }) => (answer.ok ? answer.isVoid : answer.code));
+    expect(await told(accessOf(() => true))).toEqual([true, true]);
     expect(asked).toEqual([["1", "2"]]);
-    expect(await told(doorOf((hashes) => !hashes.includes("2")))).toEqual([true, false]);
+    expect(await told(accessOf((hashes) => !hashes.includes("2")))).toEqual([true, false]);
     expect(asked).toEqual([["1", "2"], ["1"], ["2"]]);
     const disagree = new AgentError("NODE_DISAGREE", "none", "apart", { what: "receipt" });
-    expect(await told(doorOf((hashes) => (hashes.includes("2") ? disagree : true)))).toEqual([true, "NODE_DISAGREE: receipt"]);
+    expect(await told(accessOf((hashes) => (hashes.includes("2") ? disagree : true)))).toEqual([true, "NODE_DISAGREE: receipt"]);
     expect(asked).toEqual([["1", "2"], ["1"], ["2"]]);
-    expect(await told(doorOf(() => new AgentError("NODE_TIMEOUT", "none", "late")))).toEqual(["NODE_TIMEOUT", "NODE_TIMEOUT"]);
+    expect(await told(accessOf(() => new AgentError("NODE_TIMEOUT", "none", "late")))).toEqual(["NODE_TIMEOUT", "NODE_TIMEOUT"]);
     expect(asked).toEqual([["1", "2"]]);
   });
 
-  it("the door to the chain tells a call that would revert from a node in trouble", async () => {
+  it("the access to the chain tells a call that would revert from a node in trouble", async () => {
     const view = viewOf(1, "approved", { contract: token });
-    const reverting = doorTo({ estimateGas: () => Promise.resolve({ ok: false, code: "NODE_WOULD_REVERT" }) });
+    const reverting = accessTo({ estimateGas: () => Promise.resolve({ ok: false, code: "NODE_WOULD_REVERT" }) });
     expect(await reverting.gas(account, view)).toMatchObject({ ok: false, wouldRevert: true });
-    expect(await doorTo({}).gas(account, view)).toMatchObject({ ok: false, code: "NODE_TIMEOUT", wouldRevert: false });
+    expect(await accessTo({}).gas(account, view)).toMatchObject({ ok: false, code: "NODE_TIMEOUT", wouldRevert: false });
   });
 
-  it("the door to the chain leaves out what the nodes could not answer", async () => {
+  it("the access to the chain leaves out what the nodes could not answer", async () => {
     const wanted = [1, 2].map((sequence) => {
       const view = sentView(sequence, "broadcast");
       return { withdrawal: view, txHashes: [view.attempts[0]!.txHash] };
     });
-    const door = doorTo({
+    const access = accessTo({
       shownReceipt: (txHash) =>
         txHash === wanted[0]!.txHashes[0]
           ? Promise.resolve({ receipt: null, isShown: false })
           : Promise.reject(new AgentError("NODE_TIMEOUT", "none", "late")),
     });
-    expect(await door.look(wanted)).toEqual([
+    expect(await access.look(wanted)).toEqual([
       { transactionId: wanted[0]!.withdrawal.transactionId, location: null, isDoubtful: false },
     ]);
   });

@@ -3,7 +3,7 @@
  * few nodes while the open questions still wait.
  */
 import { describe, expect, it } from "vitest";
-import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
+import { createChainAccess } from "../../agent/courier/nodes/chain.ts";
 import type { KnownChain } from "../../agent/courier/run-state.ts";
 import { statusOf } from "../../agent/courier/status.ts";
 import type { NodeStatus, SenderNodes } from "../../chains/nodes.ts";
@@ -29,8 +29,8 @@ const known: KnownChain = {
 };
 
 function saidOf(nodes: readonly NodeStatus[], change: Partial<KnownChain> = {}) {
-  const door = createChainDoor({ status: () => nodes } as unknown as SenderNodes, () => 0);
-  const options = { doors: new Map([["tron", door]]), clock: () => nowMs, currencies: {}, configDigest: "" };
+  const access = createChainAccess({ status: () => nodes } as unknown as SenderNodes, () => 0);
+  const options = { chainAccess: new Map([["tron", access]]), clock: () => nowMs, currencies: {}, configDigest: "" };
   const metrics = { durableMedianUs: () => 0 };
   const state = { link: "up", linkDetail: "", chains: new Map([["tron", { ...known, ...change }]]), summary: null };
   const shared = { options: { ...options, metrics }, state } as unknown as Parameters<typeof statusOf>[0];

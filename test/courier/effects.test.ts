@@ -27,7 +27,7 @@ function handsBefore(answer: (line: Line) => unknown) {
   const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
   const carry = createHands({
     signer: { request } as unknown as SignerSocket,
-    doors: new Map(),
+    chainAccess: new Map(),
     readBack: () => Promise.resolve(""),
     feed: (event) => events.push(event),
     refresh: () => undefined,

@@ -1,7 +1,7 @@
 /**
- * The signatureToken at the gateway's door, over real HTTP: every way in which a token can be wrong
- * gives the same 401, and each has a twin that differs only there and is let in. jose makes the
- * good tokens, as an independent library.
+ * The signatureToken at the gateway's entry, over real HTTP: every way in which a token can be
+ * wrong gives the same 401, and each has a twin that differs only there and is let in. jose makes
+ * the good tokens, as an independent library.
  */
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { SignJWT } from "jose";
@@ -187,7 +187,7 @@ describe("a token on POST", () => {
 
   it("a token on POST is used up by its first use, also for another path and after a restart", async () => {
     const token = made();
-    expect((await post(token)).status).toBe(400); // no agent paired: past the door
+    expect((await post(token)).status).toBe(400); // no agent paired: past the token
     expect((await post(token)).status).toBe(401);
     expect((await post(made())).status).toBe(400);
     const { database } = gateway.service.store;
@@ -214,7 +214,7 @@ describe("a token on POST", () => {
     expect(writes()).toEqual(before);
     // as a gateway that starts now sees it
     expect(createSeen(gateway.service.store).has(seenOf(read))).toBe(true);
-    expect((await post(made())).status).toBe(400); // no agent paired: past the door
+    expect((await post(made())).status).toBe(400); // no agent paired: past the token
     const untyped = made();
     expect((await gateway.send(path, { headers: { signatureToken: untyped, "Content-Type": "text/plain" } })).status).toBe(415);
     expect((await post(untyped)).status).toBe(401);

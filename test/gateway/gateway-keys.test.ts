@@ -114,7 +114,7 @@ describe("limits", () => {
         body: "{}",
       });
     const caught = handmadeToken(small.merchant.shopKey, small.clock.nowMs);
-    expect((await post(caught)).status).toBe(400); // past the door
+    expect((await post(caught)).status).toBe(400); // past the token
     for (let i = 0; i < 10; i += 1) expect((await post(caught)).status).toBe(401);
     expect((await post(handmadeToken(small.merchant.shopKey, small.clock.nowMs))).status).toBe(400);
     // its own do

@@ -220,17 +220,17 @@ describe.runIf(isRoot)("install --config", () => {
     const from = join(dir, "config.json");
     const to = join(dir, "installed.json");
     const act = { kind: "copy-private", from, to } as const;
-    const door = { from: dir, root: "", node: process.execPath, seal: async () => "" };
+    const context = { from: dir, root: "", node: process.execPath, seal: async () => "" };
     writeFileSync(from, "{}", { mode: 0o600 });
     chownSync(from, outsider, outsider);
-    expect(await codeOf(() => carryOut(act, door))).toBe("");
+    expect(await codeOf(() => carryOut(act, context))).toBe("");
     expect(readFileSync(to, "utf8")).toBe("{}");
     expect(await codeOf(() => readTrusted(to, 100, secret))).toBe("");
     chmodSync(from, 0o666);
-    expect(await codeOf(() => carryOut(act, door))).toBe("FILE_EXPOSED");
+    expect(await codeOf(() => carryOut(act, context))).toBe("FILE_EXPOSED");
     chmodSync(from, 0o600);
     symlinkSync(from, join(dir, "link"));
-    expect(await codeOf(() => carryOut({ ...act, from: join(dir, "link") }, door))).toBe("FILE_LINK");
+    expect(await codeOf(() => carryOut({ ...act, from: join(dir, "link") }, context))).toBe("FILE_LINK");
   });
 });
 

@@ -20,7 +20,7 @@ const bitsPerByte = Number(process.env.BITS ?? 1);
 function twenty(rotated: boolean): { disk: MemoryDisk; file: string; records: readonly LedgerRecord[] } {
   const { disk, ledger } = fresh();
   write(disk, ledger, bodies(1));
-  const state = JSON.stringify({ folded: 10 });
+  const state = JSON.stringify({ replayed: 10 });
   if (rotated) ledger.rotate(state);
   write(disk, ledger, bodies(2));
   if (!rotated) write(disk, ledger, [{ kind: "EXPIRED", transactionId: id(3) }]);

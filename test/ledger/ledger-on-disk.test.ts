@@ -37,18 +37,18 @@ describe("on a real disk", () => {
     createLedger(disk, paired, () => 1, testSeal);
     const { ledger } = openLedger({ disk, seal: testSeal, clock: () => 2, segmentBytesMax: 20_000 });
     const flush = (): Promise<AgentError | null> => new Promise((resolve) => ledger.flush(resolve));
-    let folded = 1;
+    let replayed = 1;
     for (let n = 1; n <= 30; n++) {
       ledger.append(bodies(n));
-      folded += 9;
+      replayed += 9;
       expect(await flush()).toBeNull();
       if (!ledger.wantsRotation) continue;
-      ledger.rotate(JSON.stringify({ folded }));
-      folded += 1;
+      ledger.rotate(JSON.stringify({ replayed }));
+      replayed += 1;
     }
     expect(await flush()).toBeNull();
     expect(ledger.hasRoom()).toBe(true);
-    expect(verifyLedger(disk, testSeal)).toMatchObject({ records: folded, head: ledger.durableHead });
+    expect(verifyLedger(disk, testSeal)).toMatchObject({ records: replayed, head: ledger.durableHead });
     for (const name of readdirSync(place)) expect(statSync(join(place, name)).mode & 0o777).toBe(0o600);
     expect(statSync(place).mode & 0o777).toBe(0o700);
     ledger.close();
@@ -64,7 +64,7 @@ describe("on a real disk", () => {
     writeFileSync(torn, '{"seq":', { flag: "a" });
     const again = openLedger({ disk: ledgerDisk(place), seal: testSeal, clock: () => 3 });
     expect(again.tornBytes).toBe(7);
-    expect(again.ledger.head.seq).toBe(folded);
+    expect(again.ledger.head.seq).toBe(replayed);
     again.ledger.close();
   });
 

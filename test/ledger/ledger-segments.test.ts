@@ -14,26 +14,26 @@ describe("segments", () => {
   it("segments begin with a checkpoint, and a start reads the newest one only", () => {
     const { disk, ledger } = fresh({ segmentBytesMax: 4000 });
     const all: LedgerRecord[] = [...reopen(disk).records];
-    let folded = 1;
+    let replayed = 1;
     for (let n = 1; n <= 12; n++) {
       const written = write(disk, ledger, bodies(n));
       all.push(...written);
-      folded += written.length;
+      replayed += written.length;
       if (!ledger.wantsRotation) continue;
-      const checkpoint = ledger.rotate(JSON.stringify({ folded }));
-      expect(checkpoint).toMatchObject({ kind: "CHECKPOINT", seq: folded + 1 });
+      const checkpoint = ledger.rotate(JSON.stringify({ replayed }));
+      expect(checkpoint).toMatchObject({ kind: "CHECKPOINT", seq: replayed + 1 });
       expect(ledger.wantsRotation).toBe(false);
       all.push(checkpoint);
-      folded += 1;
+      replayed += 1;
     }
     write(disk, ledger, bodies(13));
     const verified = verifyLedger(disk, testSeal);
-    expect(verified).toMatchObject({ records: folded + 9, head: ledger.head });
+    expect(verified).toMatchObject({ records: replayed + 9, head: ledger.head });
     expect(verified.segments).toBeGreaterThanOrEqual(4);
     // Exactly the records after the state that the checkpoint stands for.
     const { ledger: again, checkpoint, records } = reopen(disk);
     expect(records[0]?.kind).toBe("CHECKPOINT");
-    expect((checkpoint as { folded: number }).folded).toBe((records[0]?.seq ?? 0) - 1);
+    expect((checkpoint as { replayed: number }).replayed).toBe((records[0]?.seq ?? 0) - 1);
     // Old hashes and records are found in every segment.
     for (const each of all) {
       expect(ledger.hashAt(each.seq)).toBe(each.hash);

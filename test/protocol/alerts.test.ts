@@ -1,5 +1,5 @@
 /**
- * Alerts: the due ones and their time, the queue that hands them on, and the door that runs a
+ * Alerts: the due ones and their time, the queue that hands them on, and the sender that runs a
  * command or posts. Real processes and sockets.
  */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { createAlertQueue, type Deliver } from "../../alerts/queue/alert-queue.ts";
 import { type Alert, type Condition, observe, type Standings } from "../../alerts/queue/due-alerts.ts";
-import { createDoor } from "../../alerts/queue/send.ts";
+import { createDelivery } from "../../alerts/queue/send.ts";
 import { until } from "../support/until.ts";
 
 const dayMs = 24 * 3_600_000;
@@ -188,7 +188,7 @@ describe("a command", () => {
     process.env.ALERT_TEST_SECRET = "do not pass this on";
     const out = join(folder, "out");
     const command = [...program("tell", `cat >${out}; echo "$1" >>${out}; env >>${out}`), "a b; $(touch /nowhere)"];
-    expect(await createDoor({ kind: "command", command })('{"alert":1}')).toBe("");
+    expect(await createDelivery({ kind: "command", command })('{"alert":1}')).toBe("");
     delete process.env.ALERT_TEST_SECRET;
     const text = readFileSync(out, "utf8");
     expect(text).toContain('{"alert":1}\na b; $(touch /nowhere)\n');
@@ -197,19 +197,19 @@ describe("a command", () => {
   });
 
   it("a command that fails, is missing or says too much is told in one short line", async () => {
-    const failing = createDoor({ kind: "command", command: program("fail", "echo first; echo second >&2; exit 3") });
+    const failing = createDelivery({ kind: "command", command: program("fail", "echo first; echo second >&2; exit 3") });
     expect(await failing("{}")).toMatch(/^the command ended with 3: first second$/);
-    expect(await createDoor({ kind: "command", command: [join(folder, "absent")] })("{}")).toBe(
+    expect(await createDelivery({ kind: "command", command: [join(folder, "absent")] })("{}")).toBe(
       "the command could not be started (ENOENT)",
     );
-    const loud = createDoor({ kind: "command", command: program("loud", "yes | head -c 1000000; exit 1") });
+    const loud = createDelivery({ kind: "command", command: program("loud", "yes | head -c 1000000; exit 1") });
     expect((await loud("{}")).length).toBeLessThanOrEqual(200);
   });
 
   it("a command that takes too long is ended with all it started", async () => {
     const left = join(folder, "left");
     const slow = program("slow", `(sleep 2; touch ${left}) & sleep 30`);
-    expect(await createDoor({ kind: "command", command: slow }, 200)("{}")).toBe(
+    expect(await createDelivery({ kind: "command", command: slow }, 200)("{}")).toBe(
       "the command took longer than 0.2 s and was ended",
     );
     await new Promise((resolve) => setTimeout(resolve, 2500));
@@ -238,7 +238,7 @@ describe("an address", () => {
       request.on("data", (part) => (got += String(part)));
       request.on("end", () => response.writeHead(204).end());
     });
-    expect(await createDoor({ kind: "url", url: there.url })('{"alert":1}')).toBe("");
+    expect(await createDelivery({ kind: "url", url: there.url })('{"alert":1}')).toBe("");
     expect(got).toBe('POST /hook?token=sesame application/json {"alert":1}');
     there.close();
   });
@@ -253,12 +253,12 @@ describe("an address", () => {
     const refusing = await serve((_request, response) => response.writeHead(500).end("sesame"));
     const hanging = await serve(() => undefined);
     const answers = [
-      await createDoor({ kind: "url", url: redirecting.url })("{}"),
-      await createDoor({ kind: "url", url: refusing.url })("{}"),
-      await createDoor({ kind: "url", url: hanging.url }, 200)("{}"),
+      await createDelivery({ kind: "url", url: redirecting.url })("{}"),
+      await createDelivery({ kind: "url", url: refusing.url })("{}"),
+      await createDelivery({ kind: "url", url: hanging.url }, 200)("{}"),
     ];
     for (const server of [elsewhere, redirecting, refusing, hanging]) server.close();
-    answers.push(await createDoor({ kind: "url", url: hanging.url })("{}"));
+    answers.push(await createDelivery({ kind: "url", url: hanging.url })("{}"));
     expect(answers).toEqual([
       "the address answered 302",
       "the address answered 500",

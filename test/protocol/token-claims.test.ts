@@ -208,7 +208,7 @@ const codeOf = async (answer: Promise<Answered>): Promise<string> => {
   const { status, body } = await answer;
   return `${status} ${body.code}`;
 };
-const pastTheDoor = "400 deposits_not_ready";
+const pastTheToken = "400 deposits_not_ready";
 const turnedAway = "401 token_invalid";
 
 describe("a strict key's token", () => {
@@ -243,7 +243,7 @@ describe("a strict key's token", () => {
     changes.map((change) => [Object.entries(change).map(([name, value]) => `${name} ${shown(value)}`)[0], change] as const),
   )("a strict key's token is refused with %s", async (_name, change) => {
     const by = strict();
-    expect(await codeOf(post(press({ by, claims: bound })))).toBe(pastTheDoor);
+    expect(await codeOf(post(press({ by, claims: bound })))).toBe(pastTheToken);
     expect(await codeOf(post(press({ by, claims: { ...bound, ...change } })))).toBe(turnedAway);
   });
 
@@ -254,7 +254,7 @@ describe("a strict key's token", () => {
     ["a query", order, `${target}?x=1`],
   ])("a strict key's token is refused over %s", async (_name, body, to) => {
     const by = strict();
-    expect(await codeOf(post(press({ by, claims: bound })))).toBe(pastTheDoor);
+    expect(await codeOf(post(press({ by, claims: bound })))).toBe(pastTheToken);
     expect(await codeOf(post(press({ by, claims: bound }), body, to))).toBe(turnedAway);
   });
 
@@ -321,18 +321,18 @@ describe("a token used before", () => {
   it.each(Object.entries(again))("a token used before is refused %s", async (_name, send) => {
     const id = fresh();
     const first = jti(id);
-    expect(await codeOf(post(first))).toBe(pastTheDoor);
+    expect(await codeOf(post(first))).toBe(pastTheToken);
     expect(await codeOf(send(first, id))).toBe(turnedAway);
-    expect(await codeOf(post(jti(fresh())))).toBe(pastTheDoor);
+    expect(await codeOf(post(jti(fresh())))).toBe(pastTheToken);
   });
 
   it("a token used before lets in what only looks like it: another case, another key, a read", async () => {
     const id = fresh();
     const first = jti(id);
-    expect(await codeOf(post(first))).toBe(pastTheDoor);
-    expect(await codeOf(post(jti(id.toUpperCase())))).toBe(pastTheDoor);
+    expect(await codeOf(post(first))).toBe(pastTheToken);
+    expect(await codeOf(post(jti(id.toUpperCase())))).toBe(pastTheToken);
     const by = shared(gateway.key({ scopes: ["deposit"] }).apiKey);
-    expect(await codeOf(post(press({ by, claims: { jti: id } })))).toBe(pastTheDoor);
+    expect(await codeOf(post(press({ by, claims: { jti: id } })))).toBe(pastTheToken);
     expect((await read(first)).status).toBe(200);
   });
 
@@ -346,8 +346,8 @@ describe("a token used before", () => {
     expect(await codeOf(post(press({ claims: { jti: id, aud: gateway.service.config.publicUrl } })))).toBe(turnedAway);
     const by = shared(gateway.key({ scopes: ["deposit"] }).apiKey);
     // the twin: of another key
-    expect(await codeOf(post(press({ by, claims: { jti: id } })))).toBe(pastTheDoor);
-    expect(await codeOf(post(press()))).toBe(pastTheDoor); // and the one that nobody saw
+    expect(await codeOf(post(press({ by, claims: { jti: id } })))).toBe(pastTheToken);
+    expect(await codeOf(post(press()))).toBe(pastTheToken); // and the one that nobody saw
   });
 
   it("a token used before is not used up by a forged token like it", async () => {
@@ -356,12 +356,12 @@ describe("a token used before", () => {
     expect(await codeOf(post(press({ headerText: headerOf(merchant(), { kid: ed.keyId }), claims: { jti: id } })))).toBe(
       turnedAway,
     );
-    expect(await codeOf(post(jti(id)))).toBe(pastTheDoor);
+    expect(await codeOf(post(jti(id)))).toBe(pastTheToken);
   });
 
   it("a token used before comes eight times at once, and one is let in", async () => {
     const token = press();
     const codes = await Promise.all(Array.from({ length: 8 }, () => codeOf(post(token))));
-    expect(codes.sort()).toEqual([pastTheDoor, ...new Array<string>(7).fill(turnedAway)]);
+    expect(codes.sort()).toEqual([pastTheToken, ...new Array<string>(7).fill(turnedAway)]);
   });
 });

@@ -170,11 +170,11 @@ describe("a next attempt that a limit leaves no room for", () => {
   });
 });
 
-describe("folded again", () => {
+describe("replayed", () => {
   const rulesOf = (kit: WaitingKit) =>
     readRules(kit.edited ?? { ...waitingSettings, policy: { trx: example, usdt: example } }, keys.vault.accounts);
 
-  it("attempts count the same when folded again from the file, from a checkpoint and from one of an earlier program", () => {
+  it("attempts count the same when replayed from the file, from a checkpoint and from one of an earlier program", () => {
     const kit = limitedKit({}, { segmentBytesMax: 1_500 });
     const same = (): void => {
       kit.settle();

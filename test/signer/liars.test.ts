@@ -69,7 +69,7 @@ function liars(seed: number, steps = 60): readonly SignedBytes[] {
 
 const seeds = [1, 2, 3];
 const { add: addAsWritten } = SlidingWindow.prototype;
-const { fold: foldAsWritten, stand: standAsWritten } = Sums.prototype;
+const { apply: applyAsWritten, stand: standAsWritten } = Sums.prototype;
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -91,8 +91,8 @@ describe("gateway and courier lie together", () => {
       vi.spyOn(Policy.prototype, "withoutRoom").mockReturnValue(null);
     },
     "a later attempt does not count": () => {
-      vi.spyOn(Sums.prototype, "fold").mockImplementation(function (this: Sums, record, currency) {
-        if (record.kind !== "INTENT" || record.attempt === 1) foldAsWritten.call(this, record, currency);
+      vi.spyOn(Sums.prototype, "apply").mockImplementation(function (this: Sums, record, currency) {
+        if (record.kind !== "INTENT" || record.attempt === 1) applyAsWritten.call(this, record, currency);
       });
       vi.spyOn(Sums.prototype, "stand").mockImplementation(function (this: Sums, currency, counted, standing, atMs) {
         if (counted.attempt === 1) standAsWritten.call(this, currency, counted, standing, atMs);

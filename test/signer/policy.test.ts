@@ -295,10 +295,10 @@ describe("the fees of a day", () => {
   it("the fees of a day count a withdrawal's dearest attempt, though a cheaper one comes after it", () => {
     const policy = new Policy(readRules(settings, own));
     const fields = { kind: "INTENT", transactionId: "01".repeat(16), network: "eip155:31337", amountUnits: "1", at: begun };
-    const fold = (attempt: number, maxFeePerGas: string): void =>
-      policy.fold({ ...fields, attempt, feeMax: `${50_000n * BigInt(maxFeePerGas)}` } as unknown as LedgerRecord, "usdt");
-    fold(1, "3");
-    fold(2, "2");
+    const applied = (attempt: number, maxFeePerGas: string): void =>
+      policy.apply({ ...fields, attempt, feeMax: `${50_000n * BigInt(maxFeePerGas)}` } as unknown as LedgerRecord, "usdt");
+    applied(1, "3");
+    applied(2, "2");
     expect(usedAt(policy, "usdt", begun).feesUnits).toBe(150_000n);
   });
 });
@@ -324,7 +324,7 @@ describe("a clearance", () => {
       at: begun,
       hash: "",
     } as const;
-    policy.fold(record, "usdt");
+    policy.apply(record, "usdt");
     return { policy, approval: policy.approval(body.transactionId)! };
   };
   const transfer: Transfer = {

@@ -1,6 +1,6 @@
 /**
  * The state machine against its own drawing; tokens and attempts over the signer's verbs; and a
- * state folded from any checkpoint.
+ * state replayed from any checkpoint.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -316,13 +316,13 @@ describe("a checkpoint", () => {
     const records = kit.records();
     const rules = readRules(settings, own);
     const whole = new Core(rules, noPast);
-    for (const record of records) whole.fold(record);
+    for (const record of records) whole.apply(record);
     for (let i = 0; i < 8; i++) {
       const cut = 1 + random.below(records.length);
       const before = new Core(rules, noPast);
-      for (const record of records.slice(0, cut)) before.fold(record);
+      for (const record of records.slice(0, cut)) before.apply(record);
       const after = new Core(rules, noPast, JSON.parse(JSON.stringify(before.snapshot())) as CoreSnapshot);
-      for (const record of records.slice(cut)) after.fold(record);
+      for (const record of records.slice(cut)) after.apply(record);
       expect(JSON.stringify(after.snapshot())).toBe(JSON.stringify(whole.snapshot()));
     }
   });

@@ -15,7 +15,7 @@ import { type Courier, createCourier } from "../../agent/courier/courier.ts";
 import { createAlertMonitor } from "../../agent/courier/events/alert-monitor.ts";
 import { linkAddress } from "../../agent/courier/link/address.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
-import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
+import { createChainAccess } from "../../agent/courier/nodes/chain.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
 import { type LineServer, listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
@@ -278,7 +278,7 @@ export class CourierKit {
       address: linkAddress(settings.gatewayUrl),
       gatewayKey: createPublicKey(this.signer.gateway.key),
       linkKey: this.linkKey.privateKey,
-      doors: new Map([["local", createChainDoor(createSender(nodes, [], monotonic), monotonic)]]),
+      chainAccess: new Map([["local", createChainAccess(createSender(nodes, [], monotonic), monotonic)]]),
       currencies: settings.currencies,
       readBack: createReadBack(settings),
       software: "test",

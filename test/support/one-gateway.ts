@@ -1,5 +1,5 @@
 /**
- * One gateway for all tests of a file, and a hand that knocks at its door with a token or without.
+ * One gateway for all tests of a file, and a client that asks it with a token or without.
  */
 import { afterAll, beforeAll } from "vitest";
 import { type Answered, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";

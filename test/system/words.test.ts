@@ -1,4 +1,4 @@
-/** The check that keeps a family's words behind its door, on made-up rooms. */
+/** The check that keeps a family's words behind its interface, on made-up rooms. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

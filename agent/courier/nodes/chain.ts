@@ -19,7 +19,7 @@ type Payment = Pick<CourierView, "contract" | "address" | "amountUnits">;
 const expectedMs = 5000;
 const expectedMax = 256;
 
-export interface ChainDoor {
+export interface ChainAccess {
   readonly nodes: SenderNodes;
   /** The state of its nodes; `nowMs` in Unix milliseconds. */
   health(chain: string, nowMs: number): ChainHealth;
@@ -37,7 +37,7 @@ export interface ChainDoor {
 }
 
 /** `blockMs` is the chain's block time by its preset, null if no preset has it. */
-export function createChainDoor(nodes: SenderNodes, clock: () => number, blockMs: number | null = null): ChainDoor {
+export function createChainAccess(nodes: SenderNodes, clock: () => number, blockMs: number | null = null): ChainAccess {
   const expected = new Map<string, { readonly atMs: number; readonly answer: Promise<GasAnswer> }>();
   return {
     nodes,

@@ -11,19 +11,19 @@ import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
 import { parseJob, parseJobs } from "../../../protocol/payloads.ts";
 import type { CourierSettings } from "../../config/settings.ts";
 import type { AccountView } from "../../socket/verbs.ts";
-import type { ChainDoor } from "./chain.ts";
+import type { ChainAccess } from "./chain.ts";
 
 /** Above this number of jobs in a frame the steps overlap anyway. */
 const jobsMax = 8;
 
 export interface Prefetch {
-  readonly doors: ReadonlyMap<string, ChainDoor>;
+  readonly chainAccess: ReadonlyMap<string, ChainAccess>;
   readonly currencies: CourierSettings["currencies"];
   readonly onBug: (error: unknown) => void;
 }
 
 /** Never throws, because the signer refuses a frame that cannot be read. */
-export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { doors, currencies, onBug }: Prefetch): void {
+export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { chainAccess, currencies, onBug }: Prefetch): void {
   try {
     const { jobs } = parseJobs(frame.subarray(envelopeHeaderBytes));
     if (jobs.length > jobsMax) return;
@@ -31,13 +31,13 @@ export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { d
       const { currency: id, amount, address } = parseJob(text);
       const currency = currencies[id];
       const account = accounts.find((one) => one.chain === currency?.chain);
-      const door = doors.get(currency?.chain ?? "");
-      if (currency === undefined || account === undefined || door === undefined || address === "") continue;
+      const access = chainAccess.get(currency?.chain ?? "");
+      if (currency === undefined || account === undefined || access === undefined || address === "") continue;
       const units = parseAmount(amount, currency.decimal);
       const receiver = familyOf(account.network).parseAddress(address);
       if (!units.ok || !receiver.ok) continue;
       const payment = { contract: currency.contract ?? "", address: receiver.address, amountUnits: `${units.units}` };
-      door.expect(account.address, payment).catch(onBug);
+      access.expect(account.address, payment).catch(onBug);
     }
   } catch (error) {
     if (!(error instanceof AgentError)) onBug(error);

@@ -5,10 +5,10 @@
 
 import { AgentError } from "../../../base/fault.ts";
 import type { ChainState } from "../../../chains/nodes.ts";
-import { type ChainDoor, headKey, troubleOf, troubleWords } from "../nodes/chain.ts";
+import { type ChainAccess, headKey, troubleOf, troubleWords } from "../nodes/chain.ts";
 
 export interface WatchOptions {
-  readonly door: ChainDoor;
+  readonly access: ChainAccess;
   readonly account: string;
   readonly pollMsMin: number;
   readonly pollMsMax: number;
@@ -30,7 +30,7 @@ const pollsPerBlock = 4;
 
 /** Starts to poll at once. */
 export function createWatch(options: WatchOptions): Watch {
-  const { door, account, pollMsMin, pollMsMax } = options;
+  const { access, account, pollMsMin, pollMsMax } = options;
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
   let known = "";
@@ -51,11 +51,11 @@ export function createWatch(options: WatchOptions): Watch {
   };
   const poll = async (): Promise<void> => {
     try {
-      const head = await door.nodes.tip();
+      const head = await access.nodes.tip();
       if (isClosed || (headKey(head) === known && awayCode === "")) return;
       pace(head.number);
       options.onHead(head.number);
-      const chainState = await door.chainState(account);
+      const chainState = await access.chainState(account);
       if (isClosed) return;
       known = headKey(head);
       awayCode = "";

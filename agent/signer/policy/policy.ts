@@ -43,7 +43,7 @@ export interface PolicySnapshot {
 
 /**
  * The rules of this run, and every approval, sum and paid destination that the ledger records. Only
- * the state's `fold` changes it (core.ts), record by record.
+ * the state's `apply` changes it (core.ts), record by record.
  */
 export class Policy {
   readonly rules: Rules;
@@ -82,8 +82,8 @@ export class Policy {
   }
 
   /** Applies one record of the ledger; `currency` is the limit group of the record's withdrawal. */
-  fold(record: LedgerRecord, currency: string): void {
-    this.sums.fold(record, currency);
+  apply(record: LedgerRecord, currency: string): void {
+    this.sums.apply(record, currency);
     if (record.kind === "REFUSED" || record.kind === "EXPIRED") this.#approvals.delete(record.transactionId);
     if (record.kind !== "APPROVED") return;
     const approved = { ...record, currency, amountUnits: BigInt(record.amountUnits) };

@@ -60,7 +60,7 @@ export function countKeyOf(network: string, transactionId: string, attempt: numb
 }
 
 /**
- * Only `fold` and `stand` change the sums, and the first sums of a recovered ledger
+ * Only `apply` and `stand` change the sums, and the first sums of a recovered ledger
  * (state/policy-state.ts). Every time is ledger time.
  */
 export class Sums {
@@ -88,7 +88,7 @@ export class Sums {
   }
 
   /** Counts one record of the ledger; `currency` is that of the record's withdrawal. */
-  fold(record: LedgerRecord, currency: string): void {
+  apply(record: LedgerRecord, currency: string): void {
     const { hour, day, fees, hourAssigned, dayAssigned } = this.of(currency);
     switch (record.kind) {
       case "APPROVED":

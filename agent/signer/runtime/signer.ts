@@ -146,7 +146,7 @@ export class Signer {
     this.changed(reconsider(this.context()));
     if (this.ledger.wantsRotation) {
       const { state, leaving } = this.core.checkpoint();
-      this.core.fold(this.ledger.rotate(JSON.stringify(state), leaving));
+      this.core.apply(this.ledger.rotate(JSON.stringify(state), leaving));
       this.whenDurable(() => {});
     }
     if (this.ledger.hasRoom()) this.ledger.past.tend();
@@ -254,7 +254,7 @@ export class Signer {
     const text = JSON.stringify(state);
     const record = this.ledger.rotate(text, leaving, body, recovered.heads.at);
     this.core.load(JSON.parse(text) as CoreSnapshot);
-    this.core.fold(record);
+    this.core.apply(record);
     this.#keepMark();
   }
 
@@ -271,7 +271,7 @@ export class Signer {
   #append(bodies: readonly RecordBody[], parsed?: Job): ReturnType<RequestContext["commit"]> {
     const records = this.ledger.append(bodies);
     for (const record of records) {
-      this.core.fold(parsed !== undefined && record.kind === "REQUESTED" ? { ...record, parsed } : record);
+      this.core.apply(parsed !== undefined && record.kind === "REQUESTED" ? { ...record, parsed } : record);
       logRecord(this.#options.log, record);
     }
     this.#keepMark();

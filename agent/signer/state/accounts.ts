@@ -27,7 +27,7 @@ export type AccountEntries = readonly (readonly [string, string, string, string,
  */
 export type EndedSlots = readonly (readonly [string, string, readonly string[]])[];
 
-/** Every adopted account. Only `fold`, `move` and `end` change it, from records. */
+/** Every adopted account. Only `apply`, `move` and `end` change it, from records. */
 export class Accounts {
   readonly #byKey = new Map<string, Account>();
   readonly #ended = new Map<string, EndedSlots[number]>();
@@ -45,7 +45,7 @@ export class Accounts {
   }
 
   /** Applies ADOPTED and INTENT records. The slot of a first attempt must be the next one. */
-  fold(record: LedgerRecord, isKept = false): void {
+  apply(record: LedgerRecord, isKept = false): void {
     if (record.kind === "ADOPTED") {
       const key = keyOf(record.network, record.account);
       const known = this.#byKey.get(key);

@@ -1,5 +1,5 @@
 /**
- * The signer's state, built from its ledger: `fold` is the only way to change it, live and at
+ * The signer's state, built from its ledger: `apply` is the only way to change it, live and at
  * start-up. Knowledge of a run beyond the ledger (the handshake, the courier's reports) is in
  * `run.ts`. Touches nothing: no clock, disk, socket or randomness.
  */
@@ -33,7 +33,7 @@ type WithdrawalRecord = Exclude<Extract<LedgerRecord, { transactionId: string }>
 /**
  * A record, with the job of a REQUESTED if admission has read it, so that no text is parsed twice.
  */
-export type Folded = LedgerRecord & { readonly parsed?: Job };
+export type Applied = LedgerRecord & { readonly parsed?: Job };
 
 /** The owner of this ledger, with the gateway's key ready for use. */
 export type Paired = PairedBody & { readonly publicKey: KeyObject };
@@ -194,19 +194,19 @@ export class Core {
   }
 
   /** Applies one record; nothing else changes the state. */
-  fold(record: Folded): void {
-    this.heads.fold(record);
+  apply(record: Applied): void {
+    this.heads.apply(record);
     switch (record.kind) {
       case "PAIRED":
         this.#pair(record);
         return;
       case "REQUESTED":
-        this.chain.fold(record);
+        this.chain.apply(record);
         this.book.begin(record, record.parsed ?? parseJob(record.job));
         return;
       case "REPEATED":
-        this.chain.fold(record);
-        if (record.code === "") this.outbox.fold(record, this.book.find(record.transactionId));
+        this.chain.apply(record);
+        if (record.code === "") this.outbox.apply(record, this.book.find(record.transactionId));
         return;
       case "RELEASED":
         this.book.release(record);
@@ -227,22 +227,22 @@ export class Core {
         return;
       case "PAUSED":
         this.#paused = record.paused ? { at: record.at, approver: record.approver } : null;
-        this.outbox.fold(record, undefined);
+        this.outbox.apply(record, undefined);
         return;
       case "CEILING":
         this.#ceiling = Math.max(this.#ceiling, record.ceiling);
-        this.outbox.fold(record, undefined);
+        this.outbox.apply(record, undefined);
         return;
       case "ADOPTED":
-        this.accounts.fold(record);
-        this.outbox.fold(record, undefined);
+        this.accounts.apply(record);
+        this.outbox.apply(record, undefined);
         return;
       case "LOCKED":
         this.#locked ??= { code: record.code, detail: record.detail };
-        this.outbox.fold(record, undefined);
+        this.outbox.apply(record, undefined);
         return;
       case "ALARM":
-        this.outbox.fold(record, undefined);
+        this.outbox.apply(record, undefined);
         return;
       case "CHECKPOINT":
         this.book.putAway();
@@ -303,7 +303,7 @@ export class Core {
     );
     this.#recovered = { ...this.#recovered, seq: record.seq };
     this.book.receive(record.at);
-    this.outbox.fold(record, undefined);
+    this.outbox.apply(record, undefined);
     // The gateway may have recorded another pause, so the present state is sent.
     this.outbox.push({ kind: "paused", seq: record.seq, at: record.at, paused: this.#paused !== null });
     // The same holds for the ceiling, which is the higher one of the ledger's and the order's.
@@ -312,17 +312,17 @@ export class Core {
 
   #foldWithdrawal(record: WithdrawalRecord): void {
     const from = this.book.find(record.transactionId)?.state;
-    const withdrawal = this.book.fold(record);
-    this.policy.fold(record, limitGroupOf(withdrawal.job));
+    const withdrawal = this.book.apply(record);
+    this.policy.apply(record, limitGroupOf(withdrawal.job));
     this.#count(withdrawal, record.at);
-    if (record.kind === "INTENT") this.accounts.fold(record, withdrawal.isKept);
+    if (record.kind === "INTENT") this.accounts.apply(record, withdrawal.isKept);
     if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);
     if ((record.kind === "OBSERVED" || record.kind === "EXPIRED") && from !== undefined) {
       this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
     }
     if (record.kind === "EXPIRED" && isEndedByOperator(withdrawal))
       this.accounts.end(withdrawal.job.network, withdrawal.account, withdrawal.slot);
-    this.outbox.fold(record, withdrawal);
+    this.outbox.apply(record, withdrawal);
   }
 
   /**

@@ -31,7 +31,7 @@ export interface Batch {
 }
 
 /**
- * The entries not yet acknowledged. Only `fold`, `push` and `acknowledge` change it, from records.
+ * The entries not yet acknowledged. Only `apply`, `push` and `acknowledge` change it, from records.
  */
 export class Outbox {
   readonly #entries: Fifo<Entry>;
@@ -45,7 +45,7 @@ export class Outbox {
   }
 
   /** `withdrawal` is the subject of the record, after the record was applied to it. */
-  fold(record: LedgerRecord, withdrawal: Withdrawal | undefined): void {
+  apply(record: LedgerRecord, withdrawal: Withdrawal | undefined): void {
     for (const entry of entriesOf(record, withdrawal)) this.#entries.push(entry);
   }
 

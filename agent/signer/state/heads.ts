@@ -50,7 +50,7 @@ export class Heads {
     return seq < this.#from ? null : (this.#hashes[this.#first + seq - this.#from] ?? null);
   }
 
-  fold(record: { readonly seq: number; readonly hash: string; readonly at: number }): void {
+  apply(record: { readonly seq: number; readonly hash: string; readonly at: number }): void {
     if (this.#hashes.length === this.#first) this.#from = record.seq;
     this.#hashes.push(record.hash);
     this.#at = record.at;

@@ -24,7 +24,7 @@ export interface ChainSnapshot {
   readonly links: readonly (readonly [number, string, string])[];
 }
 
-/** The jobs as far as the ledger has them. Only `fold` and `restart` change it, from records. */
+/** The jobs as far as the ledger has them. Only `apply` and `restart` change it, from records. */
 export class JobSequence {
   #sequence: number;
   #hash: string;
@@ -51,7 +51,7 @@ export class JobSequence {
     return this.#links.get(sequence);
   }
 
-  fold(record: { readonly sequence: number; readonly jobHash: string; readonly transactionId: string }): void {
+  apply(record: { readonly sequence: number; readonly jobHash: string; readonly transactionId: string }): void {
     invariant(record.sequence === this.#sequence + 1, "jobs are recorded in order, without gaps");
     this.#sequence = record.sequence;
     this.#hash = record.jobHash;

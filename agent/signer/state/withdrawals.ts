@@ -43,7 +43,7 @@ export interface BookSnapshot {
 }
 
 /**
- * The collection. Only its methods for records change it: `begin`, `fold`, `release`,
+ * The collection. Only its methods for records change it: `begin`, `apply`, `release`,
  * `acknowledge`, `end` and `takeVoid`.
  */
 export class Book {
@@ -147,7 +147,7 @@ export class Book {
   }
 
   /** Applies a record about one open withdrawal, and returns the withdrawal. */
-  fold(record: Extract<LedgerRecord, { transactionId: string }>): Withdrawal {
+  apply(record: Extract<LedgerRecord, { transactionId: string }>): Withdrawal {
     const withdrawal = this.#openOne(record.transactionId);
     this.#moved(withdrawal, () => apply(withdrawal, record));
     if (record.kind === "SIGNED") {

@@ -1,6 +1,6 @@
 /**
- * Stands in for chains/tron/rpc.ts: the same door to one node, without HTTP, bytes and a provider's
- * pace. The simulated node decides on each answer, and on silence.
+ * Stands in for chains/tron/rpc.ts: the same access to one node, without HTTP, bytes and a
+ * provider's pace. The simulated node decides on each answer, and on silence.
  */
 
 import { AgentError } from "../../../base/fault.ts";
@@ -12,11 +12,11 @@ export function createApi({ url }: ApiOptions): Api {
   return {
     origin: url,
     ask(path, fields, { isWrite = false }) {
-      const door = kernel.nodes.get(url);
-      if (isClosed || door === undefined) {
-        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the door to the node is closed", { path }));
+      const endpoint = kernel.nodes.get(url);
+      if (isClosed || endpoint === undefined) {
+        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { path }));
       }
-      return door.call(path, [fields], isWrite);
+      return endpoint.call(path, [fields], isWrite);
     },
     refusal: () => null,
     close() {

@@ -1,6 +1,6 @@
 /**
- * Stands in for chains/evm/rpc.ts: the same door to one node, without HTTP, batches and bytes. The
- * simulated node decides on each answer, and on silence.
+ * Stands in for chains/evm/rpc.ts: the same access to one node, without HTTP, batches and bytes.
+ * The simulated node decides on each answer, and on silence.
  */
 
 import { AgentError } from "../../../base/fault.ts";
@@ -13,11 +13,11 @@ export function createRpc({ url }: RpcOptions): Rpc {
   return {
     origin: url,
     call(method, params, { isWrite = false }) {
-      const door = kernel.nodes.get(url);
-      if (isClosed || door === undefined) {
-        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the door to the node is closed", { method }));
+      const endpoint = kernel.nodes.get(url);
+      if (isClosed || endpoint === undefined) {
+        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { method }));
       }
-      return door.call(method, params, isWrite) as Promise<Envelope>;
+      return endpoint.call(method, params, isWrite) as Promise<Envelope>;
     },
     close() {
       isClosed = true;

@@ -11,7 +11,7 @@ import { Trace } from "./trace.ts";
  * A chain node's answer to one call; the promise never rejects with anything but the code's own
  * faults.
  */
-export interface RpcDoor {
+export interface RpcEndpoint {
   call(method: string, params: readonly unknown[], isWrite: boolean): Promise<unknown>;
 }
 
@@ -25,7 +25,7 @@ interface Kernel {
   trace: Trace;
   scheduler: Scheduler;
   /** By URL. */
-  readonly nodes: Map<string, RpcDoor>;
+  readonly nodes: Map<string, RpcEndpoint>;
   /** By the first part of a path. */
   readonly drives: Map<string, object>;
   dialler: Dialler | null;

@@ -72,8 +72,8 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "reverted-gives-its-amount-back",
     file: policy,
-    find: "    this.sums.fold(record, currency);",
-    replace: `    this.sums.fold(record, currency);
+    find: "    this.sums.apply(record, currency);",
+    replace: `    this.sums.apply(record, currency);
         if (record.kind === "OBSERVED" && record.stage === "final" && record.outcome !== "paid") {
           this.sums.of(currency).hour.remove(record.transactionId);
           this.sums.of(currency).day.remove(record.transactionId);

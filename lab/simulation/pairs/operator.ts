@@ -100,11 +100,11 @@ export class Operator {
   }
 
   #ask(verb: string, body: object, answered: (answer: Answer) => void = () => {}): void {
-    const door = this.#machine.signer;
-    if (door === null) return;
-    kernel.scheduler.after(1, door.owner, () => {
-      door.operatorVerbs({ id: 1, verb, ...body }, (answer) => {
-        if (!door.owner.isAlive) return;
+    const signer = this.#machine.signer;
+    if (signer === null) return;
+    kernel.scheduler.after(1, signer.owner, () => {
+      signer.operatorVerbs({ id: 1, verb, ...body }, (answer) => {
+        if (!signer.owner.isAlive) return;
         note(`operator ${verb}`, answer.ok ? "ok" : answer.code);
         answered(answer);
       });

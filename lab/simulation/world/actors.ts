@@ -144,8 +144,8 @@ export class Actors {
 
   #lookAtHeld(): void {
     for (const machine of this.#world.machines) {
-      const door = machine.signer;
-      if (door === null) continue;
+      const signer = machine.signer;
+      if (signer === null) continue;
       const slow = this.#world.rate("operatorSlow");
       if (slow > 0 && kernel.random.fault("operator is slow", slow)) continue;
       this.ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
@@ -220,11 +220,11 @@ export class Actors {
 
   /** One request on the operator's socket. */
   ask(machine: Machine, verb: string, body: object, answered: (answer: Answer) => void = () => {}): void {
-    const door = machine.signer;
-    if (door === null) return;
-    kernel.scheduler.after(1, door.owner, () => {
-      door.operatorVerbs({ id: 1, verb, ...body }, (answer) => {
-        if (!door.owner.isAlive) return;
+    const signer = machine.signer;
+    if (signer === null) return;
+    kernel.scheduler.after(1, signer.owner, () => {
+      signer.operatorVerbs({ id: 1, verb, ...body }, (answer) => {
+        if (!signer.owner.isAlive) return;
         note(`operator ${verb}`, answer.ok ? "ok" : answer.code);
         answered(answer);
       });

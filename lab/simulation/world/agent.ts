@@ -7,7 +7,7 @@
 import { createCourier } from "../../../agent/courier/courier.ts";
 import { linkAddress } from "../../../agent/courier/link/address.ts";
 import { createMetrics } from "../../../agent/courier/metrics.ts";
-import { createChainDoor } from "../../../agent/courier/nodes/chain.ts";
+import { createChainAccess } from "../../../agent/courier/nodes/chain.ts";
 import { ledgerDisk } from "../../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../../agent/ledger/ledger.ts";
 import type { Beginning } from "../../../agent/ledger/records.ts";
@@ -29,7 +29,7 @@ import { Drive } from "../kernel/drive.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { meetForgery } from "./forger.ts";
-import { LocalSocket, type SignerDoor, type Touched } from "./local-socket.ts";
+import { type ListeningSigner, LocalSocket, type Touched } from "./local-socket.ts";
 import { logOf } from "./log.ts";
 import type { Plan } from "./plan.ts";
 import { readBack } from "./read-back.ts";
@@ -77,7 +77,7 @@ interface Environment {
   readonly thrown: (owner: Owner, error: unknown) => void;
 }
 
-interface RunningSigner extends SignerDoor {
+interface RunningSigner extends ListeningSigner {
   readonly signer: Signer;
   readonly operatorVerbs: (request: Request, answer: (answer: Answer) => void) => void;
 }
@@ -163,7 +163,7 @@ export class Machine {
     const { ledger, checkpoint, records } = openLedger(found);
     if (!owner.isAlive) return;
     const core = new Core(readRules(settings, accounts), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
-    for (const record of records) core.fold(record);
+    for (const record of records) core.apply(record);
     const sockets = new Set<LocalSocket>();
     const signer = new Signer({
       ...{ core, ledger, vault: this.vault, run, clock: this.clock, monotonic, chains: settings.chains },
@@ -232,7 +232,7 @@ export class Machine {
     createCourier({
       ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },
       linkKey: privateKeyFromSeed(this.linkSeed),
-      doors: new Map([[chainName, createChainDoor(nodes, monotonic)]]),
+      chainAccess: new Map([[chainName, createChainAccess(nodes, monotonic)]]),
       ...{
         currencies,
         readBack: readBack(settings),

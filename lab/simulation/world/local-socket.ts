@@ -12,7 +12,7 @@ import type { Owner } from "../kernel/scheduler.ts";
 const delayMs = 0.1;
 
 /** The listening end: a signer that is up. */
-export interface SignerDoor {
+export interface ListeningSigner {
   readonly owner: Owner;
   readonly courierVerbs: (request: Request, answer: (answer: Answer) => void) => void;
   readonly sockets: Set<LocalSocket>;
@@ -28,7 +28,7 @@ interface Waiting {
 
 export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers> {
   readonly #owner: Owner;
-  readonly #door: SignerDoor | null;
+  readonly #signer: ListeningSigner | null;
   readonly #waiting = new Map<number, Waiting>();
   readonly #seen: (message: Answer | Push) => void;
   readonly #touched: Touched;
@@ -40,37 +40,37 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
   /** `seen` is told of everything that leaves the signer; `touched` says what really goes in. */
   constructor(
     owner: Owner,
-    door: SignerDoor | null,
+    signer: ListeningSigner | null,
     seen: (message: Answer | Push) => void,
     touched: Touched = (_, body) => body,
   ) {
     this.#owner = owner;
     this.#touched = touched;
-    this.#door = door?.owner.isAlive === true ? door : null;
+    this.#signer = signer?.owner.isAlive === true ? signer : null;
     this.#seen = seen;
-    this.#door?.sockets.add(this);
-    if (this.#door === null) kernel.scheduler.after(delayMs, owner, () => this.#end(closedFault("SOCKET_UNREACHABLE", "none")));
+    this.#signer?.sockets.add(this);
+    if (this.#signer === null) kernel.scheduler.after(delayMs, owner, () => this.#end(closedFault("SOCKET_UNREACHABLE", "none")));
   }
 
   request<V extends keyof CourierRequests & string>(verb: V, body: CourierRequests[V]): Promise<never> {
-    const door = this.#door;
-    if (this.#ended !== null || door === null) return Promise.reject(closedFault("SOCKET_UNREACHABLE", "none"));
+    const signer = this.#signer;
+    if (this.#ended !== null || signer === null) return Promise.reject(closedFault("SOCKET_UNREACHABLE", "none"));
     if (!this.#owner.isAlive) return new Promise(() => {});
     const id = this.#nextId++;
     const { scheduler } = kernel;
     note(`asks ${verb}`, id);
-    scheduler.after(delayMs, door.owner, () => {
+    scheduler.after(delayMs, signer.owner, () => {
       note(`hears ${verb}`, id);
-      door.courierVerbs({ id, verb, ...this.#touched(verb, body) }, (answer) => this.#answered(door, answer));
+      signer.courierVerbs({ id, verb, ...this.#touched(verb, body) }, (answer) => this.#answered(signer, answer));
     });
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
 
   /** From the signer; dropped when it died in the act. */
-  #answered(door: SignerDoor, answer: Answer): void {
-    if (!door.owner.isAlive) return;
+  #answered(signer: ListeningSigner, answer: Answer): void {
+    if (!signer.owner.isAlive) return;
     this.#seen(answer);
-    if (!door.owner.isAlive) return;
+    if (!signer.owner.isAlive) return;
     note("answers", answer.ok ? "ok" : answer.code, () => `${answer.id} ${answer.ok ? "ok" : `${answer.code} ${answer.detail}`}`);
     kernel.scheduler.after(delayMs, this.#owner, () => {
       const waiting = this.#waiting.get(answer.id);
@@ -87,7 +87,7 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
   push(message: Push): void {
     if (this.#ended !== null) return;
     this.#seen(message);
-    if (this.#door?.owner.isAlive !== true) return;
+    if (this.#signer?.owner.isAlive !== true) return;
     kernel.scheduler.after(delayMs, this.#owner, () => {
       if (this.#ended === null) this.#onPush(message);
     });
@@ -114,7 +114,7 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
   #end(reason: AgentError): void {
     if (this.#ended !== null) return;
     this.#ended = reason;
-    this.#door?.sockets.delete(this);
+    this.#signer?.sockets.delete(this);
     for (const { reject } of this.#waiting.values()) reject(reason);
     this.#waiting.clear();
     this.#onClose(reason);

@@ -4,7 +4,7 @@
  * pool judges its questions and answers.
  */
 import { AgentError } from "../../../base/fault.ts";
-import { kernel, note, type RpcDoor } from "../kernel/kernel.ts";
+import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import type { Block, Chain, Included, Purse } from "./chain.ts";
 import { type Provider, providerNamed } from "./provider.ts";
@@ -44,7 +44,7 @@ const quantity = (value: bigint | number): string => `0x${value.toString(16)}`;
 const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
 const topicOf = (address: string): string => `0x${address.slice(2).padStart(64, "0")}`;
 
-export class Node implements RpcDoor {
+export class Node implements RpcEndpoint {
   faults: NodeFaults = { ...noFaults };
   readonly #chain: Chain;
   readonly #rejects: (receiver: string) => boolean;

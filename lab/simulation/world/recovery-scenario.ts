@@ -56,7 +56,7 @@ export class RecoveryScenario {
   #seen = "nobody has looked yet";
   #doubtSince = -1;
   #orderedAt = -patienceMs;
-  #shown: { readonly door: object; readonly digest: string } | null = null;
+  #shown: { readonly signer: object; readonly digest: string } | null = null;
   #kept: Machine | null = null;
   #wasRecovered = false;
   /** Sections 4 and 5 lead to step 2 of section 3, whatever was ordered before. */
@@ -260,8 +260,8 @@ export class RecoveryScenario {
   /** Steps 3 and 4: shown at one look, answered at a later one. */
   #recover(machine: Machine): void {
     const { actors } = this.#world;
-    const door = machine.signer as object;
-    const shown = this.#shown?.door === door ? this.#shown : null;
+    const signer = machine.signer as object;
+    const shown = this.#shown?.signer === signer ? this.#shown : null;
     this.#shown = null;
     const both = this.comparison.isNeeded || this.#isPastRecovery;
     actors.ask(machine, "recover", { digest: shown?.digest ?? "", bothRestored: both }, (answer) => {
@@ -271,7 +271,7 @@ export class RecoveryScenario {
         note("recover", done ? "done" : "shown", () => JSON.stringify(plan));
         this.comparison.shown(plan);
         this.#wasRecovered ||= done;
-        if (!done && this.#mayGoOn()) this.#shown = { door, digest: plan.digest };
+        if (!done && this.#mayGoOn()) this.#shown = { signer, digest: plan.digest };
         const isMissed = !done && this.#world.faultInjector.backups.wasGatewayRestored;
         if (isMissed && kernel.random.below("the shop asks again", 3) === 0) actors.askAgain();
         return;

@@ -5,7 +5,7 @@
  * Tron's documentation of the HTTP API.
  */
 import { AgentError } from "../../../base/fault.ts";
-import { kernel, note, type RpcDoor } from "../kernel/kernel.ts";
+import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { type NodeFaults, noFaults } from "./node.ts";
 import { type Provider, providerNamed } from "./provider.ts";
@@ -42,7 +42,7 @@ const texts: Readonly<Record<string, string>> = {
 const hexText = (text: string): string => Buffer.from(text, "utf8").toString("hex");
 const word = (value: bigint): string => value.toString(16).padStart(64, "0");
 
-export class TronNode implements RpcDoor {
+export class TronNode implements RpcEndpoint {
   faults: TronNodeFaults = { ...noTronFaults };
   readonly #chain: TronChain;
   readonly #rejects: (receiver: string) => boolean;

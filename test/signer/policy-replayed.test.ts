@@ -1,5 +1,5 @@
 /**
- * Holds after the ledger is folded again, from the file, from a checkpoint or in a recovered one:
+ * Holds after the ledger is replayed, from the file, from a checkpoint or in a recovered one:
  * destinations, delays and yeses stay the same.
  */
 import { describe, expect, it } from "vitest";
@@ -9,8 +9,8 @@ import { type Kit, other, own, shop, twin, txParams } from "../../lab/kit/signer
 import { approve, minuteMs, outcome, pay, request, settingsWith, withPolicy } from "../support/policy-kit.ts";
 import { backup, databaseOf, orderOf, recovered, restore } from "../support/recovery-offer.ts";
 
-describe("folded again", () => {
-  it("a policy that is folded again from the file or from any checkpoint is the same", () => {
+describe("replayed", () => {
+  it("a policy that is replayed from the file or from any checkpoint is the same", () => {
     const policy = { newDestination: { holdAbove: "5", delayMinutes: 60 }, twoApproversAbove: "10" };
     const kit = withPolicy(policy, { segmentBytesMax: 1_500 });
     const rules = readRules(settingsWith(policy), own);
