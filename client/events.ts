@@ -108,6 +108,8 @@ export interface UnattributedRecord {
   readonly late?: boolean;
   /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** The ended record with the same orderId that this one follows. */
+  readonly renews?: string;
   /**
    * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
    */

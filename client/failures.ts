@@ -34,7 +34,7 @@ type Passed = Omit<ErrorBody, "message" | "code">;
  * An expected no, or no answer. `status` is 0 without an answer. The service may add codes, so
  * `code` may be another text. The other fields are those that the service gave with the code:
  * `reason` and `signed` of a withdrawal that failed, `field` of a malformed order, `needed` and
- * `available`, `minimum`.
+ * `available`, `minimum`, `renews` and `renewedBy`.
  */
 export interface Failure extends Readonly<Partial<Passed>> {
   readonly ok: false;
@@ -58,6 +58,8 @@ const passed: Readonly<Record<keyof Passed, "string" | "boolean">> = {
   available: "string",
   minimum: "string",
   scope: "string",
+  renews: "string",
+  renewedBy: "string",
 };
 
 /** `by-answer`: 422 says by `retryable` whether another order is worth trying. */
@@ -93,6 +95,7 @@ const advice: Readonly<Record<AnswerCode, Retry | "by-answer">> = {
   key_revoked: "later",
   merchant_disabled: "later",
   metadata_invalid: "never",
+  not_renewable: "never",
   order_id_invalid: "never",
   order_id_reused: "never",
   orders_count: "never",
@@ -100,6 +103,7 @@ const advice: Readonly<Record<AnswerCode, Retry | "by-answer">> = {
   price_stale: "later",
   query_invalid: "never",
   rate_limited: "same-order",
+  renew_invalid: "never",
   request_invalid: "never",
   request_timeout: "same-order",
   return_url_invalid: "never",

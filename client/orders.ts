@@ -16,6 +16,11 @@ export interface AmountOrder {
   /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
   readonly metadata?: Readonly<Record<string, string>>;
   /**
+   * The `transactionId` of an ended request with this orderId and content, which this one
+   * follows.
+   */
+  readonly renew?: string;
+  /**
    * The way back from the payment page: an address on a site that the service lists for the
    * merchant.
    */
@@ -39,6 +44,11 @@ export interface FiatOrder {
    * merchant.
    */
   readonly returnUrl?: string;
+  /**
+   * The `transactionId` of an ended request with this orderId and content, which this one
+   * follows.
+   */
+  readonly renew?: string;
 }
 
 /** A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both. */
@@ -56,6 +66,11 @@ export interface WithdrawalOrder {
   readonly orderId: string;
   /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
   readonly metadata?: Readonly<Record<string, string>>;
+  /**
+   * The `transactionId` of an ended request with this orderId and content, which this one
+   * follows.
+   */
+  readonly renew?: string;
   /** External address the funds are sent to; in mixed case with its EIP-55 checksum. */
   readonly address: string;
   /** Taken empty only: no network here has tags. */
@@ -78,6 +93,11 @@ export interface ManualOrder {
   readonly orderId: string;
   /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
   readonly metadata?: Readonly<Record<string, string>>;
+  /**
+   * The `transactionId` of an ended request with this orderId and content, which this one
+   * follows.
+   */
+  readonly renew?: string;
   /** External address the funds are sent to; in mixed case with its EIP-55 checksum. */
   readonly address?: string;
   /** Taken empty only: no network here has tags. */

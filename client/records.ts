@@ -64,6 +64,8 @@ export interface Transaction {
   readonly late?: boolean;
   /** The shop's own words, returned and never read: at most 2048 bytes as JSON. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** The ended record with the same orderId that this one follows. */
+  readonly renews?: string;
   /** Withdrawals: who decides. */
   readonly mode?: "auto" | "manual";
   /**
@@ -180,6 +182,10 @@ export interface DepositResult {
   readonly stage: string;
   /** Money came after the request had ended. */
   readonly late: boolean;
+  /** The ended record with the same orderId that this one follows. */
+  readonly renews?: string;
+  /** The record with the same orderId that follows this ended one. */
+  readonly renewedBy?: string;
   /**
    * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
    */
@@ -220,6 +226,8 @@ export interface WithdrawalResult {
   readonly status: 0 | 1 | 2;
   /** The step within its status; docs/api.md lists the stages. */
   readonly stage: string;
+  /** The ended record with the same orderId that this one follows. */
+  readonly renews?: string;
 }
 
 /** The result of each order. */
@@ -266,4 +274,8 @@ export interface ErrorBody {
   readonly signed?: boolean;
   /** 422: whether a new order is worth trying. */
   readonly retryable?: boolean;
+  /** The ended record with the same orderId that this one follows. */
+  readonly renews?: string;
+  /** The record with the same orderId that follows this ended one. */
+  readonly renewedBy?: string;
 }

@@ -22,6 +22,7 @@ const tagLengthMax = 128;
 
 export const agent: Reader<string> = hex(8);
 export const wallet: Reader<string> = hex(16);
+export const transactionIdPattern = /^[0-9a-f]{32}$/;
 export const transactionId: Reader<string> = hex(16);
 export const hash: Reader<string> = hex(32);
 export const nonce: Reader<string> = hex(32);

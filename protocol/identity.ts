@@ -24,14 +24,18 @@ export type Operation = "deposit" | "withdraw" | "sweep" | "topup";
 
 /**
  * The id of a merchant's order, 16 bytes as hex: the same order has the same id after any loss of
- * data.
+ * data. `renews` is the id of the ended transaction that this one follows, so that each has one
+ * successor at most.
  */
 export function transactionIdOf(order: {
   readonly merchant: string;
   readonly operation: Operation;
   readonly orderId: string;
+  readonly renews?: string | undefined; // absent or "" for the first transaction of an order
 }): string {
-  return domainHash("transaction", sized(order.merchant), sized(order.operation), sized(order.orderId)).slice(0, 32);
+  const { merchant, operation, orderId, renews = "" } = order;
+  const parts = [merchant, operation, orderId, ...(renews === "" ? [] : [renews])];
+  return domainHash("transaction", ...parts.map(sized)).slice(0, 32);
 }
 
 /**

@@ -116,6 +116,8 @@ export interface Job {
   // the agent chooses the destination
   readonly address: string;
   readonly tag: string;
+  /** The ended withdrawal of the same order that this one follows; else absent. */
+  readonly renews?: string;
   /** The deposit address that a sweep empties or a top-up fills, with its index; else absent. */
   readonly depositIndex?: number;
   readonly depositAddress?: string;

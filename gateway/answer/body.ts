@@ -8,7 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import { type JsonLimits, type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
 import { parseAddress } from "../../chains/families.ts";
 import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";
-import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
+import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import { type FiatSum, fiatDecimal, fiats } from "../config/fiat.ts";
 import { originOf } from "../config/origin.ts";
 import { type Answer, isAnswer, say } from "./answer.ts";
@@ -26,6 +26,7 @@ export interface Order {
   readonly tag: string;
   readonly metadata: string; // a JSON object of texts in the form that is kept; "" none
   readonly returnUrl: string; // the address that the payment page leads back to; "" for none
+  readonly renew: string; // the transactionId of the ended record to renew; "" for none
 }
 
 /** The fields that an operation takes in addition to currency, amount and orderId. */
@@ -108,6 +109,7 @@ function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
   const known = new Set([
     ...required,
     "metadata",
+    "renew",
     ...(shape.address === "optional" ? ["address"] : []),
     ...(shape.tag ? ["tag"] : []),
     ...(shape.returnUrl ? ["returnUrl"] : []),
@@ -191,6 +193,9 @@ function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
   if (typeof tag !== "string") return say("tag_not_supported", { field: "tag" });
   const metadata = metadataOf(object.metadata);
   if (metadata === null) return say("metadata_invalid", { field: "metadata" });
+  const { renew = "" } = object;
+  if (typeof renew !== "string" || (object.renew !== undefined && !transactionIdPattern.test(renew)))
+    return say("renew_invalid", { field: "renew" });
   const returnUrl = returnUrlOf(object.returnUrl);
   if (returnUrl === null) return say("return_url_invalid", { field: "returnUrl" });
   const checked = parseAddress(address);
@@ -202,5 +207,6 @@ function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
     tag,
     metadata,
     returnUrl,
+    renew,
   };
 }

@@ -90,6 +90,11 @@ export const answerCodes = {
     "returnUrl must be an address on one of the sites that the service lists for this merchant.",
     "returnUrl, hizmetin bu işletme için kaydettiği sitelerden birinde bir adres olmalıdır.",
   ],
+  renew_invalid: [
+    400,
+    "renew must be the transactionId of an ended request with this orderId.",
+    "renew, bu orderId ile yapılmış ve sona ermiş bir isteğin transactionId değeri olmalıdır.",
+  ],
   orders_count: [400, "One call takes 1 to 100 orders.", "Bir çağrıda 1 ile 100 arası emir gönderilebilir."],
   request_invalid: [400, "The request is malformed.", "İstek hatalı biçimlendirilmiş."],
   pairing_invalid: [
@@ -136,6 +141,11 @@ export const answerCodes = {
     409,
     "This orderId was used with different content.",
     "Bu orderId farklı bir içerikle daha önce kullanılmış.",
+  ],
+  not_renewable: [
+    409,
+    "This request cannot be renewed: it is still open, or money came or may have gone.",
+    "Bu istek yenilenemez: hâlâ açık, ödeme almış ya da para gönderilmiş olabilir.",
   ],
   pairing_taken: [
     409,

@@ -72,6 +72,7 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
     changedAt: new Date(row.changedAt).toISOString(),
     expiresAt: new Date(row.expiresAt).toISOString(),
     metadata: row.metadata === "" ? {} : JSON.parse(row.metadata),
+    ...(row.renews === "" ? {} : { renews: row.renews }),
     ...(isDeposit
       ? {
           amountReceived: decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal),

@@ -13,7 +13,18 @@ export const csvType = "text/csv; charset=utf-8; header=present";
 export const csvColumns = [
   ...["transactionId", "transactionType", "orderId", "currency", "amount", "status", "stage", "code", "createdAt", "changedAt"],
   ...["expiresAt", "receiverAddress", "depositAddress", "tag", "network", "txHash", "confirmations", "amountReceived", "late"],
-  ...["mode", "fee", "callbackStatus", "paymentUri", "paymentUrl", "paymentTolerance", "quote", "metadata", "explorerUrl"],
+  ...[
+    "mode",
+    "fee",
+    "callbackStatus",
+    "paymentUri",
+    "paymentUrl",
+    "paymentTolerance",
+    "quote",
+    "metadata",
+    "explorerUrl",
+    "renews",
+  ],
 ] as const;
 
 export const csvHead = `${csvColumns.join(",")}\r\n`;

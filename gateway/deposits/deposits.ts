@@ -17,12 +17,13 @@ import type { Service } from "../service.ts";
 import { issueAddress } from "../store/address-states.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { insertDepositAddress } from "../store/deposit-addresses.ts";
-import { depositOfOrder, insertDeposit } from "../store/deposits.ts";
+import { insertDeposit } from "../store/deposits.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readTransaction, recordOfOrder } from "../store/transactions.ts";
 import { checkAmount, checkCurrency } from "../withdrawals/checks.ts";
+import { checkRenewal, renewalOf } from "../withdrawals/renewal.ts";
 import { askedCeiling } from "./ceilings.ts";
 import { type DepositAddress, later, lookedSince, takeAddress, type Unlooked } from "./deposit-account.ts";
 
@@ -88,7 +89,7 @@ function insert(service: Service, database: Database, request: DepositRequest, o
   const { agent, addressIndex, address } = fresh.depositAddress;
   const { merchant } = request;
   const nowMs = service.clock();
-  const id = transactionIdOf({ merchant, operation: "deposit", orderId: order.orderId });
+  const id = transactionIdOf({ merchant, operation: "deposit", orderId: order.orderId, renews: order.renew });
   const expiresAt = nowMs + service.config.lifetimes.depositMinutes * minuteMs;
   insertDeposit(database, {
     id,
@@ -111,6 +112,7 @@ function insert(service: Service, database: Database, request: DepositRequest, o
     toleranceUnits: toleranceOf(currency),
     payToken: newPayToken(service),
     returnUrl: order.returnUrl,
+    renews: order.renew,
   });
   issueAddress(database, address, lookedSince(currency.network, { readAt: service.readAt, nowMs }));
   insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
@@ -122,14 +124,23 @@ interface Made {
   readonly depositAddress: DepositAddress | null; // null: the order was known
 }
 
-function make(service: Service, request: DepositRequest, order: Order): Promise<Made | Answer | Unlooked> {
+/** A renewal keeps what the shop leaves out. */
+function keptOf({ metadata, returnUrl }: Order, renewed: TransactionRow | null): Pick<Order, "metadata" | "returnUrl"> {
+  return { metadata: metadata || (renewed?.metadata ?? ""), returnUrl: returnUrl || (renewed?.returnUrl ?? "") };
+}
+
+function make(service: Service, request: DepositRequest, asked: Order): Promise<Made | Answer | Unlooked> {
   return request.write((database) => {
-    const known = depositOfOrder(database, request.merchant, order.orderId);
+    const place = { merchant: request.merchant, operation: "deposit", orderId: asked.orderId, renews: asked.renew } as const;
+    const known = recordOfOrder(database, place);
     if (known !== undefined) return { row: known, depositAddress: null };
+    const renewed = checkRenewal(database, place, contentHashOf(asked));
+    if (isAnswer(renewed)) return renewed;
+    const order = { ...asked, ...keptOf(asked, renewed) };
     if (!mayReturn(database, request.merchant, order)) return say("return_url_invalid", { field: "returnUrl" });
-    const asked = amountOf(service, order);
-    if (isAnswer(asked)) return asked;
-    const amount = checkAmount(service.config, { ...order, amount: asked.amount }, "minPaymentAmount");
+    const sum = amountOf(service, order);
+    if (isAnswer(sum)) return sum;
+    const amount = checkAmount(service.config, { ...order, amount: sum.amount }, "minPaymentAmount");
     if ("kind" in amount) return amount;
     if (service.outOfService(amount.currency.id) !== "") {
       return say("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
@@ -137,7 +148,7 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
     const { addressMarks: marks, readAt, clock } = service;
     const depositAddress = takeAddress(database, request.merchant, amount.currency, { marks, readAt, nowMs: clock() });
     if (isAnswer(depositAddress) || "look" in depositAddress) return depositAddress;
-    return { row: insert(service, database, request, order, { depositAddress, ...asked, ...amount }), depositAddress };
+    return { row: insert(service, database, request, order, { depositAddress, ...sum, ...amount }), depositAddress };
   });
 }
 
@@ -189,6 +200,7 @@ export async function requestDeposit(service: Service, request: DepositRequest):
     status: row.status,
     stage: row.stage,
     late: row.late === 1,
+    ...renewalOf(service.store.database, row),
     ...paymentOf(row, service.config),
   });
 }

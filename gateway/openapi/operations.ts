@@ -60,6 +60,8 @@ const orderCodes: readonly AnswerCode[] = [
     "amount_below_minimum",
     "order_id_invalid",
     "order_id_reused",
+    "renew_invalid",
+    "not_renewable",
     "metadata_invalid",
   ] as const),
   "body_too_large",

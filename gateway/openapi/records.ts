@@ -3,7 +3,7 @@
  * and compares each answer of the running gateway with these schemas: both have exactly the same
  * fields. Sources: the interface; docs/api.md.
  */
-import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
+import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import { metadataLimits, ordersMax } from "../answer/body.ts";
 import { fiats } from "../config/fiat.ts";
 import { decimal, decimalOrEmpty, flag, type Json, oneOfNumbers, reference, shape, text, time } from "./schema.ts";
@@ -45,12 +45,16 @@ const fiatAmount = decimal("A sum of money, at most two decimals.", "1000");
 const returnUrl = text("The way back from the payment page: an address on a site that the service lists for the merchant.", {
   examples: ["https://shop.example.com/thanks"],
 });
-const order = { currency: currencyId, amount, orderId, metadata };
+const renew = text("The `transactionId` of an ended request with this orderId and content, which this one follows.", {
+  pattern: transactionIdPattern.source,
+  examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
+});
+const order = { currency: currencyId, amount, orderId, metadata, renew };
 
 const withdrawalOrder = shape(
   "A withdrawal to pay at once.",
   { ...order, address, tag: orderTag },
-  { optional: ["tag", "metadata"], isClosed: true },
+  { optional: ["tag", "metadata", "renew"], isClosed: true },
 );
 
 /** Orders have only these fields. */
@@ -58,12 +62,12 @@ const orders: Readonly<Record<string, Json>> = {
   AmountOrder: shape(
     "A deposit request by `amount`.",
     { ...order, returnUrl },
-    { optional: ["metadata", "returnUrl"], isClosed: true },
+    { optional: ["metadata", "returnUrl", "renew"], isClosed: true },
   ),
   FiatOrder: shape(
     "A deposit request by a sum of money, which the price of now makes an amount of.",
-    { currency: currencyId, fiatCurrency, fiatAmount, orderId, metadata, returnUrl },
-    { optional: ["metadata", "returnUrl"], isClosed: true },
+    { currency: currencyId, fiatCurrency, fiatAmount, orderId, metadata, returnUrl, renew },
+    { optional: ["metadata", "returnUrl", "renew"], isClosed: true },
   ),
   // Two closed forms, because generators make no exact type of properties that exclude each other.
   DepositOrder: {
@@ -87,7 +91,7 @@ const orders: Readonly<Record<string, Json>> = {
   ManualOrder: shape(
     "A withdrawal that an operator approves, who supplies the address where it is left out.",
     { ...order, address, tag: orderTag },
-    { optional: ["address", "tag", "metadata"], isClosed: true },
+    { optional: ["address", "tag", "metadata", "renew"], isClosed: true },
   ),
 };
 
@@ -145,6 +149,9 @@ const transaction = shape(
     ),
     late: flag("Deposits: money came after the request had ended, or when nothing waited for it."),
     metadata,
+    renews: text("The ended record with the same orderId that this one follows.", {
+      examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
+    }),
     mode: text("Withdrawals: who decides.", { enum: ["auto", "manual"] }),
     paymentUri,
     paymentUrl,
@@ -153,7 +160,10 @@ const transaction = shape(
     fee: decimalOrEmpty("Withdrawals: what it cost in the network's native coin; empty until known.", "0.00042"),
   },
   {
-    optional: ["confirmations", "amountReceived", "late", "paymentUri", "paymentUrl", "paymentTolerance", "quote", "mode", "fee"],
+    optional: [
+      ...["confirmations", "renews", "amountReceived", "late", "paymentUri", "paymentUrl", "paymentTolerance", "quote"],
+      ...["mode", "fee"],
+    ],
   },
 );
 
@@ -189,6 +199,11 @@ const balance = shape("Balances of one currency's wallet.", {
   feeSufficient: flag("Whether that much is there."),
 });
 
+const renewal = {
+  renews: text("The ended record with the same orderId that this one follows."),
+  renewedBy: text("The record with the same orderId that follows this ended one."),
+};
+
 export const schemas: Readonly<Record<string, Json>> = {
   ...orders,
   Transaction: transaction,
@@ -207,19 +222,19 @@ export const schemas: Readonly<Record<string, Json>> = {
       status,
       stage,
       late: flag("Money came after the request had ended."),
+      ...renewal,
       paymentUri,
       paymentUrl,
       paymentTolerance,
       quote,
     },
-    { optional: ["quote"] },
+    { optional: ["quote", "renews", "renewedBy"] },
   ),
-  WithdrawalResult: shape("A withdrawal that is stored for good.", {
-    message: text("For people; in the caller's language."),
-    transactionId,
-    status,
-    stage,
-  }),
+  WithdrawalResult: shape(
+    "A withdrawal that is stored for good.",
+    { message: text("For people; in the caller's language."), transactionId, status, stage, renews: renewal.renews },
+    { optional: ["renews"] },
+  ),
   ManyResult: shape("The result of each order.", {
     answers: { type: "array", description: "In the order of the orders.", items: reference("OneResult") },
   }),
@@ -244,10 +259,12 @@ export const schemas: Readonly<Record<string, Json>> = {
       scope: text("The scope that the key lacks."),
       signed: flag("422: whether anything was ever signed for it."),
       retryable: flag("422: whether a new order is worth trying."),
+      ...renewal,
     },
     {
       optional: [
         ...["field", "transactionId", "reason", "currency", "needed", "available", "minimum", "scope", "signed", "retryable"],
+        ...["renews", "renewedBy"],
       ],
     },
   ),

@@ -115,6 +115,7 @@ function restoreJob(database: Database, agent: AgentRow, job: Job, nowMs: number
     amountUnits: units,
     ...endsOf(agent, job),
     tag,
+    renews: job.renews ?? "",
     stage: "awaiting_approval",
     metadata: job.depositIndex === undefined ? "" : writePlace(job.depositIndex, job.depositNext),
     createdAt: issuedAt,

@@ -3,11 +3,6 @@ import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import { insertTransaction, type NewTransaction } from "./transactions.ts";
 
-export function depositOfOrder(database: Database, merchant: string, orderId: string): TransactionRow | undefined {
-  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'deposit' AND orderId = ?";
-  return database.get<TransactionRow>(sql, merchant, orderId);
-}
-
 /** The request that a payment page shows. A request without a page has no token. */
 export function depositOfPayToken(database: Database, token: string): TransactionRow | undefined {
   return database.get<TransactionRow>("SELECT * FROM transactions WHERE payToken = ? AND payToken <> ''", token);

@@ -111,6 +111,11 @@ export function listPaidIn(database: Database, network: string, currency: string
   return database.all<{ id: string }>(sql, network, currency).map(({ id }) => id);
 }
 
+/** True if any payment came to the address of a request, in any currency, final or not. */
+export function hasPayment(database: Database, transactionId: string): boolean {
+  return database.get("SELECT 1 FROM payments WHERE transactionId = ? LIMIT 1", transactionId) !== undefined;
+}
+
 /** The sum of the final payments to one request in one currency. */
 export function finalUnitsOf(database: Database, transactionId: string, network: string, currency: string): bigint {
   const rows = database.all<Pick<PaymentRow, "units">>(

@@ -115,6 +115,7 @@ export interface TransactionRow {
   readonly metadata: string; // the shop's own data, as a JSON object; "" none
   readonly payToken: string; // in the address of the payment page; "" has no page
   readonly returnUrl: string; // where the payment page leads back to; "" nowhere
+  readonly renews: string; // the ended record of the same order that this one follows; "" none
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }
 

@@ -18,15 +18,27 @@ export function readTransactionOf(
   return database.get<TransactionRow>(sql, id, merchant, operation);
 }
 
+/**
+ * The record of an order: its first, or the one that follows the ended record `renews`. At most one
+ * exists, because these four are the table's key.
+ */
+export function recordOfOrder(
+  database: Database,
+  order: Pick<TransactionRow, "merchant" | "operation" | "orderId" | "renews">,
+): TransactionRow | undefined {
+  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = ? AND orderId = ? AND renews = ?";
+  return database.get<TransactionRow>(sql, order.merchant, order.operation, order.orderId, order.renews);
+}
+
 /** A new row: pending, nothing paid, nothing on the chain. */
 export type NewTransaction = Omit<
   TransactionRow,
-  ("status" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "late" | "callbackStatus") | DepositColumn
+  ("status" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "late" | "callbackStatus") | OptionalColumn
 > &
-  Partial<Pick<TransactionRow, DepositColumn>>;
+  Partial<Pick<TransactionRow, OptionalColumn>>;
 
-/** Columns that only a request for a deposit fills. */
-type DepositColumn = "toleranceUnits" | "payToken" | "returnUrl";
+/** Columns that only a request for a deposit fills, and one that only a renewal does. */
+type OptionalColumn = "toleranceUnits" | "payToken" | "returnUrl" | "renews";
 
 /** Must not be called twice, because id and order are the table's keys. */
 export function insertTransaction(database: Database, row: NewTransaction): void {
@@ -34,11 +46,11 @@ export function insertTransaction(database: Database, row: NewTransaction): void
   database.run(
     `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
        receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt, quote, metadata, toleranceUnits,
-       payToken, returnUrl)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       payToken, returnUrl, renews)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...[id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits],
     ...[row.receiverAddress, row.depositAddress, row.tag, row.stage, row.createdAt, row.changedAt, row.expiresAt],
-    ...[row.quote, row.metadata, row.toleranceUnits ?? "0", row.payToken ?? "", row.returnUrl ?? ""],
+    ...[row.quote, row.metadata, row.toleranceUnits ?? "0", row.payToken ?? "", row.returnUrl ?? "", row.renews ?? ""],
   );
 }
 
@@ -82,7 +94,7 @@ const statuses = [0, 1, 2] as const;
  * with the page.
  */
 function timeConditions({ orderId, from, to, after }: TransactionFilter): readonly Condition[] {
-  // The plus keeps times out of the choice of an index, because an orderId finds at most two rows.
+  // The plus keeps times out of the choice of an index, because an orderId finds few rows.
   const createdAt = orderId === undefined ? "createdAt" : "+createdAt";
   const last = Math.min(to === undefined ? Number.POSITIVE_INFINITY : to - 1, after?.createdAt ?? Number.POSITIVE_INFINITY);
   return [

@@ -10,11 +10,6 @@ import type { Database } from "./store.ts";
 import { insertTransaction, type NewTransaction, readTransaction } from "./transactions.ts";
 import { changeUnsweptBalances } from "./unswept-balances.ts";
 
-export function withdrawalOfOrder(database: Database, merchant: string, orderId: string): TransactionRow | undefined {
-  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'withdraw' AND orderId = ?";
-  return database.get<TransactionRow>(sql, merchant, orderId);
-}
-
 /** Must not be called twice, because id and order are the table's keys. */
 export function insertWithdrawal(database: Database, row: Omit<NewTransaction, "operation" | "quote">): void {
   insertOutgoing(database, { ...row, operation: "withdraw" });

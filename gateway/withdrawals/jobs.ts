@@ -85,6 +85,7 @@ export function appendJob(database: Database, agent: AgentRow, transaction: Tran
     amount: transaction.amount,
     address: isInternal(modeOf(transaction)) ? "" : transaction.receiverAddress,
     tag: transaction.tag,
+    ...(transaction.renews === "" ? {} : { renews: transaction.renews }),
     ...placeOf(database, transaction),
   };
   const text = JSON.stringify(job);

@@ -19,11 +19,12 @@ import { agentOfJob } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readTransaction, recordOfOrder } from "../store/transactions.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
-import { insertWithdrawal, withdrawalOfOrder } from "../store/withdrawals.ts";
+import { insertWithdrawal } from "../store/withdrawals.ts";
 import { type Checked, checkWithdrawal } from "./checks.ts";
 import { makeJob } from "./jobs.ts";
+import { checkRenewal, renewalOf } from "./renewal.ts";
 
 export interface WithdrawalRequest {
   readonly merchant: string;
@@ -59,7 +60,7 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
   const { lifetimes } = service.config;
   const lifetimeMs = mode === "auto" ? lifetimes.withdrawalHours * hourMs : lifetimes.approvalDays * dayMs;
   return {
-    id: transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }),
+    id: transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId, renews: order.renew }),
     merchant,
     operation: "withdraw",
     mode,
@@ -73,6 +74,7 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     depositAddress: hotWalletAddressOn(checked.agent, checked.currency.network),
     tag: order.tag,
     metadata: order.metadata,
+    renews: order.renew,
     status: 0,
     stage: mode === "auto" ? "queued" : "awaiting_approval",
     code: "",
@@ -106,11 +108,14 @@ function isOverAtOnce({ ledgerAt }: AgentRow, { createdAt, expiresAt }: Transact
 /** Makes the row, or finds it if an equal request made it at the same time. */
 function make(service: Service, request: WithdrawalRequest, order: Order): Promise<Made | Answer> {
   return request.write((database) => {
-    const known = withdrawalOfOrder(database, request.merchant, order.orderId);
+    const place = { merchant: request.merchant, operation: "withdraw", orderId: order.orderId } as const;
+    const known = recordOfOrder(database, { ...place, renews: order.renew });
     if (known !== undefined) return { row: known, newFor: null };
+    const renewed = checkRenewal(database, { ...place, renews: order.renew }, contentHashOf(request.mode, order));
+    if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
-    const row = rowOf(service, request, order, checked);
+    const row = rowOf(service, request, { ...order, metadata: order.metadata || (renewed?.metadata ?? "") }, checked);
     if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
@@ -145,10 +150,22 @@ function answerOf(database: Database, row: TransactionRow, language: Language): 
     const signed = isSigned(database, row.id);
     // A withdrawal that was signed and still expired is void in every attempt, so none can be paid.
     const retryable = passing.has(row.code) && (!signed || isAllVoid(database, row.id));
-    return say("withdrawal_failed", { transactionId: row.id, reason: row.code, signed, retryable });
+    return say("withdrawal_failed", {
+      transactionId: row.id,
+      reason: row.code,
+      signed,
+      retryable,
+      ...renewalOf(database, row),
+    });
   }
   const code = row.status === 0 && row.stage === "awaiting_approval" ? "withdrawal_awaits_approval" : "withdrawal_requested";
-  return data({ message: messageOf(code, language), transactionId: row.id, status: row.status, stage: row.stage });
+  return data({
+    message: messageOf(code, language),
+    transactionId: row.id,
+    status: row.status,
+    stage: row.stage,
+    ...renewalOf(database, row),
+  });
 }
 
 /**

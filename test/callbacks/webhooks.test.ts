@@ -28,7 +28,9 @@ function change(id: string, columns: Readonly<Record<string, string | number>>):
 
 async function everyDeposit({ received }: Receiver): Promise<void> {
   const quoted = { amount: undefined, fiatCurrency: "TRY", fiatAmount: "1000" };
-  const { transactionId: first, address } = (await deposit(quoted)).body;
+  const { transactionId: renew } = (await deposit(quoted)).body;
+  change(renew, { status: 2, stage: "expired" });
+  const { transactionId: first, address } = (await deposit({ ...quoted, renew })).body;
   change(first, { stage: "seen" });
   change(first, { stage: "waiting" });
   change(first, { stage: "partial", amountReceivedUnits: "1" });

@@ -35,7 +35,8 @@ afterAll(async () => {
 const page = readFileSync(join(projectRoot, "docs", "api.md"), "utf8");
 const blocks = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
 const eddsa = blocks.filter((text) => text.includes("genpkey"));
-const usual = blocks.filter((text) => !text.includes("genpkey"));
+const renewing = blocks.filter((text) => text.includes('"renew"'));
+const usual = blocks.filter((text) => ![...eddsa, ...renewing].includes(text));
 
 /** Runs the lines in a shell; a mark stands between the outputs of two blocks. */
 function run(shell: string, texts: readonly string[], env: Readonly<Record<string, string>>): Promise<readonly string[]> {
@@ -75,6 +76,19 @@ describe.each(["bash", "dash"])("the shell lines of docs/api.md in %s", (shell) 
     const strict = gateway.key({ profile: "strict", scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual"] });
     const [again] = (await run(shell, [`${usual[0]?.split("NOW=")[0]}\n${usual[1]}`], { SHOP_KEY: strict.apiKey })).map(read);
     expect(again).toMatchObject({ currency: "eth" });
+  });
+
+  it(`the lines in ${shell} renew a request that has ended, and not one that is open`, async () => {
+    expect(renewing).toHaveLength(1);
+    const [head = "", functions = ""] = usual;
+    const lines = [head.replace(/^curl [\s\S]*/m, ""), functions.replace("get balance/eth\n", ""), renewing[0] ?? ""];
+    const answer = async () => JSON.parse((await run(shell, lines, {})).at(-1) ?? "");
+    expect(await answer()).toMatchObject({ code: "not_renewable", reason: "open" });
+    const { database } = gateway.service.store;
+    const orderId = `in-1042-${shell}`;
+    const ended = database.get<{ id: string }>("SELECT id FROM transactions WHERE orderId = ?", orderId)?.id;
+    database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?", ended ?? "");
+    expect(await answer()).toMatchObject({ amount: "25", status: 0, stage: "waiting", renews: ended });
   });
 
   it(`the lines in ${shell} make a pair of keys of the shop's own, and sign by it`, async () => {

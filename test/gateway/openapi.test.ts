@@ -140,6 +140,7 @@ describe("/openapi.json", () => {
       const other = others[operationId]?.() ?? {};
       const forms = schema?.oneOf?.map(({ $ref = "" }) => about.schemas[$ref.split("/").pop() ?? ""]) ?? [schema];
       const fields = new Set(forms.flatMap((form) => Object.keys(form?.properties ?? {})));
+      fields.delete("renew"); // needs an ended request, and has a test of its own
       expect(Object.keys({ ...order, ...other }).sort(), operationId).toEqual([...fields].sort());
       const malformed = [order, { ...make(), more: "1" }];
       for (const name of Object.keys(order)) {
@@ -266,6 +267,26 @@ describe("each documented code comes, and no other: ", () => {
       if (operationId === "createTransactionRequest") await wrongSums(place, others[operationId]!);
       const notPaired = withdrawals.includes(operationId) ? "agent_not_paired" : "deposits_not_ready";
       expect(await code(place, { key: outsider })).toBe(notPaired);
+    }
+  });
+
+  it("each documented code comes, and no other: a request that is renewed", async () => {
+    for (const operationId of ["createTransactionRequest", ...withdrawals]) {
+      const place = at(operationId);
+      const order = good[operationId]!();
+      expect(await code(place, { body: { ...order, renew: "0".repeat(32) } }), operationId).toBe("renew_invalid");
+      const { transactionId } = (await ask(place, { body: order })).body;
+      const again = { ...order, renew: transactionId };
+      expect(about.takes(place, again), operationId).toBe(true);
+      expect(await code(place, { body: again }), operationId).toBe("not_renewable");
+      const end = "UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED' WHERE id = ?";
+      gateway.service.store.database.run(end, transactionId);
+      expect((await ask(place, { body: again })).body, operationId).toMatchObject({ renews: transactionId, status: 0 });
+      gateway.service.store.database.run(end, (await ask(place, { body: again })).body.transactionId);
+      const own = withdrawals.includes(operationId) ? 422 : 200;
+      expect(await ask(place, { body: again }), operationId).toMatchObject({ status: own, body: { renews: transactionId } });
+      const { body } = await ask(place, { body: order });
+      expect([body.transactionId, typeof body.renewedBy], operationId).toEqual([transactionId, "string"]);
     }
   });
 

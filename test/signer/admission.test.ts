@@ -6,6 +6,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { begun, Kit, other, shop, txParams } from "../../lab/kit/signer-kit.ts";
 import { sealEnvelope } from "../../protocol/envelope.ts";
+import { transactionIdOf } from "../../protocol/identity.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 
@@ -253,5 +254,37 @@ describe("a crash between request and decision", () => {
     kit.start();
     kit.handshake();
     expect(kit.show(transactionId)).toMatchObject({ state: "refused", code: "JOB_EXPIRED" });
+  });
+});
+
+describe("a job that renews another", () => {
+  const renewing = (kit: Kit, orderId: string, renews: string) => {
+    const { merchant } = kit.core.paired;
+    return { orderId, renews, transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId, renews }) };
+  };
+
+  it("a job that renews another is taken if this ledger has the other as refused, once, and policy judges it again", () => {
+    const kit = new Kit().ready();
+    const old = kit.request({ orderId: "a", amount: "1000.000001" });
+    expect(old).toMatchObject({ state: "refused", code: "POLICY_ABOVE_WITHDRAWAL" });
+    const again = renewing(kit, "a", old.transactionId);
+    expect(kit.request({ ...again, amount: "1000.000001" })).toMatchObject({ code: "POLICY_ABOVE_WITHDRAWAL" });
+    const refused = kit.request({ orderId: "b", tag: "7" });
+    expect(kit.request(renewing(kit, "b", refused.transactionId))).toMatchObject({ state: "approved", code: "" });
+  });
+
+  it("a job that renews another is refused while the other is open here, and for one that this ledger does not know", () => {
+    const kit = new Kit().ready();
+    const open = kit.request({ orderId: "a" });
+    expect(open.state).toBe("approved");
+    expect(kit.request(renewing(kit, "a", open.transactionId))).toMatchObject({ state: "refused", code: "JOB_RENEWAL" });
+    expect(kit.request(renewing(kit, "b", "ab".repeat(16)))).toMatchObject({ state: "refused", code: "JOB_RENEWAL" });
+  });
+
+  it("a job that renews another has an id that follows from the other", () => {
+    const kit = new Kit().ready();
+    const refused = kit.request({ orderId: "a", tag: "7" });
+    const { renews } = renewing(kit, "a", refused.transactionId);
+    expect(kit.request({ orderId: "a", renews, transactionId: "cd".repeat(16) })).toMatchObject({ code: "JOB_ID_MISMATCH" });
   });
 });

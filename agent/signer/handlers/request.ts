@@ -61,6 +61,7 @@ function decide(context: RequestContext, job: Job, requestedAt: number): RecordB
   // If ledger and gateway were both restored, this job may have been paid under other limits:
   // policy does not decide, an operator does.
   if (context.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
+  if (!mayRenew(context, job)) return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_RENEWAL" };
   const judged = decisionBody(transactionId, context.core.policy.judge(job, requestedAt, context.nowMs));
   if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(context, job) !== null) return judged;
   return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_TOPUP_SWEEP" };
@@ -95,5 +96,15 @@ function differenceIn({ core }: RequestContext, known: string, job: Job): Return
  */
 function isOwnId({ core }: RequestContext, job: Job): boolean {
   const { merchant } = core.paired;
-  return job.transactionId === transactionIdOf({ merchant, operation: operationOf(job.mode), orderId: job.orderId });
+  const { mode, orderId, renews, transactionId } = job;
+  return transactionId === transactionIdOf({ merchant, operation: operationOf(mode), orderId, renews });
+}
+
+/**
+ * True for a first order, and for one that follows a withdrawal which this ledger knows as refused
+ * or expired. The gateway says so too; this is the second, independent brake against paying twice.
+ */
+function mayRenew({ core }: RequestContext, { renews }: Job): boolean {
+  const state = renews === undefined ? undefined : core.book.stateOf(renews);
+  return renews === undefined || (state !== undefined && unsignedEnds.has(state));
 }

@@ -98,9 +98,9 @@ function problemOf({ old, order, senderOf, nowMs }: RecoveryInput): Refusal | nu
   const seen = new Set<string>();
   for (const item of [...order.withdrawals, ...order.ended]) {
     const job = parseJob(item.job);
-    const { transactionId, orderId } = job;
+    const { transactionId, orderId, renews } = job;
     if (job.agent !== agent || job.wallet !== wallet) return refuse("RECOVERY_OFFER", `${transactionId} is another agent's`);
-    if (transactionId !== transactionIdOf({ merchant, operation: operationOf(job.mode), orderId })) {
+    if (transactionId !== transactionIdOf({ merchant, operation: operationOf(job.mode), orderId, renews })) {
       return refuse("RECOVERY_OFFER", `${transactionId} is not its order's id`);
     }
     if (seen.has(transactionId)) return refuse("RECOVERY_OFFER", `${transactionId} stands twice`);

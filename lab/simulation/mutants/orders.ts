@@ -11,11 +11,14 @@ export const orderMutants: readonly Mutant[] = [
     name: "job-in-a-transaction-of-its-own",
     file: withdrawals,
     find: `  return request.write((database) => {
-    const known = withdrawalOfOrder(database, request.merchant, order.orderId);
+    const place = { merchant: request.merchant, operation: "withdraw", orderId: order.orderId } as const;
+    const known = recordOfOrder(database, { ...place, renews: order.renew });
     if (known !== undefined) return { row: known, newFor: null };
+    const renewed = checkRenewal(database, { ...place, renews: order.renew }, contentHashOf(request.mode, order));
+    if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
-    const row = rowOf(service, request, order, checked);
+    const row = rowOf(service, request, { ...order, metadata: order.metadata || (renewed?.metadata ?? "") }, checked);
     if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
@@ -23,11 +26,14 @@ export const orderMutants: readonly Mutant[] = [
   });`,
     replace: `  const agents: Checked["agent"][] = [];
   const made = request.write<Made | Answer>((database) => {
-    const known = withdrawalOfOrder(database, request.merchant, order.orderId);
+    const place = { merchant: request.merchant, operation: "withdraw", orderId: order.orderId } as const;
+    const known = recordOfOrder(database, { ...place, renews: order.renew });
     if (known !== undefined) return { row: known, newFor: null };
+    const renewed = checkRenewal(database, { ...place, renews: order.renew }, contentHashOf(request.mode, order));
+    if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
-    const row = rowOf(service, request, order, checked);
+    const row = rowOf(service, request, { ...order, metadata: order.metadata || (renewed?.metadata ?? "") }, checked);
     if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     agents.push(checked.agent);
@@ -46,7 +52,7 @@ export const orderMutants: readonly Mutant[] = [
   {
     name: "id-not-from-the-order",
     file: withdrawals,
-    find: 'id: transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }),',
+    find: 'id: transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId, renews: order.renew }),',
     replace: `id: transactionIdOf({ merchant, operation: "withdraw", orderId: \`\${order.orderId} \${nowMs}\` }),`,
     invariant: "An order's id is new each time it is made, so a restored gateway could ask for one order under two ids (truth).",
   },

@@ -1,0 +1,45 @@
+/**
+ * Renewal: an ended request is asked for again under the same orderId, explicitly and by its
+ * transactionId. So each ended record has one successor at most, and a repeat finds it. Nothing is
+ * renewed that was paid, may still be paid or is open. Runs in the transaction that makes the
+ * successor. Source: docs/api.md, Renew an ended request.
+ */
+import { type Answer, say } from "../answer/answer.ts";
+import { hasPayment } from "../store/payments.ts";
+import type { TransactionRow } from "../store/rows.ts";
+import { isSigned } from "../store/signatures.ts";
+import type { Database } from "../store/store.ts";
+import { readTransactionOf, recordOfOrder } from "../store/transactions.ts";
+
+type Place = Pick<TransactionRow, "merchant" | "operation" | "orderId" | "renews">;
+
+/**
+ * The ended record that an order renews; null for an order that renews none. Answers 400 for a
+ * transactionId that is not of this order, 409 for other content and for a record that must not be
+ * renewed.
+ */
+export function checkRenewal(database: Database, place: Place, contentHash: string): TransactionRow | null | Answer {
+  const { merchant, operation, orderId, renews } = place;
+  if (renews === "") return null;
+  const row = readTransactionOf(database, { id: renews, merchant, operation });
+  if (row === undefined || row.orderId !== orderId) return say("renew_invalid", { field: "renew" });
+  if (row.contentHash !== contentHash) return say("order_id_reused", { transactionId: row.id });
+  const reason = reasonAgainst(database, row);
+  return reason === "" ? row : say("not_renewable", { transactionId: row.id, reason });
+}
+
+/** The reason why a record must not be renewed; "" for none. */
+function reasonAgainst(database: Database, row: TransactionRow): "" | "open" | "completed" | "paid" | "signed" {
+  if (row.status === 0) return "open";
+  if (row.status === 1) return "completed";
+  // A customer who paid late, or whose payment is not final yet, must not be asked for it again.
+  if (row.operation === "deposit") return hasPayment(database, row.id) || row.amountReceivedUnits !== "0" ? "paid" : "";
+  // Bytes that were signed can be in anybody's hands, although the chain takes them no more.
+  return isSigned(database, row.id) ? "signed" : "";
+}
+
+/** The links of a record to the one before and the one after it, as answers show them. */
+export function renewalOf(database: Database, row: TransactionRow): { readonly renews?: string; readonly renewedBy?: string } {
+  const next = row.status === 2 ? recordOfOrder(database, { ...row, renews: row.id }) : undefined;
+  return { ...(row.renews === "" ? {} : { renews: row.renews }), ...(next === undefined ? {} : { renewedBy: next.id }) };
+}
