@@ -3,6 +3,13 @@
  * from the document is escaped; the page loads only its style sheet.
  */
 
+import type { Language } from "../answer/language.ts";
+import { answerCodes } from "../answer/messages.ts";
+import { answerExamples } from "./examples.ts";
+import { guideChapters, guideOf } from "./guide.ts";
+import { block, code, plain, prose, table } from "./html.ts";
+import { type PageWords, pageWords } from "./page-words.ts";
+
 /** The parts of the document that the page reads. */
 interface Document {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
@@ -14,7 +21,6 @@ interface Document {
     readonly schemas: Readonly<Record<string, Schema>>;
     readonly parameters: Readonly<Record<string, Parameter>>;
     readonly headers: Readonly<Record<string, { readonly description: string }>>;
-    readonly securitySchemes: { readonly signatureToken: { readonly description: string } };
   };
 }
 
@@ -53,11 +59,15 @@ interface Schema {
   readonly oneOf?: readonly Schema[];
 }
 
-const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-const plain = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character] ?? "");
-/** Text in which `words` are code. */
-const prose = (text: string): string => plain(text).replace(/`([^`]+)`/g, "<code>$1</code>");
-const code = (text: string): string => `<code>${plain(text)}</code>`;
+interface Shown {
+  readonly document: Document;
+  readonly language: Language;
+  readonly words: PageWords;
+}
+
+/** Text of the document, which is English on every page. */
+const english = (language: Language, html: string): string =>
+  language === "en" || html === "" ? html : `<span lang="en">${html}</span>`;
 
 const nameOf = (reference: string): string => reference.slice(reference.lastIndexOf("/") + 1);
 
@@ -72,144 +82,206 @@ function typeOf(schema: Schema): string {
   return `${plain(schema.type ?? "")}${values}`;
 }
 
-function meaningOf({ description = "", examples = [] }: Schema): string {
+function meaningOf({ description = "", examples = [] }: Schema, { language, words }: Shown): string {
   const [example] = examples;
-  return `${prose(description)}${example === undefined ? "" : ` For example ${code(typeof example === "string" ? example : JSON.stringify(example))}.`}`;
+  const said = english(language, prose(description));
+  if (example === undefined) return said;
+  return `${said} ${plain(words.labels.forExample)} ${code(typeof example === "string" ? example : JSON.stringify(example))}.`;
 }
 
-function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  if (rows.length === 0) return "";
-  const head = heads.map((text) => `<th scope="col">${plain(text)}</th>`).join("");
-  const body = rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`).join("\n");
-  return `<table><thead><tr>${head}</tr></thead>\n<tbody>${body}</tbody></table>`;
-}
+const optionalOf = (isRequired: boolean, { labels }: PageWords): string =>
+  isRequired ? "" : ` <em>${plain(labels.optional)}</em>`;
 
-function fields(schema: Schema): string {
-  if (schema.oneOf !== undefined) return `<p>One of: ${typeOf(schema)}.</p>`;
+function fields(name: string, schema: Schema, shown: Shown): string {
+  if (schema.oneOf !== undefined && schema.properties === undefined) return `<p>One of: ${typeOf(schema)}.</p>`;
   const { properties = {}, required = [] } = schema;
-  const rows = Object.entries(properties).map(([name, field]) => [
-    code(name),
-    `${typeOf(field)}${required.includes(name) ? "" : " <em>optional</em>"}`,
-    meaningOf(field),
+  const rows = Object.entries(properties).map(([field, one]) => [
+    code(field),
+    `${typeOf(one)}${optionalOf(required.includes(field), shown.words)}`,
+    meaningOf(one, shown),
   ]);
-  return table(["field", "type", "meaning"], rows);
+  return table(name, shown.words.fieldHeads, rows);
 }
 
-function parametersOf(operation: Operation, { components }: Document): string {
+function parametersOf(operation: Operation, shown: Shown): string {
+  const { document, words, language } = shown;
   const rows = (operation.parameters ?? []).map((given) => {
-    const one = "$ref" in given ? components.parameters[nameOf(given.$ref)] : given;
+    const one = "$ref" in given ? document.components.parameters[nameOf(given.$ref)] : given;
     if (one === undefined) return [];
-    const note = one.required === true ? "" : " <em>optional</em>";
     return [
       code(one.name),
-      `${plain(one.in)}, ${typeOf(one.schema)}${note}`,
-      prose(one.description ?? "") || meaningOf(one.schema),
+      `${plain(one.in)}, ${typeOf(one.schema)}${optionalOf(one.required === true, words)}`,
+      english(language, prose(one.description ?? "")) || meaningOf(one.schema, shown),
     ];
   });
-  return rows.length === 0 ? "" : `<h4>Parameters</h4>${table(["name", "where and type", "meaning"], rows)}`;
+  const label = `${words.labels.parameters}: ${operation.operationId}`;
+  return rows.length === 0 ? "" : `<h4>${plain(words.labels.parameters)}</h4>${table(label, words.parameterHeads, rows)}`;
 }
 
 function commandOf(method: string, path: string, { servers }: Document, example: object | undefined): string {
+  const isGet = method === "get";
   const lines = [
-    `curl ${method === "get" ? "" : "-X POST "}"${servers[0]?.url ?? ""}${path}"`,
-    '  -H "signatureToken: $TOKEN"',
-    "  -H 'Content-Type: application/json'",
+    `curl -s ${isGet ? "" : "-X POST "}"${servers[0]?.url ?? ""}${path}"`,
+    '  -H "signatureToken: $(token)"',
+    ...(isGet ? [] : ["  -H 'Content-Type: application/json'"]),
     ...(example === undefined ? [] : [`  -d '${JSON.stringify(example)}'`]),
   ];
-  return `<pre><code>${plain(lines.join(" \\\n"))}</code></pre>`;
+  return lines.join(" \\\n");
 }
 
-function answersOf({ responses }: Operation): string {
+/** A code's text in the page's language. */
+function wordsOfCode(line: string, language: Language): string {
+  const [, name = ""] = /^- `([a-z_0-9]+)`: /.exec(line) ?? [];
+  if (language === "en" || !Object.hasOwn(answerCodes, name)) return english(language, prose(line.replace(/^- /, "")));
+  return `${code(name)}: ${plain(answerCodes[name as keyof typeof answerCodes][2])}`;
+}
+
+function answersOf({ operationId, responses }: Operation, { language, words }: Shown): string {
   const rows = Object.entries(responses).map(([status, { description, content = {} }]) => {
-    const lines = description.split("\n").map((line) => prose(line.replace(/^- /, "")));
+    const lines = description.split("\n").map((line) => wordsOfCode(line, language));
     const bodies = Object.entries(content).map(([type, { schema }]) =>
       type === "application/json" ? typeOf(schema) || '<a href="#Error">Error</a>' : code(type),
     );
     return [`<strong>${plain(status)}</strong>`, bodies.join(", "), lines.join("<br>")];
   });
-  return `<h4>Answers</h4>${table(["status", "body", "meaning"], rows)}`;
+  return `<h4>${plain(words.labels.answers)}</h4>${table(`${words.labels.answers}: ${operationId}`, words.answerHeads, rows)}`;
 }
 
-function sectionOf(method: string, path: string, operation: Operation, document: Document): string {
+const nameOfOperation = ({ operationId, summary }: Operation, { operations }: PageWords): string =>
+  operations[operationId] ?? summary;
+
+function sectionOf(method: string, path: string, operation: Operation, shown: Shown): string {
+  const { document, language, words } = shown;
+  const { labels } = words;
+  const { operationId: id, description = "", security } = operation;
   const [body] = Object.entries(operation.requestBody?.content ?? {}).map(([, content]) => content);
-  const scope = operation.security[0]?.signatureToken?.[0];
-  const isOpen = operation.security.length === 0;
-  const order = body === undefined ? "" : `<h4>Body</h4><p>${typeOf(body.schema)}</p>`;
-  return `<section id="${plain(operation.operationId)}">
+  const isOpen = security.length === 0;
+  const name = nameOfOperation(operation, words);
+  const order = body === undefined ? "" : `<h4>${plain(labels.body)}</h4><p>${typeOf(body.schema)}</p>`;
+  const command = isOpen ? "" : block(`${labels.command}: ${name}`, commandOf(method, path, document, body?.example));
+  const answer = answerExamples[id];
+  const example =
+    answer === undefined
+      ? ""
+      : `<h4>${plain(labels.example)}</h4>${block(`${labels.example}: ${name}`, JSON.stringify(answer, null, 2))}`;
+  return `<section id="${plain(id)}">
 <h3><span class="method ${plain(method)}">${plain(method.toUpperCase())}</span> ${code(path)}</h3>
-<p><strong>${plain(operation.summary)}.</strong> ${prose(operation.description ?? "")}
-${isOpen ? "No token." : `Scope ${code(scope ?? "")}.`}</p>
-${parametersOf(operation, document)}${order}${isOpen ? "" : commandOf(method, path, document, body?.example)}
-${answersOf(operation)}
+<p><strong>${plain(name)}.</strong> ${english(language, prose(description))}
+${isOpen ? plain(labels.noToken) : `${plain(labels.scope)} ${code(security[0]?.signatureToken?.[0] ?? "")}.`}</p>
+${parametersOf(operation, shown)}${order}${command}${example}
+${answersOf(operation, shown)}
 </section>`;
 }
 
 /** One event. Header fields and answers are the same for all events, and are listed above them. */
-function webhookOf(type: string, { operationId, summary, requestBody }: Operation): string {
+function webhookOf(type: string, { operationId, summary, requestBody }: Operation, { language, words }: Shown): string {
   const [body] = Object.values(requestBody?.content ?? {});
   return `<section id="${plain(operationId)}"><h3><span class="method post">POST</span> ${code(type)}</h3>
-<p>When: ${prose(summary)}. Body: ${body === undefined ? "" : typeOf(body.schema)}.</p></section>`;
+<p>${plain(words.labels.when)}: ${english(language, prose(summary))}. ${plain(words.labels.body)}: ${body === undefined ? "" : typeOf(body.schema)}.</p></section>`;
 }
 
-function webhooksOf(document: Document): string {
-  const all = Object.entries(document.webhooks).map(([type, { post }]) => ({ type, post }));
-  const common = all[0] === undefined ? "" : `${parametersOf(all[0].post, document)}${answersOf(all[0].post)}`;
-  return `${common}${all.map(({ type, post }) => webhookOf(type, post)).join("\n")}`;
+function webhooksOf(shown: Shown): string {
+  const all = Object.entries(shown.document.webhooks).map(([type, { post }]) => ({ type, post }));
+  const [first] = all;
+  const common = first === undefined ? "" : `${parametersOf(first.post, shown)}${answersOf(first.post, shown)}`;
+  return `${common}${all.map(({ type, post }) => webhookOf(type, post, shown)).join("\n")}`;
 }
 
-/**
- * The page of a document that `createDocument` made. `style` and `source` are the paths of style
- * sheet and document, relative to the page.
- */
-export function createPage(given: object, { style, source }: { readonly style: string; readonly source: string }): string {
-  const document = given as Document;
+interface Link {
+  readonly id: string;
+  readonly text: string;
+  readonly isChapter: boolean;
+}
+
+const linkOf = ({ id, text, isChapter }: Link): string =>
+  `<li class="${isChapter ? "chapter" : "place"}"><a href="#${plain(id)}">${plain(text)}</a></li>`;
+
+/** Operations and events by the document's tags, each a chapter with its links. */
+function groupsOf(shown: Shown): readonly { readonly links: readonly Link[]; readonly html: string }[] {
+  const { document, language, words } = shown;
   const all = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   );
-  const groups = document.tags.map(({ name, description }) => ({
-    name,
-    description,
-    members: all.filter(({ operation }) => operation.tags.includes(name)),
-    events: Object.entries(document.webhooks).filter(([, { post }]) => post.tags.includes(name)),
-  }));
-  const links = groups.flatMap(({ name, members, events }) => [
-    `<li class="group">${plain(name)}</li>`,
-    ...members.map(
-      ({ operation: { operationId, summary } }) => `<li><a href="#${plain(operationId)}">${plain(summary)}</a></li>`,
-    ),
-    ...events.map(([type, { post }]) => `<li><a href="#${plain(post.operationId)}">${plain(type)}</a></li>`),
-  ]);
-  const sections = groups.map(
-    ({ name, description, members, events }) =>
-      `<h2>${plain(name)}</h2><p>${prose(description)}</p>${events.length === 0 ? "" : webhooksOf(document)}
-${members.map(({ method, path, operation }) => sectionOf(method, path, operation, document)).join("\n")}`,
-  );
-  const { info, components } = document;
+  return document.tags.map(({ name, description }) => {
+    const members = all.filter(({ operation }) => operation.tags.includes(name));
+    const events = Object.entries(document.webhooks).filter(([, { post }]) => post.tags.includes(name));
+    const title = words.groups[name] ?? name;
+    const links = [
+      { id: name, text: title, isChapter: true },
+      ...members.map(({ operation }) => ({
+        id: operation.operationId,
+        text: nameOfOperation(operation, words),
+        isChapter: false,
+      })),
+      ...events.map(([type, { post }]) => ({ id: post.operationId, text: type, isChapter: false })),
+    ];
+    const sections = members.map(({ method, path, operation }) => sectionOf(method, path, operation, shown));
+    const html = `<h2 id="${plain(name)}">${plain(title)}</h2><p>${english(language, prose(description))}</p>
+${events.length === 0 ? "" : webhooksOf(shown)}${sections.join("\n")}`;
+    return { links, html };
+  });
+}
+
+function bodiesOf(shown: Shown): string {
+  const { components } = shown.document;
+  const { words, language } = shown;
   const bodies = Object.entries(components.schemas).map(
     ([name, schema]) =>
-      `<section id="${plain(name)}"><h3>${plain(name)}</h3><p>${prose(schema.description ?? "")}</p>${fields(schema)}</section>`,
+      `<section id="${plain(name)}"><h3>${plain(name)}</h3><p>${english(language, prose(schema.description ?? ""))}</p>${fields(name, schema, shown)}</section>`,
   );
-  const headers = Object.entries(components.headers).map(([name, { description }]) => [code(name), prose(description)]);
+  const headers = Object.entries(components.headers).map(([name, { description }]) => [
+    code(name),
+    english(language, prose(description)),
+  ]);
+  return `<h2 id="headers">${plain(words.chapters.headers)}</h2>
+<section>${table(words.chapters.headers, words.headerHeads, headers)}</section>
+<h2 id="bodies">${plain(words.chapters.bodies)}</h2>
+${bodies.join("\n")}`;
+}
+
+export interface PageOptions {
+  readonly language: Language;
+  readonly style: string; // paths of style sheet and document, relative to the page
+  readonly source: string;
+}
+
+/** The page of a document that `createDocument` made. */
+export function createPage(given: object, { language, style, source }: PageOptions): string {
+  const document = given as Document;
+  const words = pageWords[language];
+  const shown = { document, language, words };
+  const groups = groupsOf(shown);
+  const chapter = (id: keyof PageWords["chapters"]): Link => ({ id, text: words.chapters[id], isChapter: true });
+  const links = [
+    ...guideChapters.map(chapter),
+    ...groups.flatMap((group) => group.links),
+    ...(["headers", "bodies"] as const).map(chapter),
+  ];
+  const { info } = document;
+  const [other, otherName] = words.other;
+  const note = words.referenceNote === "" ? "" : ` ${plain(words.referenceNote)}`;
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${plain(info.title)}</title>
+<meta name="color-scheme" content="light dark">
+<title>${plain(words.title)}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${plain(style)}">
 </head>
 <body>
-<nav aria-label="Operations"><ul>${links.join("\n")}<li class="group">More</li>
-<li><a href="#token">The token</a></li><li><a href="#headers">Headers</a></li><li><a href="#bodies">Bodies</a></li></ul></nav>
-<main>
-<h1>${plain(info.title)} <small>${plain(info.version)}</small></h1>
-<p>${prose(info.description)} The same for programs: <a href="${plain(source)}">OpenAPI 3.1</a>.</p>
-${sections.join("\n")}
-<h2 id="token">The token</h2><p>${prose(components.securitySchemes.signatureToken.description)}</p>
-<h2 id="headers">Headers of answers</h2>${table(["header", "meaning"], headers)}
-<h2 id="bodies">Bodies</h2>
-${bodies.join("\n")}
+<header class="top">
+<a class="skip" href="#content">${plain(words.skip)}</a>
+<h1>${plain(words.title)} <small>${plain(info.version)}</small></h1>
+<a href="?lang=${other}" lang="${other}" hreflang="${other}">${plain(otherName)}</a>
+<p>${plain(words.intro)} ${prose(words.about || info.description)}${note} ${plain(words.programs)} <a href="${plain(source)}">OpenAPI 3.1</a></p>
+</header>
+<nav aria-label="${plain(words.contents)}"><ul>${links.map(linkOf).join("\n")}</ul></nav>
+<main id="content" tabindex="-1">
+${guideOf(language, document.servers[0]?.url ?? "")}
+${groups.map(({ html }) => html).join("\n")}
+${bodiesOf(shown)}
 </main>
 </body>
 </html>

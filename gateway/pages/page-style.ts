@@ -1,24 +1,13 @@
 /**
- * The style sheet of the payment page: tokens first, then its parts. System fonts, light or dark
- * as the reader's system is, nothing fetched; made for 360 px and widened from there.
+ * The style sheet of the payment page: tokens first, then its parts. Nothing is fetched; made for
+ * 360 px and widened from there.
  */
 
-export const pageStyle = `:root {
-  color-scheme: light dark;
-  --ground: #f3f5f8; --card: #fff; --ink: #151a21; --soft: #57606e; --line: #dbe0e7;
-  --link: #1b57c9; --on-link: #fff; --wait: #1b57c9; --wait-ground: #eaf1ff; --good: #0b6e44; --good-ground: #e5f6ed;
-  --care: #7d4a00; --care-ground: #fff3dc; --stop: #a3241c; --stop-ground: #fdebe9;
-  --s1: .25rem; --s2: .5rem; --s3: .75rem; --s4: 1rem; --s5: 1.5rem; --s6: 2rem; --round: .75rem;
-  --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
-}
-@media (prefers-color-scheme: dark) { :root {
-  --ground: #0e1116; --card: #171b21; --ink: #edf0f4; --soft: #a7b0bd; --line: #2d343e;
-  --link: #8db6ff; --on-link: #0b1830; --wait: #9cc0ff; --wait-ground: #16243d; --good: #6fdaa5; --good-ground: #10291e;
-  --care: #f2c271; --care-ground: #2e2412; --stop: #ffa59c; --stop-ground: #341917;
-} }
-* { box-sizing: border-box; }
+import { pageTokens } from "./tokens.ts";
+
+export const pageStyle = `${pageTokens}* { box-sizing: border-box; }
 body { margin: 0 auto; padding: var(--s4); max-width: 34rem; background: var(--ground); color: var(--ink);
-  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; overflow-wrap: anywhere; }
+  font: 1rem/1.5 var(--sans); overflow-wrap: anywhere; }
 h1, h2, h3, p, dl, dd, fieldset { margin: 0; padding: 0; border: 0; min-width: 0; }
 a { color: var(--link); text-underline-offset: .2em; }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: .25rem; }
