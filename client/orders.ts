@@ -25,6 +25,8 @@ export interface AmountOrder {
    * merchant.
    */
   readonly returnUrl?: string;
+  readonly fiatCurrency?: never;
+  readonly fiatAmount?: never;
 }
 
 /** A deposit request by a sum of money, which the price of now makes an amount of. */
@@ -49,12 +51,11 @@ export interface FiatOrder {
    * follows.
    */
   readonly renew?: string;
+  readonly amount?: never;
 }
 
 /** A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both. */
-export type DepositOrder =
-  | (AmountOrder & { readonly fiatCurrency?: never; readonly fiatAmount?: never })
-  | (FiatOrder & { readonly amount?: never });
+export type DepositOrder = AmountOrder | FiatOrder;
 
 /** A withdrawal to pay at once. */
 export interface WithdrawalOrder {

@@ -14,7 +14,7 @@ export interface Schema {
   readonly type?: string;
   readonly description?: string;
   readonly enum?: readonly (string | number)[];
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly properties?: Readonly<Record<string, Schema | false>>; // `false`: never there
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly oneOf?: readonly Schema[];
@@ -92,6 +92,7 @@ const grouped = (type: string): string => (type.includes(" ") ? `(${type})` : ty
 
 function fieldsOf({ properties = {}, required = [] }: Schema, indent: string): string {
   const fields = Object.entries(properties).map(([name, schema]) => {
+    if (schema === false) return `${indent}readonly ${name}?: never;\n`;
     const field = `${indent}readonly ${name}${required.includes(name) ? "" : "?"}:`;
     const type = typeOf(schema, indent);
     const isWide = schema.enum !== undefined && field.length + type.length > columnsMax;
@@ -101,23 +102,8 @@ function fieldsOf({ properties = {}, required = [] }: Schema, indent: string): s
   return fields.join("");
 }
 
-/**
- * A choice of closed forms: each form refuses the fields of the others, because the compiler takes
- * a field that any form has.
- */
-function choiceOf(name: string, { description = "", oneOf = [] }: Schema, all: Readonly<Record<string, Schema>>): string {
-  const fieldsOfForm = (form: Schema): readonly string[] => Object.keys(all[lastOf(form.$ref ?? "")]?.properties ?? {});
-  const everyField = [...new Set(oneOf.flatMap(fieldsOfForm))];
-  const forms = oneOf.map((form) => {
-    const others = everyField.filter((field) => !fieldsOfForm(form).includes(field));
-    const never = others.map((field) => `readonly ${field}?: never`).join("; ");
-    return `  | ${others.length === 0 ? typeOf(form, "") : `(${typeOf(form, "")} & { ${never} })`}`;
-  });
-  return `${comment(description, "")}export type ${name} =\n${forms.join("\n")};\n`;
-}
-
-function declarationOf(name: string, schema: Schema, all: Readonly<Record<string, Schema>>): string {
-  if (schema.oneOf !== undefined) return choiceOf(name, schema, all);
+function declarationOf(name: string, schema: Schema): string {
+  if (schema.oneOf !== undefined) return `${comment(schema.description ?? "", "")}export type ${name} = ${typeOf(schema, "")};\n`;
   return `${comment(schema.description ?? "", "")}export interface ${name} {\n${fieldsOf(schema, "  ")}}\n`;
 }
 
@@ -138,7 +124,9 @@ function codesOf(description: Description): readonly string[] {
   const schemas = operationsOf(description).flatMap(({ responses }) =>
     Object.values(responses).flatMap(({ content = {} }) => Object.values(content).map(({ schema }) => schema)),
   );
-  const codes = schemas.flatMap(({ allOf = [] }) => allOf.flatMap(({ properties }) => properties?.code?.enum ?? []));
+  const codes = schemas.flatMap(({ allOf = [] }) =>
+    allOf.flatMap(({ properties }) => (properties?.code || undefined)?.enum ?? []),
+  );
   return [...new Set(codes.map(String))].sort();
 }
 
@@ -150,7 +138,7 @@ function queriesOf(description: Description): string {
     const properties = Object.fromEntries(query.map(({ name = "", schema = {} }) => [name, schema]));
     const required = query.filter((one) => one.required === true).map(({ name = "" }) => name);
     const name = `${operationId.slice(0, 1).toUpperCase()}${operationId.slice(1)}Query`;
-    return declarationOf(name, { type: "object", description: `Query of "${summary}".`, properties, required }, {});
+    return declarationOf(name, { type: "object", description: `Query of "${summary}".`, properties, required });
   });
   return queries.filter((text) => text !== "").join("\n");
 }
@@ -165,7 +153,7 @@ function declarationsOf(description: Description, isMeant: (name: string) => boo
     const events = eventsOf(description, name);
     const type: Schema = { ...schema.properties?.type, enum: events };
     const narrowed = events.length === 0 ? schema : { ...schema, properties: { ...schema.properties, type } };
-    return declarationOf(names[name] ?? name, narrowed, schemas);
+    return declarationOf(names[name] ?? name, narrowed);
   });
   return texts.join("\n");
 }

@@ -12,7 +12,7 @@ import ts from "typescript";
 const own = fileURLToPath(new URL("..", import.meta.url));
 const root = resolve(process.argv[2] ?? own);
 const { words } = JSON.parse(readFileSync(join(own, "scripts", "prose-words.json"), "utf8"));
-const skipped = new Set(["node_modules", "dist", ".git", ".cache", "vectors", "corpora", "runtimes"]);
+const skipped = new Set(["node_modules", "dist", ".git", ".cache", "vectors", "corpora", "generated", "runtimes"]);
 /** These hold the words because they name or test them. */
 const namers = new Set([
   "scripts/prose.js",

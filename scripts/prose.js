@@ -16,7 +16,7 @@ const listedFolder = words[0] === "--list" ? (words[1] ?? "") : undefined;
 const rootGiven = listedFolder === undefined ? words[0] : words[2];
 const root = resolve(rootGiven ?? fileURLToPath(new URL("..", import.meta.url)));
 
-const skipped = new Set(["node_modules", "dist", ".git", ".cache", "release", "vectors", "corpora"]);
+const skipped = new Set(["node_modules", "dist", ".git", ".cache", "release", "vectors", "corpora", "generated"]);
 const openers = /^(?:what|who|where|of|whoever|whatever)\b/i;
 const pronouns = /\b(?:it|its|they|them|their|this|that|these|those|what|who|whoever|which|one|ones)\b/gi;
 /** A room with fewer sentences is measured, and has no gate: one sentence would be too much. */

@@ -51,7 +51,7 @@ interface Schema {
   readonly description?: string;
   readonly enum?: readonly (string | number)[];
   readonly examples?: readonly (string | object)[];
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly properties?: Readonly<Record<string, Schema | false>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly allOf?: readonly Schema[];
@@ -95,7 +95,8 @@ const optionalOf = (isRequired: boolean, { labels }: PageWords): string =>
 function fields(name: string, schema: Schema, shown: Shown): string {
   if (schema.oneOf !== undefined && schema.properties === undefined) return `<p>One of: ${typeOf(schema)}.</p>`;
   const { properties = {}, required = [] } = schema;
-  const rows = Object.entries(properties).map(([field, one]) => [
+  const own = Object.entries(properties).flatMap(([field, one]) => (one === false ? [] : [[field, one] as const]));
+  const rows = own.map(([field, one]) => [
     code(field),
     `${typeOf(one)}${optionalOf(required.includes(field), shown.words)}`,
     meaningOf(one, shown),

@@ -61,15 +61,16 @@ const withdrawalOrder = shape(
 const orders: Readonly<Record<string, Json>> = {
   AmountOrder: shape(
     "A deposit request by `amount`.",
-    { ...order, returnUrl },
-    { optional: ["metadata", "returnUrl", "renew"], isClosed: true },
+    { ...order, returnUrl, fiatCurrency: false, fiatAmount: false },
+    { optional: ["metadata", "returnUrl", "renew", "fiatCurrency", "fiatAmount"], isClosed: true },
   ),
   FiatOrder: shape(
     "A deposit request by a sum of money, which the price of now makes an amount of.",
-    { currency: currencyId, fiatCurrency, fiatAmount, orderId, metadata, returnUrl, renew },
-    { optional: ["metadata", "returnUrl", "renew"], isClosed: true },
+    { currency: currencyId, fiatCurrency, fiatAmount, orderId, metadata, returnUrl, renew, amount: false },
+    { optional: ["metadata", "returnUrl", "renew", "amount"], isClosed: true },
   ),
-  // Two closed forms, because generators make no exact type of properties that exclude each other.
+  // Two closed forms, because generators make no exact type of one form with choices inside. Each
+  // refuses the other's fields by name, so that a compiler refuses both at once.
   DepositOrder: {
     description: "A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both.",
     oneOf: [reference("AmountOrder"), reference("FiatOrder")],

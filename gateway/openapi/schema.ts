@@ -46,12 +46,12 @@ export function reference(name: string): Json {
 }
 
 /**
- * An object with these properties. All are required except those in `optional`. Answers may get
- * further properties, orders never.
+ * An object with these properties. All are required except those in `optional`; `false` is one that
+ * it never has. Answers may get further properties, orders never.
  */
 export function shape(
   description: string,
-  properties: Readonly<Record<string, Json>>,
+  properties: Readonly<Record<string, Json | false>>,
   { optional = [], isClosed = false }: { readonly optional?: readonly string[]; readonly isClosed?: boolean } = {},
 ): Json {
   return {

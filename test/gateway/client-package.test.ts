@@ -3,7 +3,17 @@
  * against the gateway, its types read.
  */
 import { execFile, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -34,12 +44,9 @@ describe("the client's package", () => {
     const { exports, dependencies } = JSON.parse(
       readFileSync(join(folder, "node_modules/autowithdraw-client/package.json"), "utf8"),
     );
-    const sources = readdirSync(join(projectRoot, "client")).filter((name) => name.endsWith(".ts"));
-    expect(
-      Object.values<{ default: string }>(exports)
-        .map((entry) => entry.default)
-        .sort(),
-    ).toEqual(sources.map((name) => `./${name.replace(/ts$/, "js")}`).sort());
+    const names = readdirSync(join(projectRoot, "client")).filter((name) => name.endsWith(".ts"));
+    const entries = names.map((name) => (name === "client.ts" ? "." : `./${name.slice(0, -".ts".length)}`));
+    expect(Object.keys(exports).sort()).toEqual([...entries, "./package.json"].sort());
     expect(dependencies).toBeUndefined();
 
     const shop = `import { createClient } from "autowithdraw-client";
@@ -56,36 +63,75 @@ describe("the client's package", () => {
     expect(JSON.parse(stdout)).toEqual([true, ["eth", "usdt"], 3]);
   });
 
-  it("the client's package has types that another project's compiler reads, and that refuse an amount that is a number", () => {
-    mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
-    for (const name of ["@types/node", "undici-types"])
-      symlinkSync(join(projectRoot, "node_modules", name), join(folder, "node_modules", name));
-    const source = (amount: string) => `import { createClient, type Result } from "autowithdraw-client";
+  it("the client's package is what require takes, on a Node that requires no ECMAScript modules too", async () => {
+    const shop = `const { createClient } = require("autowithdraw-client");
+      const { verifyCallback } = require("autowithdraw-client/callbacks");
+      const client = createClient({ baseUrl: process.env.BASE_URL, key: { apiKey: process.env.SHOP_KEY } });
+      client.supportedCurrency().then(({ ok }) => console.log(ok, verifyCallback("", {}).code));`;
+    writeFileSync(join(folder, "shop.cjs"), shop);
+    // Node 18 cannot; later ones can be told so.
+    const flag = "--no-experimental-require-module";
+    const flags = process.allowedNodeEnvironmentFlags.has("--experimental-require-module") ? [flag] : [];
+    const env = { PATH: process.env.PATH, SHOP_KEY: gateway.merchant.shopKey, BASE_URL: gateway.url };
+    const { stdout } = await promisify(execFile)(process.execPath, [...flags, "shop.cjs"], { cwd: folder, env });
+    expect(stdout.trim()).toBe("true secret_invalid");
+  });
+
+  const kinds: readonly [name: string, file: string, options: readonly string[]][] = [
+    ["node10, and CommonJS", "ts", ["--module", "commonjs", "--moduleResolution", "node10", "--ignoreDeprecations", "6.0"]],
+    ["node16 from CommonJS", "cts", ["--module", "node16"]],
+    ["nodenext from an ECMAScript module", "mts", ["--module", "nodenext"]],
+    ["bundler", "ts", ["--module", "esnext", "--moduleResolution", "bundler"]],
+  ];
+  it.each(kinds)(
+    "the client's package has types for %s, and they refuse an amount that is a number",
+    (_name, ending, options) => {
+      mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
+      for (const name of ["@types/node", "undici-types"])
+        if (!existsSync(join(folder, "node_modules", name)))
+          symlinkSync(join(projectRoot, "node_modules", name), join(folder, "node_modules", name));
+      const source = (amount: string) => `import { createClient, type Result } from "autowithdraw-client";
       import type { WithdrawalResult } from "autowithdraw-client/records";
+      import { verifyCallback } from "autowithdraw-client/callbacks";
       const client = createClient({ baseUrl: "https://pay.example.com", key: { apiKey: "" } });
-      const result: Result<WithdrawalResult> = await client.autoWithdraw({ currency: "eth", amount: ${amount}, address: "0x", orderId: "a" });
-      if (!result.ok) { const retry: "never" | "later" | "same-order" | "new-order" = result.retry; void retry; }
-      export {};`;
-    writeFileSync(join(folder, "good.ts"), source('"0.5"'));
-    writeFileSync(join(folder, "bad.ts"), source("0.5"));
-    const options = [
-      "--noEmit",
-      "--strict",
-      "--skipLibCheck",
-      "--module",
-      "nodenext",
-      "--target",
-      "es2022",
-      "--types",
-      "node",
-      "--lib",
-      "es2022",
-    ];
-    const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
-    const { stdout } = spawnSync(process.execPath, [compiler, ...options, "good.ts", "bad.ts"], {
-      cwd: folder,
-      encoding: "utf8",
-    });
-    expect(stdout.trim()).toMatch(/^bad\.ts\(4,\d+\): error TS2322: Type 'number' is not assignable to type 'string'\.$/);
+      export async function pay(): Promise<Result<WithdrawalResult>> {
+        const checked = verifyCallback("", { headers: {}, body: "" });
+        if (checked.ok && checked.callback.type === "webhook.test") return pay();
+        return client.autoWithdraw({ currency: "eth", amount: ${amount}, address: "0x", orderId: "a" });
+      }
+      void pay().then((result) => {
+        if (!result.ok) { const retry: "never" | "later" | "same-order" | "new-order" = result.retry; void retry; }
+      });`;
+      writeFileSync(join(folder, `good.${ending}`), source('"0.5"'));
+      writeFileSync(join(folder, `bad.${ending}`), source("0.5"));
+      const usual = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--lib", "es2022"];
+      const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
+      const files = [`good.${ending}`, `bad.${ending}`];
+      const { stdout } = spawnSync(process.execPath, [compiler, ...usual, ...options, ...files], {
+        cwd: folder,
+        encoding: "utf8",
+      });
+      expect(stdout.trim()).toMatch(/^bad\.[cm]?ts\(8,\d+\): error TS2322: Type 'number' is not assignable to type 'string'\.$/);
+    },
+  );
+
+  it("the client's package is fine to publint, which finds a file that is not there", async () => {
+    const { publint } = await import("publint");
+    const pkgDir = join(folder, "node_modules/autowithdraw-client");
+    expect((await publint({ pkgDir, pack: false, strict: true })).messages).toEqual([]);
+    renameSync(join(pkgDir, "events.mjs"), join(pkgDir, "events.off"));
+    const { messages } = await publint({ pkgDir, pack: false, strict: true });
+    renameSync(join(pkgDir, "events.off"), join(pkgDir, "events.mjs"));
+    expect(messages.map(({ code }) => code)).toContain("FILE_DOES_NOT_EXIST");
+  });
+
+  const attw = spawnSync("attw", ["--version"], { encoding: "utf8" });
+  if (attw.status !== 0)
+    process.stderr.write("\n*** SKIPPED for want of attw: npm install --global @arethetypeswrong/cli@0.18.5 (39 MB)\n\n");
+  it.skipIf(attw.status !== 0)("the client's package is fine to attw, in every way to resolve it", () => {
+    const file = join(folder, "out", readdirSync(join(folder, "out")).find((name) => name.endsWith(".tgz")) ?? "");
+    const { stdout } = spawnSync("attw", [file, "--format", "json"], { encoding: "utf8", maxBuffer: 2 ** 26 });
+    const { analysis } = JSON.parse(stdout);
+    expect([analysis.problems, Object.keys(analysis.entrypoints).length > 5]).toEqual([[], true]);
   });
 });

@@ -15,7 +15,8 @@ const rooms = rootsOf(root, "product", "examples", "laboratory", "tests");
 function filesUnder(folder: string): string[] {
   const found: string[] = [];
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
-    if (entry.name === "node_modules" || entry.name === ".cache") continue;
+    // Generators wrote test/generated, in their own manner.
+    if (["node_modules", ".cache", "generated"].includes(entry.name)) continue;
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) found.push(...filesUnder(path));
     else found.push(path);

@@ -1,0 +1,53 @@
+/**
+ * Every operation by the client of @hey-api/openapi-ts, as a shop would write the calls. The
+ * compiler judges this file by the generated types.
+ */
+import { createTokenMaker } from "../../../client/signature-token.ts";
+import * as service from "../../generated/hey-api";
+import { createClient } from "../../generated/hey-api/client";
+import type { Called, Orders } from "./called.ts";
+
+export async function callAll(baseUrl: string, apiKey: string, orders: Orders): Promise<Called> {
+  const makeToken = createTokenMaker({ apiKey });
+  const client = createClient({ baseUrl, auth: () => makeToken() });
+  const { currency, address, orderId } = orders;
+  const deposit = await service.createTransactionRequest({
+    ...{ client, body: { currency, amount: "0.5", orderId: orderId("in"), metadata: { a: "1" } } },
+  });
+  const money = await service.createTransactionRequest({
+    ...{ client, body: { currency, fiatCurrency: "TRY", fiatAmount: "1000", orderId: orderId("in") } },
+  });
+  const order = { currency, amount: "0.01", address };
+  const out = await service.autoWithdraw({ client, body: { ...order, orderId: orderId("out") } });
+  const many = await service.autoWithdraws({ client, body: { orders: [{ ...order, orderId: orderId("out") }] } });
+  const held = await service.manualWithdraw({ client, body: { currency, amount: "0.01", orderId: orderId("out") } });
+  const transactionId = out.data?.transactionId ?? "";
+  const record = await service.transaction({ client, path: { transactionId }, query: { transactionType: 2 } });
+  const list = await service.transactions({ client, query: { limit: 2, status: 0 } });
+  const currencies = await service.supportedCurrency({ client });
+  const balance = await service.balance({ client, path: { currencyId: currency } });
+  const health = await service.health({ client });
+  const ready = await service.ready({ client });
+  const refused = await service.autoWithdraw({ client, body: { ...order, amount: "1e3", orderId: orderId("out") } });
+  return {
+    status: {
+      ...{ createTransactionRequest: deposit.response?.status, autoWithdraw: out.response?.status },
+      ...{ autoWithdraws: many.response?.status, manualWithdraw: held.response?.status },
+      ...{ transaction: record.response?.status, transactions: list.response?.status },
+      ...{ supportedCurrency: currencies.response?.status, balance: balance.response?.status },
+      ...{ health: health.response?.status, ready: ready.response?.status },
+    },
+    read: {
+      ...{ money: money.data?.quote?.fiatAmount, many: many.data?.answers[0]?.httpStatus, held: held.data?.stage },
+      ...{ record: record.data?.metadata, list: list.data?.length, balance: balance.data?.feeAsset },
+      ...{ currencies: currencies.data?.map(({ id }) => id), refused: [refused.error?.code, refused.error?.field] },
+    },
+  };
+}
+
+// @ts-expect-error neither an amount nor a sum of money
+export const neither: service.DepositOrder = { currency: "eth", orderId: "a" };
+// @ts-expect-error a field that no order has
+export const unknown: service.DepositOrder = { currency: "eth", amount: "1", orderId: "a", speed: "fast" };
+// @ts-expect-error an amount that is a number
+export const numeric: service.WithdrawalOrder = { currency: "eth", amount: 1, orderId: "a", address: "0x" };

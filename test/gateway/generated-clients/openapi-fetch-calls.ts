@@ -1,0 +1,64 @@
+/**
+ * Every operation by the client of openapi-typescript and openapi-fetch, as a shop would write the
+ * calls. The compiler judges this file by the generated types.
+ */
+import createClient from "openapi-fetch";
+import { createTokenMaker } from "../../../client/signature-token.ts";
+import type { paths } from "../../generated/openapi-fetch.d.ts";
+import type { Called, Orders } from "./called.ts";
+
+export async function callAll(baseUrl: string, apiKey: string, orders: Orders): Promise<Called> {
+  const makeToken = createTokenMaker({ apiKey });
+  const client = createClient<paths>({ baseUrl });
+  client.use({
+    async onRequest({ request }) {
+      const body = request.method === "POST" ? await request.clone().text() : "";
+      const { pathname, search } = new URL(request.url);
+      request.headers.set("signatureToken", makeToken({ bound: { method: request.method, path: `${pathname}${search}`, body } }));
+    },
+  });
+  const { currency, address, orderId } = orders;
+  const deposit = await client.POST("/api/v1/createTransactionRequest", {
+    body: { currency, amount: "0.5", orderId: orderId("in"), metadata: { a: "1" } },
+  });
+  const money = await client.POST("/api/v1/createTransactionRequest", {
+    body: { currency, fiatCurrency: "TRY", fiatAmount: "1000", orderId: orderId("in") },
+  });
+  const order = { currency, amount: "0.01", address };
+  const out = await client.POST("/api/v1/autoWithdraw", { body: { ...order, orderId: orderId("out") } });
+  const many = await client.POST("/api/v1/autoWithdraws", { body: { orders: [{ ...order, orderId: orderId("out") }] } });
+  const held = await client.POST("/api/v1/manualWithdraw", { body: { currency, amount: "0.01", orderId: orderId("out") } });
+  const transactionId = out.data?.transactionId ?? "";
+  const record = await client.GET("/api/v1/transaction/{transactionId}", {
+    params: { path: { transactionId }, query: { transactionType: 2 } },
+  });
+  const list = await client.GET("/api/v1/transactions", { params: { query: { limit: 2, status: 0 } } });
+  const currencies = await client.GET("/api/v1/supportedCurrency");
+  const balance = await client.GET("/api/v1/balance/{currencyId}", { params: { path: { currencyId: currency } } });
+  const health = await client.GET("/health");
+  const ready = await client.GET("/ready");
+  const refused = await client.POST("/api/v1/autoWithdraw", { body: { ...order, amount: "1e3", orderId: orderId("out") } });
+  return {
+    status: {
+      ...{ createTransactionRequest: deposit.response.status, autoWithdraw: out.response.status },
+      ...{ autoWithdraws: many.response.status, manualWithdraw: held.response.status },
+      ...{ transaction: record.response.status, transactions: list.response.status },
+      ...{ supportedCurrency: currencies.response.status, balance: balance.response.status },
+      ...{ health: health.response.status, ready: ready.response.status },
+    },
+    read: {
+      ...{ money: money.data?.quote?.fiatAmount, many: many.data?.answers[0]?.httpStatus, held: held.data?.stage },
+      ...{ record: record.data?.metadata, list: list.data?.length, balance: balance.data?.feeAsset },
+      ...{ currencies: currencies.data?.map(({ id }) => id), refused: [refused.error?.code, refused.error?.field] },
+    },
+  };
+}
+
+type Body = NonNullable<paths["/api/v1/createTransactionRequest"]["post"]["requestBody"]>["content"]["application/json"];
+
+// @ts-expect-error an amount and a sum of money at once
+export const both: Body = { currency: "eth", amount: "1", fiatCurrency: "TRY", fiatAmount: "1", orderId: "a" };
+// @ts-expect-error neither of them
+export const neither: Body = { currency: "eth", orderId: "a" };
+// @ts-expect-error a field that no order has
+export const unknown: Body = { currency: "eth", amount: "1", orderId: "a", speed: "fast" };
