@@ -2,20 +2,25 @@
  * `npm run pages [-- --out DIR]`: looks at the payment page in two languages, light and dark, 360
  * and 1280 px wide. The ten states are reached by payments on a local chain; two pages of Tron come
  * from rows. Each look must be free of violations of WCAG 2.2 AA, must ask nobody but the gateway,
- * and must not break the page's own policy.
+ * and must not break the page's own policy. With --pictures it makes the pictures of docs/ instead.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { payerStates } from "../../gateway/pages/state.ts";
 import { readCommandLine } from "../kit/command-line.ts";
+import { projectRoot } from "../kit/kit.ts";
 import { startStatesGateway } from "../kit/payer-states.ts";
 import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "./browser.ts";
 import { startPayerChain } from "./payer-chain.ts";
+import { takePictures } from "./pictures.ts";
 
 const { values } = readCommandLine({
   name: "pages",
   does: "Looks at the payment page in a browser: ten states, two languages, light and dark, two widths.",
-  options: { out: { takes: "DIR", says: "keeps a picture of each look there" } },
+  options: {
+    out: { takes: "DIR", says: "keeps a picture of each look there" },
+    pictures: { says: "only makes the pictures of docs/ again" },
+  },
 });
 
 const path = findChromium();
@@ -24,6 +29,14 @@ if (path === null) {
   process.exit(3);
 }
 const browser = await openBrowser(path);
+if (values.pictures) {
+  const folder = join(projectRoot, "docs", "pictures");
+  mkdirSync(folder, { recursive: true });
+  await takePictures(browser, folder);
+  await browser.close();
+  process.stdout.write(`pages: the pictures are in ${folder}\n`);
+  process.exit(0);
+}
 if (values.out !== undefined) mkdirSync(values.out, { recursive: true });
 let looks = 0;
 let problems = 0;

@@ -44,7 +44,7 @@ export function releaseFiles(root: string): readonly string[] {
   const built = rootsOf(root, "product").flatMap((room) =>
     filesUnder(root, `dist/${room}`).filter((path) => path.endsWith(".js")),
   );
-  const docs = filesUnder(root, "docs").filter((path) => path.endsWith(".md"));
+  const docs = filesUnder(root, "docs").filter((path) => /\.(?:md|png|svg)$/.test(path));
   const whole = ["systemd", "packaging/monitoring", "dist/man", "dist/completion"].flatMap((folder) => filesUnder(root, folder));
   return [...launchers, ...beneath, ...papers, ...built, ...docs, ...whole].sort();
 }

@@ -46,6 +46,25 @@ describe("the configurations of examples/testnets", () => {
     expect(new Set(textOf("README.md").match(/<[A-Z_]+>/g))).toEqual(new Set(used));
   });
 
+  it("the README names public nodes and a faucet for each network, and both readers take every named node", () => {
+    const rows = new Map(
+      [...textOf("README.md").matchAll(/^\| (Sepolia|Tron Nile) \| (.*?) \| (.*?) \|$/gm)].map((row) => [row[1], row]),
+    );
+    const namedIn = (text = ""): string[] => [...text.matchAll(/`(https:[^`]+)`/g)].map(([, url = ""]) => url);
+    for (const [network, placeholder] of [
+      ["Sepolia", "<SEPOLIA_NODE>"],
+      ["Tron Nile", "<NILE_NODE>"],
+    ] as const) {
+      const [, , urls, faucets] = rows.get(network) ?? [];
+      expect([namedIn(urls).length > 0, namedIn(faucets).length > 0]).toEqual([true, true]);
+      for (const url of namedIn(urls)) {
+        const values = { ...nodes, ...secrets, [placeholder]: url };
+        expect(Object.values(gateway(values).chains).map((chain) => chain.nodes)).toContainEqual([url]);
+        expect(Object.values(agent(values).settings.chains).map((chain) => chain.nodes)).toContainEqual([url]);
+      }
+    }
+  });
+
   it("agent and gateway have the same chains, currencies and address, all of them by preset and of test networks", () => {
     const service = gateway(nodes);
     const { settings } = agent({ ...nodes, ...secrets });
