@@ -78,7 +78,7 @@ export const hubMutants: readonly Mutant[] = [
     name: "failed-on-the-agents-word",
     file: effect,
     find: '  const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";',
-    replace: `  if (entry.outcome === "lost" && row.status === 0) {
+    replace: `  if (entry.outcome === "conflicted" && row.status === 0) {
     return { kind: "advance", change: { status: 2, stage: "failed" } };
   }
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";`,

@@ -15,7 +15,7 @@ export const linkMutants: readonly Mutant[] = [
     name: "silence-is-golden",
     file: "agent/courier/link/link.ts",
     find: "    if (upAtMs >= 0) alive();\n",
-    replace: '    if (upAtMs >= 0) timers.clear("voidBy");\n',
+    replace: '    if (upAtMs >= 0) timers.clear("dead");\n',
     invariant: "A connection whose other end is gone without a word is kept permanently (liveness).",
     when: ({ rates }) => rates.lineHangs > 0,
   },

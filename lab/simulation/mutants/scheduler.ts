@@ -62,7 +62,7 @@ export const schedulerMutants: readonly Mutant[] = [
     name: "consumed-means-lost",
     file: sending,
     find: '    out.push({ kind: "look", ...named(item.account), wanted: [lookFor(item)] });',
-    replace: '    item.chainOutcome = { outcome: "lost", txHash: attempt.txHash, block: 0 };',
+    replace: '    item.chainOutcome = { outcome: "conflicted", txHash: attempt.txHash, block: 0 };',
     invariant: "A node's words about a nonce end the withdrawal as lost, though the chain pays it (truth).",
     when: ({ rates }) => rates.nodeHides + rates.nodeLags + rates.nodeSilence > 0,
   },
