@@ -19,9 +19,9 @@ export const twoMerchantsMutants: readonly Mutant[] = [
   {
     name: "lock-of-one-locks-all",
     file: "gateway/store/agent-state.ts",
-    find: '  database.run("UPDATE agents SET lockedCode = ? WHERE id = ?", code, id);',
-    replace: '  database.run("UPDATE agents SET lockedCode = ? WHERE id >= ? OR 1", code, id);',
-    invariant: "An agent that says that it stopped stops every other one at its gateway (lock).",
+    find: "WHERE id = ? AND lockedCode NOT LIKE",
+    replace: "WHERE (id = ? OR 1) AND lockedCode NOT LIKE",
+    invariant: "A contradiction of one agent locks every other one, which comes in no more (lock).",
     world,
   },
   {
