@@ -138,8 +138,8 @@ describe("the mistakes that everybody makes", () => {
   const lists = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
   const doubled = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value, value]]));
   const shopKey = `k_0123456789abcdef.${"A".repeat(43)}.${"ab".repeat(16)}`;
-  const hourAgo = { now: () => nowMs + 3_600_000 };
-  const hourAhead = { now: () => nowMs - 3_600_000 };
+  const hourAgo = { now: () => seconds * 1000 + 3_600_000 };
+  const hourAhead = { now: () => seconds * 1000 - 3_600_000 };
   const cases: readonly [name: string, secret: unknown, received: unknown, code: string, words: string, options?: object][] = [
     ["a body that the framework parsed", secret, { headers, body: parsed }, "body_not_raw", "express.raw"],
     ["a body that nobody read", secret, { headers, body: undefined }, "body_not_raw", "missing"],

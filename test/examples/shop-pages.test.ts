@@ -74,7 +74,9 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
       proxy.days = ["html-502", "cut", "html-404", "json", "silent", "good"];
       for (let day = 0; day < 5; day += 1)
         expect(await view(location), `day ${day}`).toMatchObject({ status: 200, text: expect.stringContaining("One moment") });
-      const { text } = await view(location);
+      // On a busy machine a good answer may be late as well.
+      let { text } = await view(location);
+      for (let tries = 0; tries < 10 && text.includes("One moment"); tries += 1) ({ text } = await view(location));
       const [, paymentUrl = ""] = /<iframe src="([^"]+)"/.exec(text) ?? [];
       expect(new URL(paymentUrl).pathname).toMatch(/^\/pay\/[\w-]{22}$/);
       const orderId = location.slice("/order/".length);
@@ -92,6 +94,7 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
       );
       const paid = await gateway.send(new URL(paymentUrl).pathname);
       expect(paid.text).toContain(`${site}${location}`);
+      expect(paid.headers["content-security-policy"]).toContain(`frame-ancestors ${site}`); // the shop's frame
     },
   );
 
