@@ -74,6 +74,7 @@ export function terminalOf(text: string): string {
     return `<text x="${margin}" y="${margin + lineHeight * at + 13}" fill="${ink}" xml:space="preserve">${escaped(line)}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="13">
+<title>An operator's terminal</title>
 <rect width="100%" height="100%" rx="10" fill="#171b21"/>
 ${spans.join("\n")}
 </svg>
