@@ -1,8 +1,17 @@
 /**
- * The list as CSV, for spreadsheets and bookkeeping: the fields of the record as columns, always
- * the same and in the same order. Sources: RFC 4180; RFC 9110 section 12.5.1 (Accept).
+ * The list as CSV, for bookkeeping programs and for people's spreadsheets: the fields of the record
+ * as columns, always the same and in the same order. Sources: RFC 4180; RFC 9110 section 12.5.1
+ * (Accept).
  */
-import { csvCell } from "../answer/csv-cell.ts";
+import {
+  type CsvTable,
+  csvHeadOf,
+  csvLineOf,
+  type SeparatorName,
+  separators,
+  tableForPeople,
+  tableForPrograms,
+} from "../answer/csv-cell.ts";
 
 export const csvType = "text/csv; charset=utf-8; header=present";
 
@@ -27,24 +36,50 @@ export const csvColumns = [
   ],
 ] as const;
 
-export const csvHead = `${csvColumns.join(",")}\r\n`;
+export const csvHead = (table: CsvTable): string => csvHeadOf(table, csvColumns);
 
 /** One record as a line. */
-export function csvLine(record: object): string {
+export function csvLine(table: CsvTable, record: object): string {
   const values = record as Readonly<Record<string, unknown>>;
-  return `${csvColumns.map((name) => csvCell(values[name])).join(",")}\r\n`;
+  return csvLineOf(
+    table,
+    csvColumns.map((name) => values[name]),
+  );
 }
 
 const rangesMax = 32;
 
-/** True if an Accept header names text/csv and does not give JSON a greater weight. */
-export function wantsCsv(accept: string | undefined): boolean {
-  const weights = new Map<string, number>();
-  for (const range of (accept ?? "").split(",").slice(0, rangesMax)) {
-    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
-    const weight = parameters.find((part) => part.startsWith("q="));
-    weights.set(type, weight === undefined ? 1 : Number(weight.slice(2)) || 0);
-  }
-  const csv = weights.get("text/csv") ?? 0;
-  return csv > 0 && csv >= (weights.get("application/json") ?? 0);
+interface Range {
+  readonly type: string;
+  readonly weight: number;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+function rangeOf(text: string): Range {
+  const [type = "", ...rest] = text.split(";").map((part) => part.trim().toLowerCase());
+  const parameters = new Map(
+    rest.map((part) => {
+      const [name = "", value = ""] = part.split("=", 2).map((side) => side.trim());
+      return [name, value.replace(/^"(.*)"$/, "$1")];
+    }),
+  );
+  const q = parameters.get("q");
+  return { type, weight: q === undefined ? 1 : Number(q) || 0, parameters };
+}
+
+/**
+ * The table that an Accept header asks for: null if it does not name text/csv, or gives JSON a
+ * greater weight; "malformed" for a table or a separator that does not exist. `text/csv` is the
+ * table for programs; `text/csv;for=people` the one for people, with `separator=semicolon` (the
+ * default), `comma` or `tab`.
+ */
+export function csvTableOf(accept: string | undefined): CsvTable | null | "malformed" {
+  const ranges = (accept ?? "").split(",").slice(0, rangesMax).map(rangeOf);
+  const byType = new Map(ranges.map((range) => [range.type, range]));
+  const csv = byType.get("text/csv");
+  if (csv === undefined || csv.weight <= 0 || csv.weight < (byType.get("application/json")?.weight ?? 0)) return null;
+  const [reader = "programs", separator] = [csv.parameters.get("for"), csv.parameters.get("separator")];
+  if (reader === "programs" && separator === undefined) return tableForPrograms;
+  const name = separator ?? "semicolon";
+  return reader === "people" && Object.hasOwn(separators, name) ? tableForPeople(name as SeparatorName) : "malformed";
 }

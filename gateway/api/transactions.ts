@@ -6,11 +6,12 @@
  */
 import { orderIdPattern } from "../../protocol/fields.ts";
 import { type Answer, data, isAnswer, list, say } from "../answer/answer.ts";
+import type { CsvTable } from "../answer/csv-cell.ts";
 import { recordOf } from "../answer/record.ts";
 import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { listTransactionRows, readTransactionOf, type TransactionFilter } from "../store/transactions.ts";
-import { csvHead, csvLine, csvType, wantsCsv } from "./csv.ts";
+import { csvHead, csvLine, csvTableOf, csvType } from "./csv.ts";
 
 type Query = Readonly<Record<string, unknown>>;
 
@@ -110,7 +111,13 @@ interface Form {
 }
 
 const jsonForm: Form = { type: "application/json; charset=utf-8", head: "[", between: ",", tail: "]", write: JSON.stringify };
-const csvForm: Form = { type: csvType, head: csvHead, between: "", tail: "", write: csvLine };
+const csvForm = (table: CsvTable): Form => ({
+  type: csvType,
+  head: csvHead(table),
+  between: "",
+  tail: "",
+  write: (record) => csvLine(table, record),
+});
 
 /**
  * The complete list, some rows at a time. Each part is read after the previous part was sent, from
@@ -143,7 +150,9 @@ function* textOf(service: Service, filter: TransactionFilter, form: Form): Gener
 export function listTransactions(service: Service, merchant: string, query: Query, accept: string | undefined): Answer {
   const filter = filterOf(service, merchant, query);
   if (isAnswer(filter)) return filter;
-  const form = wantsCsv(accept) ? csvForm : jsonForm;
+  const table = csvTableOf(accept);
+  if (table === "malformed") return say("request_invalid", { field: "Accept" });
+  const form = table === null ? jsonForm : csvForm(table);
   const vary = { Vary: "Accept-Language, Accept" };
   const limit = typeof query.limit === "string" ? Number(query.limit) : service.config.limits.listMax;
   if (limit === 0) return list(textOf(service, filter, form), form.type, vary);

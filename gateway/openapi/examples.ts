@@ -3,6 +3,7 @@
  * a maker of tokens and a verifier of callbacks. Tests run them against the gateway and compare the
  * answers with their schemas. Source: docs/api.md.
  */
+import { tableForPrograms } from "../answer/csv-cell.ts";
 import { csvHead, csvLine } from "../api/csv.ts";
 import { signedHeaders } from "../callbacks/signature.ts";
 
@@ -101,7 +102,7 @@ export const errorExample: object = {
   field: "amount",
 };
 
-export const csvExample = `${csvHead}${csvLine(withdrawn)}`.replaceAll("\r\n", "\n");
+export const csvExample = `${csvHead(tableForPrograms)}${csvLine(tableForPrograms, withdrawn)}`.replaceAll("\r\n", "\n");
 
 /** A callback whose signature is right, so that a reader can try a verifier with it. */
 export const callbackExample = (() => {

@@ -151,7 +151,11 @@ export const described: Readonly<Record<string, Described>> = {
     description: "Newest first, then by id. Without parameters every record there is, sent while it is read.",
     parameters: listParameters,
     answer: listOf("Transaction"),
-    others: { "text/csv": "With `Accept: text/csv`: one record a line, the columns named in the first." },
+    others: {
+      "text/csv":
+        "With `Accept: text/csv`: one record a line, the columns named in the first. `text/csv;for=people` is a table for spreadsheets: with " +
+        "a byte order mark, `separator=semicolon`, `comma` or `tab`, and texts that stay texts.",
+    },
     headers: ["Link"],
     codes: ["query_invalid"],
   },

@@ -12,7 +12,7 @@ import type { Refusal } from "../../base/fault.ts";
 import { findingLine } from "../../base/finding.ts";
 import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";
 import { jsonText, visible, visibleLines } from "../../base/visible.ts";
-import { csvCell } from "../answer/csv-cell.ts";
+import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
 import { checkKey, runningOn } from "../store/owner.ts";
@@ -57,12 +57,16 @@ export function answer(event: "config-reload" | "config-refused" | "service-mana
 export const printJson = (value: object): void => void process.stdout.write(`${jsonText(value)}\n`);
 
 /**
- * Prints rows as CSV for a program. Only the cells are made safe to print, because the line ends
+ * Prints rows as CSV. Only the cells are made safe to print, because the line ends
  * are CR LF. Source: RFC 4180.
  */
-export function printCsv(columns: readonly string[], rows: readonly Readonly<Record<string, unknown>>[]): void {
-  const lines = rows.map((row) => columns.map((name) => visible(csvCell(row[name]))).join(","));
-  for (const line of [columns.join(","), ...lines]) process.stdout.write(`${line}\r\n`);
+export function printCsv(table: CsvTable, columns: readonly string[], rows: readonly Readonly<Record<string, unknown>>[]): void {
+  const safe: CsvTable = { ...table, cell: (value) => visible(table.cell(value)) };
+  process.stdout.write(csvHeadOf(table, columns));
+  for (const row of rows) {
+    const values = columns.map((name) => row[name]);
+    process.stdout.write(csvLineOf(safe, values));
+  }
 }
 
 export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Logger, "level"> {

@@ -60,8 +60,8 @@ CREATE TABLE recoveries (
 
 /**
  * Deposit requests, withdrawals, and movements between a wallet's own accounts. The two indexes
- * with a similar beginning cover all filters of lists except orderId, which has the table's own
- * constraint. `toleranceUnits` may be missing from a deposit; `quote` and `metadata` are JSON.
+ * with a similar beginning cover all filters of lists except orderId, which has a unique index of
+ * its own. `toleranceUnits` may be missing from a deposit; `quote` and `metadata` are JSON.
  * `renews` is the ended record of the same order that a record follows; each has one successor.
  */
 const transactions = `
@@ -76,8 +76,8 @@ CREATE TABLE transactions (
   finalBlock INTEGER, createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL,
   late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0,1)), quote TEXT NOT NULL DEFAULT '', metadata TEXT NOT NULL DEFAULT '',
   callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3)), toleranceUnits TEXT NOT NULL DEFAULT '0',
-  payToken TEXT NOT NULL DEFAULT '', returnUrl TEXT NOT NULL DEFAULT '', renews TEXT NOT NULL DEFAULT '',
-  UNIQUE (merchant, operation, orderId, renews)) STRICT;
+  payToken TEXT NOT NULL DEFAULT '', returnUrl TEXT NOT NULL DEFAULT '', renews TEXT NOT NULL DEFAULT '') STRICT;
+CREATE UNIQUE INDEX transactionsByOrder ON transactions (merchant, operation, orderId, renews);
 CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
 CREATE UNIQUE INDEX transactionsByPayToken ON transactions (payToken) WHERE payToken <> '';
 CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status = 0;

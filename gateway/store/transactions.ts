@@ -77,7 +77,7 @@ export type TransactionPlace = Pick<TransactionRow, "createdAt" | "id">;
  * misleads the planner.
  */
 interface Way {
-  readonly index: "" | "transactionsByMerchant" | "transactionsByKind" | "transactionsByCurrency";
+  readonly index: "transactionsByOrder" | "transactionsByMerchant" | "transactionsByKind" | "transactionsByCurrency";
   readonly conditions: readonly Condition[];
 }
 
@@ -116,7 +116,12 @@ function waysOf(filter: TransactionFilter): readonly Way[] {
   const always = [...equal("merchant", merchant), ...equal("currency", currency)];
   if (orderId !== undefined) {
     const order = { text: "operation IN ('deposit', 'withdraw') AND orderId = ?", values: [orderId] };
-    return [{ index: "", conditions: [...always, order, ...equal("operation", operation), ...equal("status", status)] }];
+    return [
+      {
+        index: "transactionsByOrder",
+        conditions: [...always, order, ...equal("operation", operation), ...equal("status", status)],
+      },
+    ];
   }
   if (operation === undefined && status === undefined && currency === undefined) {
     const orders = { text: "operation IN ('deposit', 'withdraw')", values: [] };
@@ -135,8 +140,7 @@ export function listTransactionRows(database: Database, filter: TransactionFilte
   const times = timeConditions(filter);
   const ways = waysOf(filter).map(({ index, conditions }) => ({ index, conditions: [...conditions, ...times] }));
   const arms = ways.map(({ index, conditions }) => {
-    const from = index === "" ? "transactions" : `transactions INDEXED BY ${index}`;
-    return `SELECT * FROM ${from} WHERE ${conditions.map(({ text }) => text).join(" AND ")}`;
+    return `SELECT * FROM transactions INDEXED BY ${index} WHERE ${conditions.map(({ text }) => text).join(" AND ")}`;
   });
   const values = ways.flatMap(({ conditions }) => conditions.flatMap((condition) => condition.values));
   const sql = `${arms.join(" UNION ALL ")} ORDER BY createdAt DESC, id LIMIT ?`;

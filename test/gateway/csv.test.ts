@@ -2,10 +2,15 @@
  * The list as CSV: the same records as the JSON list, in a form that spreadsheets take and do not
  * run.
  */
-import { describe, expect, it } from "vitest";
-import { csvCell } from "../../gateway/answer/csv-cell.ts";
-import { csvColumns, csvHead, wantsCsv } from "../../gateway/api/csv.ts";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { csvCell, type SeparatorName, separators, tableForPeople, tableForPrograms } from "../../gateway/answer/csv-cell.ts";
+import { csvColumns, csvHead, csvTableOf } from "../../gateway/api/csv.ts";
+import { run } from "../../gateway/command.ts";
 import { schemas } from "../../gateway/openapi/records.ts";
+import { insertTransaction } from "../../lab/kit/gateway-database.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { auto, db, deposit, eachTestItsGateway, gateway, manual, read, ready } from "../support/shop.ts";
 
 eachTestItsGateway();
@@ -48,7 +53,7 @@ describe("GET /transactions as CSV", () => {
   });
 
   it("GET /transactions as CSV comes whole, whatever its length, and empty with its head alone", async () => {
-    expect((await csv("/transactions")).text).toBe(csvHead);
+    expect((await csv("/transactions")).text).toBe(csvHead(tableForPrograms));
     await ready();
     const { transactionId } = (await auto({ orderId: "a" })).body;
     const copy = `INSERT INTO transactions SELECT printf('%032x', value), merchant, operation, mode, 'n-' || value, contentHash, currency,
@@ -97,11 +102,161 @@ describe("GET /transactions as CSV", () => {
       ["*/*", false],
       [undefined, false],
     ] as const) {
-      expect(wantsCsv(accept), accept).toBe(isCsv);
+      expect(csvTableOf(accept), accept).toBe(isCsv ? tableForPrograms : null);
     }
     const wrong = await csv("/transactions?a=1");
     expect([wrong.status, wrong.body.code]).toEqual([400, "query_invalid"]);
     expect((await csv("/supportedCurrency")).headers["content-type"]).toContain("application/json");
     expect((await gateway.send("/api/v1/transactions", { headers: { Accept: "text/csv" } })).status).toBe(401);
+  });
+});
+
+describe("the table for people", () => {
+  const people = (separator: SeparatorName, path = "/transactions") =>
+    read(path, { Accept: `text/csv;for=people;separator=${separator}` });
+
+  /** Cells of one line as a spreadsheet with this separator splits them. */
+  const split = (line: string, separator: string): string[] =>
+    [...line.matchAll(new RegExp(`(?:^|${separator})(?:"((?:[^"]|"")*)"|([^"${separator}]*))`, "g"))].map(
+      ([, quoted, bare = ""]) => quoted?.replace(/""/g, '"') ?? bare,
+    );
+
+  it.each(Object.keys(separators) as SeparatorName[])(
+    "the table for people separates cells by %s, and begins with a byte order mark",
+    async (name) => {
+      await ready();
+      await deposit({ orderId: "000200397", metadata: { customer: "Şükrü; Ağaoğlu, A.Ş." } });
+      const { status, headers, text } = await people(name);
+      expect([status, headers["content-type"], text.codePointAt(0)]).toEqual([
+        200,
+        "text/csv; charset=utf-8; header=present",
+        0xfeff,
+      ]);
+      const [head = "", line = ""] = text.slice(1).split("\r\n");
+      expect(head).toBe(csvColumns.join(separators[name]));
+      const cells = split(line, separators[name]);
+      const cell = (column: (typeof csvColumns)[number]) => cells[csvColumns.indexOf(column)];
+      expect(cells).toHaveLength(csvColumns.length);
+      expect([cell("orderId"), cell("amount"), cell("currency"), cell("status"), cell("late")]).toEqual([
+        ...['="000200397"', '="1"', "eth", "0", "false"],
+      ]);
+      expect(JSON.parse(cell("metadata") ?? "")).toEqual({ customer: "Şükrü; Ağaoğlu, A.Ş." });
+      expect(cell("receiverAddress")).toMatch(/^0x[0-9a-fA-F]{40}$/);
+    },
+  );
+
+  it("the table for people is separated by semicolons unless the reader asks for another, which has to exist", async () => {
+    await ready();
+    await deposit();
+    const asked = (accept: string) => read("/transactions", { Accept: accept });
+    expect((await asked("text/csv; for=people")).text).toBe((await people("semicolon")).text);
+    expect((await asked('text/csv;FOR="people"; separator=TAB')).text).toBe((await people("tab")).text);
+    expect((await asked("text/csv;for=programs")).text).toBe((await csv("/transactions")).text);
+    for (const accept of [
+      "text/csv;for=nobody",
+      "text/csv;for=people;separator=pipe",
+      "text/csv;separator=comma",
+      "text/csv;for=people;separator=constructor",
+    ])
+      expect(await asked(accept), accept).toMatchObject({ status: 400, body: { code: "request_invalid", field: "Accept" } });
+    expect((await asked("application/json, text/csv;for=nobody;q=0.5")).status).toBe(200);
+  });
+
+  it.each([
+    ["000200397", '"=""000200397"""'],
+    ["12345678901234567890", '"=""12345678901234567890"""'],
+    ["1.234", '"=""1.234"""'],
+    ["1.5", '"=""1.5"""'],
+    ["1E5", '"=""1E5"""'],
+    ["1-2", '"=""1-2"""'],
+    ["10:30", '"=""10:30"""'],
+    ["MAR1", '"=""MAR1"""'],
+    ["-3", '"=""-3"""'],
+    ["+905321234567", '"=""+905321234567"""'],
+    ["true", '"=""true"""'],
+    ["eth", "eth"],
+    ["0x12", "0x12"],
+    ["2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678Z"],
+    [7, "7"],
+    [undefined, ""],
+  ])("the table for people keeps %j a text where it would become a number, a date or a truth value", (value, cell) => {
+    expect(tableForPeople("semicolon").cell(value)).toBe(cell);
+    if (typeof value === "string") expect(tableForPrograms.cell(value).replace(/^'/, "")).toBe(value);
+  });
+
+  it.each([
+    ["=1+1", "'=1+1"],
+    ['="1"&A1', `"'=""1""&A1"`],
+    ["@SUM(A1)", "'@SUM(A1)"],
+    ["-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"],
+    ["x,=HYPERLINK(1)", `"x,'=HYPERLINK(1)"`],
+    ["x;=HYPERLINK(1)", `"x;'=HYPERLINK(1)"`],
+    ['1"&A1&"', `"1""&A1&"""`],
+    ["＝1+1", "'＝1+1"],
+    ["\t=1", `"\t'=1"`],
+    ["1\n=2", `"1\n'=2"`],
+  ])("the table for people runs nothing of %j, whichever separator its reader has", (value, cell) => {
+    expect(tableForPeople("semicolon").cell(value)).toBe(cell);
+  });
+
+  it("the table for people has only constants where a cell begins with a sign of a formula", () => {
+    const signs = ["=", "+", "-", "@", "", "1", '"', ",", ";", "\t", " ", "A1", "x"];
+    for (const one of signs)
+      for (const two of signs)
+        for (const three of signs) {
+          const [cell = ""] = rowsOf(`${tableForPeople("comma").cell(one + two + three)}\r\n`)[0] ?? [];
+          for (const part of cell.split(/[,;\t]/))
+            if (/^ *[=+@-]/.test(part)) expect([cell, /^="[\w.:/+-]*"$/.test(cell)]).toEqual([cell, true]);
+        }
+  });
+});
+
+describe("sweeps list --csv", () => {
+  async function listed(...options: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+    const config = join(gateway.dir, "gateway.config.json");
+    writeFileSync(config, JSON.stringify({ ...testConfig, keyFile: "gateway.key", database: "sqlite:gateway.db" }));
+    let text = "";
+    const take = (part: string | Uint8Array): boolean => {
+      text += part.toString();
+      return true;
+    };
+    const spies = [process.stdout, process.stderr].map((stream) => vi.spyOn(stream, "write").mockImplementation(take));
+    const before = process.exitCode;
+    process.exitCode = undefined;
+    try {
+      await run(["sweeps", "list", ...options, "--config", config]);
+      return { text, code: Number(process.exitCode ?? 0) };
+    } finally {
+      process.exitCode = before;
+      for (const spy of spies) spy.mockRestore();
+    }
+  }
+
+  it("sweeps list --csv prints the table for programs, and with people the one for spreadsheets, by any separator", async () => {
+    const { merchantId: merchant } = gateway.merchant;
+    const of = { merchant, operation: "sweep", orderId: "0x1/1", amount: "1.5", amountUnits: "1500000000000000000" } as const;
+    insertTransaction(gateway.service.store, { ...of, id: "1".repeat(32) });
+    const programs = await listed("--csv");
+    const [head = "", line = ""] = programs.text.split("\r\n");
+    expect([programs.code, head.split(",").length, line.includes(",1.5,"), line.includes("1".repeat(32))]).toEqual([
+      ...[0, line.split(",").length, true, true],
+    ]);
+    expect((await listed("--csv", "programs")).text).toBe(programs.text);
+    const people = await listed("--csv", "people");
+    expect([people.code, people.text.codePointAt(0)]).toEqual([0, 0xfeff]);
+    expect(people.text.slice(1).split("\r\n")[0]).toBe(head.replaceAll(",", ";"));
+    expect(people.text).toContain(`"=""${"1".repeat(32)}""";`);
+    expect(people.text).toContain(';"=""1.5""";');
+    const tabs = await listed("--csv", "people", "--separator", "tab");
+    expect(tabs.text.slice(1).split("\r\n")[0]).toBe(head.replaceAll(",", "\t"));
+  });
+
+  it.each([
+    [["--csv", "nobody"], "Allowed choices are programs, people"],
+    [["--csv", "people", "--separator", "pipe"], "Allowed choices are semicolon, comma, tab"],
+    [["--csv", "--separator", "comma"], "--separator needs --csv people"],
+    [["--separator", "comma"], "--separator needs --csv people"],
+  ])("sweeps list %j is refused", async (options, words) => {
+    expect(await listed(...options)).toEqual({ text: expect.stringContaining(words), code: 2 });
   });
 });

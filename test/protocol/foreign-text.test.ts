@@ -19,7 +19,7 @@ import { parseJson as parseTron } from "../../chains/tron/rpc-json.ts";
 import { readOrder, readOrders } from "../../gateway/answer/body.ts";
 import { csvCell } from "../../gateway/answer/csv-cell.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
-import { wantsCsv } from "../../gateway/api/csv.ts";
+import { csvTableOf } from "../../gateway/api/csv.ts";
 import { kidOf } from "../../gateway/auth/signature-token.ts";
 import { retryAfterOf as retryAfterOfShop } from "../../gateway/callbacks/schedule.ts";
 import { receivedOf } from "../../gateway/callbacks/send.ts";
@@ -87,7 +87,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     (text) => readOrders(Buffer.from(text), orders),
   ),
   "an amount of a shop": (text) => parseAmount(text, 18),
-  "headers of a shop": each((text) => languageOf(text, "en"), wantsCsv, kidOf),
+  "headers of a shop": each((text) => languageOf(text, "en"), csvTableOf, kidOf),
   "an address that a proxy wrote": forwarded,
   "a text of a shop in a list for a spreadsheet": csvCell,
   // agents, gateways, couriers
