@@ -1,7 +1,7 @@
 /**
- * What the page at /docs shows to copy: an answer of each operation, a callback with its signature,
- * a maker of tokens and a verifier of callbacks. Tests run them against the gateway and compare the
- * answers with their schemas. Source: docs/api.md.
+ * The examples that the page at /docs shows to copy: an answer of each operation, a callback with
+ * its signature, a maker of tokens and a verifier of callbacks. Tests run them against the gateway
+ * and compare the answers with their schemas. Source: docs/api.md.
  */
 import { tableForPrograms } from "../answer/csv-cell.ts";
 import { csvHead, csvLine } from "../api/csv.ts";
@@ -33,7 +33,7 @@ const withdrawn = {
 
 const sent = { message: "The withdrawal request was sent.", transactionId: withdrawn.transactionId, status: 0, stage: "queued" };
 
-/** Of an operation with status 200, by its id. An operation without a row is shown without one. */
+/** The answers with status 200, by the id of their operation. An operation without a row is shown without one. */
 export const answerExamples: Readonly<Record<string, object>> = {
   createTransactionRequest: {
     address: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94",

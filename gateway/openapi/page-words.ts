@@ -30,7 +30,17 @@ export interface PageWords {
   readonly headerHeads: readonly string[];
   readonly labels: Readonly<
     Record<
-      "parameters" | "body" | "answers" | "example" | "optional" | "scope" | "noToken" | "command" | "when" | "forExample",
+      | "parameters"
+      | "body"
+      | "answers"
+      | "example"
+      | "optional"
+      | "scope"
+      | "noToken"
+      | "command"
+      | "when"
+      | "forExample"
+      | "oneOf",
       string
     >
   >;
@@ -115,6 +125,7 @@ const en: PageWords = {
     command: "Command",
     when: "When",
     forExample: "For example",
+    oneOf: "One of",
   },
   operations: {},
 };
@@ -200,6 +211,7 @@ const tr: PageWords = {
     command: "Komut",
     when: "Ne zaman",
     forExample: "Örneğin",
+    oneOf: "Şunlardan biri",
   },
   operations: {
     createTransactionRequest: "Yatırma isteği",

@@ -93,7 +93,8 @@ const optionalOf = (isRequired: boolean, { labels }: PageWords): string =>
   isRequired ? "" : ` <em>${plain(labels.optional)}</em>`;
 
 function fields(name: string, schema: Schema, shown: Shown): string {
-  if (schema.oneOf !== undefined && schema.properties === undefined) return `<p>One of: ${typeOf(schema)}.</p>`;
+  if (schema.oneOf !== undefined && schema.properties === undefined)
+    return `<p>${plain(shown.words.labels.oneOf)}: ${typeOf(schema)}.</p>`;
   const { properties = {}, required = [] } = schema;
   const own = Object.entries(properties).flatMap(([field, one]) => (one === false ? [] : [[field, one] as const]));
   const rows = own.map(([field, one]) => [
