@@ -3,7 +3,7 @@
  * document of the interface.
  */
 
-import { execFile, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
 import { connect } from "node:net";
@@ -15,7 +15,6 @@ import { languageOf } from "../../gateway/answer/language.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
 import { createMerchant } from "../../gateway/operator/accounts.ts";
 import { handmadeToken, startTestGateway } from "../../lab/kit/gateway-server.ts";
-import { parseApiKey } from "../../protocol/pairing.ts";
 import { auto, countOf, db, eachTestItsGateway, gateway, many, read, ready, withdrawal } from "../support/shop.ts";
 import { until } from "../support/until.ts";
 
@@ -296,32 +295,5 @@ describe("docs/api.md", () => {
     const reasonTable = ["| code | means |", "|---|---|", ...reasons, ...chain];
     const text = between(between(readFileSync(page, "utf8"), "answers", codeTable), "reasons", reasonTable);
     await expect(text).toMatchFileSnapshot("../../docs/api.md");
-  });
-
-  it("docs/api.md has shell examples that work, one after the other as they stand", async (context) => {
-    const blocks = [...readFileSync(page, "utf8").matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
-    const tools = spawnSync("sh", ["-c", "command -v openssl && command -v curl"]);
-    if (tools.status !== 0) context.skip("this machine lacks openssl or curl: apt-get install openssl curl");
-    await ready();
-    gateway.clock.nowMs = Date.now();
-    Object.assign(gateway.service.config.prices, { changedAtMs: Date.now() });
-    const run = (apiKey: string, script: string): Promise<string> =>
-      new Promise((resolve, reject) => {
-        const env = { PATH: process.env.PATH, SHOP_KEY: apiKey, BASE_URL: gateway.url };
-        execFile("sh", ["-c", script], { env }, (error, stdout) => (error === null ? resolve(stdout) : reject(error)));
-      });
-    expect(blocks).toHaveLength(8);
-    const [token = "", functions = "", ...posts] = blocks;
-    expect(JSON.parse(await run(gateway.merchant.shopKey, token))).toHaveLength(2);
-    const stages: unknown[] = [];
-    for (const post of posts) {
-      const text = await run(gateway.merchant.shopKey, `{\n${token}\n} >/dev/null\n${functions}\n${post}`);
-      const said = text.startsWith("{") ? JSON.parse(text) : { stage: text.split(",")[0] };
-      stages.push(said.stage ?? said.answers.map(({ httpStatus }: { httpStatus: number }) => httpStatus));
-    }
-    expect(stages).toEqual(["waiting", "waiting", "queued", [200, 400], "awaiting_approval", "transactionId"]);
-    const { keyId, fingerprint } = parseApiKey(gateway.merchant.shopKey);
-    const wrong = await run(`${keyId}.${Buffer.alloc(32).toString("base64url")}.${fingerprint}`, token);
-    expect(JSON.parse(wrong).code).toBe("token_invalid");
   });
 });

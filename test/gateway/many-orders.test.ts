@@ -142,7 +142,7 @@ describe("autoWithdraws", () => {
       ok: true,
       value: [
         { orderId: "a", result: { ok: true, value: { status: 0 } } },
-        { orderId: "b", result: { ok: false, status: 400, code: "balance_insufficient", retry: "never" } },
+        { orderId: "b", result: { ok: false, status: 400, code: "balance_insufficient", retry: "later" } },
       ],
     });
     expect(await client.autoWithdraws([])).toMatchObject({ ok: false, status: 400, code: "orders_count" });
