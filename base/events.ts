@@ -239,7 +239,7 @@ export const gatewayEvents = table({
     "gateway",
     "warn",
     "a callback was given up after its last try",
-    "see `callbacks deliveries`, then redeliver",
+    "see `callbacks deliveries`, then `callbacks redeliver`, for all of a target with `--callback`",
   ],
   "callback-full": ["gateway", "warn", "too much waits for a callback target; newer events are given up", "ask the merchant"],
   "callbacks-unstored": ["gateway", "warn", "outcomes of callbacks could not be stored; it is tried again", "look at the disk"],

@@ -48,18 +48,26 @@ export function say(code: AnswerCode, extra: Extra = {}, headers?: Readonly<Reco
   return headers === undefined ? { kind: "code", code, extra } : { kind: "code", code, extra, headers };
 }
 
+interface Asked {
+  readonly language: Language;
+  readonly requestId: string;
+  readonly isInterface?: boolean; // true: the interface's fields alone
+}
+
 /** The HTTP status and the JSON text of an answer that is no list. Errors include `requestId`. */
 export function render(
   answer: Answer,
-  { language, requestId }: { readonly language: Language; readonly requestId: string },
+  { language, requestId, isInterface = false }: Asked,
 ): { readonly status: number; readonly text: string } {
   invariant(answer.kind !== "list", "a list is sent part by part");
   if (answer.kind === "data") return { status: 200, text: answer.body };
   const { code, extra } = answer;
-  return {
-    status: answerCodes[code][0],
-    text: JSON.stringify({ message: messageOf(code, language), code, requestId, ...extra }),
-  };
+  const status = answerCodes[code][0];
+  const message = messageOf(code, language);
+  if (!isInterface) return { status, text: JSON.stringify({ message, code, requestId, ...extra }) };
+  // Only a failed withdrawal's error has a second field in the interface.
+  const { transactionId } = status === 422 ? extra : {};
+  return { status, text: JSON.stringify(transactionId === undefined ? { message } : { message, transactionId }) };
 }
 
 /** True for an Answer, false for the result of a check that passed. */

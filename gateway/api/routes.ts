@@ -5,6 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import { ordersBytesMax } from "../answer/body.ts";
+import { type InterfaceKind, narrowed } from "../answer/interface-fields.ts";
 import { languageOf } from "../answer/language.ts";
 import { type Caller, createDoor } from "../auth/authenticate.ts";
 import type { Scope } from "../auth/keys.ts";
@@ -32,6 +33,7 @@ export interface Operation {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly scope: Scope;
+  readonly kind: InterfaceKind | null; // null: the interface does not have it
   readonly bodyBytesMax?: number; // default: the configuration's
   readonly answer: (service: Service, call: Call) => Answer | Promise<Answer>;
 }
@@ -59,13 +61,15 @@ export const operations: readonly Operation[] = [
     method: "POST",
     path: "/createTransactionRequest",
     scope: "deposit",
+    kind: "deposit",
     answer: (service, { caller, body, write }) => requestDeposit(service, { merchant: caller.merchant.id, body, write }),
   },
-  { method: "POST", path: "/autoWithdraw", scope: "withdraw:auto", answer: withdraw("auto") },
+  { method: "POST", path: "/autoWithdraw", scope: "withdraw:auto", kind: "withdrawal", answer: withdraw("auto") },
   {
     method: "POST",
     path: "/autoWithdraws",
     scope: "withdraw:auto",
+    kind: null,
     bodyBytesMax: ordersBytesMax,
     answer: (service, { caller, body, request, owe, write }) =>
       requestWithdrawals(service, {
@@ -78,11 +82,12 @@ export const operations: readonly Operation[] = [
         fault: (error) => answerOfError(error, service, request.id),
       }),
   },
-  { method: "POST", path: "/manualWithdraw", scope: "withdraw:manual", answer: withdraw("manual") },
+  { method: "POST", path: "/manualWithdraw", scope: "withdraw:manual", kind: "withdrawal", answer: withdraw("manual") },
   {
     method: "GET",
     path: "/transaction/:transactionId",
     scope: "read",
+    kind: "transaction",
     answer: (service, { caller, request }) =>
       readTransaction(service, caller.merchant.id, parameter(request, "transactionId"), queryOf(request)),
   },
@@ -90,19 +95,21 @@ export const operations: readonly Operation[] = [
     method: "GET",
     path: "/transactions",
     scope: "read",
-    answer: (service, { caller, request }) =>
-      listTransactions(service, caller.merchant.id, queryOf(request), request.headers.accept),
+    kind: "transaction",
+    answer: (service, { caller, request }) => listTransactions(service, caller.merchant.id, queryOf(request), request),
   },
   {
     method: "GET",
     path: "/supportedCurrency",
     scope: "read",
+    kind: "currency",
     answer: ({ config, prices }, { request }) => unknownParameter(queryOf(request), []) ?? listCurrencies(config, prices),
   },
   {
     method: "GET",
     path: "/balance/:currencyId",
     scope: "read",
+    kind: "balance",
     answer: (service, { caller, request }) =>
       unknownParameter(queryOf(request), []) ?? readBalance(service, caller.merchant.id, parameter(request, "currencyId")),
   },
@@ -168,9 +175,11 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     void response.headers(limits);
     if (isAnswer(caller)) return reply(request, response, caller);
     request.language = languageOf(request.headers["accept-language"], caller.merchant.language);
+    request.isInterface = caller.key.profile === "interface";
     const owe = (more: number): void => void response.headers(door.owe(caller.key.id, more));
     const write: WriteOnce = use === null ? service.store.writeTogether : use.write;
-    const answer = await kept(use, () => timeSlices.run(() => operation.answer(service, { caller, body, request, owe, write })));
+    const whole = await kept(use, () => timeSlices.run(() => operation.answer(service, { caller, body, request, owe, write })));
+    const answer = request.isInterface && operation.kind !== null ? narrowed(whole, operation.kind) : whole;
     return reply(request, response, answer.kind === "list" ? { ...answer, parts: timeSlices.parts(answer.parts) } : answer);
   }
 

@@ -25,6 +25,7 @@ import { answerBelow, answerToNoise } from "./wire.ts";
 declare module "fastify" {
   interface FastifyRequest {
     language: Language;
+    isInterface: boolean; // the key wants the interface's fields alone
     startedAtMs: number;
     client: ClientAddress;
   }
@@ -49,7 +50,8 @@ export function reply(request: FastifyRequest, response: FastifyReply, answer: A
   void response.header("content-language", request.language);
   void response.header("content-type", (answer.kind === "list" ? answer.type : undefined) ?? jsonType);
   if (answer.kind === "list") return response.status(200).send(Readable.from(answer.parts, { objectMode: false }));
-  const { status, text } = render(answer, { language: request.language, requestId: request.id });
+  const { language, isInterface } = request;
+  const { status, text } = render(answer, { language, requestId: request.id, isInterface });
   return response.status(status).send(text);
 }
 
@@ -153,6 +155,7 @@ export function createServer(service: Service): FastifyInstance {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   server.decorateRequest("language", "en");
+  server.decorateRequest("isInterface", false);
   server.decorateRequest("startedAtMs", 0);
   server.decorateRequest("client");
   server.addHook("onRequest", async (request, response) => {

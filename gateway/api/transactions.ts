@@ -7,6 +7,7 @@
 import { orderIdPattern } from "../../protocol/fields.ts";
 import { type Answer, data, isAnswer, list, say } from "../answer/answer.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
+import { onlyInterface } from "../answer/interface-fields.ts";
 import { recordOf } from "../answer/record.ts";
 import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
@@ -101,6 +102,12 @@ function filterOf(service: Service, merchant: string, query: Query): Transaction
   return filter;
 }
 
+/** The parts of a request that a list depends on. */
+interface ListRequest {
+  readonly headers: { readonly accept?: string | undefined };
+  readonly isInterface: boolean; // the interface's fields alone
+}
+
 /** The form of a list: the text before, between and after its records. */
 interface Form {
   readonly type: string;
@@ -111,6 +118,7 @@ interface Form {
 }
 
 const jsonForm: Form = { type: "application/json; charset=utf-8", head: "[", between: ",", tail: "]", write: JSON.stringify };
+const interfaceForm: Form = { ...jsonForm, write: (record) => JSON.stringify(onlyInterface("transaction", record)) };
 const csvForm = (table: CsvTable): Form => ({
   type: csvType,
   head: csvHead(table),
@@ -145,14 +153,14 @@ function* textOf(service: Service, filter: TransactionFilter, form: Form): Gener
 
 /**
  * All of a merchant's records that the query selects, or one page if `limit` or the operator's
- * `limits.listMax` is set; as CSV if `accept` asks for CSV.
+ * `limits.listMax` is set; as CSV if `Accept` asks for CSV.
  */
-export function listTransactions(service: Service, merchant: string, query: Query, accept: string | undefined): Answer {
+export function listTransactions(service: Service, merchant: string, query: Query, asked: ListRequest): Answer {
   const filter = filterOf(service, merchant, query);
   if (isAnswer(filter)) return filter;
-  const table = csvTableOf(accept);
+  const table = csvTableOf(asked.headers.accept);
   if (table === "malformed") return say("request_invalid", { field: "Accept" });
-  const form = table === null ? jsonForm : csvForm(table);
+  const form = table === null ? (asked.isInterface ? interfaceForm : jsonForm) : csvForm(table);
   const vary = { Vary: "Accept-Language, Accept" };
   const limit = typeof query.limit === "string" ? Number(query.limit) : service.config.limits.listMax;
   if (limit === 0) return list(textOf(service, filter, form), form.type, vary);

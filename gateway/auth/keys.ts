@@ -11,7 +11,7 @@ import { keyIdPattern } from "../../protocol/fields.ts";
 import { addressList } from "../config/address-list.ts";
 import type { ClientAddress } from "../config/client-address.ts";
 import { insertKey, markKeyRevoked, readKey } from "../store/keys.ts";
-import type { KeyRow, MerchantRow } from "../store/rows.ts";
+import type { KeyProfile, KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
 import { sealSecret } from "./secret-box.ts";
@@ -27,7 +27,7 @@ export const shopScopes: readonly Scope[] = ["read", "deposit", "withdraw:manual
 export interface NewKey {
   readonly merchant: string;
   readonly scopes: readonly Scope[];
-  readonly profile: "compatible" | "strict";
+  readonly profile: KeyProfile;
   readonly alg: "HS256" | "EdDSA";
   readonly publicKey?: string; // EdDSA only: the caller's own public key, hex; without it a pair is made
 }

@@ -33,7 +33,10 @@ const withdrawn = {
 
 const sent = { message: "The withdrawal request was sent.", transactionId: withdrawn.transactionId, status: 0, stage: "queued" };
 
-/** The answers with status 200, by the id of their operation. An operation without a row is shown without one. */
+/**
+ * The answers with status 200, by the id of their operation. An operation without a row is shown
+ * without one.
+ */
 export const answerExamples: Readonly<Record<string, object>> = {
   createTransactionRequest: {
     address: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94",

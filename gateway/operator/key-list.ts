@@ -1,6 +1,7 @@
 /** `key list`: the API keys and the rights of each; never a secret. */
 import type { Refusal } from "../../base/fault.ts";
 import { listKeyRows } from "../store/keys.ts";
+import type { KeyProfile } from "../store/rows.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { areKnown } from "./named.ts";
 
@@ -9,7 +10,7 @@ export interface KeyLine {
   readonly merchantId: string;
   readonly merchant: string;
   readonly scopes: readonly string[];
-  readonly profile: "compatible" | "strict";
+  readonly profile: KeyProfile;
   readonly alg: "HS256" | "EdDSA";
   readonly createdAt: string;
   readonly lastUsedAt: string; // "" never

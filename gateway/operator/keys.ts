@@ -9,7 +9,7 @@ import { createKey, type Scope, scopes } from "../auth/keys.ts";
 import { isAddressOrNetwork } from "../config/address-list.ts";
 import { recordAct } from "../store/audit.ts";
 import { readKey, setKeyAddresses, setKeyExpiry, takeKeyRights } from "../store/keys.ts";
-import type { KeyRow } from "../store/rows.ts";
+import type { KeyProfile, KeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { addKey, dateOf, type Operator, revoke } from "./accounts.ts";
 import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
@@ -96,7 +96,7 @@ const addressesOf = (text: string): readonly string[] => (text === "" ? [] : tex
 interface CreateOptions extends JsonOption {
   readonly merchant: string;
   readonly scopes: readonly Scope[];
-  readonly profile: "compatible" | "strict";
+  readonly profile: KeyProfile;
   readonly alg: "HS256" | "EdDSA";
   readonly publicKey?: string;
   readonly ip?: readonly string[];
@@ -211,8 +211,8 @@ export function addKeyCommands(program: Command): void {
     .requiredOption("--merchant <id>", "whose")
     .option("--scopes <list>", `of ${scopes.join(",")}`, scopeList, ["read", "deposit"])
     .addOption(
-      new Option("--profile <profile>", "strict binds each token to its request")
-        .choices(["compatible", "strict"])
+      new Option("--profile <profile>", "strict binds each token to its request; interface sends no field beside the interface's")
+        .choices(["compatible", "strict", "interface"])
         .default("compatible"),
     )
     .addOption(new Option("--alg <alg>", "how its tokens are signed").choices(["HS256", "EdDSA"]).default("HS256"))

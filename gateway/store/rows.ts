@@ -34,11 +34,17 @@ export interface ReceivingKeyRow {
  * `secretBox` is set for HS256 (sealed under the gateway's key), `publicKey` (raw, hex) for EdDSA;
  * scopes are joined by commas.
  */
+/**
+ * `strict` binds each token to its request. `interface` takes tokens as `compatible` does, and gets
+ * answers with the interface's fields alone.
+ */
+export type KeyProfile = "compatible" | "strict" | "interface";
+
 export interface KeyRow {
   readonly id: string;
   readonly merchant: string;
   readonly scopes: string;
-  readonly profile: "compatible" | "strict";
+  readonly profile: KeyProfile;
   readonly alg: "HS256" | "EdDSA";
   readonly secretBox: Uint8Array | null;
   readonly publicKey: string | null;

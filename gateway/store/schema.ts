@@ -24,7 +24,7 @@ CREATE TABLE merchants (
   origins TEXT NOT NULL DEFAULT '') STRICT;
 CREATE TABLE keys (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), scopes TEXT NOT NULL,
-  profile TEXT NOT NULL CHECK (profile IN ('compatible','strict')), alg TEXT NOT NULL CHECK (alg IN ('HS256','EdDSA')),
+  profile TEXT NOT NULL CHECK (profile IN ('compatible','strict','interface')), alg TEXT NOT NULL CHECK (alg IN ('HS256','EdDSA')),
   secretBox BLOB, publicKey TEXT, pairingUsed INTEGER NOT NULL DEFAULT 0,
   createdAt INTEGER NOT NULL, lastUsedAt INTEGER, revokedAt INTEGER, expiresAt INTEGER, allowedAddresses TEXT NOT NULL DEFAULT '') STRICT;
 CREATE TABLE jtis (key TEXT NOT NULL, jti TEXT NOT NULL, expiresAt INTEGER NOT NULL, PRIMARY KEY (key, jti)) STRICT;

@@ -133,7 +133,7 @@ describe("a deposit in fiat money", () => {
     const late = await client.createTransactionRequest({
       ...{ currency: "usdt", fiatCurrency: "USD", fiatAmount: "9.99", orderId: "order-2" },
     });
-    expect(late).toMatchObject({ ok: false, code: "price_stale", retry: "same-order" });
+    expect(late).toMatchObject({ ok: false, code: "price_stale", retry: "later" });
   });
 });
 

@@ -82,7 +82,7 @@ it("a whole list is read from the database only as far as its reader took it", a
     read += 1;
     return null;
   };
-  const answer = listTransactions({ ...service, confirmations }, merchant.merchantId, {}, undefined);
+  const answer = listTransactions({ ...service, confirmations }, merchant.merchantId, {}, { headers: {}, isInterface: false });
   if (answer.kind !== "list") throw new Error("no list");
   const parts = (answer.parts as Iterable<string>)[Symbol.iterator]();
   expect(read).toBe(0);

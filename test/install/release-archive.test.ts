@@ -154,7 +154,7 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(base|protocol|outgoing|alerts|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|packaging\/monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
+        !/^(dist\/(base|protocol|outgoing|alerts|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|packaging\/monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|docs\/pictures\/[a-z-]+\.(png|svg)|systemd\/[a-z-]+\.[a-z]+)$/.test(
           path,
         ),
     );
