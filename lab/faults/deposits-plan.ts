@@ -78,9 +78,9 @@ interface Asked {
 export const depositConfirmations = 12;
 /**
  * The chain stands still for so long before the first few payments that it is to lose become
- * final, since a gateway that is killed every two seconds may see them later than that.
+ * final, since a gateway under kills may see them later than that.
  */
-const standingMs = 30_000;
+const standingMs = 10_000;
 const heldMost = 3;
 /** The currency that nobody asks for. */
 export const strayContract = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
