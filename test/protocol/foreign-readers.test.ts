@@ -48,6 +48,7 @@ const own: readonly string[] = [
   ...["cli/backup/format.ts", "cli/backup/main.ts", "cli/backup/make.ts", "cli/backup/manifest.ts", "cli/install/program.ts"],
   ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/ledger.ts", "cli/sealing/main.ts"],
   ...[
+    "gateway/answer/interface-fields.ts",
     "gateway/answer/record.ts",
     "gateway/api/payer-view.ts",
     "gateway/balance/funds.ts",
