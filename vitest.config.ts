@@ -56,6 +56,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/support/plain-output.ts"],
     pool: "forks",
     // Two more than the two cores, because tests of real processes wait for two thirds of their
     // time. The night in a booted machine is one of them from beginning to end.
