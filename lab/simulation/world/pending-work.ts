@@ -3,6 +3,7 @@
  * there is none.
  */
 
+import { noRoomOf } from "../../../agent/signer/sockets/stuck.ts";
 import type { Core } from "../../../agent/signer/state/core.ts";
 import { usedAt } from "../../../agent/signer/state/policy-state.ts";
 import { catchUp } from "../../../gateway/recovery/catch-up.ts";
@@ -116,4 +117,12 @@ export function haveFeesRunOut(world: Scene): boolean {
     usedAt(policy, currency, heads.at).feesUnits * 3n > limit.units;
   const cores = serving(world).flatMap(({ signer }) => (signer === null ? [] : [signer.signer.core]));
   return cores.some((core) => Object.keys(currencies).some((currency) => isSpent(core, currency)));
+}
+
+/**
+ * Whether the day's amounts are used up for a withdrawal whose attempts are all void: its next
+ * attempt waits for tomorrow, as `status` says.
+ */
+export function isDayUsedUp(world: Scene): boolean {
+  return serving(world).some(({ signer }) => signer !== null && noRoomOf(signer.signer).noRoom !== undefined);
 }

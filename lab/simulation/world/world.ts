@@ -21,7 +21,15 @@ import { FaultInjector } from "./fault-injector.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
 import { Network } from "./network.ts";
 import { Observer } from "./observer.ts";
-import { haveFeesRunOut, heldBackUntilMs, isTimeStanding, pendingWorkOf, serving, unshownLock } from "./pending-work.ts";
+import {
+  haveFeesRunOut,
+  heldBackUntilMs,
+  isDayUsedUp,
+  isTimeStanding,
+  pendingWorkOf,
+  serving,
+  unshownLock,
+} from "./pending-work.ts";
 import type { FaultKind, Plan, Rates } from "./plan.ts";
 import { RecoveryScenario } from "./recovery-scenario.ts";
 import type { Scene } from "./scene.ts";
@@ -272,10 +280,11 @@ export class World implements Scene {
     if (calmMs < mostMs + this.#stoodMs) return;
     if (unshown !== "") this.violated(new Violation("an agent that has stopped itself shows at its gateway", unshown));
     if (!this.faultInjector.mustSettle) return;
-    // In a market that rose each order may cost more than half of a day's fees.
-    if (this.#daysWaited < this.plan.orders.length && haveFeesRunOut(this)) {
+    // In a market that rose each order may cost more than half of a day's fees, and an attempt that
+    // died counts in the day for as long as its end is not sure.
+    if (this.#daysWaited < this.plan.orders.length && (haveFeesRunOut(this) || isDayUsedUp(this))) {
       this.#daysWaited += 1;
-      this.leap(dayAndMoreMs, "a day passes, and with it what was spent in fees");
+      this.leap(dayAndMoreMs, "a day passes, and with it the sums of the day before");
       this.#calmSince = kernel.scheduler.nowMs;
       return;
     }
