@@ -38,7 +38,9 @@ export function mostPayable(signed: readonly SignedBytes[]): MostPayable {
   const most = { atOnce: 0n, inHour: 0n, inDay: 0n };
   const begun = new Map<string, number>();
   for (const { slot, signedAt } of signed) begun.set(slot, Math.min(begun.get(slot) ?? signedAt, signedAt));
-  const countedFrom = ({ slot, signedAt }: SignedBytes): number => (slot === "" ? signedAt : (begun.get(slot) ?? signedAt));
+  // A signer that was away may sign bytes after their own end: these never lift a later window.
+  const countedFrom = ({ slot, signedAt, validUntilMs }: SignedBytes): number =>
+    slot === "" ? Math.min(signedAt, validUntilMs ?? signedAt) : (begun.get(slot) ?? signedAt);
   for (const nowMs of new Set(signed.map(({ signedAt }) => signedAt))) {
     const before = signed.filter((one) => one.signedAt <= nowMs);
     const within = (spanMs: number): readonly SignedBytes[] => before.filter((one) => countedFrom(one) > nowMs - spanMs);

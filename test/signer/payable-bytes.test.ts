@@ -98,4 +98,13 @@ describe("signed bytes where a slot excludes", () => {
     expect(() => payableWithin(all, { perHour: 99n, perDay: 160n })).toThrow("in an hour");
     expect(() => payableWithin(all, { perHour: null, perDay: 159n })).toThrow("in a day");
   });
+
+  it("signed bytes that end by expiry count from their signature, and from their own end if they were signed after it", () => {
+    const bytes = (signedAt: number, validUntilMs: number) => ({ units: 60n, signedAt, validUntilMs, slot: "" });
+    const early = bytes(0, 5 * minuteMs);
+    expect(mostPayable([early, bytes(hourMs, hourMs + 5 * minuteMs)])).toMatchObject({ inHour: 60n, inDay: 120n });
+    expect(mostPayable([bytes(2 * minuteMs, 5 * minuteMs), bytes(hourMs, 2 * hourMs)])).toMatchObject({ inHour: 120n });
+    const late = bytes(9 * minuteMs, minuteMs);
+    expect(mostPayable([late, bytes(hourMs + 2 * minuteMs, 2 * hourMs)])).toMatchObject({ inHour: 60n, inDay: 120n });
+  });
 });

@@ -391,6 +391,23 @@ describe("both sides that were rolled back", () => {
     expect(kit.show(next)).toMatchObject({ state: "approved" });
   });
 
+  it("both sides that were rolled back: the chain ends a kept payment before the acknowledgement arrives, and the gateway gets its job before its end", () => {
+    const { kit } = both;
+    both.pay("before");
+    both.keepDatabase("old");
+    const lost = both.pay("lost");
+    both.putDatabaseBack("old");
+    both.sayYes(true);
+    both.connect();
+    both.take();
+    const { txHash } = kit.show(lost).attempts.at(-1) as { txHash: string };
+    kit.ask("observed", { transactionId: lost, stage: "final", outcome: "paid", txHash, block: 9 });
+    expect(kit.show(lost).state).toBe("paid");
+    both.meet();
+    expect(both.row(lost)).toMatchObject({ orderId: "lost" });
+    expect(signedOf(lost)).toEqual([{ attempt: 1, slot: "6", txHash }]);
+  });
+
   it("both sides that were rolled back name an outgoing transaction as without order until its own is asked for, one order for one outgoing transaction", () => {
     const { kit } = both;
     both.pay("before");

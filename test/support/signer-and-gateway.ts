@@ -169,13 +169,18 @@ export class SignerAndGateway {
 
   /** The gateway stores the signer's report and acknowledges it. @throws Error when it refuses */
   acknowledge(): void {
+    this.take();
+    const head = this.#head();
+    const ended = endedIds(this.store.database, this.agent, openSlotsOf(this.kit.ask("hello")));
+    if (head !== null) this.kit.release(this.#seal("ack", { head, ended }));
+  }
+
+  /** The gateway stores the signer's report, and its acknowledgement is lost on the way. */
+  take(): void {
     for (let before = -1; before !== this.agent.headSeq; ) {
       before = this.agent.headSeq;
       for (const frame of this.kit.ask("report", { after: before }).frames) this.#store(frame);
     }
-    const head = this.#head();
-    const ended = endedIds(this.store.database, this.agent, openSlotsOf(this.kit.ask("hello")));
-    if (head !== null) this.kit.release(this.#seal("ack", { head, ended }));
   }
 
   /** `agents recover`, a yes, and the gateway has taken it. */

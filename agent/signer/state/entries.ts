@@ -123,13 +123,15 @@ export function batchesOf(
 
 /**
  * Returns the entries of a record. The gateway may have lost everything about a withdrawal that a
- * recovered ledger keeps, so everything known precedes the decision.
+ * recovered ledger keeps, so everything known precedes the decision. The chain may decide before
+ * policy does, while the link is down: then everything known precedes the observation.
  */
 function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): readonly Entry[] {
   if (record.kind === "REPEATED") return withdrawal === undefined ? [] : answerAgain(record, withdrawal);
   const entry = entryOf(record, withdrawal);
   if (entry === null) return [];
-  const isKept = withdrawal?.isKept === true && (record.kind === "APPROVED" || record.kind === "HELD");
+  const isFirst = record.kind === "APPROVED" || record.kind === "HELD" || record.kind === "OBSERVED";
+  const isKept = withdrawal?.isKept === true && isFirst;
   return isKept ? [...keptEntries(record, withdrawal), entry] : [entry];
 }
 

@@ -70,7 +70,8 @@ function entriesSince(core: Core, record: LedgerRecord, told: Told | undefined):
     case "RECOVERED":
       return recoveredEntries(core, record, told);
     case "APPROVED":
-    case "HELD": {
+    case "HELD":
+    case "OBSERVED": {
       const entry = entryOf(record, told);
       const withdrawal = core.book.find(record.transactionId);
       const kept = withdrawal?.isKept === true ? keptEntries(record, withdrawal) : [];

@@ -4,7 +4,7 @@
  * logsBloom of zeros. Each changes how an answer is written, never what it says of anybody's coins.
  */
 import type { FakeAnswer, RpcCall } from "../fake-node.ts";
-import { behindAt, type OddField } from "./profile.ts";
+import { behindAt, type OddField, type Profile } from "./profile.ts";
 import type { EvmView } from "./view.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -51,7 +51,7 @@ const outsiders: Readonly<Partial<Record<OddField, readonly Outsider[]>>> = {
   ],
 };
 
-function outsidersOf({ profile: { odd = [] } }: EvmView): readonly Outsider[] {
+function outsidersOf({ odd = [] }: Profile): readonly Outsider[] {
   return odd.flatMap((one) => outsiders[one] ?? []);
 }
 
@@ -60,18 +60,32 @@ function hashOf({ type }: Outsider, block: number): string {
   return `${type}${block.toString(16).padStart(62, "0")}`;
 }
 
-/** The receipt of a transaction that the odd fields put into a block; null for any other. */
-export function outsiderReceipt(view: EvmView, hash: string): Promise<FakeAnswer> | null {
-  const all = outsidersOf(view);
-  const at = all.findIndex(({ type }) => hash.startsWith(`${type}${"0".repeat(50)}`));
-  return at < 0 ? null : readReceipt(view, all[at] as Outsider, at, Number(`0x${hash.slice(-12)}`));
+/** A transaction that the odd fields put into a block: its block, and its receipt there. */
+export interface OutsiderFound {
+  readonly number: number;
+  readonly receiptIn: (block: Fields) => Fields;
 }
 
-async function readReceipt(view: EvmView, one: Outsider, at: number, number: number): Promise<FakeAnswer> {
+/** Null for a hash that no odd field made. */
+export function outsiderFound(profile: Profile, hash: string): OutsiderFound | null {
+  const all = outsidersOf(profile);
+  const at = all.findIndex(({ type }) => hash.startsWith(`${type}${"0".repeat(50)}`));
+  const one = all[at];
+  if (one === undefined) return null;
+  return { number: Number(`0x${hash.slice(-12)}`), receiptIn: (block) => receiptOf(one, at, block) };
+}
+
+/** The receipt of such a transaction, once the backend has its block; null for any other. */
+export function outsiderReceipt(view: EvmView, hash: string): Promise<FakeAnswer> | null {
+  const found = outsiderFound(view.profile, hash);
+  return found === null ? null : readReceipt(view, found);
+}
+
+async function readReceipt(view: EvmView, { number, receiptIn }: OutsiderFound): Promise<FakeAnswer> {
   const top = view.head - behindAt(view.profile, view.backend, view.head);
   const answer = number > top ? { result: null } : await view.ask("eth_getBlockByNumber", [hexOf(number), false]);
   if (!("result" in answer) || answer.result === null) return { result: null };
-  return { result: receiptOf(one, at, answer.result as Fields) };
+  return { result: receiptIn(answer.result as Fields) };
 }
 
 function receiptOf(one: Outsider, at: number, { number, hash }: Fields): Fields {
@@ -99,7 +113,7 @@ export function malform(view: EvmView, { method, params }: RpcCall, result: unkn
     : method === "eth_getBlockReceipts"
       ? withReceipts(view, result as readonly Fields[])
       : isPlaced(method)
-        ? shifted(result, outsidersOf(view).length)
+        ? shifted(result, outsidersOf(view.profile).length)
         : result;
   const priced = odd.includes("no-price") ? withoutPrice(view, told) : told;
   if (!odd.some((one) => one === "leading-zeros" || one === "upper-case")) return priced;
@@ -112,7 +126,7 @@ function isPlaced(method: string): boolean {
 }
 
 function withOutsiders(view: EvmView, block: Fields, isFull: boolean): Fields {
-  const all = outsidersOf(view);
+  const all = outsidersOf(view.profile);
   const bloom = view.profile.odd?.includes("zero-bloom") === true ? { logsBloom: `0x${"00".repeat(256)}` } : {};
   if (all.length === 0 || block.number === "0x0") return { ...block, ...bloom };
   const { transactions = [] } = block as { transactions?: readonly unknown[] };
@@ -125,7 +139,7 @@ function withOutsiders(view: EvmView, block: Fields, isFull: boolean): Fields {
 }
 
 function withReceipts(view: EvmView, receipts: readonly Fields[]): readonly unknown[] {
-  const all = outsidersOf(view);
+  const all = outsidersOf(view.profile);
   const [first] = receipts;
   if (all.length === 0 || first === undefined) return receipts;
   const block = { number: first.blockNumber, hash: first.blockHash };

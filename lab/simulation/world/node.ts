@@ -201,6 +201,11 @@ export class Node implements RpcEndpoint {
   }
 
   #receipt(hash: string): unknown {
+    const outsider = this.#provider.outsider(hash);
+    if (outsider !== null) {
+      const theirs = blockJson(this.#blockAt(outsider.number), false);
+      return theirs === null ? null : outsider.receiptIn(theirs as Readonly<Record<string, unknown>>);
+    }
     const block = this.#chain.includedIn(hash);
     if (block === null || block.number > this.#top.number) return null;
     return receiptJson(block, block.included.find((each) => each.transaction.hash === hash) as Included);

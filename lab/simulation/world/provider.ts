@@ -7,7 +7,7 @@
 import { AgentError } from "../../../base/fault.ts";
 import { refusedAnswer, refusedCall } from "../../kit/provider/evm-view.ts";
 import { Meter, type Refused } from "../../kit/provider/meter.ts";
-import { malform } from "../../kit/provider/odd-fields.ts";
+import { malform, type OutsiderFound, outsiderFound } from "../../kit/provider/odd-fields.ts";
 import { type BodyTrouble, backendAt, behindAt, type Profile } from "../../kit/provider/profile.ts";
 import { ofOneChain, profileNamed } from "../../kit/provider/profiles.ts";
 import { malformTron, refusedPath } from "../../kit/provider/tron-view.ts";
@@ -62,7 +62,7 @@ export class Provider {
 
   /** Blocks that the backend of this question is behind. */
   behind(head: number): number {
-    return behindAt(this.#profile, backendAt(this.#profile, this.#turn), head);
+    return behindAt(this.#profile, backendAt(this.#profile, amongOthers(this.#turn)), head);
   }
 
   /** The envelope of a refusal; null where the call goes on. @throws AgentError NODE_HTTP */
@@ -77,6 +77,11 @@ export class Provider {
     const { isTaken = false, refusal, code = "", words = "" } = trouble;
     const refused = refusal === undefined ? null : { refusal, words: refusal.words };
     return { isTaken, code, answer: () => told(refused, "send") ?? { ok: false, code: -32_000, message: words } };
+  }
+
+  /** A transaction that this provider's blocks show beside the chain's own. */
+  outsider(hash: string): OutsiderFound | null {
+    return outsiderFound(this.#profile, hash);
   }
 
   /** An honest result as this provider writes it. @throws AgentError NODE_HTTP */
@@ -105,4 +110,12 @@ function told(refused: Refused | null, method: string): Envelope | null {
 
 function unasked(): never {
   throw new Error("a simulated provider asks its chain nothing");
+}
+
+/**
+ * A balancer has other clients too. Without them, a gateway that asks the same number of questions
+ * in each pass would meet the same backend with the same question for ever.
+ */
+function amongOthers(turn: number): number {
+  return Math.imul(turn, 0x9e3779b1) >>> 16;
 }
