@@ -114,7 +114,7 @@ function unasked(): never {
 
 /**
  * A balancer has other clients too. Without them, a gateway that asks the same number of questions
- * in each pass would meet the same backend with the same question for ever.
+ * in each pass would meet the same backend with the same question in every pass.
  */
 function amongOthers(turn: number): number {
   return Math.imul(turn, 0x9e3779b1) >>> 16;
