@@ -3,9 +3,20 @@
  * Makes a new token for every attempt. Uses only the global fetch. Source: the interface;
  * docs/api.md.
  */
+
+import type { Events } from "./events.ts";
 import { type Answered, answerInvalid, type Failure, failure, failureOf, objectOf } from "./failures.ts";
-import type { DepositOrder, ManualOrder, TransactionsQuery, WithdrawalOrder } from "./orders.ts";
-import type { Balance, Currency, DepositResult, Transaction, WithdrawalResult } from "./records.ts";
+import type { DepositOrder, EventsQuery, ManualOrder, TransactionsQuery, WithdrawalOrder } from "./orders.ts";
+import type {
+  AddressCheck,
+  Balance,
+  Balances,
+  Currency,
+  DepositResult,
+  Estimate,
+  Transaction,
+  WithdrawalResult,
+} from "./records.ts";
 import { createTokenMaker, type TokenKey } from "./signature-token.ts";
 
 export interface ClientOptions {
@@ -47,6 +58,13 @@ export interface Client {
   nextPage(next: string): Promise<Result<Page>>;
   supportedCurrency(): Promise<Result<readonly Currency[]>>;
   balance(currencyId: string): Promise<Result<Balance>>;
+  balances(): Promise<Result<Balances>>;
+  /** The probable fee of a withdrawal in this currency. */
+  estimate(currencyId: string): Promise<Result<Estimate>>;
+  /** Whether a withdrawal of this currency to this address would be taken. */
+  address(currencyId: string, address: string): Promise<Result<AddressCheck>>;
+  /** The events after a cursor; keep `next` for the next call. The first call gives none. */
+  events(query?: EventsQuery): Promise<Result<Events>>;
 }
 
 const answerBytesMax = 64 * 1024 * 1024;
@@ -76,7 +94,7 @@ async function readBounded(response: Response): Promise<string> {
 
 const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
 
-function queryOf(filter: TransactionsQuery): string {
+function queryOf(filter: TransactionsQuery | EventsQuery): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) if (value !== undefined) parameters.set(name, String(value));
   const text = parameters.toString();
@@ -151,6 +169,8 @@ export function createClient(options: ClientOptions): Client {
     call({ method: "POST", path, body }, ({ body: answer }) => objectWith<T>(answer, fields));
   const get = <T>(path: string, fields: readonly string[]): Promise<Result<T>> =>
     call({ method: "GET", path }, ({ body }) => objectWith<T>(body, fields));
+  const withList = <T>(path: string, name: string, fields: readonly string[] = []): Promise<Result<T>> =>
+    call({ method: "GET", path }, ({ body }) => (Array.isArray(objectOf(body)[name]) ? objectWith<T>(body, fields) : null));
   const list = (path: string): Promise<Result<Page>> =>
     call({ method: "GET", path }, ({ body, headers }) =>
       Array.isArray(body) ? { transactions: body as readonly Transaction[], next: nextOf(headers) } : null,
@@ -174,6 +194,14 @@ export function createClient(options: ClientOptions): Client {
       if (!read.ok || typeof read.value.balance === "number") return read;
       return answerInvalid();
     },
+    balances: () => withList("/api/v1/balances", "balances"),
+    estimate: (currencyId) => get(`/api/v1/estimate/${encodeURIComponent(currencyId)}`, ["feeUsual", "feeMost"]),
+    address: async (currencyId, address) => {
+      const path = `/api/v1/address/${encodeURIComponent(currencyId)}/${encodeURIComponent(address)}`;
+      const read = await get<AddressCheck>(path, ["code"]);
+      return !read.ok || typeof read.value.valid === "boolean" ? read : answerInvalid();
+    },
+    events: (query = {}) => withList(`/api/v1/events${queryOf(query)}`, "events", ["next"]),
   };
 }
 

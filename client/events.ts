@@ -7,6 +7,28 @@
 
 import type { Transaction } from "./records.ts";
 
+/** An event: what a callback has, with its id. */
+export interface Event {
+  /** The `webhook-id` of the event: the same for every delivery. */
+  readonly id: string;
+  /** The kind of event. */
+  readonly type: string;
+  /** When the record changed. ISO 8601, UTC, milliseconds. */
+  readonly timestamp: string;
+  /** The record as it was then. */
+  readonly data: Transaction | UnattributedRecord;
+  /** Rises with each event of a record. */
+  readonly sequence: number;
+}
+
+/** Events, oldest first. */
+export interface Events {
+  /** At most `limit`. */
+  readonly events: readonly Event[];
+  /** The `after` of the next call. */
+  readonly next: string;
+}
+
 /** An event of one record. */
 export interface Callback {
   /** Which event it is. */

@@ -25,6 +25,13 @@ export interface AmountOrder {
    * merchant.
    */
   readonly returnUrl?: string;
+  /** The lifetime of the request; the service's own without it. */
+  readonly expiresInMinutes?: number;
+  /**
+   * So much of `amount` may be missing, from 0 to 10 per cent with at most two decimals; the
+   * currency's own without it.
+   */
+  readonly tolerancePercent?: string;
   readonly fiatCurrency?: never;
   readonly fiatAmount?: never;
 }
@@ -51,6 +58,13 @@ export interface FiatOrder {
    * follows.
    */
   readonly renew?: string;
+  /** The lifetime of the request; the service's own without it. */
+  readonly expiresInMinutes?: number;
+  /**
+   * So much of `amount` may be missing, from 0 to 10 per cent with at most two decimals; the
+   * currency's own without it.
+   */
+  readonly tolerancePercent?: string;
   readonly amount?: never;
 }
 
@@ -76,6 +90,8 @@ export interface WithdrawalOrder {
   readonly address: string;
   /** Taken empty only: no network here has tags. */
   readonly tag?: string;
+  /** The `transactionId` of the deposit that this withdrawal pays back. */
+  readonly refundOf?: string;
 }
 
 /** Withdrawals to pay at once. */
@@ -103,6 +119,8 @@ export interface ManualOrder {
   readonly address?: string;
   /** Taken empty only: no network here has tags. */
   readonly tag?: string;
+  /** The `transactionId` of the deposit that this withdrawal pays back. */
+  readonly refundOf?: string;
 }
 
 /** Query of "All transactions". */
@@ -114,12 +132,30 @@ export interface TransactionsQuery {
   readonly currency?: string;
   /** The caller's own reference. */
   readonly orderId?: string;
+  /** Withdrawals that pay this deposit back. */
+  readonly refundOf?: string;
   /** Created then or later: ISO 8601 in UTC. */
   readonly from?: string;
   /** Created before: ISO 8601 in UTC. */
   readonly to?: string;
+  /**
+   * Changed then or later: ISO 8601 in UTC. The list is then in the order of changes, earliest
+   * first.
+   */
+  readonly changedFrom?: string;
   /** The beginning of a page, as the Link header of the page before says. */
   readonly cursor?: string;
   /** Most records of a page; without it all come. */
+  readonly limit?: number;
+}
+
+/** Query of "Events to ask for". */
+export interface EventsQuery {
+  /**
+   * The `next` of the call before; without it the answer has no events, and its `next` stands
+   * behind the newest.
+   */
+  readonly after?: string;
+  /** Most events of an answer; 100 without it. */
   readonly limit?: number;
 }

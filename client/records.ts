@@ -66,6 +66,8 @@ export interface Transaction {
   readonly metadata: Readonly<Record<string, string>>;
   /** The ended record with the same orderId that this one follows. */
   readonly renews?: string;
+  /** Withdrawals: the deposit that this one pays back. */
+  readonly refundOf?: string;
   /** Withdrawals: who decides. */
   readonly mode?: "auto" | "manual";
   /**
@@ -155,6 +157,46 @@ export interface Balance {
   readonly feeReserve: string;
   /** Whether that much is there. */
   readonly feeSufficient: boolean;
+}
+
+/** The balances of all currencies. */
+export interface Balances {
+  /** One for each currency that could be read. */
+  readonly balances: readonly Balance[];
+  /** Currencies whose chain was not read yet; ask again in some seconds. */
+  readonly unread: readonly string[];
+}
+
+/** The probable fee of a withdrawal. */
+export interface Estimate {
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The currency that network fees are paid in. */
+  readonly feeAsset: string;
+  /** The middle fee of the newest paid withdrawals of this currency; empty before the first. */
+  readonly feeUsual: string;
+  /** The most that the agent pays for one withdrawal; so much is reserved. */
+  readonly feeMost: string;
+  /** The number of withdrawals that `feeUsual` comes from. */
+  readonly samples: number;
+  /** When the newest of them was completed; empty without any. */
+  readonly newestAt: string;
+}
+
+/** Whether an address can be paid. */
+export interface AddressCheck {
+  /** A currency's `id`. */
+  readonly currency: string;
+  /** The network by CAIP-2. */
+  readonly network: string;
+  /** Whether a withdrawal to it would be taken. */
+  readonly valid: boolean;
+  /** The address in its checksummed form; empty for one that would be refused. */
+  readonly address: string;
+  /** The code that a withdrawal would get; empty for a good address. */
+  readonly code: string;
+  /** The finer reason; empty without one. */
+  readonly reason: string;
 }
 
 /** An address to pay to. */

@@ -170,7 +170,7 @@ function headOf(subject: string): string {
 }
 
 const isOrder = (name: string): boolean => name.endsWith("Order");
-const isEvent = (name: string): boolean => /Callback$|^UnattributedRecord$/.test(name);
+const isEvent = (name: string): boolean => /Callback$|^UnattributedRecord$|^Events?$/.test(name);
 /** Answers to the operator's own station, which no shop reads. */
 const isStation = (name: string): boolean => name === "Readiness" || name === "Health";
 

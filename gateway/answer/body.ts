@@ -27,6 +27,9 @@ export interface Order {
   readonly metadata: string; // a JSON object of texts in the form that is kept; "" none
   readonly returnUrl: string; // the address that the payment page leads back to; "" for none
   readonly renew: string; // the transactionId of the ended record to renew; "" for none
+  readonly refundOf: string; // the transactionId of the deposit to pay back; "" for none
+  readonly expiresInMinutes: number | null; // null: the configuration's lifetime
+  readonly tolerancePercent: string; // canonical; "" the currency's tolerance
 }
 
 /** The fields that an operation takes in addition to currency, amount and orderId. */
@@ -35,7 +38,12 @@ export interface OrderShape {
   readonly tag: boolean;
   readonly fiat: boolean; // a fiat amount may replace the amount
   readonly returnUrl: boolean;
+  readonly terms: boolean; // expiresInMinutes and tolerancePercent
+  readonly refundOf: boolean;
 }
+
+/** The lifetime and the tolerance that a request may ask for. */
+export const depositTermLimits = { minutesMin: 5, minutesMax: 10_080, percentMax: 10, percentDecimal: 2 } as const;
 
 const amountAhead = /[{,]\s*"(amount|fiatAmount)"\s*:\s*$/;
 
@@ -113,6 +121,8 @@ function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
     ...(shape.address === "optional" ? ["address"] : []),
     ...(shape.tag ? ["tag"] : []),
     ...(shape.returnUrl ? ["returnUrl"] : []),
+    ...(shape.terms ? ["expiresInMinutes", "tolerancePercent"] : []),
+    ...(shape.refundOf ? ["refundOf"] : []),
   ]);
   if (shape.fiat && asksFiat(object) && object.amount !== undefined) return say("amount_twice", { field: "amount" });
   for (const name in object) if (!known.has(name)) return say("field_unknown", { field: printable(name) });
@@ -179,6 +189,24 @@ export function readOrders(body: Uint8Array, shape: OrderShape): readonly OneOrd
   });
 }
 
+/** The terms of a deposit request that the shop may set, or the answer that names the wrong one. */
+function readTerms({
+  expiresInMinutes,
+  tolerancePercent,
+}: JsonObject): Pick<Order, "expiresInMinutes" | "tolerancePercent"> | Answer {
+  const { minutesMin, minutesMax, percentMax, percentDecimal } = depositTermLimits;
+  const isLifetime = Number.isInteger(expiresInMinutes) && Number(expiresInMinutes) >= minutesMin;
+  if (expiresInMinutes !== undefined && (typeof expiresInMinutes !== "number" || !isLifetime || expiresInMinutes > minutesMax))
+    return say("lifetime_invalid", { field: "expiresInMinutes" });
+  const minutes = expiresInMinutes ?? null;
+  if (tolerancePercent === undefined) return { expiresInMinutes: minutes, tolerancePercent: "" };
+  if (tolerancePercent === "0") return { expiresInMinutes: minutes, tolerancePercent };
+  const percent = typeof tolerancePercent === "string" ? parseAmount(tolerancePercent, percentDecimal) : null;
+  if (percent?.ok !== true || percent.units > BigInt(percentMax) * 10n ** BigInt(percentDecimal))
+    return say("tolerance_invalid", { field: "tolerancePercent" });
+  return { expiresInMinutes: minutes, tolerancePercent: formatAmount(percent.units, percentDecimal) };
+}
+
 function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
   const problem = fieldsProblem(object, shape);
   if (problem !== null) return problem;
@@ -198,6 +226,11 @@ function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
     return say("renew_invalid", { field: "renew" });
   const returnUrl = returnUrlOf(object.returnUrl);
   if (returnUrl === null) return say("return_url_invalid", { field: "returnUrl" });
+  const terms = readTerms(object);
+  if (isAnswer(terms)) return terms;
+  const { refundOf = "" } = object;
+  if (typeof refundOf !== "string" || (object.refundOf !== undefined && !transactionIdPattern.test(refundOf)))
+    return say("refund_invalid", { field: "refundOf" });
   const checked = parseAddress(address);
   return {
     currency,
@@ -208,5 +241,7 @@ function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
     metadata,
     returnUrl,
     renew,
+    refundOf,
+    ...terms,
   };
 }

@@ -61,6 +61,26 @@ export const answerCodes = {
     "The address is a token's own contract: what is sent there is lost.",
     "Adres, bir token'ın kendi sözleşmesi: oraya gönderilen para kaybolur.",
   ],
+  lifetime_invalid: [
+    400,
+    "expiresInMinutes must be a whole number from 5 to 10080.",
+    "expiresInMinutes 5 ile 10080 arasında bir tam sayı olmalıdır.",
+  ],
+  tolerance_invalid: [
+    400,
+    "tolerancePercent must be a decimal number from 0 to 10 with at most two decimals, written as a string.",
+    "tolerancePercent, metin olarak yazılmış, en çok iki basamaklı, 0 ile 10 arasında bir ondalık sayı olmalıdır.",
+  ],
+  refund_invalid: [
+    400,
+    "refundOf must name one of the merchant's own deposits in the same currency.",
+    "refundOf, işletmenin aynı para birimindeki kendi ödemelerinden birini göstermelidir.",
+  ],
+  refund_above_received: [
+    400,
+    "The deposit did not receive so much that is not paid back yet.",
+    "Bu ödemede geri ödenmemiş bu kadar tutar yok.",
+  ],
   tag_not_supported: [400, "This currency takes no tag.", "Bu para birimi etiket kabul etmiyor."],
   order_id_invalid: [
     400,

@@ -73,6 +73,7 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
     expiresAt: new Date(row.expiresAt).toISOString(),
     metadata: row.metadata === "" ? {} : JSON.parse(row.metadata),
     ...(row.renews === "" ? {} : { renews: row.renews }),
+    ...(row.refundOf === "" ? {} : { refundOf: row.refundOf }),
     ...(isDeposit
       ? {
           amountReceived: decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal),

@@ -33,6 +33,7 @@ export const csvColumns = [
     "metadata",
     "explorerUrl",
     "renews",
+    "refundOf",
   ],
 ] as const;
 

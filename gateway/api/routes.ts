@@ -1,6 +1,6 @@
 /**
- * The seven operations of the interface and one for many orders, each with its scope. Every
- * operation needs a Content-Type, as the interface says; the configuration can excuse GET.
+ * The seven operations of the interface and the further ones of this service, each with its scope.
+ * Every operation needs a Content-Type, as the interface says; a GET may leave it out.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
@@ -11,10 +11,13 @@ import { type Caller, createDoor } from "../auth/authenticate.ts";
 import type { Scope } from "../auth/keys.ts";
 import type { TokenUse, WriteOnce } from "../auth/replay-guard.ts";
 import { readBalance } from "../balance/balance.ts";
+import { readBalances } from "../balance/balances.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
 import { listCurrencies } from "../prices/currencies.ts";
 import type { Service } from "../service.ts";
+import { checkDestination, estimateFee } from "../withdrawals/estimate.ts";
 import { requestWithdrawal, requestWithdrawals } from "../withdrawals/withdrawals.ts";
+import { readEvents } from "./events.ts";
 import { answerOfError, reply } from "./server.ts";
 import { createTimeSlices } from "./time-slices.ts";
 import { listTransactions, readTransaction, unknownParameter } from "./transactions.ts";
@@ -104,6 +107,38 @@ export const operations: readonly Operation[] = [
     scope: "read",
     kind: "currency",
     answer: ({ config, prices }, { request }) => unknownParameter(queryOf(request), []) ?? listCurrencies(config, prices),
+  },
+  {
+    method: "GET",
+    path: "/events",
+    scope: "read",
+    kind: null,
+    answer: (service, { caller, request }) => readEvents(service, caller.merchant.id, queryOf(request)),
+  },
+  {
+    method: "GET",
+    path: "/balances",
+    scope: "read",
+    kind: null,
+    answer: (service, { caller, request }) => unknownParameter(queryOf(request), []) ?? readBalances(service, caller.merchant.id),
+  },
+  {
+    method: "GET",
+    path: "/estimate/:currencyId",
+    scope: "read",
+    kind: null,
+    answer: (service, { caller, request }) =>
+      unknownParameter(queryOf(request), []) ?? estimateFee(service, caller.merchant.id, parameter(request, "currencyId")),
+  },
+  {
+    method: "GET",
+    path: "/address/:currencyId/:address",
+    scope: "read",
+    kind: null,
+    answer: (service, { caller, request }) => {
+      const asked = { currencyId: parameter(request, "currencyId"), address: parameter(request, "address") };
+      return unknownParameter(queryOf(request), []) ?? checkDestination(service, caller.merchant.id, asked);
+    },
   },
   {
     method: "GET",

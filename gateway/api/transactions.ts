@@ -11,7 +11,13 @@ import { onlyInterface } from "../answer/interface-fields.ts";
 import { recordOf } from "../answer/record.ts";
 import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
-import { listTransactionRows, readTransactionOf, type TransactionFilter } from "../store/transactions.ts";
+import {
+  listTransactionRows,
+  placeIn,
+  readTransactionOf,
+  type TransactionFilter,
+  type TransactionPlace,
+} from "../store/transactions.ts";
 import { csvHead, csvLine, csvTableOf, csvType } from "./csv.ts";
 
 type Query = Readonly<Record<string, unknown>>;
@@ -45,7 +51,7 @@ type Rule = (text: string, service: Service) => Filter | null;
 
 /** A time on an existing day, because Date.parse accepts 30 February as 2 March. */
 const time =
-  (name: "from" | "to"): Rule =>
+  (name: "from" | "to" | "changedFrom"): Rule =>
   (text) => {
     const at = timePattern.test(text) ? Date.parse(text) : Number.NaN;
     return Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)) ? null : { [name]: at };
@@ -59,12 +65,14 @@ const rules: Readonly<Record<string, Rule>> = {
   status: (text) => (/^[012]$/.test(text) ? { status: Number(text) } : null),
   currency: (text, { config }) => (Object.hasOwn(config.currencies, text) ? { currency: text } : null),
   orderId: (text) => (orderIdPattern.test(text) ? { orderId: text } : null),
+  refundOf: (text) => (idPattern.test(text) ? { refundOf: text } : null),
   from: time("from"),
   to: time("to"),
+  changedFrom: time("changedFrom"),
   cursor: (text) => {
     const [, at, id] = cursorPattern.exec(Buffer.from(text.slice(0, 128), "base64url").toString("latin1")) ?? [];
     if (at === undefined || id === undefined) return null;
-    return { after: { createdAt: Number(at), id } };
+    return { after: { at: Number(at), id } };
   },
   limit: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= limitMax ? {} : null),
 };
@@ -72,10 +80,10 @@ const rules: Readonly<Record<string, Rule>> = {
 /** The names of the list's parameters. */
 export const listParameterNames: readonly string[] = Object.keys(rules);
 
-function nextPage(query: Query, last: TransactionRow): string {
+function nextPage(query: Query, { at, id }: TransactionPlace): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (name !== "cursor") parameters.set(name, String(value));
-  parameters.set("cursor", Buffer.from(`${last.createdAt}.${last.id}`, "latin1").toString("base64url"));
+  parameters.set("cursor", Buffer.from(`${at}.${id}`, "latin1").toString("base64url"));
   return `</api/v1/transactions?${parameters}>; rel="next"`;
 }
 
@@ -138,7 +146,7 @@ function* textOf(service: Service, filter: TransactionFilter, form: Form): Gener
   do {
     const rows: readonly TransactionRow[] = listTransactionRows(
       service.store.database,
-      last === null ? filter : { ...filter, after: last },
+      last === null ? filter : { ...filter, after: placeIn(filter, last) },
       partRows,
     );
     last = rows.length < partRows ? null : (rows[rows.length - 1] ?? null);
@@ -167,7 +175,8 @@ export function listTransactions(service: Service, merchant: string, query: Quer
   const rows = listTransactionRows(service.store.database, filter, limit + 1);
   const page = rows.slice(0, limit);
   const last = page[page.length - 1];
-  const link: Record<string, string> = rows.length > limit && last !== undefined ? { Link: nextPage(query, last) } : {};
+  const link: Record<string, string> =
+    rows.length > limit && last !== undefined ? { Link: nextPage(query, placeIn(filter, last)) } : {};
   const text = page.map((row) => form.write(recordOf(row, service))).join(form.between);
   return list([`${form.head}${text}${form.tail}`], form.type, { ...vary, ...link });
 }

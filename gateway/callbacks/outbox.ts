@@ -1,6 +1,7 @@
 /**
  * Turns changes into deliveries: each change of a record becomes its events, and each event a
- * delivery for every target that accepts it. A change was written down in its own transaction;
+ * delivery for every target that accepts it. Events of a merchant that asks for them are kept
+ * without a target too. A change was written down in its own transaction;
  * another transaction turns it into events, completely or not at all. `sequence` of a record's
  * events is taken from time, so that it still rises after an older database is restored.
  */
@@ -18,6 +19,7 @@ import {
   refreshStatus,
 } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, liveTargets } from "../store/callback-targets.ts";
+import { keepsEvents } from "../store/merchants.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { type EventType, eventsOf, rankOf, testType } from "./events.ts";
@@ -53,9 +55,9 @@ export function tellChanges(database: Database, options: OutboxOptions): readonl
     targets.set(merchant, takers);
     for (const type of typesOf(database, change, options)) {
       const wanting = takers.filter(({ events }) => events === "" || events.split(",").includes(type));
-      if (wanting.length === 0) continue;
+      if (wanting.length === 0 && !keepsEvents(database, merchant)) continue;
       const event = eventOf(database, change, type, options);
-      insertEvent(database, event);
+      insertEvent(database, event, options.clock());
       for (const { id: target } of wanting) {
         const left = room.get(target) ?? waitingMax - countWaiting(database, target, waitingMax);
         room.set(target, left - 1);

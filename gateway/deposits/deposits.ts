@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { parseAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
-import { type Order, readOrder } from "../answer/body.ts";
+import { depositTermLimits, type Order, type OrderShape, readOrder } from "../answer/body.ts";
 import { paymentOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
@@ -41,8 +41,10 @@ const lookWaitMs = 5_000;
  * Hash of the requested amount, not of its conversion: the same fiat amount is the same order at
  * any price.
  */
-function contentHashOf({ currency, amount, fiat }: Order): string {
-  const content = fiat === null ? [currency, amount] : [currency, fiat.fiatCurrency, fiat.fiatAmount];
+function contentHashOf({ currency, amount, fiat, expiresInMinutes, tolerancePercent }: Order): string {
+  const sum = fiat === null ? [currency, amount] : [currency, fiat.fiatCurrency, fiat.fiatAmount];
+  const hasTerms = expiresInMinutes !== null || tolerancePercent !== "";
+  const content = hasTerms ? [...sum, { expiresInMinutes, tolerancePercent }] : sum;
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
@@ -68,10 +70,21 @@ function amountOf({ config, prices }: Service, order: Order): Pick<Fresh, "amoun
   return say(quoted.code, { field: "fiatCurrency" }, later);
 }
 
-/** The tolerance in the present configuration; a later change affects only later requests. */
-function toleranceOf({ paymentTolerance, decimal }: GatewayCurrency): string {
-  const parsed = parseAmount(paymentTolerance, decimal);
-  return parsed.ok ? parsed.units.toString() : "0";
+const percentUnits = 100n * 10n ** BigInt(depositTermLimits.percentDecimal);
+
+/**
+ * The part of the amount that may be missing: the order's own, rounded down, or the one in the
+ * present configuration. A later change affects only later requests.
+ */
+function toleranceOf({ tolerancePercent }: Order, { currency, amountUnits }: Fresh): string {
+  if (tolerancePercent === "0") return "0";
+  if (tolerancePercent === "") {
+    const parsed = parseAmount(currency.paymentTolerance, currency.decimal);
+    return parsed.ok ? parsed.units.toString() : "0";
+  }
+  const percent = parseAmount(tolerancePercent, depositTermLimits.percentDecimal);
+  if (!percent.ok) throw new TypeError("a tolerance that was not checked");
+  return ((amountUnits * percent.units) / percentUnits).toString();
 }
 
 const payTokenBytes = 16;
@@ -90,7 +103,7 @@ function insert(service: Service, database: Database, request: DepositRequest, o
   const { merchant } = request;
   const nowMs = service.clock();
   const id = transactionIdOf({ merchant, operation: "deposit", orderId: order.orderId, renews: order.renew });
-  const expiresAt = nowMs + service.config.lifetimes.depositMinutes * minuteMs;
+  const expiresAt = nowMs + (order.expiresInMinutes ?? service.config.lifetimes.depositMinutes) * minuteMs;
   insertDeposit(database, {
     id,
     merchant,
@@ -109,7 +122,7 @@ function insert(service: Service, database: Database, request: DepositRequest, o
     changedAt: nowMs,
     expiresAt,
     quote: fresh.quote,
-    toleranceUnits: toleranceOf(currency),
+    toleranceUnits: toleranceOf(order, fresh),
     payToken: newPayToken(service),
     returnUrl: order.returnUrl,
     renews: order.renew,
@@ -170,13 +183,15 @@ function askForCeiling({ store, signals }: Service, merchant: string): void {
   if (agent !== undefined && askedCeiling(agent) !== null) signals.emit("ceiling", { agent: agent.id });
 }
 
+const depositShape: OrderShape = { address: "none", tag: false, fiat: true, returnUrl: true, terms: true, refundOf: false };
+
 /**
  * Makes the deposit request, or finds the one that this orderId made before. Answers 400 or 503 if
  * nothing was made, 409 if the orderId was used with other content. Harmless to call twice; the
  * answer has the first quote again.
  */
 export async function requestDeposit(service: Service, request: DepositRequest): Promise<Answer> {
-  const order = readOrder(request.body, { address: "none", tag: false, fiat: true, returnUrl: true });
+  const order = readOrder(request.body, depositShape);
   if (isAnswer(order)) return order;
   const made = await makeWhenLooked(service, request, order);
   if (isAnswer(made) || made.depositAddress !== null) askForCeiling(service, request.merchant);

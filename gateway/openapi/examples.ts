@@ -33,6 +33,19 @@ const withdrawn = {
 
 const sent = { message: "The withdrawal request was sent.", transactionId: withdrawn.transactionId, status: 0, stage: "queued" };
 
+const ethBalance = {
+  balance: 8.99,
+  currency: "eth",
+  available: "8.99",
+  pending: "2",
+  sweeping: "0",
+  reserved: "1.01",
+  total: "12",
+  feeAsset: "eth",
+  feeReserve: "0.01",
+  feeSufficient: true,
+};
+
 /**
  * The answers with status 200, by the id of their operation. An operation without a row is shown
  * without one.
@@ -84,18 +97,36 @@ export const answerExamples: Readonly<Record<string, object>> = {
       priceStale: false,
     },
   ],
-  balance: {
-    balance: 8.99,
-    currency: "eth",
-    available: "8.99",
-    pending: "2",
-    sweeping: "0",
-    reserved: "1.01",
-    total: "12",
-    feeAsset: "eth",
-    feeReserve: "0.01",
-    feeSufficient: true,
+  events: {
+    events: [
+      {
+        id: "msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10",
+        type: "withdrawal.completed",
+        timestamp: withdrawn.changedAt,
+        data: withdrawn,
+        sequence: Date.parse(withdrawn.changedAt),
+      },
+    ],
+    next: `${Date.parse(withdrawn.changedAt)}`,
   },
+  balances: { balances: [ethBalance], unread: [] },
+  estimate: {
+    currency: "eth",
+    feeAsset: "eth",
+    feeUsual: "0.00042",
+    feeMost: "0.01",
+    samples: 25,
+    newestAt: withdrawn.changedAt,
+  },
+  address: {
+    currency: "eth",
+    network: "eip155:1",
+    valid: true,
+    address: withdrawn.receiverAddress,
+    code: "",
+    reason: "",
+  },
+  balance: ethBalance,
 };
 
 export const errorExample: object = {

@@ -4,7 +4,7 @@
  * every code that is listed here, and finds no other code. Sources: the interface; docs/api.md.
  */
 
-import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
+import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import type { AnswerCode } from "../answer/messages.ts";
 import { listOf } from "./records.ts";
 import { type Json, reference, text } from "./schema.ts";
@@ -70,7 +70,7 @@ const ordersCodes: readonly AnswerCode[] = ["json_invalid", "field_missing", "fi
 const withdrawalCodes: readonly AnswerCode[] = [
   ...orderCodes,
   ...(["address_invalid", "address_own", "address_contract", "tag_not_supported", "balance_insufficient"] as const),
-  ...(["agent_not_paired", "agent_clock_ahead", "withdrawal_failed"] as const),
+  ...(["refund_invalid", "refund_above_received", "agent_not_paired", "agent_clock_ahead", "withdrawal_failed"] as const),
 ];
 
 const query = (name: string, schema: Json, more: Json = {}): Json => ({ name, in: "query", schema, ...more });
@@ -84,8 +84,16 @@ const listParameters: readonly Json[] = [
   query("status", { type: "integer", enum: [0, 1, 2] }),
   query("currency", text("A currency's id.", { pattern: currencyPattern.source, examples: ["eth"] })),
   query("orderId", text("The caller's own reference.", { pattern: orderIdPattern.source, examples: ["out-77"] })),
+  query(
+    "refundOf",
+    text("Withdrawals that pay this deposit back.", {
+      pattern: transactionIdPattern.source,
+      examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
+    }),
+  ),
   query("from", when("Created then or later: ISO 8601 in UTC.")),
   query("to", when("Created before: ISO 8601 in UTC.")),
+  query("changedFrom", when("Changed then or later: ISO 8601 in UTC. The list is then in the order of changes, earliest first.")),
   query("cursor", text("The beginning of a page, as the Link header of the page before says.")),
   query("limit", { type: "integer", minimum: 1, maximum: 500, description: "Most records of a page; without it all come." }),
 ];
@@ -108,6 +116,8 @@ export const described: Readonly<Record<string, Described>> = {
       "fiat_currency_unknown",
       "currency_unpriced",
       "price_stale",
+      "lifetime_invalid",
+      "tolerance_invalid",
     ],
   },
   autoWithdraw: {
@@ -148,7 +158,9 @@ export const described: Readonly<Record<string, Described>> = {
   },
   transactions: {
     summary: "All transactions",
-    description: "Newest first, then by id. Without parameters every record there is, sent while it is read.",
+    description:
+      "Newest first, then by id; with `changedFrom` the earliest change first. Without parameters every record there is, sent while it is " +
+      "read.",
     parameters: listParameters,
     answer: listOf("Transaction"),
     others: {
@@ -164,6 +176,47 @@ export const described: Readonly<Record<string, Described>> = {
     description: "The currencies that are switched on, with prices for display.",
     answer: listOf("Currency"),
     codes: ["query_invalid"],
+  },
+  events: {
+    summary: "Events to ask for",
+    description:
+      "The events of callbacks, for a shop that takes none or missed some, in the order in which they were made. The first call begins the " +
+      "keeping of events; they are kept for 60 days.",
+    parameters: [
+      query(
+        "after",
+        text("The `next` of the call before; without it the answer has no events, and its `next` stands behind the newest.", {
+          examples: ["0"],
+        }),
+      ),
+      query("limit", { type: "integer", minimum: 1, maximum: 500, description: "Most events of an answer; 100 without it." }),
+    ],
+    answer: reference("Events"),
+    codes: ["query_invalid"],
+  },
+  balances: {
+    summary: "All wallet balances",
+    description: "The balance of each currency that is switched on.",
+    answer: reference("Balances"),
+    codes: ["query_invalid"],
+  },
+  estimate: {
+    summary: "Fee of a withdrawal",
+    description:
+      "What withdrawals of this currency cost lately, and the most that the merchant's agent pays for one. It promises nothing.",
+    parameters: [inPath("currencyId", text("A currency's id.", { examples: ["eth"] }))],
+    answer: reference("Estimate"),
+    codes: ["query_invalid", "currency_not_found", "currency_not_payable", "agent_not_paired"],
+  },
+  address: {
+    summary: "Check of an address",
+    description: "Whether a withdrawal of this currency to this address would be taken, by the same checks.",
+    parameters: [
+      inPath("currencyId", text("A currency's id.", { examples: ["eth"] })),
+      inPath("address", text("The address.", { examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] })),
+    ],
+    answer: reference("AddressCheck"),
+    codes: ["query_invalid", "currency_not_found"],
   },
   balance: {
     summary: "Wallet balance",

@@ -4,7 +4,7 @@
  * fields. Sources: the interface; docs/api.md.
  */
 import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
-import { metadataLimits, ordersMax } from "../answer/body.ts";
+import { depositTermLimits, metadataLimits, ordersMax } from "../answer/body.ts";
 import { fiats } from "../config/fiat.ts";
 import { decimal, decimalOrEmpty, flag, type Json, oneOfNumbers, reference, shape, text, time } from "./schema.ts";
 
@@ -50,24 +50,42 @@ const renew = text("The `transactionId` of an ended request with this orderId an
   examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
 });
 const order = { currency: currencyId, amount, orderId, metadata, renew };
+const { minutesMin, minutesMax, percentMax } = depositTermLimits;
+const terms = {
+  expiresInMinutes: {
+    type: "integer",
+    description: "The lifetime of the request; the service's own without it.",
+    minimum: minutesMin,
+    maximum: minutesMax,
+    examples: [30],
+  },
+  tolerancePercent: text(
+    `So much of \`amount\` may be missing, from 0 to ${percentMax} per cent with at most two decimals; the currency's own without it.`,
+    { pattern: "^(?:0|[0-9]+(?:\\.[0-9]+)?)$", examples: ["0.5"] },
+  ),
+};
+const refundOf = text("The `transactionId` of the deposit that this withdrawal pays back.", {
+  pattern: transactionIdPattern.source,
+  examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
+});
 
 const withdrawalOrder = shape(
   "A withdrawal to pay at once.",
-  { ...order, address, tag: orderTag },
-  { optional: ["tag", "metadata", "renew"], isClosed: true },
+  { ...order, address, tag: orderTag, refundOf },
+  { optional: ["tag", "metadata", "renew", "refundOf"], isClosed: true },
 );
 
 /** Orders have only these fields. */
 const orders: Readonly<Record<string, Json>> = {
   AmountOrder: shape(
     "A deposit request by `amount`.",
-    { ...order, returnUrl, fiatCurrency: false, fiatAmount: false },
-    { optional: ["metadata", "returnUrl", "renew", "fiatCurrency", "fiatAmount"], isClosed: true },
+    { ...order, returnUrl, ...terms, fiatCurrency: false, fiatAmount: false },
+    { optional: ["metadata", "returnUrl", "renew", ...Object.keys(terms), "fiatCurrency", "fiatAmount"], isClosed: true },
   ),
   FiatOrder: shape(
     "A deposit request by a sum of money, which the price of now makes an amount of.",
-    { currency: currencyId, fiatCurrency, fiatAmount, orderId, metadata, returnUrl, renew, amount: false },
-    { optional: ["metadata", "returnUrl", "renew", "amount"], isClosed: true },
+    { currency: currencyId, fiatCurrency, fiatAmount, orderId, metadata, returnUrl, renew, ...terms, amount: false },
+    { optional: ["metadata", "returnUrl", "renew", ...Object.keys(terms), "amount"], isClosed: true },
   ),
   // Two closed forms, because generators make no exact type of one form with choices inside. Each
   // refuses the other's fields by name, so that a compiler refuses both at once.
@@ -91,8 +109,8 @@ const orders: Readonly<Record<string, Json>> = {
   ),
   ManualOrder: shape(
     "A withdrawal that an operator approves, who supplies the address where it is left out.",
-    { ...order, address, tag: orderTag },
-    { optional: ["address", "tag", "metadata", "renew"], isClosed: true },
+    { ...order, address, tag: orderTag, refundOf },
+    { optional: ["address", "tag", "metadata", "renew", "refundOf"], isClosed: true },
   ),
 };
 
@@ -153,6 +171,7 @@ const transaction = shape(
     renews: text("The ended record with the same orderId that this one follows.", {
       examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
     }),
+    refundOf: text("Withdrawals: the deposit that this one pays back.", { examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"] }),
     mode: text("Withdrawals: who decides.", { enum: ["auto", "manual"] }),
     paymentUri,
     paymentUrl,
@@ -162,7 +181,17 @@ const transaction = shape(
   },
   {
     optional: [
-      ...["confirmations", "renews", "amountReceived", "late", "paymentUri", "paymentUrl", "paymentTolerance", "quote"],
+      ...[
+        "confirmations",
+        "renews",
+        "refundOf",
+        "amountReceived",
+        "late",
+        "paymentUri",
+        "paymentUrl",
+        "paymentTolerance",
+        "quote",
+      ],
       ...["mode", "fee"],
     ],
   },
@@ -200,6 +229,41 @@ const balance = shape("Balances of one currency's wallet.", {
   feeSufficient: flag("Whether that much is there."),
 });
 
+const balances = shape("The balances of all currencies.", {
+  balances: { type: "array", description: "One for each currency that could be read.", items: reference("Balance") },
+  unread: {
+    type: "array",
+    description: "Currencies whose chain was not read yet; ask again in some seconds.",
+    items: currencyId,
+  },
+});
+
+const estimate = shape("The probable fee of a withdrawal.", {
+  currency: currencyId,
+  feeAsset: text("The currency that network fees are paid in.", { examples: ["eth"] }),
+  feeUsual: decimalOrEmpty("The middle fee of the newest paid withdrawals of this currency; empty before the first.", "0.00042"),
+  feeMost: decimal("The most that the agent pays for one withdrawal; so much is reserved.", "0.01"),
+  samples: { type: "integer", description: "The number of withdrawals that `feeUsual` comes from.", minimum: 0, maximum: 25 },
+  newestAt: text("When the newest of them was completed; empty without any.", { examples: ["2026-01-02T03:04:05.678Z"] }),
+});
+
+const addressCheck = shape("Whether an address can be paid.", {
+  currency: currencyId,
+  network,
+  valid: flag("Whether a withdrawal to it would be taken."),
+  address: text("The address in its checksummed form; empty for one that would be refused."),
+  code: text("The code that a withdrawal would get; empty for a good address.", { examples: ["address_invalid"] }),
+  reason: text("The finer reason; empty without one."),
+});
+
+const event = shape("An event: what a callback has, with its id.", {
+  id: text("The `webhook-id` of the event: the same for every delivery.", { examples: ["msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10"] }),
+  type: text("The kind of event.", { examples: ["withdrawal.completed"] }),
+  timestamp: time("When the record changed."),
+  data: { description: "The record as it was then.", anyOf: [reference("Transaction"), reference("UnattributedRecord")] },
+  sequence: { type: "integer", description: "Rises with each event of a record.", minimum: 1 },
+});
+
 const renewal = {
   renews: text("The ended record with the same orderId that this one follows."),
   renewedBy: text("The record with the same orderId that follows this ended one."),
@@ -210,6 +274,14 @@ export const schemas: Readonly<Record<string, Json>> = {
   Transaction: transaction,
   Currency: currency,
   Balance: balance,
+  Balances: balances,
+  Estimate: estimate,
+  AddressCheck: addressCheck,
+  Event: event,
+  Events: shape("Events, oldest first.", {
+    events: { type: "array", description: "At most `limit`.", items: reference("Event") },
+    next: text("The `after` of the next call.", { examples: ["1767323045678"] }),
+  }),
   DepositResult: shape(
     "An address to pay to.",
     {

@@ -134,7 +134,7 @@ export async function testCallback(
   const sent = await door.send({ url: target.url, headers, body: event.body });
   const taken = isTaken(sent);
   return by.store.write((database) => {
-    insertEvent(database, event);
+    insertEvent(database, event, by.nowMs);
     const state = taken ? "delivered" : "given up";
     const delivery = insertDelivery(database, { event: event.id, target: id, state, nextAt: by.nowMs, rank: 1 });
     const { status, durationMs, answer } = sent;

@@ -63,11 +63,30 @@ export interface CallbackEventRow {
   readonly body: string; // the exact text that is sent and signed
 }
 
-export function insertEvent(database: Database, event: CallbackEventRow): void {
+/** `nowMs` is the time at which the event is made. */
+export function insertEvent(database: Database, event: CallbackEventRow, nowMs: number): void {
   database.run(
-    "INSERT INTO callbackEvents (id, merchant, transactionId, type, sequence, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    ...[event.id, event.merchant, event.transactionId, event.type, event.sequence, event.at, event.body],
+    `INSERT INTO callbackEvents (number, id, merchant, transactionId, type, sequence, at, body)
+     VALUES (max(?, (SELECT coalesce(max(number), 0) + 1 FROM callbackEvents)), ?, ?, ?, ?, ?, ?, ?)`,
+    ...[nowMs, event.id, event.merchant, event.transactionId, event.type, event.sequence, event.at, event.body],
   );
+}
+
+export type NumberedEvent = Pick<CallbackEventRow, "id" | "body"> & { readonly number: number };
+
+/** A merchant's events of records after this number, in the order in which they were made. */
+export function listEventsAfter(database: Database, merchant: string, after: number, most: number): readonly NumberedEvent[] {
+  return database.all<NumberedEvent>(
+    `SELECT number, id, body FROM callbackEvents WHERE merchant = ? AND number > ? AND transactionId IS NOT NULL
+     ORDER BY number LIMIT ?`,
+    ...[merchant, after, most],
+  );
+}
+
+/** The number of a merchant's newest event; 0 without one. */
+export function newestNumber(database: Database, merchant: string): number {
+  const sql = "SELECT max(number) AS newest FROM callbackEvents WHERE merchant = ?";
+  return database.get<{ newest: number | null }>(sql, merchant)?.newest ?? 0;
 }
 
 /** The sequence of a record's newest event; 0 without an event. */

@@ -1,14 +1,18 @@
 /**
  * The tables of callbacks, a part of the schema. Two triggers on `transactions`
  * and two on `payments` write each change of a record that callbacks can report, in the transaction
- * that makes the change. So no code in any process can forget to write one. A merchant without a
- * target costs one index lookup. Sources: docs/api.md, Callbacks;
+ * that makes the change. So no code in any process can forget to write one. A merchant whose
+ * events nobody reads costs two index lookups. Sources: docs/api.md, Callbacks;
  * sqlite.org/lang_createtrigger.html.
  */
 
 /** True if a target of this merchant takes events now. */
 const hasTarget = (merchant: string): string =>
   `EXISTS (SELECT 1 FROM callbackTargets WHERE merchant = ${merchant} AND offAt IS NULL)`;
+
+/** True if somebody reads events of this merchant: a target, or the shop that asks for them. */
+const hasReader = (merchant: string): string =>
+  `(${hasTarget(merchant)} OR EXISTS (SELECT 1 FROM merchants WHERE id = ${merchant} AND keepsEvents = 1))`;
 
 /**
  * The columns that change after a record is made. Only these can differ from the row when the
@@ -30,7 +34,7 @@ const glimpse = (row: "OLD" | "NEW"): string => {
 };
 
 const othersCoin = `EXISTS (SELECT 1 FROM transactions t WHERE t.id = NEW.transactionId AND t.currency <> NEW.currency
-    AND ${hasTarget("t.merchant")})`;
+    AND ${hasReader("t.merchant")})`;
 
 const keepPayment = `INSERT INTO callbackChanges (transactionId, payment) VALUES (NEW.transactionId,
     json_object('currency', NEW.currency, 'units', NEW.units, 'txHash', NEW.txHash))`;
@@ -40,14 +44,14 @@ const isOrder = "NEW.operation IN ('deposit', 'withdraw')";
 
 const callbackTriggers = `
 CREATE TRIGGER callbackMade AFTER INSERT ON transactions
-  WHEN ${isOrder} AND ${hasTarget("NEW.merchant")} BEGIN
-  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id;
+  WHEN ${isOrder} AND ${hasReader("NEW.merchant")} BEGIN
+  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id AND ${hasTarget("NEW.merchant")};
   INSERT INTO callbackChanges (transactionId, after) SELECT NEW.id, ${glimpse("NEW")} WHERE NEW.operation = 'withdraw';
 END;
 CREATE TRIGGER callbackMoved AFTER UPDATE OF status, stage, amountReceivedUnits ON transactions
   WHEN ${isOrder} AND (OLD.status <> NEW.status OR OLD.stage <> NEW.stage OR OLD.amountReceivedUnits <> NEW.amountReceivedUnits)
-    AND ${hasTarget("NEW.merchant")} BEGIN
-  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id;
+    AND ${hasReader("NEW.merchant")} BEGIN
+  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id AND ${hasTarget("NEW.merchant")};
   INSERT INTO callbackChanges (transactionId, before, after) VALUES (NEW.id, ${glimpse("OLD")}, ${glimpse("NEW")});
 END;
 CREATE TRIGGER callbackPaid AFTER INSERT ON payments WHEN NEW.final = 1 AND ${othersCoin} BEGIN
@@ -62,7 +66,9 @@ END;
  * callbackTargets: the receivers. A removed target is off permanently; a target that answered 410
  * is off until its next good answer.
  *
- * callbackChanges: changes without an event yet. callbackEvents: each event with its body.
+ * callbackChanges: changes without an event yet. callbackEvents: each event with its body; `number`
+ * orders all events, and is taken from time, so that it still rises after an older database is
+ * restored.
  * callbackDeliveries: an event for a target. `rank` is 0 for an end of money. `scheduledAt` is the
  * try that an earlier one was put before, and no earlier one begins until `restUntil`.
  * callbackTries: the log.
@@ -76,9 +82,10 @@ CREATE INDEX callbackTargetsByMerchant ON callbackTargets (merchant, offAt);
 CREATE TABLE callbackChanges (
   id INTEGER PRIMARY KEY, transactionId TEXT NOT NULL REFERENCES transactions(id), before TEXT, after TEXT, payment TEXT) STRICT;
 CREATE TABLE callbackEvents (
-  id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), transactionId TEXT REFERENCES transactions(id),
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, merchant TEXT NOT NULL REFERENCES merchants(id), transactionId TEXT REFERENCES transactions(id),
   type TEXT NOT NULL, sequence INTEGER NOT NULL, at INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
 CREATE UNIQUE INDEX callbackEventsByRecord ON callbackEvents (transactionId, sequence);
+CREATE INDEX callbackEventsByMerchant ON callbackEvents (merchant, number);
 CREATE INDEX callbackEventsByTime ON callbackEvents (at);
 CREATE TABLE callbackDeliveries (
   id INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL REFERENCES callbackEvents(id) ON DELETE CASCADE,

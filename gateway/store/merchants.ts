@@ -17,10 +17,22 @@ export function setMerchantPage(database: Database, id: string, { shownName, con
 /** Must not be called twice, because the id is the table's key. */
 export function insertMerchant(
   database: Database,
-  { id, name, language, createdAt }: Omit<MerchantRow, "disabledAt" | keyof MerchantPage>,
+  { id, name, language, createdAt }: Omit<MerchantRow, "disabledAt" | "keepsEvents" | keyof MerchantPage>,
 ): void {
   const sql = "INSERT INTO merchants (id, name, language, createdAt) VALUES (?, ?, ?, ?)";
   database.run(sql, id, name, language, createdAt);
+}
+
+/**
+ * Keeps the merchant's events from now on, so that the shop can ask for them. Harmless to call
+ * twice.
+ */
+export function keepEvents(database: Database, id: string): void {
+  database.run("UPDATE merchants SET keepsEvents = 1 WHERE id = ? AND keepsEvents = 0", id);
+}
+
+export function keepsEvents(database: Database, id: string): boolean {
+  return database.get("SELECT 1 FROM merchants WHERE id = ? AND keepsEvents = 1", id) !== undefined;
 }
 
 /** A merchant with its keys, agent, accounts and counts. */

@@ -15,6 +15,7 @@ export interface MerchantRow {
   readonly shownName: string; // to senders; "" shows the name
   readonly contact: string; // of senders: an e-mail address or a page; "" none
   readonly origins: string; // of its own sites, joined by spaces: may embed the payment page, and take the customer back
+  readonly keepsEvents: 0 | 1; // 1: events are kept for GET events, also without a callback target
 }
 
 /**
@@ -122,6 +123,7 @@ export interface TransactionRow {
   readonly payToken: string; // in the address of the payment page; "" has no page
   readonly returnUrl: string; // where the payment page leads back to; "" nowhere
   readonly renews: string; // the ended record of the same order that this one follows; "" none
+  readonly refundOf: string; // withdrawal: the deposit that it pays back; "" none
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }
 

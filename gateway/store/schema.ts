@@ -21,7 +21,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE merchants (
   id TEXT PRIMARY KEY, name TEXT NOT NULL, language TEXT NOT NULL DEFAULT 'en', createdAt INTEGER NOT NULL,
   disabledAt INTEGER, shownName TEXT NOT NULL DEFAULT '', contact TEXT NOT NULL DEFAULT '',
-  origins TEXT NOT NULL DEFAULT '') STRICT;
+  origins TEXT NOT NULL DEFAULT '', keepsEvents INTEGER NOT NULL DEFAULT 0 CHECK (keepsEvents IN (0,1))) STRICT;
 CREATE TABLE keys (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), scopes TEXT NOT NULL,
   profile TEXT NOT NULL CHECK (profile IN ('compatible','strict','interface')), alg TEXT NOT NULL CHECK (alg IN ('HS256','EdDSA')),
@@ -63,6 +63,7 @@ CREATE TABLE recoveries (
  * with a similar beginning cover all filters of lists except orderId, which has a unique index of
  * its own. `toleranceUnits` may be missing from a deposit; `quote` and `metadata` are JSON.
  * `renews` is the ended record of the same order that a record follows; each has one successor.
+ * `refundOf` is the deposit that a withdrawal pays back.
  */
 const transactions = `
 CREATE TABLE transactions (
@@ -76,9 +77,14 @@ CREATE TABLE transactions (
   finalBlock INTEGER, createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL,
   late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0,1)), quote TEXT NOT NULL DEFAULT '', metadata TEXT NOT NULL DEFAULT '',
   callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3)), toleranceUnits TEXT NOT NULL DEFAULT '0',
-  payToken TEXT NOT NULL DEFAULT '', returnUrl TEXT NOT NULL DEFAULT '', renews TEXT NOT NULL DEFAULT '') STRICT;
+  payToken TEXT NOT NULL DEFAULT '', returnUrl TEXT NOT NULL DEFAULT '', renews TEXT NOT NULL DEFAULT '',
+  refundOf TEXT NOT NULL DEFAULT '') STRICT;
 CREATE UNIQUE INDEX transactionsByOrder ON transactions (merchant, operation, orderId, renews);
 CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
+CREATE INDEX transactionsByChange ON transactions (merchant, changedAt, id) WHERE operation IN ('deposit','withdraw');
+CREATE INDEX transactionsPaid ON transactions (currency, network, changedAt)
+  WHERE operation = 'withdraw' AND status = 1 AND feeUnits <> '';
+CREATE INDEX transactionsByRefund ON transactions (refundOf) WHERE refundOf <> '';
 CREATE UNIQUE INDEX transactionsByPayToken ON transactions (payToken) WHERE payToken <> '';
 CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status = 0;
 CREATE INDEX transactionsFinal ON transactions (depositAddress, finalBlock) WHERE finalBlock IS NOT NULL;

@@ -37,8 +37,8 @@ export type NewTransaction = Omit<
 > &
   Partial<Pick<TransactionRow, OptionalColumn>>;
 
-/** Columns that only a request for a deposit fills, and one that only a renewal does. */
-type OptionalColumn = "toleranceUnits" | "payToken" | "returnUrl" | "renews";
+/** Columns of deposits, of renewals and of refunds alone. */
+type OptionalColumn = "toleranceUnits" | "payToken" | "returnUrl" | "renews" | "refundOf";
 
 /** Must not be called twice, because id and order are the table's keys. */
 export function insertTransaction(database: Database, row: NewTransaction): void {
@@ -46,11 +46,12 @@ export function insertTransaction(database: Database, row: NewTransaction): void
   database.run(
     `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
        receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt, quote, metadata, toleranceUnits,
-       payToken, returnUrl, renews)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       payToken, returnUrl, renews, refundOf)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...[id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits],
     ...[row.receiverAddress, row.depositAddress, row.tag, row.stage, row.createdAt, row.changedAt, row.expiresAt],
     ...[row.quote, row.metadata, row.toleranceUnits ?? "0", row.payToken ?? "", row.returnUrl ?? "", row.renews ?? ""],
+    row.refundOf ?? "",
   );
 }
 
@@ -64,20 +65,35 @@ export interface TransactionFilter {
   readonly status?: number;
   readonly currency?: string;
   readonly orderId?: string;
+  readonly refundOf?: string; // withdrawals that pay this deposit back
   readonly from?: number; // made at this time or later
   readonly to?: number; // made before this time
+  readonly changedFrom?: number; // changed at this time or later; the list is then in the order of changes
   readonly after?: TransactionPlace;
 }
 
-/** A record's position in the list. */
-export type TransactionPlace = Pick<TransactionRow, "createdAt" | "id">;
+/** A record's position in a list: the time that orders the list, and the id. */
+export interface TransactionPlace {
+  readonly at: number;
+  readonly id: string;
+}
+
+/** The position of a row in the list of this filter. */
+export function placeIn({ changedFrom }: TransactionFilter, { createdAt, changedAt, id }: TransactionRow): TransactionPlace {
+  return { at: changedFrom === undefined ? createdAt : changedAt, id };
+}
 
 /**
  * Rows that one index gives in the list's order. The index is named, because a wide range of times
  * misleads the planner.
  */
 interface Way {
-  readonly index: "transactionsByOrder" | "transactionsByMerchant" | "transactionsByKind" | "transactionsByCurrency";
+  readonly index:
+    | "transactionsByOrder"
+    | "transactionsByRefund"
+    | "transactionsByMerchant"
+    | "transactionsByKind"
+    | "transactionsByCurrency";
   readonly conditions: readonly Condition[];
 }
 
@@ -93,14 +109,15 @@ const statuses = [0, 1, 2] as const;
  * Conditions for the range of times. Both bounds are on one column, so that the index scan ends
  * with the page.
  */
-function timeConditions({ orderId, from, to, after }: TransactionFilter): readonly Condition[] {
-  // The plus keeps times out of the choice of an index, because an orderId finds few rows.
-  const createdAt = orderId === undefined ? "createdAt" : "+createdAt";
-  const last = Math.min(to === undefined ? Number.POSITIVE_INFINITY : to - 1, after?.createdAt ?? Number.POSITIVE_INFINITY);
+function timeConditions({ orderId, refundOf, from, to, after }: TransactionFilter): readonly Condition[] {
+  // The plus keeps times out of the choice of an index, because an order or a deposit finds few
+  // rows.
+  const createdAt = orderId === undefined && refundOf === undefined ? "createdAt" : "+createdAt";
+  const last = Math.min(to === undefined ? Number.POSITIVE_INFINITY : to - 1, after?.at ?? Number.POSITIVE_INFINITY);
   return [
     ...(from === undefined ? [] : [{ text: `${createdAt} >= ?`, values: [from] }]),
     ...(last === Number.POSITIVE_INFINITY ? [] : [{ text: `${createdAt} <= ?`, values: [last] }]),
-    ...(after === undefined ? [] : [{ text: `(${createdAt} < ? OR id > ?)`, values: [after.createdAt, after.id] }]),
+    ...(after === undefined ? [] : [{ text: `(${createdAt} < ? OR id > ?)`, values: [after.at, after.id] }]),
   ];
 }
 
@@ -110,10 +127,15 @@ function timeConditions({ orderId, from, to, after }: TransactionFilter): readon
  * unwanted row is read.
  */
 function waysOf(filter: TransactionFilter): readonly Way[] {
-  const { merchant, operation, status, currency, orderId } = filter;
+  const { merchant, operation, status, currency, orderId, refundOf } = filter;
   const equal = (column: string, value: Value | undefined): Condition[] =>
     value === undefined ? [] : [{ text: `${column} = ?`, values: [value] }];
   const always = [...equal("merchant", merchant), ...equal("currency", currency)];
+  if (refundOf !== undefined) {
+    const refund = { text: "refundOf = ? AND refundOf <> ''", values: [refundOf] };
+    const others = [...equal("operation", operation), ...equal("status", status), ...equal("orderId", orderId)];
+    return [{ index: "transactionsByRefund", conditions: [...always, refund, ...others] }];
+  }
   if (orderId !== undefined) {
     const order = { text: "operation IN ('deposit', 'withdraw') AND orderId = ?", values: [orderId] };
     return [
@@ -135,8 +157,38 @@ function waysOf(filter: TransactionFilter): readonly Way[] {
   );
 }
 
-/** The records that pass a filter, newest first and then by id, at most `most`. */
+/**
+ * The records that changed, earliest change first and then by id. A record that changes while pages
+ * are read comes again at the end, so that no change is missed.
+ */
+function listChangedRows(
+  database: Database,
+  filter: TransactionFilter & { readonly changedFrom: number },
+  most: number,
+): readonly TransactionRow[] {
+  const { merchant, changedFrom, after, from, to } = filter;
+  const begin = Math.max(changedFrom, after?.at ?? 0);
+  const names = ["operation", "status", "currency", "orderId", "refundOf"] as const;
+  const equal = names.flatMap((name) => (filter[name] === undefined ? [] : [{ text: `+${name} = ?`, values: [filter[name]] }]));
+  const conditions: readonly Condition[] = [
+    { text: "merchant = ? AND operation IN ('deposit','withdraw') AND changedAt >= ?", values: [merchant, begin] },
+    ...(after === undefined ? [] : [{ text: "(changedAt > ? OR id > ?)", values: [after.at, after.id] }]),
+    ...equal,
+    ...(from === undefined ? [] : [{ text: "+createdAt >= ?", values: [from] }]),
+    ...(to === undefined ? [] : [{ text: "+createdAt < ?", values: [to] }]),
+  ];
+  const sql = `SELECT * FROM transactions INDEXED BY transactionsByChange
+    WHERE ${conditions.map(({ text }) => text).join(" AND ")} ORDER BY changedAt, id LIMIT ?`;
+  return database.all<TransactionRow>(sql, ...conditions.flatMap(({ values }) => values), most);
+}
+
+/**
+ * The records that pass a filter, newest first and then by id, at most `most`; with `changedFrom`
+ * the earliest change first.
+ */
 export function listTransactionRows(database: Database, filter: TransactionFilter, most: number): readonly TransactionRow[] {
+  const { changedFrom } = filter;
+  if (changedFrom !== undefined) return listChangedRows(database, { ...filter, changedFrom }, most);
   const times = timeConditions(filter);
   const ways = waysOf(filter).map(({ index, conditions }) => ({ index, conditions: [...conditions, ...times] }));
   const arms = ways.map(({ index, conditions }) => {
@@ -145,4 +197,13 @@ export function listTransactionRows(database: Database, filter: TransactionFilte
   const values = ways.flatMap(({ conditions }) => conditions.flatMap((condition) => condition.values));
   const sql = `${arms.join(" UNION ALL ")} ORDER BY createdAt DESC, id LIMIT ?`;
   return database.all<TransactionRow>(sql, ...values, most);
+}
+
+/**
+ * The base units of a deposit that withdrawals pay or have paid back. A failed withdrawal pays
+ * nothing.
+ */
+export function refundedUnits(database: Database, deposit: string): bigint {
+  const sql = "SELECT amountUnits FROM transactions WHERE refundOf = ? AND refundOf <> '' AND status <> 2";
+  return database.all<{ amountUnits: string }>(sql, deposit).reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
 }

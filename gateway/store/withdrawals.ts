@@ -133,3 +133,17 @@ export function listPendingByStage(
     "SELECT stage, COUNT(*) AS count, MIN(createdAt) AS oldestAt FROM transactions WHERE operation = 'withdraw' AND status = 0 GROUP BY stage ORDER BY stage",
   );
 }
+
+/** The fees of the newest paid withdrawals of a currency, newest first. */
+export function newestFees(
+  database: Database,
+  { currency, network }: Pick<TransactionRow, "currency" | "network">,
+  most: number,
+): readonly Pick<TransactionRow, "feeUnits" | "changedAt">[] {
+  return database.all(
+    `SELECT feeUnits, changedAt FROM transactions INDEXED BY transactionsPaid
+     WHERE operation = 'withdraw' AND status = 1 AND feeUnits <> '' AND currency = ? AND network = ?
+     ORDER BY changedAt DESC LIMIT ?`,
+    ...[currency, network, most],
+  );
+}

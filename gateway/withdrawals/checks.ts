@@ -15,6 +15,7 @@ import { agentOfMerchant } from "../store/agents.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { readTransactionOf, refundedUnits } from "../store/transactions.ts";
 
 /** Results of the checks. */
 export interface Checked {
@@ -60,22 +61,39 @@ export function liveAgent(database: Database, merchant: string, without: AnswerC
 function badPlace(
   database: Database,
   config: GatewayConfig,
-  agent: AgentRow,
-  address: string,
-  network: string,
+  { agent, address, network }: Place,
 ): "address_own" | "address_contract" | null {
-  if (address === hotWalletAddressOn(agent, network)) return "address_own";
+  if (agent !== null && address === hotWalletAddressOn(agent, network)) return "address_own";
   const contracts = Object.values(config.currencies).filter((currency) => currency.network === network);
   if (contracts.some((currency) => currency.contract === address)) return "address_contract";
-  return isDepositAddressOf(database, address, agent.id) ? "address_own" : null;
+  return agent !== null && isDepositAddressOf(database, address, agent.id) ? "address_own" : null;
+}
+
+/** A destination, and the agent that would pay it; null for a merchant without one. */
+interface Place {
+  readonly agent: AgentRow | null;
+  readonly address: string;
+  readonly network: string;
+}
+
+/** The reason why a destination is refused; null for a good one. */
+export function placeProblem(
+  database: Database,
+  config: GatewayConfig,
+  { agent, address, network }: Place,
+): { readonly code: "address_invalid" | "address_own" | "address_contract"; readonly reason: string } | null {
+  const parsed = familyOf(network).parseAddress(address);
+  if (!parsed.ok) return { code: "address_invalid", reason: parsed.code };
+  const bad = badPlace(database, config, { agent, address: parsed.address, network });
+  return bad === null ? null : { code: bad, reason: "" };
 }
 
 function checkAddress(database: Database, config: GatewayConfig, agent: AgentRow, order: Order, network: string): Answer | null {
   if (order.address === "") return null;
-  const parsed = familyOf(network).parseAddress(order.address);
-  if (!parsed.ok) return say("address_invalid", { field: "address", reason: parsed.code });
-  const bad = badPlace(database, config, agent, parsed.address, network);
-  return bad === null ? null : say(bad, { field: "address" });
+  const problem = placeProblem(database, config, { agent, address: order.address, network });
+  if (problem === null) return null;
+  const { code, reason } = problem;
+  return say(code, { field: "address", ...(reason === "" ? {} : { reason }) });
 }
 
 function checkFunds(database: Database, config: GatewayConfig, checked: Checked): Answer | null {
@@ -101,6 +119,25 @@ function checkFunds(database: Database, config: GatewayConfig, checked: Checked)
 export function pays(agent: AgentRow, { id, network, contract, decimal }: GatewayCurrency): boolean {
   const paired = pairedCurrencies(agent).find((entry) => entry.id === id);
   return paired?.network === network && paired.contract === contract && paired.decimal === decimal;
+}
+
+/**
+ * The answer that refuses a withdrawal as a refund; null for a good one, and for one that pays no
+ * deposit back. All refunds of a deposit together are at most what it received, so that one
+ * customer's money is never paid back twice under two orders.
+ */
+export function checkRefund(
+  database: Database,
+  refund: Checked & { readonly merchant: string; readonly refundOf: string },
+): Answer | null {
+  const { merchant, refundOf, currency, amountUnits } = refund;
+  if (refundOf === "") return null;
+  const deposit = readTransactionOf(database, { id: refundOf, merchant, operation: "deposit" });
+  if (deposit === undefined || deposit.currency !== currency.id) return say("refund_invalid", { field: "refundOf" });
+  const leftUnits = BigInt(deposit.amountReceivedUnits) - refundedUnits(database, refundOf);
+  if (amountUnits <= leftUnits) return null;
+  const available = formatAmount(leftUnits > 0n ? leftUnits : 0n, currency.decimal);
+  return say("refund_above_received", { field: "refundOf", available });
 }
 
 /** Runs all checks of a new withdrawal; the first that fails gives the answer. */

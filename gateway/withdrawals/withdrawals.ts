@@ -22,7 +22,7 @@ import type { Database } from "../store/store.ts";
 import { readTransaction, recordOfOrder } from "../store/transactions.ts";
 import { isAllVoid } from "../store/void-attempts.ts";
 import { insertWithdrawal } from "../store/withdrawals.ts";
-import { type Checked, checkWithdrawal } from "./checks.ts";
+import { type Checked, checkRefund, checkWithdrawal } from "./checks.ts";
 import { makeJob } from "./jobs.ts";
 import { checkRenewal, renewalOf } from "./renewal.ts";
 
@@ -75,6 +75,7 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     tag: order.tag,
     metadata: order.metadata,
     renews: order.renew,
+    refundOf: order.refundOf,
     status: 0,
     stage: mode === "auto" ? "queued" : "awaiting_approval",
     code: "",
@@ -115,7 +116,10 @@ function make(service: Service, request: WithdrawalRequest, order: Order): Promi
     if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
-    const row = rowOf(service, request, { ...order, metadata: order.metadata || (renewed?.metadata ?? "") }, checked);
+    const kept = { metadata: order.metadata || (renewed?.metadata ?? ""), refundOf: order.refundOf || (renewed?.refundOf ?? "") };
+    const refund = checkRefund(database, { ...request, ...checked, refundOf: kept.refundOf });
+    if (refund !== null) return refund;
+    const row = rowOf(service, request, { ...order, ...kept }, checked);
     if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
@@ -179,8 +183,8 @@ export async function requestWithdrawal(service: Service, request: WithdrawalReq
 }
 
 const shapes: Readonly<Record<WithdrawalRequest["mode"], OrderShape>> = {
-  auto: { address: "required", tag: true, fiat: false, returnUrl: false },
-  manual: { address: "optional", tag: true, fiat: false, returnUrl: false },
+  auto: { address: "required", tag: true, fiat: false, returnUrl: false, terms: false, refundOf: true },
+  manual: { address: "optional", tag: true, fiat: false, returnUrl: false, terms: false, refundOf: true },
 };
 
 /**

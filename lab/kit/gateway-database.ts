@@ -131,6 +131,7 @@ export function insertTransaction(
     toleranceUnits: "0",
     payToken: "",
     returnUrl: "",
+    refundOf: "",
     renews: "",
     callbackStatus: 3,
     ...change,

@@ -251,7 +251,7 @@ describe("callbacks redeliver --callback", () => {
     callbacks.close();
     const filler = `WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ?)`;
     db().run(
-      `${filler} INSERT INTO callbackEvents SELECT 'msg_' || value, merchant, transactionId, type, value, at, body
+      `${filler} INSERT INTO callbackEvents SELECT value, 'msg_' || value, merchant, transactionId, type, value, at, body
          FROM callbackEvents, n WHERE transactionId IS NOT NULL`,
       50_010,
     );

@@ -38,7 +38,14 @@ beforeEach(() => {
     [3, day("2026-01-03"), "delivered"],
   ] as const) {
     const event = `msg_${sequence}`;
-    db().run("INSERT INTO callbackEvents VALUES (?, ?, 'a', 'withdrawal.created', ?, ?, '{}')", event, merchant, sequence, at);
+    db().run(
+      "INSERT INTO callbackEvents VALUES (?, ?, ?, 'a', 'withdrawal.created', ?, ?, '{}')",
+      sequence,
+      event,
+      merchant,
+      sequence,
+      at,
+    );
     const sql = "INSERT INTO callbackDeliveries (event, target, state, tries, nextAt) VALUES (?, ?, ?, 4, 9e12)";
     db().run(sql, event, target, state);
   }

@@ -58,7 +58,7 @@ describe("GET /transactions as CSV", () => {
     const { transactionId } = (await auto({ orderId: "a" })).body;
     const copy = `INSERT INTO transactions SELECT printf('%032x', value), merchant, operation, mode, 'n-' || value, contentHash, currency,
       network, amount, amountUnits, receiverAddress, depositAddress, tag, status, stage, code, txHash, feeUnits, amountReceivedUnits,
-      finalBlock, createdAt, changedAt, expiresAt, late, quote, metadata, callbackStatus, toleranceUnits, '', '', '' FROM transactions, (WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL
+      finalBlock, createdAt, changedAt, expiresAt, late, quote, metadata, callbackStatus, toleranceUnits, '', '', '', '' FROM transactions, (WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL
       SELECT value + 1 FROM n WHERE value < 1200) SELECT value FROM n) WHERE id = ?`;
     db().run(copy, transactionId);
     const lines = rowsOf((await csv("/transactions")).text);

@@ -49,7 +49,7 @@ describe("/docs", () => {
       expect(headers["content-security-policy"]).toContain("default-src 'none'; style-src 'self';");
       expect(headers["content-security-policy"]).not.toMatch(/script|unsafe|\*/);
       for (const { method, path: place } of operations) {
-        const shown = `${method}</span> <code>/api/v1${place.replace(/:(\w+)/, "{$1}")}</code>`;
+        const shown = `${method}</span> <code>/api/v1${place.replace(/:(\w+)/g, "{$1}")}</code>`;
         expect(text).toContain(shown);
       }
       for (const type of [...eventTypes, testType]) expect(text).toContain(`POST</span> <code>${type}</code>`);

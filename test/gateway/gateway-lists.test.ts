@@ -30,6 +30,8 @@ function fill(count: number, seeded: Seeded): readonly TransactionRow[] {
         status: seeded.pick([0, 1, 2] as const),
         currency: seeded.pick(currencies),
         createdAt: seeded.below(40), // many share a millisecond
+        changedAt: seeded.below(40),
+        refundOf: seeded.below(3) === 0 ? `${seeded.below(4)}`.repeat(32) : "",
       }),
     ),
   );
@@ -37,7 +39,12 @@ function fill(count: number, seeded: Seeded): readonly TransactionRow[] {
 
 /** The same by reading every row. */
 function listed(rows: readonly TransactionRow[], filter: TransactionFilter, most: number): readonly string[] {
-  const { merchant, operation, status, currency, orderId, from, to, after } = filter;
+  const { merchant, operation, status, currency, orderId, refundOf, from, to, changedFrom, after } = filter;
+  const isAfter = ({ createdAt, changedAt, id }: TransactionRow): boolean => {
+    if (after === undefined) return true;
+    const past = changedFrom === undefined ? after.at - createdAt : changedAt - after.at;
+    return past > 0 || (past === 0 && id > after.id);
+  };
   const fits = (row: TransactionRow): boolean =>
     row.merchant === merchant &&
     (operation === undefined || row.operation === operation) &&
@@ -46,8 +53,12 @@ function listed(rows: readonly TransactionRow[], filter: TransactionFilter, most
     (orderId === undefined || row.orderId === orderId) &&
     (from === undefined || row.createdAt >= from) &&
     (to === undefined || row.createdAt < to) &&
-    (after === undefined || row.createdAt < after.createdAt || (row.createdAt === after.createdAt && row.id > after.id));
-  const ordered = rows.filter(fits).sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1));
+    (changedFrom === undefined || row.changedAt >= changedFrom) &&
+    (refundOf === undefined || row.refundOf === refundOf) &&
+    isAfter(row);
+  const order = (a: TransactionRow, b: TransactionRow): number =>
+    (changedFrom === undefined ? b.createdAt - a.createdAt : a.changedAt - b.changedAt) || (a.id < b.id ? -1 : 1);
+  const ordered = rows.filter(fits).sort(order);
   return ordered.slice(0, most).map(({ id }) => id);
 }
 
@@ -57,7 +68,9 @@ function filterOf(rows: readonly TransactionRow[], seeded: Seeded): TransactionF
   const parts = {
     ...{ operation: maybe(seeded.pick(operations)), status: maybe(seeded.below(3)), currency: maybe(seeded.pick(currencies)) },
     ...{ orderId: seeded.below(8) === 0 ? some.orderId : undefined, from: maybe(seeded.below(40)), to: maybe(seeded.below(40)) },
-    after: maybe({ createdAt: some.createdAt, id: some.id }),
+    changedFrom: maybe(seeded.below(40)),
+    refundOf: seeded.below(8) === 0 ? some.refundOf || undefined : undefined,
+    after: maybe({ at: seeded.below(40), id: some.id }),
   };
   const asked = Object.entries(parts).filter(([, value]) => value !== undefined);
   return { merchant: some.merchant, ...Object.fromEntries(asked) };
@@ -75,7 +88,7 @@ describe("a list of transactions", () => {
     }
   });
 
-  it("a list of transactions takes an index for every filter, and sorts no row but those of one order", () => {
+  it("a list of transactions takes an index for every filter, and sorts no row but those of one order or one refunded deposit", () => {
     const seeded = new Seeded(3);
     const rows = fill(20, seeded);
     for (let i = 0; i < 200; i += 1) {
@@ -83,9 +96,12 @@ describe("a list of transactions", () => {
       const plan = planOf(db.store.database, filter);
       expect(plan, JSON.stringify(filter)).not.toContain("SCAN transactions");
       expect(plan, JSON.stringify(filter)).toContain("USING INDEX");
-      if (filter.orderId === undefined) expect(plan, JSON.stringify(filter)).not.toContain("TEMP B-TREE");
-      else expect(plan, JSON.stringify(filter)).toContain("orderId=?");
-      if (filter.orderId === undefined && filter.after !== undefined) expect(plan).toContain("createdAt<?");
+      const { orderId, refundOf, changedFrom } = filter;
+      const isFew = changedFrom === undefined && (orderId !== undefined || refundOf !== undefined);
+      if (!isFew) expect(plan, JSON.stringify(filter)).not.toContain("TEMP B-TREE");
+      else expect(plan, JSON.stringify(filter)).toContain(refundOf === undefined ? "orderId=?" : "refundOf=?");
+      if (changedFrom !== undefined) expect(plan).toContain("changedAt>?");
+      else if (!isFew && filter.after !== undefined) expect(plan).toContain("createdAt<?");
     }
   });
 });

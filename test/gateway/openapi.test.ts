@@ -5,12 +5,15 @@
  */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { recordOf } from "../../gateway/answer/record.ts";
 import { operations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
 import { addStation } from "../../gateway/api/service-routes.ts";
 import { listParameterNames } from "../../gateway/api/transactions.ts";
+import { tellChanges } from "../../gateway/callbacks/outbox.ts";
 import { createMerchant, revoke } from "../../gateway/operator/accounts.ts";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
+import type { TransactionRow } from "../../gateway/store/rows.ts";
 import {
   type Answered,
   handmadeToken,
@@ -41,7 +44,16 @@ const orderId = (): string => `order-${++orders}`;
 
 /** A good order for each operation that takes orders, with every possible field. */
 const good: Readonly<Record<string, () => Record<string, unknown>>> = {
-  createTransactionRequest: () => ({ currency: "eth", amount: "0.5", orderId: orderId(), metadata: { a: "1" } }),
+  createTransactionRequest: () => ({
+    ...{
+      currency: "eth",
+      amount: "0.5",
+      orderId: orderId(),
+      metadata: { a: "1" },
+      expiresInMinutes: 30,
+      tolerancePercent: "0.5",
+    },
+  }),
   autoWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
   autoWithdraws: () => ({ orders: [good.autoWithdraw!()] }),
   manualWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
@@ -57,7 +69,10 @@ let known: { deposit: string; withdrawal: string };
 /** The path of a good request, and its body. */
 function request(place: DescribedPath): { readonly path: string; readonly body: string | undefined } {
   const { operationId } = place.operation;
-  const path = place.path.replace("{transactionId}", known.withdrawal).replace("{currencyId}", "eth");
+  const path = place.path
+    .replace("{transactionId}", known.withdrawal)
+    .replace("{currencyId}", "eth")
+    .replace("{address}", receiver);
   const order = good[operationId]?.();
   return {
     path: operationId === "transaction" ? `${path}?transactionType=2` : path,
@@ -124,7 +139,7 @@ describe("/openapi.json", () => {
   });
 
   it("/openapi.json has each operation of the routes with its method and scope, and no other under /api", () => {
-    const served = operations.map(({ method, path, scope }) => `${method} /api/v1${path.replace(/:(\w+)/, "{$1}")} ${scope}`);
+    const served = operations.map(({ method, path, scope }) => `${method} /api/v1${path.replace(/:(\w+)/g, "{$1}")} ${scope}`);
     const shown = shop.map(({ method, path, operation }) => `${method} ${path} ${operation.security[0]?.signatureToken}`);
     expect(shown.sort()).toEqual(served.sort());
     const names = at("transactions").operation.parameters?.flatMap(({ name, in: where }) => (where === "query" ? [name] : []));
@@ -140,7 +155,8 @@ describe("/openapi.json", () => {
       const other = others[operationId]?.() ?? {};
       const forms = schema?.oneOf?.map(({ $ref = "" }) => about.schemas[$ref.split("/").pop() ?? ""]) ?? [schema];
       const fields = new Set(forms.flatMap((form) => Object.keys(form?.properties ?? {})));
-      fields.delete("renew"); // needs an ended request, and has a test of its own
+      // These need an earlier record, and have tests of their own.
+      for (const name of ["renew", "refundOf"]) fields.delete(name);
       expect(Object.keys({ ...order, ...other }).sort(), operationId).toEqual([...fields].sort());
       const malformed = [order, { ...make(), more: "1" }];
       for (const name of Object.keys(order)) {
@@ -264,7 +280,11 @@ describe("each documented code comes, and no other: ", () => {
       const first = make();
       expect((await ask(place, { body: first })).status).toBe(200);
       expect(await code(place, { body: { ...first, amount: "0.02" } })).toBe("order_id_reused");
-      if (operationId === "createTransactionRequest") await wrongSums(place, others[operationId]!);
+      if (operationId === "createTransactionRequest") {
+        await wrongSums(place, others[operationId]!);
+        expect(await code(place, { body: { ...make(), expiresInMinutes: 4 } })).toBe("lifetime_invalid");
+        expect(await code(place, { body: { ...make(), tolerancePercent: "10.01" } })).toBe("tolerance_invalid");
+      } else await wrongRefunds(place, make);
       const notPaired = withdrawals.includes(operationId) ? "agent_not_paired" : "deposits_not_ready";
       expect(await code(place, { key: outsider })).toBe(notPaired);
     }
@@ -289,6 +309,17 @@ describe("each documented code comes, and no other: ", () => {
       expect([body.transactionId, typeof body.renewedBy], operationId).toEqual([transactionId, "string"]);
     }
   });
+
+  async function wrongRefunds(place: DescribedPath, make: () => Record<string, unknown>): Promise<void> {
+    const refund = { ...make(), refundOf: known.deposit };
+    expect(about.takes(place, refund)).toBe(true);
+    expect(await code(place, { body: { ...refund, refundOf: known.withdrawal } })).toBe("refund_invalid");
+    expect(await code(place, { body: refund })).toBe("refund_above_received");
+    const { database } = gateway.service.store;
+    database.run("UPDATE transactions SET amountReceivedUnits = ? WHERE id = ?", `${10n ** 18n}`, known.deposit);
+    expect(await ask(place, { body: refund })).toMatchObject({ status: 200 });
+    database.run("UPDATE transactions SET amountReceivedUnits = '0' WHERE id = ?", known.deposit);
+  }
 
   async function wrongSums(place: DescribedPath, make: () => Record<string, unknown>): Promise<void> {
     expect(await code(place, { body: { ...make(), amount: "1" } })).toBe("amount_twice");
@@ -349,8 +380,15 @@ describe("each documented code comes, and no other: ", () => {
     expect(await code(at("transaction"), record(known.deposit, "3"))).toBe("transaction_type_invalid");
     expect(await code(at("transaction"), record(known.deposit, "2"))).toBe("transaction_not_found");
     expect((await ask(at("transaction"), record(known.deposit, "1"))).status).toBe(200);
-    expect(await code(at("balance"), { path: "/api/v1/balance/doge" })).toBe("currency_not_found");
-    const questions = { transaction: "&a=1", transactions: "?a=1", supportedCurrency: "?a=1", balance: "?a=1" };
+    const outsider = createMerchant(gateway.operator, { name: "Without an agent", language: "en" }).shopKey;
+    for (const [operationId, more] of Object.entries({ balance: "", estimate: "", address: `/${receiver}` }))
+      expect(await code(at(operationId), { path: `/api/v1/${operationId}/doge${more}` })).toBe("currency_not_found");
+    expect(await code(at("estimate"), { key: outsider })).toBe("agent_not_paired");
+    expect(await code(at("estimate"), { path: "/api/v1/estimate/extra" })).toBe("currency_not_payable");
+    const questions = {
+      ...{ transaction: "&a=1", transactions: "?a=1", supportedCurrency: "?a=1", balance: "?a=1" },
+      ...{ balances: "?a=1", estimate: "?a=1", address: "?a=1", events: "?after=01" },
+    };
     for (const [operationId, more] of Object.entries(questions)) {
       expect(await code(at(operationId), { path: `${request(at(operationId)).path}${more}` })).toBe("query_invalid");
     }
@@ -362,6 +400,13 @@ describe("each documented code comes, and no other: ", () => {
     for (const place of shop) expect((await ask(place)).status, place.path).toBe(200);
     expect((await ask(at("createTransactionRequest"), { body: others.createTransactionRequest!() })).status).toBe(200);
     expect((await ask(at("transactions"))).status).toBe(200);
+    // The first question for events came above; what is ordered from then on has events.
+    expect((await ask(at("manualWithdraw"))).status).toBe(200);
+    const { config, store, random } = service;
+    const recordOfRow = (row: TransactionRow): object => recordOf(row, service);
+    store.write((database) => tellChanges(database, { config, random, clock: () => gateway.clock.nowMs, recordOf: recordOfRow }));
+    const { body } = await ask(at("events"), { path: "/api/v1/events?after=0&limit=500" });
+    expect(body.events.length).toBeGreaterThan(0);
   });
 
   it("each documented code comes, and no other: /health and /ready, whether the gateway is ready or not", async () => {

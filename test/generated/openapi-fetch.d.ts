@@ -113,7 +113,7 @@ export interface paths {
         };
         /**
          * All transactions
-         * @description Newest first, then by id. Without parameters every record there is, sent while it is read.
+         * @description Newest first, then by id; with `changedFrom` the earliest change first. Without parameters every record there is, sent while it is read.
          */
         get: operations["transactions"];
         put?: never;
@@ -136,6 +136,86 @@ export interface paths {
          * @description The currencies that are switched on, with prices for display.
          */
         get: operations["supportedCurrency"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Events to ask for
+         * @description The events of callbacks, for a shop that takes none or missed some, in the order in which they were made. The first call begins the keeping of events; they are kept for 60 days.
+         */
+        get: operations["events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/balances": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All wallet balances
+         * @description The balance of each currency that is switched on.
+         */
+        get: operations["balances"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/estimate/{currencyId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fee of a withdrawal
+         * @description What withdrawals of this currency cost lately, and the most that the merchant's agent pays for one. It promises nothing.
+         */
+        get: operations["estimate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/address/{currencyId}/{address}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check of an address
+         * @description Whether a withdrawal of this currency to this address would be taken, by the same checks.
+         */
+        get: operations["address"];
         put?: never;
         post?: never;
         delete?: never;
@@ -511,6 +591,16 @@ export interface components {
              * @example https://shop.example.com/thanks
              */
             returnUrl?: string;
+            /**
+             * @description The lifetime of the request; the service's own without it.
+             * @example 30
+             */
+            expiresInMinutes?: number;
+            /**
+             * @description So much of `amount` may be missing, from 0 to 10 per cent with at most two decimals; the currency's own without it.
+             * @example 0.5
+             */
+            tolerancePercent?: string;
             fiatCurrency?: never;
             fiatAmount?: never;
         };
@@ -556,6 +646,16 @@ export interface components {
              * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
              */
             renew?: string;
+            /**
+             * @description The lifetime of the request; the service's own without it.
+             * @example 30
+             */
+            expiresInMinutes?: number;
+            /**
+             * @description So much of `amount` may be missing, from 0 to 10 per cent with at most two decimals; the currency's own without it.
+             * @example 0.5
+             */
+            tolerancePercent?: string;
             amount?: never;
         };
         /** @description A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both. */
@@ -598,6 +698,11 @@ export interface components {
             address: string;
             /** @description Taken empty only: no network here has tags. */
             tag?: string;
+            /**
+             * @description The `transactionId` of the deposit that this withdrawal pays back.
+             * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
+             */
+            refundOf?: string;
         };
         /** @description Withdrawals to pay at once. */
         ManyOrder: {
@@ -642,6 +747,11 @@ export interface components {
             address?: string;
             /** @description Taken empty only: no network here has tags. */
             tag?: string;
+            /**
+             * @description The `transactionId` of the deposit that this withdrawal pays back.
+             * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
+             */
+            refundOf?: string;
         };
         /** @description A deposit or a withdrawal. */
         Transaction: {
@@ -743,6 +853,11 @@ export interface components {
              * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
              */
             renews?: string;
+            /**
+             * @description Withdrawals: the deposit that this one pays back.
+             * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
+             */
+            refundOf?: string;
             /**
              * @description Withdrawals: who decides.
              * @enum {string}
@@ -902,6 +1017,100 @@ export interface components {
             feeReserve: string;
             /** @description Whether that much is there. */
             feeSufficient: boolean;
+        };
+        /** @description The balances of all currencies. */
+        Balances: {
+            /** @description One for each currency that could be read. */
+            balances: components["schemas"]["Balance"][];
+            /** @description Currencies whose chain was not read yet; ask again in some seconds. */
+            unread: string[];
+        };
+        /** @description The probable fee of a withdrawal. */
+        Estimate: {
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+            /**
+             * @description The currency that network fees are paid in.
+             * @example eth
+             */
+            feeAsset: string;
+            /**
+             * @description The middle fee of the newest paid withdrawals of this currency; empty before the first.
+             * @example 0.00042
+             */
+            feeUsual: string;
+            /**
+             * @description The most that the agent pays for one withdrawal; so much is reserved.
+             * @example 0.01
+             */
+            feeMost: string;
+            /** @description The number of withdrawals that `feeUsual` comes from. */
+            samples: number;
+            /**
+             * @description When the newest of them was completed; empty without any.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            newestAt: string;
+        };
+        /** @description Whether an address can be paid. */
+        AddressCheck: {
+            /**
+             * @description A currency's `id`.
+             * @example eth
+             */
+            currency: string;
+            /**
+             * @description The network by CAIP-2.
+             * @example eip155:1
+             */
+            network: string;
+            /** @description Whether a withdrawal to it would be taken. */
+            valid: boolean;
+            /** @description The address in its checksummed form; empty for one that would be refused. */
+            address: string;
+            /**
+             * @description The code that a withdrawal would get; empty for a good address.
+             * @example address_invalid
+             */
+            code: string;
+            /** @description The finer reason; empty without one. */
+            reason: string;
+        };
+        /** @description An event: what a callback has, with its id. */
+        Event: {
+            /**
+             * @description The `webhook-id` of the event: the same for every delivery.
+             * @example msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10
+             */
+            id: string;
+            /**
+             * @description The kind of event.
+             * @example withdrawal.completed
+             */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When the record changed. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            timestamp: string;
+            /** @description The record as it was then. */
+            data: components["schemas"]["Transaction"] | components["schemas"]["UnattributedRecord"];
+            /** @description Rises with each event of a record. */
+            sequence: number;
+        };
+        /** @description Events, oldest first. */
+        Events: {
+            /** @description At most `limit`. */
+            events: components["schemas"]["Event"][];
+            /**
+             * @description The `after` of the next call.
+             * @example 1767323045678
+             */
+            next: string;
         };
         /** @description An address to pay to. */
         DepositResult: {
@@ -1422,6 +1631,8 @@ export interface operations {
              *     - `amount_twice`: Give either amount, or fiatCurrency with fiatAmount.
              *     - `fiat_currency_unknown`: fiatCurrency must be USD, EUR or TRY.
              *     - `currency_unpriced`: This currency has no price in that money; ask with amount.
+             *     - `lifetime_invalid`: expiresInMinutes must be a whole number from 5 to 10080.
+             *     - `tolerance_invalid`: tolerancePercent must be a decimal number from 0 to 10 with at most two decimals, written as a string.
              *     - `request_invalid`: The request is malformed.
              */
             400: {
@@ -1433,7 +1644,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "return_url_invalid" | "deposits_not_ready" | "amount_twice" | "fiat_currency_unknown" | "currency_unpriced" | "request_invalid";
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "return_url_invalid" | "deposits_not_ready" | "amount_twice" | "fiat_currency_unknown" | "currency_unpriced" | "lifetime_invalid" | "tolerance_invalid" | "request_invalid";
                     };
                 };
             };
@@ -1667,6 +1878,8 @@ export interface operations {
              *     - `address_contract`: The address is a token's own contract: what is sent there is lost.
              *     - `tag_not_supported`: This currency takes no tag.
              *     - `balance_insufficient`: The available balance does not cover the amount and its network fee.
+             *     - `refund_invalid`: refundOf must name one of the merchant's own deposits in the same currency.
+             *     - `refund_above_received`: The deposit did not receive so much that is not paid back yet.
              *     - `agent_not_paired`: No server that pays withdrawals is paired yet.
              *     - `request_invalid`: The request is malformed.
              */
@@ -1679,7 +1892,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "address_invalid" | "address_own" | "address_contract" | "tag_not_supported" | "balance_insufficient" | "agent_not_paired" | "request_invalid";
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "address_invalid" | "address_own" | "address_contract" | "tag_not_supported" | "balance_insufficient" | "refund_invalid" | "refund_above_received" | "agent_not_paired" | "request_invalid";
                     };
                 };
             };
@@ -2142,6 +2355,8 @@ export interface operations {
              *     - `address_contract`: The address is a token's own contract: what is sent there is lost.
              *     - `tag_not_supported`: This currency takes no tag.
              *     - `balance_insufficient`: The available balance does not cover the amount and its network fee.
+             *     - `refund_invalid`: refundOf must name one of the merchant's own deposits in the same currency.
+             *     - `refund_above_received`: The deposit did not receive so much that is not paid back yet.
              *     - `agent_not_paired`: No server that pays withdrawals is paired yet.
              *     - `request_invalid`: The request is malformed.
              */
@@ -2154,7 +2369,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "address_invalid" | "address_own" | "address_contract" | "tag_not_supported" | "balance_insufficient" | "agent_not_paired" | "request_invalid";
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "address_invalid" | "address_own" | "address_contract" | "tag_not_supported" | "balance_insufficient" | "refund_invalid" | "refund_above_received" | "agent_not_paired" | "request_invalid";
                     };
                 };
             };
@@ -2555,8 +2770,10 @@ export interface operations {
                 status?: 0 | 1 | 2;
                 currency?: string;
                 orderId?: string;
+                refundOf?: string;
                 from?: string;
                 to?: string;
+                changedFrom?: string;
                 cursor?: string;
                 limit?: number;
             };
@@ -2817,6 +3034,776 @@ export interface operations {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
                         code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    events: {
+        parameters: {
+            query?: {
+                after?: string;
+                limit?: number;
+            };
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events to ask for */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Events"];
+                };
+            };
+            /**
+             * @description - `query_invalid`: A query parameter is unknown or malformed.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "query_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    balances: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All wallet balances */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Balances"];
+                };
+            };
+            /**
+             * @description - `query_invalid`: A query parameter is unknown or malformed.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "query_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    estimate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path: {
+                currencyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Fee of a withdrawal */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Estimate"];
+                };
+            };
+            /**
+             * @description - `query_invalid`: A query parameter is unknown or malformed.
+             *     - `currency_not_payable`: The agent does not pay out this currency.
+             *     - `agent_not_paired`: No server that pays withdrawals is paired yet.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "query_invalid" | "currency_not_payable" | "agent_not_paired" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `currency_not_found`: The currency was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "currency_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    address: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path: {
+                currencyId: string;
+                address: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Check of an address */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddressCheck"];
+                };
+            };
+            /**
+             * @description - `query_invalid`: A query parameter is unknown or malformed.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "query_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `currency_not_found`: The currency was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "currency_not_found";
                     };
                 };
             };

@@ -44,7 +44,7 @@ import { parseRecovery } from "../../protocol/recovery.ts";
 
 const limits = { bytesMax: 4 * 1024 * 1024, keysMax: 2 ** 24, itemsMax: 2 ** 24, stringBytesMax: 4 * 1024 * 1024 };
 
-const orders = { address: "optional", tag: true, fiat: true, returnUrl: true } as const;
+const orders = { address: "optional", tag: true, fiat: true, returnUrl: true, terms: true, refundOf: true } as const;
 const behindProxy = addressReader(["127.0.0.1"]);
 const forwarded = (text: string): unknown =>
   behindProxy({ socket: { remoteAddress: "127.0.0.1" }, headers: { "x-forwarded-for": text } } as never);

@@ -26,6 +26,10 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
   const list = await service.transactions({ client, query: { limit: 2, status: 0 } });
   const currencies = await service.supportedCurrency({ client });
   const balance = await service.balance({ client, path: { currencyId: currency } });
+  const balances = await service.balances({ client });
+  const estimate = await service.estimate({ client, path: { currencyId: currency } });
+  const check = await service.address({ client, path: { currencyId: currency, address } });
+  const events = await service.events({ client, query: { limit: 2 } });
   const health = await service.health({ client });
   const ready = await service.ready({ client });
   const refused = await service.autoWithdraw({ client, body: { ...order, amount: "1e3", orderId: orderId("out") } });
@@ -35,6 +39,8 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ autoWithdraws: many.response?.status, manualWithdraw: held.response?.status },
       ...{ transaction: record.response?.status, transactions: list.response?.status },
       ...{ supportedCurrency: currencies.response?.status, balance: balance.response?.status },
+      ...{ balances: balances.response?.status, estimate: estimate.response?.status },
+      ...{ address: check.response?.status, events: events.response?.status },
       ...{ health: health.response?.status, ready: ready.response?.status },
     },
     read: {

@@ -35,6 +35,12 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
   const list = await client.GET("/api/v1/transactions", { params: { query: { limit: 2, status: 0 } } });
   const currencies = await client.GET("/api/v1/supportedCurrency");
   const balance = await client.GET("/api/v1/balance/{currencyId}", { params: { path: { currencyId: currency } } });
+  const balances = await client.GET("/api/v1/balances");
+  const estimate = await client.GET("/api/v1/estimate/{currencyId}", { params: { path: { currencyId: currency } } });
+  const check = await client.GET("/api/v1/address/{currencyId}/{address}", {
+    params: { path: { currencyId: currency, address } },
+  });
+  const events = await client.GET("/api/v1/events", { params: { query: { limit: 2 } } });
   const health = await client.GET("/health");
   const ready = await client.GET("/ready");
   const refused = await client.POST("/api/v1/autoWithdraw", { body: { ...order, amount: "1e3", orderId: orderId("out") } });
@@ -44,6 +50,8 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ autoWithdraws: many.response.status, manualWithdraw: held.response.status },
       ...{ transaction: record.response.status, transactions: list.response.status },
       ...{ supportedCurrency: currencies.response.status, balance: balance.response.status },
+      ...{ balances: balances.response.status, estimate: estimate.response.status },
+      ...{ address: check.response.status, events: events.response.status },
       ...{ health: health.response.status, ready: ready.response.status },
     },
     read: {

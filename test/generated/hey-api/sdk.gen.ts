@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, ReadyData, ReadyErrors, ReadyResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
+import type { AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, ReadyData, ReadyErrors, ReadyResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -92,7 +92,7 @@ export const transaction = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * All transactions
  *
- * Newest first, then by id. Without parameters every record there is, sent while it is read.
+ * Newest first, then by id; with `changedFrom` the earliest change first. Without parameters every record there is, sent while it is read.
  */
 export const transactions = <ThrowOnError extends boolean = false>(options?: Options<TransactionsData, ThrowOnError>): RequestResult<TransactionsResponses, TransactionsErrors, ThrowOnError> => (options?.client ?? client).get<TransactionsResponses, TransactionsErrors, ThrowOnError>({
     security: [{ name: 'signatureToken', type: 'apiKey' }],
@@ -108,6 +108,50 @@ export const transactions = <ThrowOnError extends boolean = false>(options?: Opt
 export const supportedCurrency = <ThrowOnError extends boolean = false>(options?: Options<SupportedCurrencyData, ThrowOnError>): RequestResult<SupportedCurrencyResponses, SupportedCurrencyErrors, ThrowOnError> => (options?.client ?? client).get<SupportedCurrencyResponses, SupportedCurrencyErrors, ThrowOnError>({
     security: [{ name: 'signatureToken', type: 'apiKey' }],
     url: '/api/v1/supportedCurrency',
+    ...options
+});
+
+/**
+ * Events to ask for
+ *
+ * The events of callbacks, for a shop that takes none or missed some, in the order in which they were made. The first call begins the keeping of events; they are kept for 60 days.
+ */
+export const events = <ThrowOnError extends boolean = false>(options?: Options<EventsData, ThrowOnError>): RequestResult<EventsResponses, EventsErrors, ThrowOnError> => (options?.client ?? client).get<EventsResponses, EventsErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/events',
+    ...options
+});
+
+/**
+ * All wallet balances
+ *
+ * The balance of each currency that is switched on.
+ */
+export const balances = <ThrowOnError extends boolean = false>(options?: Options<BalancesData, ThrowOnError>): RequestResult<BalancesResponses, BalancesErrors, ThrowOnError> => (options?.client ?? client).get<BalancesResponses, BalancesErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/balances',
+    ...options
+});
+
+/**
+ * Fee of a withdrawal
+ *
+ * What withdrawals of this currency cost lately, and the most that the merchant's agent pays for one. It promises nothing.
+ */
+export const estimate = <ThrowOnError extends boolean = false>(options: Options<EstimateData, ThrowOnError>): RequestResult<EstimateResponses, EstimateErrors, ThrowOnError> => (options.client ?? client).get<EstimateResponses, EstimateErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/estimate/{currencyId}',
+    ...options
+});
+
+/**
+ * Check of an address
+ *
+ * Whether a withdrawal of this currency to this address would be taken, by the same checks.
+ */
+export const address = <ThrowOnError extends boolean = false>(options: Options<AddressData, ThrowOnError>): RequestResult<AddressResponses, AddressErrors, ThrowOnError> => (options.client ?? client).get<AddressResponses, AddressErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/address/{currencyId}/{address}',
     ...options
 });
 

@@ -36,6 +36,14 @@ export type AmountOrder = {
      * The way back from the payment page: an address on a site that the service lists for the merchant.
      */
     returnUrl?: string;
+    /**
+     * The lifetime of the request; the service's own without it.
+     */
+    expiresInMinutes?: number;
+    /**
+     * So much of `amount` may be missing, from 0 to 10 per cent with at most two decimals; the currency's own without it.
+     */
+    tolerancePercent?: string;
 };
 
 /**
@@ -72,6 +80,14 @@ export type FiatOrder = {
      * The `transactionId` of an ended request with this orderId and content, which this one follows.
      */
     renew?: string;
+    /**
+     * The lifetime of the request; the service's own without it.
+     */
+    expiresInMinutes?: number;
+    /**
+     * So much of `amount` may be missing, from 0 to 10 per cent with at most two decimals; the currency's own without it.
+     */
+    tolerancePercent?: string;
 };
 
 /**
@@ -113,6 +129,10 @@ export type WithdrawalOrder = {
      * Taken empty only: no network here has tags.
      */
     tag?: string;
+    /**
+     * The `transactionId` of the deposit that this withdrawal pays back.
+     */
+    refundOf?: string;
 };
 
 /**
@@ -159,6 +179,10 @@ export type ManualOrder = {
      * Taken empty only: no network here has tags.
      */
     tag?: string;
+    /**
+     * The `transactionId` of the deposit that this withdrawal pays back.
+     */
+    refundOf?: string;
 };
 
 /**
@@ -259,6 +283,10 @@ export type Transaction = {
      * The ended record with the same orderId that this one follows.
      */
     renews?: string;
+    /**
+     * Withdrawals: the deposit that this one pays back.
+     */
+    refundOf?: string;
     /**
      * Withdrawals: who decides.
      */
@@ -416,6 +444,120 @@ export type Balance = {
      * Whether that much is there.
      */
     feeSufficient: boolean;
+};
+
+/**
+ * The balances of all currencies.
+ */
+export type Balances = {
+    /**
+     * One for each currency that could be read.
+     */
+    balances: Array<Balance>;
+    /**
+     * Currencies whose chain was not read yet; ask again in some seconds.
+     */
+    unread: Array<string>;
+};
+
+/**
+ * The probable fee of a withdrawal.
+ */
+export type Estimate = {
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+    /**
+     * The currency that network fees are paid in.
+     */
+    feeAsset: string;
+    /**
+     * The middle fee of the newest paid withdrawals of this currency; empty before the first.
+     */
+    feeUsual: string;
+    /**
+     * The most that the agent pays for one withdrawal; so much is reserved.
+     */
+    feeMost: string;
+    /**
+     * The number of withdrawals that `feeUsual` comes from.
+     */
+    samples: number;
+    /**
+     * When the newest of them was completed; empty without any.
+     */
+    newestAt: string;
+};
+
+/**
+ * Whether an address can be paid.
+ */
+export type AddressCheck = {
+    /**
+     * A currency's `id`.
+     */
+    currency: string;
+    /**
+     * The network by CAIP-2.
+     */
+    network: string;
+    /**
+     * Whether a withdrawal to it would be taken.
+     */
+    valid: boolean;
+    /**
+     * The address in its checksummed form; empty for one that would be refused.
+     */
+    address: string;
+    /**
+     * The code that a withdrawal would get; empty for a good address.
+     */
+    code: string;
+    /**
+     * The finer reason; empty without one.
+     */
+    reason: string;
+};
+
+/**
+ * An event: what a callback has, with its id.
+ */
+export type Event = {
+    /**
+     * The `webhook-id` of the event: the same for every delivery.
+     */
+    id: string;
+    /**
+     * The kind of event.
+     */
+    type: string;
+    /**
+     * When the record changed. ISO 8601, UTC, milliseconds.
+     */
+    timestamp: string;
+    /**
+     * The record as it was then.
+     */
+    data: Transaction | UnattributedRecord;
+    /**
+     * Rises with each event of a record.
+     */
+    sequence: number;
+};
+
+/**
+ * Events, oldest first.
+ */
+export type Events = {
+    /**
+     * At most `limit`.
+     */
+    events: Array<Event>;
+    /**
+     * The `after` of the next call.
+     */
+    next: string;
 };
 
 /**
@@ -930,10 +1072,12 @@ export type CreateTransactionRequestErrors = {
      * - `amount_twice`: Give either amount, or fiatCurrency with fiatAmount.
      * - `fiat_currency_unknown`: fiatCurrency must be USD, EUR or TRY.
      * - `currency_unpriced`: This currency has no price in that money; ask with amount.
+     * - `lifetime_invalid`: expiresInMinutes must be a whole number from 5 to 10080.
+     * - `tolerance_invalid`: tolerancePercent must be a decimal number from 0 to 10 with at most two decimals, written as a string.
      * - `request_invalid`: The request is malformed.
      */
     400: Error & {
-        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'currency_unknown' | 'currency_disabled' | 'currency_not_payable' | 'amount_format' | 'amount_precision' | 'amount_below_minimum' | 'order_id_invalid' | 'renew_invalid' | 'metadata_invalid' | 'return_url_invalid' | 'deposits_not_ready' | 'amount_twice' | 'fiat_currency_unknown' | 'currency_unpriced' | 'request_invalid';
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'currency_unknown' | 'currency_disabled' | 'currency_not_payable' | 'amount_format' | 'amount_precision' | 'amount_below_minimum' | 'order_id_invalid' | 'renew_invalid' | 'metadata_invalid' | 'return_url_invalid' | 'deposits_not_ready' | 'amount_twice' | 'fiat_currency_unknown' | 'currency_unpriced' | 'lifetime_invalid' | 'tolerance_invalid' | 'request_invalid';
     };
     /**
      * - `token_invalid`: The signatureToken is missing or not valid.
@@ -1054,11 +1198,13 @@ export type AutoWithdrawErrors = {
      * - `address_contract`: The address is a token's own contract: what is sent there is lost.
      * - `tag_not_supported`: This currency takes no tag.
      * - `balance_insufficient`: The available balance does not cover the amount and its network fee.
+     * - `refund_invalid`: refundOf must name one of the merchant's own deposits in the same currency.
+     * - `refund_above_received`: The deposit did not receive so much that is not paid back yet.
      * - `agent_not_paired`: No server that pays withdrawals is paired yet.
      * - `request_invalid`: The request is malformed.
      */
     400: Error & {
-        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'currency_unknown' | 'currency_disabled' | 'currency_not_payable' | 'amount_format' | 'amount_precision' | 'amount_below_minimum' | 'order_id_invalid' | 'renew_invalid' | 'metadata_invalid' | 'address_invalid' | 'address_own' | 'address_contract' | 'tag_not_supported' | 'balance_insufficient' | 'agent_not_paired' | 'request_invalid';
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'currency_unknown' | 'currency_disabled' | 'currency_not_payable' | 'amount_format' | 'amount_precision' | 'amount_below_minimum' | 'order_id_invalid' | 'renew_invalid' | 'metadata_invalid' | 'address_invalid' | 'address_own' | 'address_contract' | 'tag_not_supported' | 'balance_insufficient' | 'refund_invalid' | 'refund_above_received' | 'agent_not_paired' | 'request_invalid';
     };
     /**
      * - `token_invalid`: The signatureToken is missing or not valid.
@@ -1288,11 +1434,13 @@ export type ManualWithdrawErrors = {
      * - `address_contract`: The address is a token's own contract: what is sent there is lost.
      * - `tag_not_supported`: This currency takes no tag.
      * - `balance_insufficient`: The available balance does not cover the amount and its network fee.
+     * - `refund_invalid`: refundOf must name one of the merchant's own deposits in the same currency.
+     * - `refund_above_received`: The deposit did not receive so much that is not paid back yet.
      * - `agent_not_paired`: No server that pays withdrawals is paired yet.
      * - `request_invalid`: The request is malformed.
      */
     400: Error & {
-        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'currency_unknown' | 'currency_disabled' | 'currency_not_payable' | 'amount_format' | 'amount_precision' | 'amount_below_minimum' | 'order_id_invalid' | 'renew_invalid' | 'metadata_invalid' | 'address_invalid' | 'address_own' | 'address_contract' | 'tag_not_supported' | 'balance_insufficient' | 'agent_not_paired' | 'request_invalid';
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'currency_unknown' | 'currency_disabled' | 'currency_not_payable' | 'amount_format' | 'amount_precision' | 'amount_below_minimum' | 'order_id_invalid' | 'renew_invalid' | 'metadata_invalid' | 'address_invalid' | 'address_own' | 'address_contract' | 'tag_not_supported' | 'balance_insufficient' | 'refund_invalid' | 'refund_above_received' | 'agent_not_paired' | 'request_invalid';
     };
     /**
      * - `token_invalid`: The signatureToken is missing or not valid.
@@ -1522,6 +1670,10 @@ export type TransactionsData = {
          */
         orderId?: string;
         /**
+         * Withdrawals that pay this deposit back.
+         */
+        refundOf?: string;
+        /**
          * Created then or later: ISO 8601 in UTC.
          */
         from?: string;
@@ -1529,6 +1681,10 @@ export type TransactionsData = {
          * Created before: ISO 8601 in UTC.
          */
         to?: string;
+        /**
+         * Changed then or later: ISO 8601 in UTC. The list is then in the order of changes, earliest first.
+         */
+        changedFrom?: string;
         /**
          * The beginning of a page, as the Link header of the page before says.
          */
@@ -1715,6 +1871,419 @@ export type SupportedCurrencyResponses = {
 };
 
 export type SupportedCurrencyResponse = SupportedCurrencyResponses[keyof SupportedCurrencyResponses];
+
+export type EventsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * The `next` of the call before; without it the answer has no events, and its `next` stands behind the newest.
+         */
+        after?: string;
+        /**
+         * Most events of an answer; 100 without it.
+         */
+        limit?: number;
+    };
+    url: '/api/v1/events';
+};
+
+export type EventsErrors = {
+    /**
+     * - `query_invalid`: A query parameter is unknown or malformed.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'query_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type EventsError = EventsErrors[keyof EventsErrors];
+
+export type EventsResponses = {
+    /**
+     * Events to ask for
+     */
+    200: Events;
+};
+
+export type EventsResponse = EventsResponses[keyof EventsResponses];
+
+export type BalancesData = {
+    body?: never;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/balances';
+};
+
+export type BalancesErrors = {
+    /**
+     * - `query_invalid`: A query parameter is unknown or malformed.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'query_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type BalancesError = BalancesErrors[keyof BalancesErrors];
+
+export type BalancesResponses = {
+    /**
+     * All wallet balances
+     */
+    200: Balances;
+};
+
+export type BalancesResponse = BalancesResponses[keyof BalancesResponses];
+
+export type EstimateData = {
+    body?: never;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path: {
+        /**
+         * A currency's id.
+         */
+        currencyId: string;
+    };
+    query?: never;
+    url: '/api/v1/estimate/{currencyId}';
+};
+
+export type EstimateErrors = {
+    /**
+     * - `query_invalid`: A query parameter is unknown or malformed.
+     * - `currency_not_payable`: The agent does not pay out this currency.
+     * - `agent_not_paired`: No server that pays withdrawals is paired yet.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'query_invalid' | 'currency_not_payable' | 'agent_not_paired' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `currency_not_found`: The currency was not found.
+     */
+    404: Error & {
+        code?: 'currency_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type EstimateError = EstimateErrors[keyof EstimateErrors];
+
+export type EstimateResponses = {
+    /**
+     * Fee of a withdrawal
+     */
+    200: Estimate;
+};
+
+export type EstimateResponse = EstimateResponses[keyof EstimateResponses];
+
+export type AddressData = {
+    body?: never;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path: {
+        /**
+         * A currency's id.
+         */
+        currencyId: string;
+        /**
+         * The address.
+         */
+        address: string;
+    };
+    query?: never;
+    url: '/api/v1/address/{currencyId}/{address}';
+};
+
+export type AddressErrors = {
+    /**
+     * - `query_invalid`: A query parameter is unknown or malformed.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'query_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `currency_not_found`: The currency was not found.
+     */
+    404: Error & {
+        code?: 'currency_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type AddressError = AddressErrors[keyof AddressErrors];
+
+export type AddressResponses = {
+    /**
+     * Check of an address
+     */
+    200: AddressCheck;
+};
+
+export type AddressResponse = AddressResponses[keyof AddressResponses];
 
 export type BalanceData = {
     body?: never;
