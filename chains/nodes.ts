@@ -271,6 +271,11 @@ export interface WatcherNodes extends Watched {
   wereUsed(accounts: readonly string[], block: number): Promise<readonly boolean[]>;
   /** True if `balance` may be of a later block. */
   readonly tellsNewestBalances?: boolean;
+  /**
+   * The highest head that any node has shown, where `balance` may be of a later block: no balance
+   * is of a block above it.
+   */
+  readonly highestHead?: () => Promise<number>;
   /** The decimals that a token names, agreed. */
   decimals(contract: string): Promise<bigint>;
   /**

@@ -25,6 +25,8 @@ export type Side = "/wallet" | "/walletsolidity";
 export interface Blocks {
   /** The newest head, from one node. */
   head(): Promise<BlockHead>;
+  /** The highest number of a head that any node has shown. @throws a fault if no node answers */
+  highestHead(): Promise<number>;
   /** The newest block that enough nodes have solidified, agreed. */
   solidHead(): Promise<BlockHead>;
   /** A solidified block without its transactions, agreed. @throws NODE_NO_BLOCK */
@@ -92,6 +94,13 @@ export function createBlocks(pool: NodePool): Blocks {
       const head = await pool.first((node) => newest(pool, node));
       if (head === null) throw noNode();
       return head;
+    },
+    highestHead: async () => {
+      const settled = await pool.all((node) => newest(pool, node), graceMs);
+      const asked = settled.flatMap((one) => (one.ok ? [one.value.number] : []));
+      if (asked.length === 0) throw firstFault(settled);
+      // Behind one address may stand machines that lag, so the heads of before count too.
+      return Math.max(...asked, ...pool.status().map(({ head }) => head?.highest ?? 0));
     },
     solidHead: async () => {
       pool.lookAround((node) => newest(pool, node));

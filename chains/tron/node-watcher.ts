@@ -70,6 +70,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       return Math.floor((head?.timestampMs ?? 0) / 1000);
     },
     tellsNewestBalances: true,
+    highestHead: () => blocks.highestHead(),
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
     balances: (questions, block) =>
       inWaves(questions, balancesAtOnce, ({ account, contract }) => balanceAt(pool, account, contract, block)),

@@ -121,7 +121,8 @@ async function readTogether(chain: WatchedChain, batch: Batch, final: BlockId): 
     from = final.number;
     units = await ask(from);
   }
-  const to = reader.tellsNewestBalances === true ? Math.max(from, (await reader.tip()).number) : from;
+  // One node's head is no bound, because the balance may be another node's, and that one may lag.
+  const to = Math.max(from, (await reader.highestHead?.()) ?? from);
   return addresses.map((of, at) => ({
     of,
     from,

@@ -165,6 +165,7 @@ export class TestNetwork {
     const id = (number: number) => ({ number, hash: this.#hash(number) });
     return {
       tellsNewestBalances,
+      ...(tellsNewestBalances ? { highestHead: async () => this.top } : {}),
       tip: async () => id(this.top),
       finalTip: async () => id(this.final),
       timestamp: async (number: number) => number,

@@ -36,6 +36,7 @@ interface Move {
 let db: GatewayDatabase;
 let blocks: Move[][];
 let ahead: () => number; // blocks that a node is ahead of the final block when it tells a balance
+let tipBehind: () => number; // blocks that the node which tells the tip lags behind the others
 const clock = { nowMs: 0 };
 
 const idOf = (at: number): string => `${at + 1}`.repeat(32);
@@ -47,6 +48,7 @@ beforeEach(() => {
   db = gatewayDatabase();
   blocks = [[]];
   ahead = () => 0;
+  tipBehind = () => 0;
   clock.nowMs = 1_000_000;
   for (const [at, address] of addresses.entries()) {
     const id = idOf(at);
@@ -74,7 +76,11 @@ function namedIn({ number, hash }: WatchedBlock): readonly DetectedPayment[] {
 
 const reader: Partial<WatcherNodes> = {
   tellsNewestBalances: true,
-  tip: async () => ({ number: head(), hash: hashOf(head()) }),
+  tip: async () => {
+    const number = Math.max(0, head() - tipBehind());
+    return { number, hash: hashOf(number) };
+  },
+  highestHead: async () => head(),
   finalTip: async () => ({ number: final(), hash: hashOf(final()) }),
   timestamp: async () => 0,
   block: async (number: number) => ({ number, hash: hashOf(number), parentHash: hashOf(number - 1), content: null as never }),
@@ -169,6 +175,7 @@ describe("comparing where nodes tell the newest balance alone", () => {
     async (seed) => {
       const random = new Seeded(seed);
       ahead = () => random.below(4);
+      tipBehind = () => random.below(40);
       let memory = newDepositMemory(network);
       for (let step = 0; step < 120; step += 1) {
         for (let made = random.below(3); made >= 0; made -= 1) {
