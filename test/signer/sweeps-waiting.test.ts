@@ -84,18 +84,28 @@ describe("a sweep whose top-up is open", () => {
     expect(sign(kit, sweep)).toMatchObject({ ok: true });
   });
 
-  it("a sweep is signed when its top-up ended unpaid: refused by an operator, or run out after it was void", () => {
+  it("a sweep ends with its top-up that ends unpaid, because it gets no coins: refused by an operator, declined, or cancelled", () => {
     const refusal = ordered();
     refusal.operate("refuse", { transactionId: topUp.transactionId });
     expect(refusal.show(topUp.transactionId).state).toBe("refused");
-    expect(sign(refusal, sweep)).toMatchObject({ ok: true });
+    expect(refusal.show(sweep.transactionId)).toMatchObject({ state: "refused", code: "OPERATOR_REFUSED" });
+    const declined = ordered();
+    declined.ask("decline", { transactionId: topUp.transactionId, code: "CHAIN_WOULD_REVERT" });
+    expect(declined.show(sweep.transactionId).state).toBe("refused");
     const kit = ordered();
     sign(kit, topUp);
     kit.acknowledge();
     kit.callVoid(topUp.transactionId);
     expect(sign(kit, sweep)).toMatchObject(refused);
     expect(kit.order("cancel", topUp.transactionId).withdrawal.state).toBe("expired");
-    expect(sign(kit, sweep)).toMatchObject({ ok: true });
+    expect(kit.show(sweep.transactionId).state).toBe("expired");
+    // A sweep that is refused takes no top-up along, and one with a slot goes on for itself.
+    const alone = ordered();
+    alone.operate("refuse", { transactionId: sweep.transactionId });
+    expect(alone.show(topUp.transactionId).state).toBe("approved");
+    const out = sweptFirst();
+    out.operate("refuse", { transactionId: topUp.transactionId });
+    expect(out.show(sweep.transactionId).state).toBe("released");
   });
 
   it("a sweep whose top-up is open gets no other attempt either", () => {

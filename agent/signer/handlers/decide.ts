@@ -10,6 +10,7 @@ import { isHeldByRecovery, type Withdrawal } from "../state/withdrawal.ts";
 import { closedGate, type RequestContext } from "./context.ts";
 import { hasRunOut } from "./expiry-exclusion.ts";
 import { judgeKept } from "./restored-slots.ts";
+import { expiredBodies } from "./top-up.ts";
 
 /** Returns policy's decision as the record that follows. */
 export function decisionBody(transactionId: string, decision: Decision): RecordBody {
@@ -41,7 +42,7 @@ export function expire(context: RequestContext): readonly Withdrawal[] {
     if (hasRunOut(context, withdrawal)) ended.push(withdrawal);
     if (nowMs > withdrawal.job.expiresAt && !isHolding && step(withdrawal.state, "expired") !== null) ended.push(withdrawal);
   }
-  if (ended.length > 0) context.commit(ended.map(({ transactionId }) => ({ kind: "EXPIRED", transactionId }) as const));
+  if (ended.length > 0) context.commit(expiredBodies(context, ended));
   return ended;
 }
 

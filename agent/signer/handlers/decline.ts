@@ -8,6 +8,7 @@ import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
 import { isFinal, step } from "../state/machine.ts";
 import { closedGate, type Done, type RequestContext } from "./context.ts";
+import { refusedBodies } from "./top-up.ts";
 
 /**
  * Records that the courier will not have this withdrawal signed, for a reason from the table of
@@ -24,7 +25,8 @@ export function decline(context: RequestContext, transactionId: string, code: st
   if (isFinal(withdrawal.state)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   if (step(withdrawal.state, "refused") === null)
     return refuse("WITHDRAWAL_HAS_SLOT", saySlot(withdrawal.job.network, withdrawal.slot));
-  context.commit([{ kind: "REFUSED", transactionId, by: "courier", approver: "", code }]);
+  const refused = { kind: "REFUSED", transactionId, by: "courier", approver: "", code } as const;
+  context.commit(refusedBodies(context, withdrawal.job, refused));
   return { ok: true, withdrawal };
 }
 

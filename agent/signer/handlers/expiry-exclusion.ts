@@ -17,6 +17,7 @@ import { endsUnpaid, isCancelling, isOver, isPastEnd, isVoid, type Withdrawal } 
 import { highestQuorum, quorumWanted } from "./adopt.ts";
 import { alarm, type Done, type RequestContext } from "./context.ts";
 import { intend, type Prepared } from "./intent.ts";
+import { expiredBodies } from "./top-up.ts";
 
 /**
  * An attempt may end at most this much later than the longest lifetime from now. A check whether an
@@ -59,7 +60,7 @@ export function prepareNext(context: RequestContext, withdrawal: Withdrawal, abo
   if (!isVoid(withdrawal)) return stillAlive(withdrawal);
   if (!isReceivedVoid(context, withdrawal)) return refuse("WITHDRAWAL_ALIVE", "the gateway has not said so in this run");
   if (hasRunOut(context, withdrawal)) {
-    context.commit([{ kind: "EXPIRED", transactionId }]);
+    context.commit(expiredBodies(context, [withdrawal]));
     return refuse("JOB_EXPIRED");
   }
   // The courier may report an end of a withdrawal that policy holds, and such a report is no
@@ -124,7 +125,7 @@ export function order(context: RequestContext, withdrawal: Withdrawal, act: "rep
   const { transactionId, ordered, attempts } = withdrawal;
   const isSaid = ordered?.act === act && (act === "cancel" || ordered.attempts === attempts.length);
   if (!isSaid) context.commit([{ kind: "MANUAL_REPLACEMENT", transactionId, act, approver }]);
-  if (hasRunOut(context, withdrawal)) context.commit([{ kind: "EXPIRED", transactionId }]);
+  if (hasRunOut(context, withdrawal)) context.commit(expiredBodies(context, [withdrawal]));
   return { ok: true, work: null };
 }
 

@@ -8,6 +8,7 @@ import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
 import { isFinal, step } from "../state/machine.ts";
 import { closedGate, type Done, type RequestContext } from "./context.ts";
+import { refusedBodies } from "./top-up.ts";
 
 /**
  * Records an operator's refusal, which is possible only before the withdrawal has a slot. A repeat
@@ -22,6 +23,7 @@ export function refuseByOperator(context: RequestContext, transactionId: string,
   if (isFinal(withdrawal.state)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   if (step(withdrawal.state, "refused") === null)
     return refuse("WITHDRAWAL_HAS_SLOT", saySlot(withdrawal.job.network, withdrawal.slot));
-  context.commit([{ kind: "REFUSED", transactionId, by: "operator", approver, code: "OPERATOR_REFUSED" }]);
+  const refused = { kind: "REFUSED", transactionId, by: "operator", approver, code: "OPERATOR_REFUSED" } as const;
+  context.commit(refusedBodies(context, withdrawal.job, refused));
   return { ok: true, withdrawal };
 }

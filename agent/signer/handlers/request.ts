@@ -8,12 +8,12 @@ import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import { contentOf, differenceOf } from "../state/content.ts";
-import { step, unsignedEnds } from "../state/machine.ts";
+import { unsignedEnds } from "../state/machine.ts";
 import { isUnjudged } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 import { decisionBody } from "./decide.ts";
 import { judgeKept } from "./restored-slots.ts";
-import { sweepOf } from "./top-up.ts";
+import { refusedBodies, sweepOf } from "./top-up.ts";
 
 /** The next job in the sequence, with its exact text. */
 export interface FreshJob {
@@ -34,7 +34,8 @@ export function record(context: RequestContext, { job, hash, text, signature }: 
   const code = known === undefined ? "" : differenceIn(context, known, job) || (isOwnId(context, job) ? "" : "JOB_ID_MISMATCH");
   if (known === undefined) {
     const decision = decide(context, job, context.nowMs);
-    context.commit([{ kind: "REQUESTED", ...place, job: text, signature }, decision, ...sweepEnds(context, job, decision)], job);
+    const decided = decision.kind === "REFUSED" ? refusedBodies(context, job, decision) : [decision];
+    context.commit([{ kind: "REQUESTED", ...place, job: text, signature }, ...decided], job);
     return;
   }
   const repeated: RecordBody = { kind: "REPEATED", ...place, code };
@@ -65,18 +66,6 @@ function decide(context: RequestContext, job: Job, requestedAt: number): RecordB
   const judged = decisionBody(transactionId, context.core.policy.judge(job, requestedAt, context.nowMs));
   if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(context, job) !== null) return judged;
   return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_TOPUP_SWEEP" };
-}
-
-/**
- * Ends a sweep whose top-up is refused, because it gets no coins; the gateway may then order
- * another one.
- */
-function sweepEnds(context: RequestContext, job: Job, { kind, ...decision }: RecordBody): readonly RecordBody[] {
-  if (kind !== "REFUSED" || job.mode !== "topup" || !("code" in decision)) return [];
-  const sweep = sweepOf(context, job);
-  if (sweep === null || step(sweep.state, "refused") === null) return [];
-  const { transactionId } = sweep;
-  return [{ kind, transactionId, by: "policy", approver: "", code: String(decision.code) }];
 }
 
 /**

@@ -9,7 +9,8 @@ import { expiryExclusionOf, saySlot } from "../../../chains/families.ts";
 import { transactionIdOf } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import { isFinal } from "../state/machine.ts";
+import type { RecordBody } from "../../ledger/records.ts";
+import { isFinal, step } from "../state/machine.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -22,6 +23,29 @@ export function sweepOf({ core }: RequestContext, topUp: Job): Withdrawal | null
   if (sweep === undefined || isFinal(sweep.state)) return null;
   const fields = ["network", "currency", "depositIndex", "depositAddress"] as const;
   return sweep.job.mode === "sweep" && fields.every((field) => sweep.job[field] === topUp[field]) ? sweep : null;
+}
+
+/**
+ * The refusal of a withdrawal, and of the sweep of a refused top-up, which gets no coins; the
+ * gateway may then order another sweep.
+ */
+export function refusedBodies(context: RequestContext, job: Job, refused: Refused): readonly RecordBody[] {
+  const sweep = job.mode === "topup" ? sweepOf(context, job) : null;
+  if (sweep === null || step(sweep.state, "refused") === null) return [refused];
+  return [refused, { ...refused, transactionId: sweep.transactionId }];
+}
+
+type Refused = Extract<RecordBody, { kind: "REFUSED" }>;
+
+/**
+ * The records that end withdrawals without a payment. A top-up takes its sweep along, because that
+ * one gets no coins and would wait until it expires; the gateway may then order both again.
+ */
+export function expiredBodies(context: RequestContext, ended: readonly Withdrawal[]): readonly RecordBody[] {
+  const sweeps = ended.flatMap(({ job }) => (job.mode === "topup" ? (sweepOf(context, job) ?? []) : []));
+  const unsigned = sweeps.filter(({ state }) => step(state, "expired") !== null);
+  const ids = new Set([...ended, ...unsigned].map(({ transactionId }) => transactionId));
+  return [...ids].map((transactionId) => ({ kind: "EXPIRED", transactionId }));
 }
 
 /**

@@ -304,8 +304,16 @@ export class RecordInvariants {
       say,
     );
     must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
-    must(record.kind === "REFUSED" || record.at > one.job.expiresAt, "nothing runs out before its time", say);
+    const isDue = record.at > one.job.expiresAt || this.#hasLostTopUp(one);
+    must(record.kind === "REFUSED" || isDue, "nothing runs out before its time", say);
     one.decision = "ended";
+  }
+
+  /** A sweep whose top-up ended without a payment gets no coins, and ends with it. */
+  #hasLostTopUp({ job }: Withdrawal): boolean {
+    if (job.mode !== "sweep") return false;
+    const isItsTopUp = (other: Withdrawal): boolean => other.job.mode === "topup" && other.job.orderId === job.transactionId;
+    return [...this.#withdrawals.values()].some((other) => isItsTopUp(other) && other.decision === "ended");
   }
 
   #signs(one: Withdrawal, record: Extract<LedgerRecord, { kind: "SIGNED" }>, say: () => string): void {

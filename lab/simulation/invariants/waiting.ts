@@ -27,6 +27,8 @@ interface Fate {
   hasFailed: boolean; // the gateway said so, once
 }
 
+const hourMs = 3_600_000;
+
 export class WaitingMoney implements Money {
   readonly foreign: ReadonlySet<string> = new Set();
   readonly foreignNonces: readonly number[] = [];
@@ -39,6 +41,7 @@ export class WaitingMoney implements Money {
   readonly #fates = new Map<string, Fate>(); // by order
   readonly #byId = new Map<string, Fate>(); // as everybody calls them
   readonly #ownerOf = new Map<string, Fate>(); // by hash
+  readonly #leftAt = new Map<string, number>(); // simulated time at which bytes left first, by hash
 
   constructor(chain: TronChain, plan: Plan) {
     this.#chain = chain;
@@ -98,6 +101,7 @@ export class WaitingMoney implements Money {
       () => `${orderId}: ${living?.hash}`,
     );
     fate.attempts.set(hash, transfer);
+    if (!this.#leftAt.has(hash)) this.#leftAt.set(hash, kernel.scheduler.nowMs);
     this.#ownerOf.set(hash, fate);
     if (this.#plan.liars === "gateway and nodes") this.#withinWindows(transfer);
     else this.#withinLimits(transfer.contract);
@@ -105,23 +109,38 @@ export class WaitingMoney implements Money {
   }
 
   /**
-   * Amounts of a currency that blocks can still take are within hour and day, by bytes that left. A
-   * ledger that was restored has forgotten bytes, and a recovery keeps what is bound.
+   * Amounts of a currency that blocks can still take, and those that left within the window, are
+   * within hour and day, by bytes that left. A ledger that was restored has forgotten bytes, and a
+   * recovery keeps what is bound.
    */
   #withinLimits(token: string): void {
     const { rates } = this.#plan;
     if (rates.ledgerRestored + rates.gatewayRestored > 0 || this.#plan.takeover) return;
     const { maxPerHour, maxPerDay } = policyOf(this.#plan);
     const decimal = currencies[token === "" ? stage.coin.id : "usdt"]?.decimal ?? 0;
-    const most = [maxPerHour, maxPerDay].flatMap((text) => (text === undefined ? [] : unitsIn(text, decimal)));
+    const windows = [
+      { limit: maxPerHour, spanMs: hourMs },
+      { limit: maxPerDay, spanMs: 24 * hourMs },
+    ];
+    for (const { limit, spanMs } of windows) {
+      const units = this.#payable(token, kernel.scheduler.nowMs - spanMs);
+      const isWithin = limit === undefined || units <= unitsIn(limit, decimal);
+      must(isWithin, "what blocks can still take is within each limit", () => `${units} units in ${spanMs} ms`);
+    }
+  }
+
+  /** The units that a block can take or has taken, but for old payments in a solidified block. */
+  #payable(token: string, sinceMs: number): bigint {
     let units = 0n;
-    for (const { attempts } of this.#fates.values())
-      for (const one of attempts.values()) if (one.contract === token && this.#chain.canTake(one)) units += one.units;
-    must(
-      most.every((limit) => units <= limit),
-      "what blocks can still take is within each limit",
-      () => `${units} units`,
-    );
+    for (const { attempts } of this.#fates.values()) {
+      for (const one of attempts.values()) {
+        const isOld = (this.#leftAt.get(one.hash) ?? 0) <= sinceMs;
+        const block = this.#chain.includedIn(one.hash);
+        const isPast = isOld && block !== null && block.number <= this.#chain.solid.number;
+        if (one.contract === token && this.#chain.canTake(one) && !isPast) units += one.units;
+      }
+    }
+    return units;
   }
 
   /**

@@ -18,7 +18,10 @@ export const orderMutants: readonly Mutant[] = [
     if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
-    const row = rowOf(service, request, { ...order, metadata: order.metadata || (renewed?.metadata ?? "") }, checked);
+    const kept = { metadata: order.metadata || (renewed?.metadata ?? ""), refundOf: order.refundOf || (renewed?.refundOf ?? "") };
+    const refund = checkRefund(database, { ...request, ...checked, refundOf: kept.refundOf });
+    if (refund !== null) return refund;
+    const row = rowOf(service, request, { ...order, ...kept }, checked);
     if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
@@ -33,7 +36,10 @@ export const orderMutants: readonly Mutant[] = [
     if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
-    const row = rowOf(service, request, { ...order, metadata: order.metadata || (renewed?.metadata ?? "") }, checked);
+    const kept = { metadata: order.metadata || (renewed?.metadata ?? ""), refundOf: order.refundOf || (renewed?.refundOf ?? "") };
+    const refund = checkRefund(database, { ...request, ...checked, refundOf: kept.refundOf });
+    if (refund !== null) return refund;
+    const row = rowOf(service, request, { ...order, ...kept }, checked);
     if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     agents.push(checked.agent);
