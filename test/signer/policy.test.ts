@@ -427,6 +427,40 @@ describe("a clearance", () => {
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code });
   });
 
+  it("a clearance of the first bytes that a recovered ledger makes for a told attempt waits for room in the limits; of later ones not", () => {
+    const { approval } = approved();
+    const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, maxPerHour: "2" } } };
+    const policy = new Policy(readRules(edited, own));
+    const bytes = {
+      approval,
+      unsigned: buildTransfer(transfer),
+      txParams: {},
+      account: hotWallet,
+      addressIndex: null,
+      slot: "5",
+    };
+    const nowMs = begun + 26 * hourMs;
+    const told = { ...bytes, attempt: 2, isFirstHere: true };
+    const { hourAssigned } = policy.sums.of("usdt");
+    hourAssigned.add("of another", nowMs, 500_001n);
+    expect(policy.clear(told, nowMs)).toMatchObject({
+      ok: false,
+      code: "WITHDRAWAL_WAITS_FOR_LIMIT",
+      detail: "POLICY_ABOVE_HOUR",
+    });
+    expect(policy.clear({ ...told, isFirstHere: false }, nowMs).ok).toBe(true);
+    expect(policy.clear(told, nowMs + hourMs).ok).toBe(true);
+    hourAssigned.remove("of another");
+    hourAssigned.add("of a third", nowMs, 500_000n);
+    expect(policy.clear(told, nowMs).ok).toBe(true);
+    // Its record makes it count from then on, though its attempt of before counted a day ago.
+    const intent = { kind: "INTENT", transactionId: approval.transactionId, attempt: 2, network: approval.network } as const;
+    const place = { account: hotWallet, slot: "5", contract: token, address: shop, amountUnits: "1500000", feeMax: "1" };
+    const made = { txParams: {}, digest: "", unsigned: "", seq: 9, prev: "", at: nowMs, hash: "" };
+    policy.sums.apply({ ...intent, ...place, ...made }, "usdt");
+    expect(hourAssigned.sumAt(nowMs)).toBe(2_000_000n);
+  });
+
   it("a clearance and an approval cannot be counterfeited", () => {
     const { policy, approval } = approved();
     const cleared = policy.clear(

@@ -98,7 +98,8 @@ function bytesOf(network: string, place: Place, approval: Approval | null, txPar
 function builtOf({ core }: RequestContext, one: Withdrawal, bytes: Bytes, approval: Approval | null): Built | BuiltCancel {
   const { transactionId, job } = one;
   const { addressIndex = null } = core.policy.sender(job) ?? {};
-  if (approval !== null) return { ...bytes, approval, addressIndex };
+  const isFirstHere = bytes.attempt > 1 && one.attempts.every(({ raw }) => raw === "");
+  if (approval !== null) return { ...bytes, approval, addressIndex, isFirstHere };
   return { ...bytes, transactionId, currency: limitGroupOf(job), network: job.network, addressIndex };
 }
 

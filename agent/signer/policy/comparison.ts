@@ -16,6 +16,7 @@ export interface Built {
   readonly unsigned: Uint8Array;
   readonly txParams: TxParams; // the parameters that it was built with
   readonly attempt: number; // 1 first
+  readonly isFirstHere?: boolean; // a later attempt, of which this ledger has no earlier bytes
   readonly account: string; // sender
   readonly addressIndex: number | null; // as in `ClearedFields`
   readonly slot: string; // this withdrawal's, or about to be

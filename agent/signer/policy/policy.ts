@@ -20,7 +20,7 @@ import { holdReason, isAbove } from "./holds.ts";
 import type { Question, Sender } from "./job-terms.ts";
 import { assetOf, destinationOf, isElsewhere, outsiderAt, readQuestion, senderOf } from "./job-terms.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
-import { type AboveWindow, aboveWindow, attemptKey, countKeyOf, isAboveLimit, Sums, type SumsEntries } from "./sums.ts";
+import { type AboveWindow, aboveWindow, countKeyOf, isAboveLimit, Sums, type SumsEntries } from "./sums.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
@@ -164,6 +164,10 @@ export class Policy {
     if (outdated !== null) return outdated;
     const above = built.attempt === 1 ? null : this.withoutRoom(built.approval, built.attempt, nowMs);
     if (above !== null) return refuse("WITHDRAWAL_WAITS_FOR_LIMIT", above);
+    // A recovered ledger was told of attempts that nobody may have made, so what it signs first
+    // counts from now on.
+    const late = built.isFirstHere === true ? this.#aboveAssigned(built.approval, built.attempt, limits, nowMs) : null;
+    if (late !== null) return refuse("WITHDRAWAL_WAITS_FOR_LIMIT", late);
     const compared = compare(built);
     if (!compared.ok) return compared;
     const { description } = compared;
@@ -189,8 +193,8 @@ export class Policy {
   /** Returns the limit that an attempt would exceed if it counted as assigned, or null. */
   #aboveAssigned(approval: Approval, attempt: number, limits: Limits, nowMs: number): AboveWindow {
     const { hourAssigned: hour, dayAssigned: day } = this.sums.of(approval.currency);
-    const amount = { key: attemptKey(approval.transactionId, attempt), units: approval.amountUnits };
-    return aboveWindow({ hour, day }, limits, amount, nowMs);
+    const key = countKeyOf(approval.network, approval.transactionId, attempt);
+    return aboveWindow({ hour, day }, limits, { key, units: approval.amountUnits }, nowMs);
   }
 
   /**

@@ -107,9 +107,12 @@ export class Sums {
         // The most expensive attempt counts from the newest one's time: never less than the chain
         // may charge.
         fees.replace(key, record.at, larger(BigInt(record.feeMax), fees.unitsOf(key, record.at)), standing);
-        // A nonce allows only one of all attempts to be paid.
-        if (record.attempt > 1 && !isWaiting) return;
-        for (const window of [hourAssigned, dayAssigned]) window.replace(key, record.at, BigInt(record.amountUnits), standing);
+        // A nonce allows only one of all attempts to be paid. An amount that counts no more, since
+        // its attempt before is too old, counts again from the new one on.
+        for (const window of [hourAssigned, dayAssigned]) {
+          const counts = record.attempt > 1 && !isWaiting && window.unitsOf(key, record.at) > 0n;
+          if (!counts) window.replace(key, record.at, BigInt(record.amountUnits), standing);
+        }
         return;
       }
       default:

@@ -14,7 +14,7 @@ import { Actors } from "./actors.ts";
 import { type Attempt, begin, isCancelling, isOver, Limits, type Opened, type Terms, type Withdrawal } from "./limits.ts";
 import { priced } from "./prices.ts";
 import { must } from "./violation.ts";
-import { Waits } from "./waits.ts";
+import { hasLostTopUp, Waits } from "./waits.ts";
 
 const acting: ReadonlySet<string> = new Set([
   ...["REQUESTED", "REPEATED", "POLICY", "APPROVED", "HELD", "CONFIRMED", "REFUSED", "EXPIRED"],
@@ -165,7 +165,9 @@ export class RecordInvariants {
     }
     if (account !== undefined) {
       this.#next.set(account[1], next);
+      // A payment that never left gives its slot back, and the account may begin elsewhere.
       if (next > BigInt(account[2])) this.#begun.add(account[1]);
+      else this.#begun.delete(account[1]);
     }
     this.#ownerOf.clear();
     this.#contested.clear();
@@ -304,16 +306,9 @@ export class RecordInvariants {
       say,
     );
     must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
-    const isDue = record.at > one.job.expiresAt || this.#hasLostTopUp(one);
+    const isDue = record.at > one.job.expiresAt || hasLostTopUp(one, this.#withdrawals.values());
     must(record.kind === "REFUSED" || isDue, "nothing runs out before its time", say);
     one.decision = "ended";
-  }
-
-  /** A sweep whose top-up ended without a payment gets no coins, and ends with it. */
-  #hasLostTopUp({ job }: Withdrawal): boolean {
-    if (job.mode !== "sweep") return false;
-    const isItsTopUp = (other: Withdrawal): boolean => other.job.mode === "topup" && other.job.orderId === job.transactionId;
-    return [...this.#withdrawals.values()].some((other) => isItsTopUp(other) && other.decision === "ended");
   }
 
   #signs(one: Withdrawal, record: Extract<LedgerRecord, { kind: "SIGNED" }>, say: () => string): void {

@@ -136,3 +136,10 @@ export class Waits {
     return attempts.every(({ txHash, byGateway, byCourier }) => txHash === "" || (byGateway && byCourier));
   }
 }
+
+/** A sweep whose top-up ended without a payment gets no coins, and ends with it. */
+export function hasLostTopUp({ job }: Withdrawal, all: Iterable<Withdrawal>): boolean {
+  if (job.mode !== "sweep") return false;
+  const isItsTopUp = (other: Withdrawal): boolean => other.job.mode === "topup" && other.job.orderId === job.transactionId;
+  return [...all].some((other) => isItsTopUp(other) && other.decision === "ended");
+}

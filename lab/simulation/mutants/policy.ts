@@ -29,8 +29,8 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "hour-of-what-was-assigned-not-counted",
     file: sums,
-    find: "        for (const window of [hourAssigned, dayAssigned]) window.replace(",
-    replace: "        for (const window of [dayAssigned]) window.replace(",
+    find: "        for (const window of [hourAssigned, dayAssigned]) {",
+    replace: "        for (const window of [dayAssigned]) {",
     invariant: "Approvals that waited are all bound in one hour, above its limit (policy).",
     when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
