@@ -133,6 +133,20 @@ export interface UnattributedRecord {
   /** The ended record with the same orderId that this one follows. */
   readonly renews?: string;
   /**
+   * What a completed record was worth at the moment of its completion; absent if no fresh price
+   * was known then.
+   */
+  readonly value?: {
+    /** In USD, rounded down to two decimals; absent if there was no fresh price. */
+    readonly usd?: string;
+    /** In EUR, rounded down to two decimals; absent if there was no fresh price. */
+    readonly eur?: string;
+    /** In TRY, rounded down to two decimals; absent if there was no fresh price. */
+    readonly try?: string;
+    /** When the oldest of these prices was right. ISO 8601, UTC, milliseconds. */
+    readonly pricedAt: string;
+  };
+  /**
    * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
    */
   readonly paymentUri?: string;

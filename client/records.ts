@@ -68,6 +68,20 @@ export interface Transaction {
   readonly renews?: string;
   /** Withdrawals: the deposit that this one pays back. */
   readonly refundOf?: string;
+  /**
+   * What a completed record was worth at the moment of its completion; absent if no fresh price
+   * was known then.
+   */
+  readonly value?: {
+    /** In USD, rounded down to two decimals; absent if there was no fresh price. */
+    readonly usd?: string;
+    /** In EUR, rounded down to two decimals; absent if there was no fresh price. */
+    readonly eur?: string;
+    /** In TRY, rounded down to two decimals; absent if there was no fresh price. */
+    readonly try?: string;
+    /** When the oldest of these prices was right. ISO 8601, UTC, milliseconds. */
+    readonly pricedAt: string;
+  };
   /** Withdrawals: who decides. */
   readonly mode?: "auto" | "manual";
   /**

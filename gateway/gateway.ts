@@ -23,6 +23,7 @@ import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
 import { addDescription } from "./openapi/openapi.ts";
 import { startPrices } from "./prices/prices.ts";
+import { valueOf } from "./prices/value.ts";
 import { startReporting } from "./reporting/reporting.ts";
 import type { Service } from "./service.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
@@ -286,7 +287,7 @@ function warnOfProxy({ publicUrl, listen: { tls }, trustProxy }: GatewayConfig, 
 }
 
 function callbacksOf(service: Service): Callbacks {
-  const { store, signals, config, log, clock, random, key } = service;
+  const { store, signals, config, log, clock, random, key, prices } = service;
   return startCallbacks({
     store,
     signals,
@@ -296,6 +297,7 @@ function callbacksOf(service: Service): Callbacks {
     random,
     sealingKey: key.sealingKey,
     recordOf: (row) => recordOf(row, service),
+    valueOf: (row) => valueOf(row, { currencies: config.currencies, prices }),
     door: createDoor({ settings: config.callbacks, monotonic: () => performance.now() }),
   });
 }

@@ -7,6 +7,7 @@ import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Quote } from "../config/fiat.ts";
+import type { FiatValue } from "../prices/value.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 /**
@@ -74,6 +75,7 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
     metadata: row.metadata === "" ? {} : JSON.parse(row.metadata),
     ...(row.renews === "" ? {} : { renews: row.renews }),
     ...(row.refundOf === "" ? {} : { refundOf: row.refundOf }),
+    ...(row.value === "" ? {} : { value: JSON.parse(row.value) as FiatValue }),
     ...(isDeposit
       ? {
           amountReceived: decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal),

@@ -34,6 +34,7 @@ export const csvColumns = [
     "explorerUrl",
     "renews",
     "refundOf",
+    "value",
   ],
 ] as const;
 

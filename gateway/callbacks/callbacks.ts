@@ -1,8 +1,8 @@
 /**
- * Tells shops about changes of their records: makes events from changes, sends due deliveries,
- * keeps the results. All state is in the database. A process that was killed sends again each
- * delivery that it had not kept as delivered, so each event arrives at least once. Sources:
- * Standard Webhooks 1.0.0; docs/api.md, Callbacks.
+ * Tells shops about changes of their records: values what completed, makes events from changes,
+ * sends due deliveries, keeps the results. All state is in the database. A process that was killed
+ * sends again each delivery that it had not kept as delivered, so each event arrives at least once.
+ * Sources: Standard Webhooks 1.0.0; docs/api.md, Callbacks.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
@@ -23,10 +23,12 @@ import {
 } from "../store/callback-deliveries.ts";
 import { hasChanges, refreshStatus } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, findTarget, switchTargetOff } from "../store/callback-targets.ts";
+import type { TransactionRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
+import { hasCompletions, keepValue, listCompletions } from "../store/transactions.ts";
 import { DeliveryConcurrency, goodTargetMax } from "./delivery-concurrency.ts";
-import { type OutboxOptions, tellChanges } from "./outbox.ts";
+import { changesMax, type OutboxOptions, tellChanges } from "./outbox.ts";
 import { afterExtraTry, nextTry, retryAfterOf } from "./schedule.ts";
 import { type Door, isTaken, type Sent } from "./send.ts";
 import { signedHeaders } from "./signature.ts";
@@ -37,6 +39,8 @@ export interface CallbacksOptions extends OutboxOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "callbacks">;
   readonly sealingKey: Uint8Array;
   readonly door: Door;
+  /** The fiat value of a record that completed now, as JSON; "" if there is none. */
+  readonly valueOf: (row: TransactionRow) => string;
   readonly log: GatewayLog;
 }
 
@@ -140,11 +144,14 @@ class Dispatcher {
     const outcomes = this.#outcomes;
     const isForgetting = clock() >= this.#forgetAt;
     try {
-      if (outcomes.length === 0 && !isForgetting && !hasChanges(store.database)) return true;
+      const isIdle = outcomes.length === 0 && !isForgetting;
+      if (isIdle && !hasChanges(store.database) && !hasCompletions(store.database)) return true;
       const after: (() => void)[] = [];
       store.write((database) => {
         for (const outcome of outcomes) this.#store(database, outcome, after);
         if (isForgetting) this.#forget(database);
+        // Before the events are made, so that the event of a completion has the value.
+        for (const row of listCompletions(database, changesMax)) keepValue(database, row.id, this.#options.valueOf(row));
         for (const target of tellChanges(database, this.#options)) {
           const full = (): void => log.warn({ event: "callback-full", target }, "too much waits for a callback target");
           after.push(full);
@@ -228,7 +235,7 @@ class Dispatcher {
       this.#busyOf(target).add(delivery.id);
       this.#send(next, row, delivery);
     }
-    if (hasChanges(store.database)) return paceMs;
+    if (hasChanges(store.database) || hasCompletions(store.database)) return paceMs;
     return waiting.reduce((soonest, { nextAt }) => (nextAt > nowMs ? Math.min(soonest, nextAt - nowMs) : soonest), lookMs);
   }
 

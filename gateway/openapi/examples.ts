@@ -27,6 +27,7 @@ const withdrawn = {
   changedAt: "2026-01-02T03:18:40.120Z",
   expiresAt: "2026-01-03T03:04:05.678Z",
   metadata: { customer: "C-1042" },
+  value: { usd: "1500", eur: "1400.25", try: "63000", pricedAt: "2026-01-02T03:18:00.000Z" },
   mode: "auto",
   fee: "0.00042",
 };

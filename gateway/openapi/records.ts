@@ -135,6 +135,14 @@ const paymentUrl = text("Deposits: the page for the sender, to link or to embed;
   examples: ["https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA"],
 });
 
+const fiatSum = (money: string): Json =>
+  decimal(`In ${money}, rounded down to two decimals; absent if there was no fresh price.`, "1500");
+const fiatValue = shape(
+  "What a completed record was worth at the moment of its completion; absent if no fresh price was known then.",
+  { usd: fiatSum("USD"), eur: fiatSum("EUR"), try: fiatSum("TRY"), pricedAt: time("When the oldest of these prices was right.") },
+  { optional: ["usd", "eur", "try"] },
+);
+
 const transaction = shape(
   "A deposit or a withdrawal.",
   {
@@ -172,6 +180,7 @@ const transaction = shape(
       examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
     }),
     refundOf: text("Withdrawals: the deposit that this one pays back.", { examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"] }),
+    value: fiatValue,
     mode: text("Withdrawals: who decides.", { enum: ["auto", "manual"] }),
     paymentUri,
     paymentUrl,
@@ -185,6 +194,7 @@ const transaction = shape(
         "confirmations",
         "renews",
         "refundOf",
+        "value",
         "amountReceived",
         "late",
         "paymentUri",

@@ -11,7 +11,7 @@ import { isUnattributed } from "../store/forgotten-addresses.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readTransaction, refundedUnits } from "../store/transactions.ts";
 import { judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
 
@@ -55,6 +55,9 @@ export function creditPayments(
     recordAct(database, { at: by.nowMs, ...act, subject: id, detail: `${names}: ${reason}` });
     for (const from of new Set(fresh.map(({ transactionId }) => transactionId))) {
       countAgain(database, from, by.nowMs);
+      // Money that was paid back under its first deposit is not credited to another one.
+      const leftUnits = BigInt(namedTransaction(database, "deposit", from)?.amountReceivedUnits ?? "0");
+      if (leftUnits < refundedUnits(database, from)) return refuse("GATEWAY_NOT_CREDITED", `${from} was paid back already`);
       recordAct(database, { at: by.nowMs, ...act, subject: from, detail: `${names} to ${id}: ${reason}` });
     }
     return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };

@@ -124,6 +124,7 @@ export interface TransactionRow {
   readonly returnUrl: string; // where the payment page leads back to; "" nowhere
   readonly renews: string; // the ended record of the same order that this one follows; "" none
   readonly refundOf: string; // withdrawal: the deposit that it pays back; "" none
+  readonly value: string; // in fiat money at its completion: JSON; "" none
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }
 

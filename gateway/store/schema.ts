@@ -63,7 +63,9 @@ CREATE TABLE recoveries (
  * with a similar beginning cover all filters of lists except orderId, which has a unique index of
  * its own. `toleranceUnits` may be missing from a deposit; `quote` and `metadata` are JSON.
  * `renews` is the ended record of the same order that a record follows; each has one successor.
- * `refundOf` is the deposit that a withdrawal pays back.
+ * `refundOf` is the deposit that a withdrawal pays back. `value` is JSON: the fiat value at the
+ * completion. `completions` are records that completed and have no value yet; the trigger writes
+ * one in the transaction that completes it, whichever process does.
  */
 const transactions = `
 CREATE TABLE transactions (
@@ -78,7 +80,12 @@ CREATE TABLE transactions (
   late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0,1)), quote TEXT NOT NULL DEFAULT '', metadata TEXT NOT NULL DEFAULT '',
   callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3)), toleranceUnits TEXT NOT NULL DEFAULT '0',
   payToken TEXT NOT NULL DEFAULT '', returnUrl TEXT NOT NULL DEFAULT '', renews TEXT NOT NULL DEFAULT '',
-  refundOf TEXT NOT NULL DEFAULT '') STRICT;
+  refundOf TEXT NOT NULL DEFAULT '', value TEXT NOT NULL DEFAULT '') STRICT;
+CREATE TABLE completions (transactionId TEXT PRIMARY KEY REFERENCES transactions(id)) STRICT;
+CREATE TRIGGER transactionCompleted AFTER UPDATE OF status ON transactions
+  WHEN NEW.status = 1 AND OLD.status <> 1 AND NEW.operation IN ('deposit','withdraw') BEGIN
+  INSERT OR IGNORE INTO completions (transactionId) VALUES (NEW.id);
+END;
 CREATE UNIQUE INDEX transactionsByOrder ON transactions (merchant, operation, orderId, renews);
 CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
 CREATE INDEX transactionsByChange ON transactions (merchant, changedAt, id) WHERE operation IN ('deposit','withdraw');

@@ -37,8 +37,8 @@ export type NewTransaction = Omit<
 > &
   Partial<Pick<TransactionRow, OptionalColumn>>;
 
-/** Columns of deposits, of renewals and of refunds alone. */
-type OptionalColumn = "toleranceUnits" | "payToken" | "returnUrl" | "renews" | "refundOf";
+/** Columns of deposits, of renewals, of refunds and of completed records alone. */
+type OptionalColumn = "toleranceUnits" | "payToken" | "returnUrl" | "renews" | "refundOf" | "value";
 
 /** Must not be called twice, because id and order are the table's keys. */
 export function insertTransaction(database: Database, row: NewTransaction): void {
@@ -206,4 +206,22 @@ export function listTransactionRows(database: Database, filter: TransactionFilte
 export function refundedUnits(database: Database, deposit: string): bigint {
   const sql = "SELECT amountUnits FROM transactions WHERE refundOf = ? AND refundOf <> '' AND status <> 2";
   return database.all<{ amountUnits: string }>(sql, deposit).reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
+}
+
+/** Records that completed and have no fiat value yet, oldest first. */
+export function listCompletions(database: Database, most: number): readonly TransactionRow[] {
+  return database.all<TransactionRow>(
+    "SELECT t.* FROM completions c JOIN transactions t ON t.id = c.transactionId ORDER BY c.rowid LIMIT ?",
+    most,
+  );
+}
+
+export function hasCompletions(database: Database): boolean {
+  return database.get("SELECT 1 FROM completions LIMIT 1") !== undefined;
+}
+
+/** Keeps the value of a completed record; "" if there is none. */
+export function keepValue(database: Database, id: string, value: string): void {
+  database.run("UPDATE transactions SET value = ? WHERE id = ?", value, id);
+  database.run("DELETE FROM completions WHERE transactionId = ?", id);
 }

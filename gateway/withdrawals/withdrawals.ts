@@ -76,6 +76,7 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     metadata: order.metadata,
     renews: order.renew,
     refundOf: order.refundOf,
+    value: "",
     status: 0,
     stage: mode === "auto" ? "queued" : "awaiting_approval",
     code: "",
@@ -226,6 +227,9 @@ async function place(service: Service, request: WithdrawalRequest, order: Order)
   if (isAnswer(made)) return made;
   const { row, newFor } = made;
   if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });
+  // Not in the hash, because a job that brings a lost withdrawal back names no deposit.
+  const refundOf = order.refundOf || (order.renew === "" ? "" : row.refundOf);
+  if (row.refundOf !== refundOf) return say("order_id_reused", { transactionId: row.id });
   if (newFor !== null) wake(service, row, newFor);
   const answered = await awaitAnswer(service, row);
   return answerOf(service.store.database, answered, request.language);

@@ -132,6 +132,7 @@ export function insertTransaction(
     payToken: "",
     returnUrl: "",
     refundOf: "",
+    value: "",
     renews: "",
     callbackStatus: 3,
     ...change,

@@ -15,7 +15,7 @@ const base: TransactionRow = {
   ...{ receiverAddress: "", depositAddress: "", tag: "", code: "", txHash: "", feeUnits: "", amountReceivedUnits: "0" },
   ...{ operation: "deposit", mode: "", status: 0, stage: "waiting", finalBlock: null },
   ...{ createdAt: 0, changedAt: 0, expiresAt: 0, callbackStatus: 0, late: 0, quote: "", metadata: "", toleranceUnits: "0" },
-  ...{ payToken: "", returnUrl: "", renews: "", refundOf: "" },
+  ...{ payToken: "", returnUrl: "", renews: "", refundOf: "", value: "" },
 };
 
 const told = (

@@ -12,6 +12,7 @@ import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
 import { createDoor } from "../../gateway/callbacks/send.ts";
 import { addCallback, rotateCallback, testCallback } from "../../gateway/operator/callbacks.ts";
+import { valueOf } from "../../gateway/prices/value.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import { type Receiver, startReceiver } from "../../lab/kit/callback-receiver.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -41,6 +42,9 @@ async function everyDeposit({ received }: Receiver): Promise<void> {
   gateway.service.signals.emit("changed", { transactionId: first });
   await until(() => received.some(({ type }) => type === "deposit.unattributed")); // while blocks still come on top
   change(first, { status: 1, stage: "completed", amountReceivedUnits: `${10n ** 20n}` });
+  gateway.service.signals.emit("changed", { transactionId: first });
+  await until(() => received.some(({ type }) => type === "deposit.completed")); // from here on it has a value
+  gateway.service.store.write((database) => keepFinalPayment(database, { ...payment, ...place, txHash: "0x2" }));
   const second = (await deposit({ orderId: "order-2" })).body.transactionId;
   change(second, { status: 2, stage: "expired" });
   change(second, { amountReceivedUnits: "5" });
@@ -67,7 +71,10 @@ it("each message fits its webhook, and every webhook comes with every field that
   if (!added.ok) throw new Error(added.code);
   const door = createDoor({ settings, monotonic: () => performance.now() });
   const recordsOf = { recordOf: (row: Parameters<typeof recordOf>[0]) => recordOf(row, service) };
-  const callbacks = startCallbacks({ ...service, ...recordsOf, random: randomBytes, sealingKey: service.key.sealingKey, door });
+  const callbacks = startCallbacks({
+    ...{ ...service, ...recordsOf, random: randomBytes, sealingKey: service.key.sealingKey, door },
+    valueOf: (row) => valueOf(row, { currencies: service.config.currencies, prices: service.prices }),
+  });
   try {
     expect(Object.keys(about.webhooks).sort()).toEqual([...eventTypes, testType].sort());
     await everyDeposit(receiver);

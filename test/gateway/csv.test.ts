@@ -56,10 +56,10 @@ describe("GET /transactions as CSV", () => {
     expect((await csv("/transactions")).text).toBe(csvHead(tableForPrograms));
     await ready();
     const { transactionId } = (await auto({ orderId: "a" })).body;
-    const copy = `INSERT INTO transactions SELECT printf('%032x', value), merchant, operation, mode, 'n-' || value, contentHash, currency,
+    const copy = `INSERT INTO transactions SELECT printf('%032x', nth), merchant, operation, mode, 'n-' || nth, contentHash, currency,
       network, amount, amountUnits, receiverAddress, depositAddress, tag, status, stage, code, txHash, feeUnits, amountReceivedUnits,
-      finalBlock, createdAt, changedAt, expiresAt, late, quote, metadata, callbackStatus, toleranceUnits, '', '', '', '' FROM transactions, (WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL
-      SELECT value + 1 FROM n WHERE value < 1200) SELECT value FROM n) WHERE id = ?`;
+      finalBlock, createdAt, changedAt, expiresAt, late, quote, metadata, callbackStatus, toleranceUnits, '', '', '', '', '' FROM transactions, (WITH RECURSIVE n(nth) AS (SELECT 1 UNION ALL
+      SELECT nth + 1 FROM n WHERE nth < 1200) SELECT nth FROM n) WHERE id = ?`;
     db().run(copy, transactionId);
     const lines = rowsOf((await csv("/transactions")).text);
     expect(new Set(lines.map(([id]) => id)).size).toBe(1202);

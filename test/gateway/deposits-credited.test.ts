@@ -5,6 +5,7 @@
  * command could take in), #5006 (an expired invoice that is settled by hand) and killbill/killbill
  * #1015 (one payment that was taken in twice).
  */
+
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openWatcher } from "../../chains/connect.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
@@ -16,6 +17,7 @@ import { readChanges } from "../../gateway/store/callback-outbox.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { RestoredKit } from "../support/restored-kit.ts";
 import { configOf, eth, network } from "../support/watched-chain.ts";
 
@@ -117,6 +119,22 @@ describe("a payment that counts for no request", () => {
     expect(credit("anna", [name]).ok).toBe(true);
     expect(credit("bora", [name])).toMatchObject({ ...no, detail: expect.stringContaining("was credited to") });
     expect(deposit("bora")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+  });
+
+  it("a payment that counts for no request is not credited after it was paid back, and is when that refund has failed", async () => {
+    const name = paymentName(waiting()[0]!);
+    const refundOf = deposit(`unattributed/${lost}`).id;
+    const row = { id: "f".repeat(32), orderId: "refund", operation: "withdraw", amountUnits: `${eth}`, refundOf } as const;
+    insertTransaction(kit.store, row);
+    expect(credit("anna", [name])).toMatchObject({
+      ok: false,
+      code: "GATEWAY_NOT_CREDITED",
+      detail: `${refundOf} was paid back already`,
+    });
+    expect(deposit("anna")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    expect(waiting()).toHaveLength(1);
+    kit.store.database.run("UPDATE transactions SET status = 2 WHERE id = ?", row.id);
+    expect(credit("anna", [name])).toMatchObject({ ok: true, row: { status: 1 } });
   });
 
   it("a payment that counts for no request may have come in another currency than its address was asked for", async () => {

@@ -6,9 +6,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../../client/client.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
+import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";
+import { valueOf } from "../../gateway/prices/value.ts";
+import type { Prices } from "../../gateway/service.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { receiver, startTestGateway, type TestGateway, usdtContract, wallet } from "../../lab/kit/gateway-server.ts";
+import { until } from "../support/until.ts";
 
 let gateway: TestGateway;
 beforeEach(async () => {
@@ -180,6 +184,19 @@ describe("a refund", () => {
     expect(list).toMatchObject({ ok: true, value: { transactions: [{ refundOf }, { refundOf }, { refundOf }] } });
   });
 
+  it("a refund sent again names the same deposit, else its orderId was used with other content", async () => {
+    const [one, two] = [await deposit(), await deposit()];
+    for (const { transactionId } of [one, two]) received(transactionId, "25000000");
+    const order = { orderId: "out-again", refundOf: one.transactionId };
+    const first = await pay(order);
+    expect(await pay(order)).toEqual(first);
+    const reused = { ok: false, code: "order_id_reused" };
+    expect(await pay({ ...order, refundOf: two.transactionId })).toMatchObject(reused);
+    expect(await pay({ orderId: "out-again" })).toMatchObject(reused);
+    expect((await pay({ orderId: "out-plain" })).ok).toBe(true);
+    expect(await pay({ orderId: "out-plain", refundOf: one.transactionId })).toMatchObject(reused);
+  });
+
   it("a refund names a deposit of the same merchant and currency", async () => {
     const { transactionId } = await deposit({ currency: "eth", amount: "1" });
     received(transactionId, `${10n ** 18n}`);
@@ -232,5 +249,62 @@ describe("questions before a withdrawal", () => {
     const order = { currency: "usdt", amount: "1", address, orderId: `check-${++orders}` };
     const paid = await client().autoWithdraw(order);
     expect(paid.ok).toBe((expected as { valid: boolean }).valid);
+  });
+});
+
+describe("the fiat value of a record", () => {
+  const eth = 10n ** 18n;
+  const prices = (stale: readonly string[]): Prices => ({
+    of: (_, fiat) => {
+      const price = { USD: 3_000n * eth, EUR: 2_800n * eth, TRY: 126_000n * eth }[fiat];
+      return { price, atMs: fiat === "EUR" ? 1_000 : 2_000, isStale: stale.includes(fiat), origin: "markets" };
+    },
+    canHave: () => true,
+  });
+  const row = { operation: "withdraw", currency: "eth", amountUnits: `${eth / 3n}`, amountReceivedUnits: "0" } as const;
+  const valued = (change: Partial<TransactionRow>, stale: readonly string[] = []): unknown => {
+    const text = valueOf({ ...row, ...change }, { currencies: gateway.service.config.currencies, prices: prices(stale) });
+    return text === "" ? text : JSON.parse(text);
+  };
+
+  it("the fiat value of a record is its amount at the prices of the moment, rounded down, with the oldest price's time", () => {
+    const pricedAt = new Date(1_000).toISOString();
+    expect(valued({})).toEqual({ usd: "999.99", eur: "933.33", try: "41999.99", pricedAt });
+    expect(valued({ operation: "deposit", amountReceivedUnits: `${2n * eth}` })).toMatchObject({ usd: "6000" });
+    expect(valued({}, ["EUR"])).toEqual({ usd: "999.99", try: "41999.99", pricedAt: new Date(2_000).toISOString() });
+    expect(valued({}, ["USD", "EUR", "TRY"])).toBe("");
+    expect(valued({ currency: "gone" })).toBe("");
+  });
+
+  it("the fiat value of a record is kept at its completion, before its event is made, and never changes", async () => {
+    await client().events();
+    const { service } = gateway;
+    const options = {
+      ...service,
+      sealingKey: service.key.sealingKey,
+      door: { send: async () => ({}) as never, close: () => undefined },
+    };
+    let usd = "25.00";
+    const callbacks = startCallbacks({
+      ...options,
+      recordOf: (one) => recordOf(one, service),
+      valueOf: () => JSON.stringify({ usd, pricedAt: new Date(0).toISOString() }),
+    });
+    const made = await deposit();
+    database().run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", made.transactionId);
+    service.signals.emit("changed", { transactionId: made.transactionId });
+    await until(() => database().get("SELECT 1 FROM callbackEvents") !== undefined);
+    usd = "99.00";
+    database().run("UPDATE transactions SET amountReceivedUnits = '50000000' WHERE id = ?", made.transactionId);
+    service.signals.emit("changed", { transactionId: made.transactionId });
+    await until(() => database().all("SELECT 1 FROM callbackEvents").length === 2);
+    callbacks.close();
+    const told = await client().events({ after: "0" });
+    expect(told).toMatchObject({
+      ok: true,
+      value: { events: [{ data: { value: { usd: "25.00" } } }, { data: { value: { usd: "25.00" } } }] },
+    });
+    const open = await deposit();
+    expect(await client().transaction(open.transactionId, 1)).not.toHaveProperty("value.value");
   });
 });

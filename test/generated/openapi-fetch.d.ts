@@ -858,6 +858,30 @@ export interface components {
              * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
              */
             refundOf?: string;
+            /** @description What a completed record was worth at the moment of its completion; absent if no fresh price was known then. */
+            value?: {
+                /**
+                 * @description In USD, rounded down to two decimals; absent if there was no fresh price.
+                 * @example 1500
+                 */
+                usd?: string;
+                /**
+                 * @description In EUR, rounded down to two decimals; absent if there was no fresh price.
+                 * @example 1500
+                 */
+                eur?: string;
+                /**
+                 * @description In TRY, rounded down to two decimals; absent if there was no fresh price.
+                 * @example 1500
+                 */
+                try?: string;
+                /**
+                 * Format: date-time
+                 * @description When the oldest of these prices was right. ISO 8601, UTC, milliseconds.
+                 * @example 2026-01-02T03:04:05.678Z
+                 */
+                pricedAt: string;
+            };
             /**
              * @description Withdrawals: who decides.
              * @enum {string}
@@ -1461,6 +1485,30 @@ export interface components {
              * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
              */
             renews?: string;
+            /** @description What a completed record was worth at the moment of its completion; absent if no fresh price was known then. */
+            value?: {
+                /**
+                 * @description In USD, rounded down to two decimals; absent if there was no fresh price.
+                 * @example 1500
+                 */
+                usd?: string;
+                /**
+                 * @description In EUR, rounded down to two decimals; absent if there was no fresh price.
+                 * @example 1500
+                 */
+                eur?: string;
+                /**
+                 * @description In TRY, rounded down to two decimals; absent if there was no fresh price.
+                 * @example 1500
+                 */
+                try?: string;
+                /**
+                 * Format: date-time
+                 * @description When the oldest of these prices was right. ISO 8601, UTC, milliseconds.
+                 * @example 2026-01-02T03:04:05.678Z
+                 */
+                pricedAt: string;
+            };
             /**
              * @description Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
              * @example ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000

@@ -288,6 +288,27 @@ export type Transaction = {
      */
     refundOf?: string;
     /**
+     * What a completed record was worth at the moment of its completion; absent if no fresh price was known then.
+     */
+    value?: {
+        /**
+         * In USD, rounded down to two decimals; absent if there was no fresh price.
+         */
+        usd?: string;
+        /**
+         * In EUR, rounded down to two decimals; absent if there was no fresh price.
+         */
+        eur?: string;
+        /**
+         * In TRY, rounded down to two decimals; absent if there was no fresh price.
+         */
+        try?: string;
+        /**
+         * When the oldest of these prices was right. ISO 8601, UTC, milliseconds.
+         */
+        pricedAt: string;
+    };
+    /**
      * Withdrawals: who decides.
      */
     mode?: 'auto' | 'manual';
@@ -937,6 +958,27 @@ export type UnattributedRecord = {
      * The ended record with the same orderId that this one follows.
      */
     renews?: string;
+    /**
+     * What a completed record was worth at the moment of its completion; absent if no fresh price was known then.
+     */
+    value?: {
+        /**
+         * In USD, rounded down to two decimals; absent if there was no fresh price.
+         */
+        usd?: string;
+        /**
+         * In EUR, rounded down to two decimals; absent if there was no fresh price.
+         */
+        eur?: string;
+        /**
+         * In TRY, rounded down to two decimals; absent if there was no fresh price.
+         */
+        try?: string;
+        /**
+         * When the oldest of these prices was right. ISO 8601, UTC, milliseconds.
+         */
+        pricedAt: string;
+    };
     /**
      * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
      */
