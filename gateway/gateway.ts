@@ -23,7 +23,7 @@ import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
 import { addDescription } from "./openapi/openapi.ts";
 import { startPrices } from "./prices/prices.ts";
-import { valueOf } from "./prices/value.ts";
+import { fiatValueOf } from "./prices/value.ts";
 import { startReporting } from "./reporting/reporting.ts";
 import type { Service } from "./service.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
@@ -297,7 +297,7 @@ function callbacksOf(service: Service): Callbacks {
     random,
     sealingKey: key.sealingKey,
     recordOf: (row) => recordOf(row, service),
-    valueOf: (row) => valueOf(row, { currencies: config.currencies, prices }),
+    fiatValueOf: (row) => fiatValueOf(row, { currencies: config.currencies, prices }),
     door: createDoor({ settings: config.callbacks, monotonic: () => performance.now() }),
   });
 }

@@ -40,7 +40,7 @@ export interface CallbacksOptions extends OutboxOptions {
   readonly sealingKey: Uint8Array;
   readonly door: Door;
   /** The fiat value of a record that completed now, as JSON; "" if there is none. */
-  readonly valueOf: (row: TransactionRow) => string;
+  readonly fiatValueOf: (row: TransactionRow) => string;
   readonly log: GatewayLog;
 }
 
@@ -151,7 +151,7 @@ class Dispatcher {
         for (const outcome of outcomes) this.#store(database, outcome, after);
         if (isForgetting) this.#forget(database);
         // Before the events are made, so that the event of a completion has the value.
-        for (const row of listCompletions(database, changesMax)) keepValue(database, row.id, this.#options.valueOf(row));
+        for (const row of listCompletions(database, changesMax)) keepValue(database, row.id, this.#options.fiatValueOf(row));
         for (const target of tellChanges(database, this.#options)) {
           const full = (): void => log.warn({ event: "callback-full", target }, "too much waits for a callback target");
           after.push(full);

@@ -16,7 +16,7 @@ export type FiatValue = Readonly<Partial<Record<Lowercase<Fiat>, string>>> & { r
  * The amount that came, or left, in fiat money, as JSON; "" without any fresh price, and for a
  * currency that is no longer configured.
  */
-export function valueOf(
+export function fiatValueOf(
   row: Pick<TransactionRow, "operation" | "currency" | "amountUnits" | "amountReceivedUnits">,
   { currencies, prices }: { readonly currencies: Readonly<Record<string, GatewayCurrency>>; readonly prices: Prices },
 ): string {

@@ -38,7 +38,7 @@ function start(of: TestGateway = gateway): Callbacks {
   return startCallbacks({
     ...{ ...service, random: randomBytes, sealingKey: service.key.sealingKey },
     recordOf: (one) => recordOf(one, service),
-    valueOf: () => "",
+    fiatValueOf: () => "",
     door: createDoor({ settings: service.config.callbacks, monotonic: () => performance.now() }),
   });
 }

@@ -31,7 +31,7 @@ const start = (): Callbacks =>
   startCallbacks({
     ...{ ...gateway.service, random: randomBytes, sealingKey: gateway.service.key.sealingKey },
     recordOf: (one) => recordOf(one, gateway.service),
-    valueOf: () => "",
+    fiatValueOf: () => "",
     door: door(),
   });
 

@@ -12,7 +12,7 @@ import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
 import { createDoor } from "../../gateway/callbacks/send.ts";
 import { addCallback, rotateCallback, testCallback } from "../../gateway/operator/callbacks.ts";
-import { valueOf } from "../../gateway/prices/value.ts";
+import { fiatValueOf } from "../../gateway/prices/value.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import { type Receiver, startReceiver } from "../../lab/kit/callback-receiver.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -73,7 +73,7 @@ it("each message fits its webhook, and every webhook comes with every field that
   const recordsOf = { recordOf: (row: Parameters<typeof recordOf>[0]) => recordOf(row, service) };
   const callbacks = startCallbacks({
     ...{ ...service, ...recordsOf, random: randomBytes, sealingKey: service.key.sealingKey, door },
-    valueOf: (row) => valueOf(row, { currencies: service.config.currencies, prices: service.prices }),
+    fiatValueOf: (row) => fiatValueOf(row, { currencies: service.config.currencies, prices: service.prices }),
   });
   try {
     expect(Object.keys(about.webhooks).sort()).toEqual([...eventTypes, testType].sort());

@@ -34,7 +34,7 @@ beforeAll(async () => {
   door = createDoor({ settings: service.config.callbacks, monotonic: () => performance.now() });
   callbacks = startCallbacks({
     ...{ ...service, random: randomBytes, sealingKey: service.key.sealingKey },
-    ...{ recordOf: (one) => recordOf(one, service), valueOf: () => "", door },
+    ...{ recordOf: (one) => recordOf(one, service), fiatValueOf: () => "", door },
   });
   folder = mkdtempSync(join(tmpdir(), "shop-callbacks-"));
 });

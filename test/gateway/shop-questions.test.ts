@@ -8,7 +8,7 @@ import { createClient } from "../../client/client.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";
-import { valueOf } from "../../gateway/prices/value.ts";
+import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Prices } from "../../gateway/service.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { receiver, startTestGateway, type TestGateway, usdtContract, wallet } from "../../lab/kit/gateway-server.ts";
@@ -263,7 +263,7 @@ describe("the fiat value of a record", () => {
   });
   const row = { operation: "withdraw", currency: "eth", amountUnits: `${eth / 3n}`, amountReceivedUnits: "0" } as const;
   const valued = (change: Partial<TransactionRow>, stale: readonly string[] = []): unknown => {
-    const text = valueOf({ ...row, ...change }, { currencies: gateway.service.config.currencies, prices: prices(stale) });
+    const text = fiatValueOf({ ...row, ...change }, { currencies: gateway.service.config.currencies, prices: prices(stale) });
     return text === "" ? text : JSON.parse(text);
   };
 
@@ -288,7 +288,7 @@ describe("the fiat value of a record", () => {
     const callbacks = startCallbacks({
       ...options,
       recordOf: (one) => recordOf(one, service),
-      valueOf: () => JSON.stringify({ usd, pricedAt: new Date(0).toISOString() }),
+      fiatValueOf: () => JSON.stringify({ usd, pricedAt: new Date(0).toISOString() }),
     });
     const made = await deposit();
     database().run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", made.transactionId);
