@@ -6,8 +6,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import type { Quote } from "../config/fiat.ts";
-import type { FiatValue } from "../prices/value.ts";
+import type { FiatValue, Quote } from "../config/fiat.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 /**

@@ -16,3 +16,6 @@ export interface Quote extends FiatSum {
   readonly price: string; // for one unit of the currency
   readonly priceUpdatedAt: string; // time of the price
 }
+
+/** Sums of money by fiat, rounded down to two decimals, and the time of their oldest price. */
+export type FiatValue = Readonly<Partial<Record<Lowercase<Fiat>, string>>> & { readonly pricedAt: string };

@@ -4,13 +4,10 @@
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config/config.ts";
-import { type Fiat, fiatDecimal, fiats } from "../config/fiat.ts";
+import { fiatDecimal, fiats } from "../config/fiat.ts";
 import type { Prices } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { priceDecimal } from "./decimal.ts";
-
-/** Sums of money by fiat, rounded down to two decimals, and the time of their oldest price. */
-export type FiatValue = Readonly<Partial<Record<Lowercase<Fiat>, string>>> & { readonly pricedAt: string };
 
 /**
  * The amount that came, or left, in fiat money, as JSON; "" without any fresh price, and for a
