@@ -92,11 +92,15 @@ export class Tables {
   readonly #raw: Raw = new DatabaseSync(":memory:", { enableForeignKeyConstraints: true });
   readonly #statements = new Map<string, Statement>();
   readonly #tables: readonly Table[];
+  readonly #triggered: { readonly name: string; readonly into: string }[] = []; // tables that a trigger of `name` writes
 
   constructor() {
     this.#raw.exec(schema);
     const rows = this.#raw.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[];
     this.#tables = rows.map(({ name }) => ({ name, writes: 0, isEmpty: true }));
+    const triggers = this.#raw.prepare("SELECT tbl_name AS name, sql FROM sqlite_schema WHERE type = 'trigger'").all();
+    for (const { name, sql } of triggers as { name: string; sql: string }[])
+      for (const [, into = ""] of sql.matchAll(/INSERT(?: OR \w+)? INTO (\w+)/g)) this.#triggered.push({ name, into });
   }
 
   prepare(sql: string): Statement {
@@ -106,7 +110,9 @@ export class Tables {
     const isRead = /^\s*SELECT\b/.test(sql);
     const written = /^\s*(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM)\s+(\w+)/.exec(sql)?.[1];
     const takesBack = /^\s*ROLLBACK\b/.test(sql);
-    const writes = takesBack ? this.#tables : this.#tables.filter(({ name }) => name === written);
+    // A trigger writes into another table than the statement names.
+    const also = this.#triggered.flatMap(({ name, into }) => (name === written ? into : []));
+    const writes = takesBack ? this.#tables : this.#tables.filter(({ name }) => name === written || also.includes(name));
     const made = new Statement(this.#raw.prepare(sql), isRead ? named : [], writes);
     this.#statements.set(sql, made);
     return made;
