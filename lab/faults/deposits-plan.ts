@@ -26,7 +26,8 @@ interface PlannedPayment {
   readonly after?: EventType;
   readonly isToken?: true; // a currency that was not asked for, and that the gateway knows
   /**
-   * Leaves the chain once it is told to be seen, where it is not final by then, and is sent again.
+   * Leaves the chain once it is told to be seen, where it is not final by then. The customer sends
+   * it again once it is told to be gone, after two thirds of the request's life at the latest.
    */
   readonly isLost?: true;
 }
@@ -69,19 +70,13 @@ interface Asked {
   readonly plan: Plan;
   readonly patientUntil: number; // by the monotonic clock
   paid: number; // payments made
+  paidIn: number; // the newest payment's block
   wasLost: boolean;
-  held: { readonly block: number; readonly until: number } | null; // the chain stands for it
   isCredited: boolean;
 }
 
 /** Blocks from a payment's own on until it is final. */
 export const depositConfirmations = 12;
-/**
- * The chain stands still for so long before the first few payments that it is to lose become
- * final, since a gateway under kills may see them later than that.
- */
-const standingMs = 10_000;
-const heldMost = 3;
 /** The currency that nobody asks for. */
 export const strayContract = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 
@@ -89,7 +84,7 @@ export const depositMinutes = 1;
 const patienceMs = (depositMinutes * 60_000) / 3;
 const customer = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
-const begun = { paid: 0, wasLost: false, held: null, isCredited: false };
+const begun = { paid: 0, paidIn: 0, wasLost: false, isCredited: false };
 
 /** Nothing ends such a plan but the request's own time. */
 function isByTime({ payments }: Plan): boolean {
@@ -114,7 +109,6 @@ export class Depositor {
   readonly #asked: Asked[] = [];
   readonly #types = new Map<string, Set<string>>();
   #read = 0;
-  #held = 0;
 
   /** Without `untilExpired` no plan is taken that ends by time. */
   constructor(chain: FakeChain, told: () => Receiver["received"], untilExpired: boolean) {
@@ -139,26 +133,43 @@ export class Depositor {
       this.#read += 1;
     }
     for (const one of this.#asked) this.#lose(one);
-    if (this.#asked.some((one) => this.#isStandingFor(one))) return;
+    const moved = this.#move();
     const due = this.#asked.flatMap((one) => {
       const next = one.plan.payments[one.paid];
-      if (next === undefined || !this.#isDue(one, one.wasLost ? "deposit.reorged" : next.after)) return [];
+      if (next === undefined || !this.#isDue(one, next)) return [];
       one.paid += 1;
-      if (next.isLost && one.held === null && this.#held < heldMost) this.#hold(one);
+      one.paidIn = this.#chain.top + 1;
       return [paymentOf(one, next)];
     });
-    this.#chain.mine(...due, ...pool.splice(0));
+    this.#chain.mine(...moved, ...due, ...pool.splice(0));
   }
 
-  #hold(one: Asked): void {
-    this.#held += 1;
-    one.held = { block: this.#chain.top + 1, until: performance.now() + standingMs };
+  /**
+   * A gateway under kills may tell of a payment later than it becomes final, and then no payment
+   * could be lost. So the oldest payment that is to be lost, and is not told to be seen, moves into
+   * the next block where that block would make it final. One at a time, since each move replaces
+   * blocks that the gateway has to read again.
+   * @returns what the next block has to hold
+   */
+  #move(): readonly FakeTransaction[] {
+    const one = this.#asked.find((asked) => this.#isKeptOpen(asked));
+    const payment = one?.plan.payments[0];
+    if (one === undefined || payment === undefined || !this.#isAlmostFinal(one)) return [];
+    const moved = paymentOf(one, payment);
+    if (!this.#chain.dropTransaction(moved.hash, depositConfirmations - 1)) throw new Error(`the chain has no ${moved.hash}`);
+    one.paidIn = this.#chain.top + 1;
+    return [moved];
   }
 
-  /** The next block would make the payment final, and nobody was told that it is there. */
-  #isStandingFor({ id, held, wasLost }: Asked): boolean {
-    if (held === null || wasLost || performance.now() >= held.until || this.#has(id, "deposit.detected")) return false;
-    return this.#chain.top - held.block >= depositConfirmations - 2;
+  #isKeptOpen(one: Asked): boolean {
+    const { id, plan, paid, paidIn, wasLost, patientUntil } = one;
+    if (wasLost || paid !== 1 || !plan.payments[0]?.isLost || this.#has(id, "deposit.detected")) return false;
+    return performance.now() < patientUntil && this.#chain.top - paidIn <= depositConfirmations - 2;
+  }
+
+  /** The next block would be the last of the payment's confirmations. */
+  #isAlmostFinal({ paidIn }: Asked): boolean {
+    return this.#chain.top - paidIn === depositConfirmations - 2;
   }
 
   /** Payments that the operator has to credit now, once each; `credited` says that one was. */
@@ -185,7 +196,8 @@ export class Depositor {
     one.paid = 0;
   }
 
-  #isDue({ id, patientUntil }: Asked, after: EventType | undefined): boolean {
+  #isDue({ id, patientUntil, wasLost }: Asked, { after }: PlannedPayment): boolean {
+    if (wasLost) return this.#has(id, "deposit.reorged") || performance.now() >= patientUntil + patienceMs;
     if (after === undefined || this.#has(id, after)) return true;
     return after !== "deposit.expired" && performance.now() >= patientUntil;
   }
