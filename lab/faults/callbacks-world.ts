@@ -44,6 +44,7 @@ const moods: readonly Mood[] = ["well", "dead", "hung", "500", "well", "429", "4
 const moodMs = 700;
 const openAtOnce = 24;
 const endMs = 300_000;
+const lookMs = 100;
 const turnMs = 300; // faults of the customers and their chain
 /** Every third record is a deposit. */
 const depositEvery = 3;
@@ -213,6 +214,7 @@ export class CallbacksWorld {
     const crediting = this.#credit(depositor, () => isOpen);
     const ordering = this.#orderAll(records, ids, depositor);
     const strike = async (): Promise<void> => {
+      while (depositor.isAwaiting) await sleep(lookMs);
       this.#gateway?.child.kill("SIGKILL");
       await this.#gateway?.ended;
       await this.#up();

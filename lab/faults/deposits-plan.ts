@@ -72,11 +72,18 @@ interface Asked {
   paid: number; // payments made
   paidIn: number; // the newest payment's block
   wasLost: boolean;
+  isAwaited: boolean; // what the shop is told of the payment decides when it is lost and comes again
   isCredited: boolean;
 }
 
 /** Blocks from a payment's own on until it is final. */
 export const depositConfirmations = 12;
+/**
+ * A gateway that is killed every second reads final blocks in each of its lives and may come to the
+ * newest ones in none, and then no payment is told to be seen or gone. For so many payments, one
+ * at a time, the kills wait until it is told.
+ */
+const awaitedMost = 3;
 /** The currency that nobody asks for. */
 export const strayContract = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 
@@ -84,7 +91,7 @@ export const depositMinutes = 1;
 const patienceMs = (depositMinutes * 60_000) / 3;
 const customer = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
-const begun = { paid: 0, paidIn: 0, wasLost: false, isCredited: false };
+const begun = { paid: 0, paidIn: 0, wasLost: false, isAwaited: false, isCredited: false };
 
 /** Nothing ends such a plan but the request's own time. */
 function isByTime({ payments }: Plan): boolean {
@@ -109,6 +116,7 @@ export class Depositor {
   readonly #asked: Asked[] = [];
   readonly #types = new Map<string, Set<string>>();
   #read = 0;
+  #awaited = 0;
 
   /** Without `untilExpired` no plan is taken that ends by time. */
   constructor(chain: FakeChain, told: () => Receiver["received"], untilExpired: boolean) {
@@ -139,16 +147,26 @@ export class Depositor {
       if (next === undefined || !this.#isDue(one, next)) return [];
       one.paid += 1;
       one.paidIn = this.#chain.top + 1;
+      if (next.isLost && !one.wasLost && !this.isAwaiting && this.#awaited < awaitedMost) {
+        one.isAwaited = true;
+        this.#awaited += 1;
+      }
       return [paymentOf(one, next)];
     });
     this.#chain.mine(...moved, ...due, ...pool.splice(0));
   }
 
   /**
-   * A gateway under kills may tell of a payment later than it becomes final, and then no payment
-   * could be lost. So the oldest payment that is to be lost, and is not told to be seen, moves into
-   * the next block where that block would make it final. One at a time, since each move replaces
-   * blocks that the gateway has to read again.
+   * Whether the gateway has to live on to tell that the awaited payment is seen, or is gone. False
+   * after a third of the request's life for each, however silent the gateway is.
+   */
+  get isAwaiting(): boolean {
+    return this.#asked.some((one) => this.#isKeptOpen(one) || this.#isMissed(one));
+  }
+
+  /**
+   * The awaited payment moves into the next block where its own block would make it final before
+   * it is told to be seen.
    * @returns what the next block has to hold
    */
   #move(): readonly FakeTransaction[] {
@@ -161,10 +179,13 @@ export class Depositor {
     return [moved];
   }
 
-  #isKeptOpen(one: Asked): boolean {
-    const { id, plan, paid, paidIn, wasLost, patientUntil } = one;
-    if (wasLost || paid !== 1 || !plan.payments[0]?.isLost || this.#has(id, "deposit.detected")) return false;
-    return performance.now() < patientUntil && this.#chain.top - paidIn <= depositConfirmations - 2;
+  #isKeptOpen({ id, wasLost, isAwaited, patientUntil }: Asked): boolean {
+    return isAwaited && !wasLost && !this.#has(id, "deposit.detected") && performance.now() < patientUntil;
+  }
+
+  #isMissed({ id, paid, wasLost, isAwaited, patientUntil }: Asked): boolean {
+    const isPatient = performance.now() < patientUntil + patienceMs;
+    return isAwaited && wasLost && paid === 0 && !this.#has(id, "deposit.reorged") && isPatient;
   }
 
   /** The next block would be the last of the payment's confirmations. */

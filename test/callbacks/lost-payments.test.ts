@@ -27,7 +27,8 @@ function losingCustomers(count: number) {
     tell(id: string, type: EventType): void {
       told.push({ id: `${id} ${type}`, type, sequence: 1, data: { transactionId: id }, headers: {}, body: "", atMs: 0 });
     },
-    /** @returns the confirmations of the `nth` customer's payment; 0 while it is not in the chain */
+    isAwaiting: () => depositor.isAwaiting,
+    /** @returns confirmations of the `nth` customer's payment; 0 while it is not in the chain */
     turn(nth = 0): number {
       depositor.turn([]);
       vi.advanceTimersByTime(turnMs);
@@ -42,30 +43,36 @@ function losingCustomers(count: number) {
 const turns = (count: number, turn: () => number): readonly number[] => Array.from({ length: count }, () => turn());
 
 it("a payment of which nobody was told is not final for a third of the request's life, and leaves the chain once it is told", () => {
-  const { tell, turn } = losingCustomers(1);
+  const { tell, turn, isAwaiting } = losingCustomers(1);
+  expect(isAwaiting()).toBe(false);
   const before = turns(60, () => turn());
+  expect(isAwaiting()).toBe(true);
   expect(Math.min(...before)).toBe(1);
   expect(Math.max(...before)).toBe(depositConfirmations - 1);
   tell("deposit-0", "deposit.detected");
   expect(turns(10, () => turn())).toEqual(Array.from({ length: 10 }, () => 0));
+  expect(isAwaiting()).toBe(true);
   tell("deposit-0", "deposit.reorged");
   expect(turns(40, () => turn())).toEqual(Array.from({ length: 40 }, (_, nth) => nth + 1));
+  expect(isAwaiting()).toBe(false);
 });
 
 it("a payment of which nobody was told for longer becomes final, and stays when it is told", () => {
-  const { tell, turn } = losingCustomers(1);
+  const { tell, turn, isAwaiting } = losingCustomers(1);
   expect(Math.max(...turns(100, () => turn()))).toBeGreaterThan(depositConfirmations);
+  expect(isAwaiting()).toBe(false);
   tell("deposit-0", "deposit.detected");
   expect(Math.min(...turns(10, () => turn()))).toBeGreaterThan(depositConfirmations);
 });
 
 it("a lost payment that nobody tells to be gone comes again within two thirds of the request's life", () => {
-  const { tell, turn } = losingCustomers(1);
+  const { tell, turn, isAwaiting } = losingCustomers(1);
   turn();
   tell("deposit-0", "deposit.detected");
   const after = turns(140, () => turn());
   expect(after.slice(0, 130)).toEqual(Array.from({ length: 130 }, () => 0));
   expect(after.at(-1)).toBeGreaterThan(0);
+  expect(isAwaiting()).toBe(false);
 });
 
 it("one payment at a time is kept from being final", () => {
