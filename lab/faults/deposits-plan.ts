@@ -183,9 +183,8 @@ export class Depositor {
     return isAwaited && !wasLost && !this.#has(id, "deposit.detected") && performance.now() < patientUntil;
   }
 
-  #isMissed({ id, paid, wasLost, isAwaited, patientUntil }: Asked): boolean {
-    const isPatient = performance.now() < patientUntil + patienceMs;
-    return isAwaited && wasLost && paid === 0 && !this.#has(id, "deposit.reorged") && isPatient;
+  #isMissed({ paid, wasLost, isAwaited }: Asked): boolean {
+    return isAwaited && wasLost && paid === 0;
   }
 
   /** The next block would be the last of the payment's confirmations. */

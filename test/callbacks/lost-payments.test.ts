@@ -75,7 +75,13 @@ it("a lost payment that nobody tells to be gone comes again within two thirds of
   expect(isAwaiting()).toBe(false);
 });
 
-it("one payment at a time is kept from being final", () => {
-  const { turn } = losingCustomers(2);
+it("one payment at a time is awaited, and the other becomes final", () => {
+  const { tell, turn, isAwaiting } = losingCustomers(2);
   expect(turns(30, () => turn(1)).at(-1)).toBe(30);
+  expect(isAwaiting()).toBe(true);
+  for (const type of ["deposit.detected", "deposit.reorged"] as const) {
+    tell("deposit-0", type);
+    turn();
+  }
+  expect(isAwaiting()).toBe(false);
 });
