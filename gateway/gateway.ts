@@ -16,7 +16,7 @@ import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
 import { type Books, startBooks } from "./books/books.ts";
 import { booksState } from "./books/state.ts";
 import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
-import { createDoor } from "./callbacks/send.ts";
+import { createCallbackSender } from "./callbacks/send.ts";
 import type { GatewayConfig } from "./config/config.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
@@ -298,7 +298,7 @@ function callbacksOf(service: Service): Callbacks {
     sealingKey: key.sealingKey,
     recordOf: (row) => recordOf(row, service),
     fiatValueOf: (row) => fiatValueOf(row, { currencies: config.currencies, prices }),
-    door: createDoor({ settings: config.callbacks, monotonic: () => performance.now() }),
+    callbackSender: createCallbackSender({ settings: config.callbacks, monotonic: () => performance.now() }),
   });
 }
 

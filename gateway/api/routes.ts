@@ -7,7 +7,7 @@ import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import { ordersBytesMax } from "../answer/body.ts";
 import { type InterfaceKind, narrowed } from "../answer/interface-fields.ts";
 import { languageOf } from "../answer/language.ts";
-import { type Caller, createDoor } from "../auth/authenticate.ts";
+import { type Caller, createRequestGuard } from "../auth/authenticate.ts";
 import type { Scope } from "../auth/keys.ts";
 import type { TokenUse, WriteOnce } from "../auth/replay-guard.ts";
 import { readBalance } from "../balance/balance.ts";
@@ -184,22 +184,22 @@ async function kept<T>(use: TokenUse | null, act: () => Promise<T>): Promise<T> 
 
 /** Adds the operations to the server. */
 export function addOperations(server: FastifyInstance, service: Service): void {
-  const door = createDoor(service);
+  const requestGuard = createRequestGuard(service);
   const timeSlices = createTimeSlices(() => performance.now());
 
   async function early(request: FastifyRequest, response: FastifyReply): Promise<FastifyReply | undefined> {
-    const away = door.turnAway({ requestId: request.id, client: request.client, token: tokenOf(request) });
+    const away = requestGuard.turnAway({ requestId: request.id, client: request.client, token: tokenOf(request) });
     if (away !== null) return reply(request, response, away);
     const problem = mediaProblem(request);
     if (problem === null) return undefined;
-    await door.keep(tokenOf(request));
+    await requestGuard.keep(tokenOf(request));
     return reply(request, response, problem);
   }
 
   async function handle(operation: Operation, request: FastifyRequest, response: FastifyReply): Promise<FastifyReply> {
     const body = request.body instanceof Uint8Array ? request.body : empty;
     const writes = operation.method === "POST";
-    const { caller, limits, use } = await door.admit({
+    const { caller, limits, use } = await requestGuard.admit({
       requestId: request.id,
       client: request.client,
       token: tokenOf(request),
@@ -211,7 +211,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     if (isAnswer(caller)) return reply(request, response, caller);
     request.language = languageOf(request.headers["accept-language"], caller.merchant.language);
     request.isInterface = caller.key.profile === "interface";
-    const owe = (more: number): void => void response.headers(door.owe(caller.key.id, more));
+    const owe = (more: number): void => void response.headers(requestGuard.owe(caller.key.id, more));
     const write: WriteOnce = use === null ? service.store.writeTogether : use.write;
     const whole = await kept(use, () => timeSlices.run(() => operation.answer(service, { caller, body, request, owe, write })));
     const answer = request.isInterface && operation.kind !== null ? narrowed(whole, operation.kind) : whole;

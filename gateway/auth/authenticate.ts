@@ -47,7 +47,7 @@ export interface Admitted {
   readonly use: TokenUse | null;
 }
 
-export interface Door {
+export interface RequestGuard {
   /**
    * Returns a 429 for a client that sent too many tokens without a known key and sends another;
    * null admits the try.
@@ -83,13 +83,13 @@ function limitHeaders(allowance: Allowance): Record<string, string> {
   };
 }
 
-export function createDoor(by: {
+export function createRequestGuard(by: {
   readonly config: GatewayConfig;
   readonly store: Store;
   readonly key: GatewayKey;
   readonly log: GatewayLog;
   readonly clock: () => number;
-}): Door {
+}): RequestGuard {
   const { config, store, log, clock } = by;
   const { limits } = config;
   const unauthenticated = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);

@@ -30,7 +30,7 @@ import { hasCompletions, keepValue, listCompletions } from "../store/transaction
 import { DeliveryConcurrency, goodTargetMax } from "./delivery-concurrency.ts";
 import { changesMax, type OutboxOptions, tellChanges } from "./outbox.ts";
 import { afterExtraTry, nextTry, retryAfterOf } from "./schedule.ts";
-import { type Door, isTaken, type Sent } from "./send.ts";
+import { type CallbackSender, isTaken, type Sent } from "./send.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface CallbacksOptions extends OutboxOptions {
@@ -38,7 +38,7 @@ export interface CallbacksOptions extends OutboxOptions {
   readonly signals: Pick<Signals, "on">;
   readonly config: Pick<GatewayConfig, "currencies" | "callbacks">;
   readonly sealingKey: Uint8Array;
-  readonly door: Door;
+  readonly callbackSender: CallbackSender;
   /** The fiat value of a record that completed now, as JSON; "" if there is none. */
   readonly fiatValueOf: (row: TransactionRow) => string;
   readonly log: GatewayLog;
@@ -124,7 +124,7 @@ class Dispatcher {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#options.door.close();
+    this.#options.callbackSender.close();
     if (this.#outcomes.length > 0) this.#keep();
   }
 
@@ -275,6 +275,6 @@ class Dispatcher {
   async #sign(row: CallbackTargetRow, { event, body }: DueDelivery, nowMs: number): Promise<Sent> {
     const secrets = secretsOf(row, this.#options.sealingKey, nowMs);
     const headers = signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body });
-    return this.#options.door.send({ url: row.url, headers, body });
+    return this.#options.callbackSender.send({ url: row.url, headers, body });
   }
 }

@@ -27,14 +27,14 @@ export interface Letter {
   readonly body: string;
 }
 
-export interface DoorOptions {
+export interface CallbackSenderOptions {
   readonly settings: CallbackSettings;
   readonly monotonic: () => number; // milliseconds
   readonly nameServers?: readonly string[]; // default: the machine's own
   readonly ca?: string; // PEM: trusted instead of the machine's own certificates, the default
 }
 
-export interface Door {
+export interface CallbackSender {
   /** Tries to send, without a retry. Never rejects for a network fault. */
   send(letter: Letter): Promise<Sent>;
   /** Cuts off requests in progress. Harmless to call twice. */
@@ -53,7 +53,7 @@ const attemptMsMin = 100;
  */
 const otherFamilyMs = 300;
 
-export function createDoor(options: DoorOptions): Door {
+export function createCallbackSender(options: CallbackSenderOptions): CallbackSender {
   const underWay = new Set<() => void>();
   let isClosed = false;
   const way: Way = { ...options, underWay, isClosed: () => isClosed, order: new AddressOrder(options.monotonic) };
@@ -72,8 +72,8 @@ export function createDoor(options: DoorOptions): Door {
 
 type Received = Omit<Sent, "durationMs">;
 
-/** What all tries of a door share. */
-interface Way extends DoorOptions {
+/** What all tries of one callback sender share. */
+interface Way extends CallbackSenderOptions {
   readonly underWay: Set<() => void>;
   readonly isClosed: () => boolean;
   readonly order: AddressOrder;

@@ -1,7 +1,7 @@
 /** `callbacks …`: its commands, their output and their exit status. */
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
-import { createDoor } from "../callbacks/send.ts";
+import { createCallbackSender } from "../callbacks/send.ts";
 import { dateOf } from "./accounts.ts";
 import {
   addCallback,
@@ -103,8 +103,8 @@ function targetText(line: CallbackLine): string {
 
 async function test(callbackId: string, options: JsonOption): Promise<void> {
   await asOperator(options, async (by, config) => {
-    const door = createDoor({ settings: config.callbacks, monotonic: () => performance.now() });
-    const tested = await testCallback(by, callbackId, door);
+    const callbackSender = createCallbackSender({ settings: config.callbacks, monotonic: () => performance.now() });
+    const tested = await testCallback(by, callbackId, callbackSender);
     if (!allowed(tested)) return;
     const { sent, taken, switchedOn } = tested;
     const { status, durationMs, answer } = sent;

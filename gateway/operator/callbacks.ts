@@ -9,7 +9,7 @@ import { aheadOf, secretsOf } from "../callbacks/callbacks.ts";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
 import { type GuardSettings, urlProblem } from "../callbacks/guard.ts";
 import { testEvent, waitingMax } from "../callbacks/outbox.ts";
-import { type Door, isTaken, type Sent } from "../callbacks/send.ts";
+import { type CallbackSender, isTaken, type Sent } from "../callbacks/send.ts";
 import { newSecret, signedHeaders } from "../callbacks/signature.ts";
 import { recordAct } from "../store/audit.ts";
 import {
@@ -124,14 +124,14 @@ export function listCallbacks(by: Operator, merchant: string | undefined): reado
 export async function testCallback(
   by: Operator,
   id: string,
-  door: Door,
+  callbackSender: CallbackSender,
 ): Promise<{ readonly ok: true; readonly sent: Sent; readonly taken: boolean; readonly switchedOn: boolean } | Refusal> {
   const target = findTarget(by.store.database, id);
   if (target === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
   const event = testEvent(target, { random: by.random, clock: () => by.nowMs });
   const secrets = secretsOf(target, by.gatewayKey.sealingKey, by.nowMs);
   const headers = signedHeaders(secrets, { id: event.id, timestamp: Math.floor(by.nowMs / 1000), body: event.body });
-  const sent = await door.send({ url: target.url, headers, body: event.body });
+  const sent = await callbackSender.send({ url: target.url, headers, body: event.body });
   const taken = isTaken(sent);
   return by.store.write((database) => {
     insertEvent(database, event, by.nowMs);

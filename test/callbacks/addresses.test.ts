@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { AddressOrder, addressesMax } from "../../gateway/callbacks/address-order.ts";
-import { createDoor, type Door } from "../../gateway/callbacks/send.ts";
+import { type CallbackSender, createCallbackSender } from "../../gateway/callbacks/send.ts";
 import { type CallbackSettings, callbackSettings } from "../../gateway/config/callback-settings.ts";
 import { type NameServer, startNameServer } from "../support/name-server.ts";
 
@@ -79,10 +79,14 @@ const receiver = (address: string, port = 0, answer = (): number => 204): Promis
 /** A host that accepts connections and never says a word. */
 const silent = (address: string, port: number): Promise<number> => listen(createServer(), address, port);
 
-async function doorTo(four: readonly string[] | null, six: readonly string[] | null = [], own = settings): Promise<Door> {
+async function callbackSenderTo(
+  four: readonly string[] | null,
+  six: readonly string[] | null = [],
+  own = settings,
+): Promise<CallbackSender> {
   const server = await startNameServer({ four: () => four, six: () => six });
   names.push(server);
-  return createDoor({ settings: own, monotonic: () => performance.now(), nameServers: [server.at], ca });
+  return createCallbackSender({ settings: own, monotonic: () => performance.now(), nameServers: [server.at], ca });
 }
 
 const letter = (port: number) => ({ url: `https://${name}:${port}/hook`, headers: { "webhook-id": "msg_1" }, body: "{}" });
@@ -91,13 +95,13 @@ describe("a try of a callback", () => {
   it("a try of a callback reaches the one address that works, wherever it stands among the name's", async () => {
     const port = await receiver("127.0.0.1");
     for (const four of [local.slice(0, 3), ["127.0.0.2", "127.0.0.1", "127.0.0.3"], ["127.0.0.3", "127.0.0.2", "127.0.0.1"]])
-      expect(await (await doorTo(four)).send(letter(port)), `${four}`).toMatchObject({ status: 204 });
-    const sixes = await doorTo(["127.0.0.2", "127.0.0.1"], ["2001:db8::1", "2001:db8::2"], {
+      expect(await (await callbackSenderTo(four)).send(letter(port)), `${four}`).toMatchObject({ status: 204 });
+    const sixes = await callbackSenderTo(["127.0.0.2", "127.0.0.1"], ["2001:db8::1", "2001:db8::2"], {
       ...settings,
       allowNetworks: [...local, "2001:db8::/32"],
     });
     expect(await sixes.send(letter(port))).toMatchObject({ status: 204 });
-    const none = await (await doorTo(["127.0.0.2", "127.0.0.3"])).send(letter(port));
+    const none = await (await callbackSenderTo(["127.0.0.2", "127.0.0.3"])).send(letter(port));
     expect(none).toMatchObject({ status: 0, answer: "could not be reached (ECONNREFUSED)" });
   });
 
@@ -105,10 +109,10 @@ describe("a try of a callback", () => {
     const port = await receiver("127.0.0.4");
     const four = ["127.0.0.2", "169.254.169.254", "10.0.0.1", "127.0.0.3", "127.0.0.4"];
     const closed = { ...settings, allowNetworks: ["127.0.0.2", "127.0.0.3"] };
-    const refused = await (await doorTo(four, ["::1", "fe80::1"], closed)).send(letter(port));
+    const refused = await (await callbackSenderTo(four, ["::1", "fe80::1"], closed)).send(letter(port));
     expect(refused).toMatchObject({ status: 0, answer: "could not be reached (ECONNREFUSED)" });
     expect(new Set(connected)).toEqual(new Set(["127.0.0.2", "127.0.0.3"]));
-    expect(await (await doorTo(four, ["::1", "fe80::1"])).send(letter(port))).toMatchObject({ status: 204 });
+    expect(await (await callbackSenderTo(four, ["::1", "fe80::1"])).send(letter(port))).toMatchObject({ status: 204 });
     expect(connected).not.toContain("169.254.169.254");
   });
 
@@ -116,39 +120,39 @@ describe("a try of a callback", () => {
     const port = await receiver("127.0.0.1");
     await silent("127.0.0.2", port);
     await silent("127.0.0.3", port);
-    const sent = await (await doorTo(["127.0.0.2", "127.0.0.3", "127.0.0.1"])).send(letter(port));
+    const sent = await (await callbackSenderTo(["127.0.0.2", "127.0.0.3", "127.0.0.1"])).send(letter(port));
     expect([sent.status, sent.durationMs < settings.timeoutMs]).toEqual([204, true]);
-    const none = await (await doorTo(["127.0.0.2", "127.0.0.3"])).send(letter(port));
+    const none = await (await callbackSenderTo(["127.0.0.2", "127.0.0.3"])).send(letter(port));
     expect([none.status, none.durationMs < settings.timeoutMs + 1_500]).toEqual([0, true]);
   });
 
   it("a try of a callback does not wait for a name server that leaves one family's question unanswered", async () => {
     const port = await receiver("127.0.0.1");
-    const sent = await (await doorTo(["127.0.0.1"], null)).send(letter(port));
+    const sent = await (await callbackSenderTo(["127.0.0.1"], null)).send(letter(port));
     expect(sent.status).toBe(204);
     // Enough time on a busy machine to ask, to wait for the other family, and to be refused.
-    const late = await doorTo(["127.0.0.2"], null, { ...settings, timeoutMs: 10_000 });
+    const late = await callbackSenderTo(["127.0.0.2"], null, { ...settings, timeoutMs: 10_000 });
     expect(await late.send(letter(port))).toMatchObject({ status: 0, answer: "could not be reached (ECONNREFUSED)" });
-    expect((await (await doorTo(null, null)).send(letter(port))).answer).toBe("the name has no address");
+    expect((await (await callbackSenderTo(null, null)).send(letter(port))).answer).toBe("the name has no address");
   });
 
   it("a try of a callback begins at the address that took the last one", async () => {
     const port = await receiver("127.0.0.3");
-    const door = await doorTo(["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
-    expect(await door.send(letter(port))).toMatchObject({ status: 204 });
+    const callbackSender = await callbackSenderTo(["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
+    expect(await callbackSender.send(letter(port))).toMatchObject({ status: 204 });
     expect(connected).toEqual(["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
     connected.length = 0;
-    expect(await door.send(letter(port))).toMatchObject({ status: 204 });
+    expect(await callbackSender.send(letter(port))).toMatchObject({ status: 204 });
     expect(connected).toEqual(["127.0.0.3"]);
   });
 
   it("a try of a callback stays at the address that got its first byte; the next try begins at another", async () => {
     const port = await receiver("127.0.0.1", 0, () => 0);
     await receiver("127.0.0.2", port);
-    const door = await doorTo(["127.0.0.1", "127.0.0.2"]);
-    expect(await door.send(letter(port))).toMatchObject({ status: 0 });
+    const callbackSender = await callbackSenderTo(["127.0.0.1", "127.0.0.2"]);
+    expect(await callbackSender.send(letter(port))).toMatchObject({ status: 0 });
     expect(connected).toEqual(["127.0.0.1"]);
-    expect(await door.send(letter(port))).toMatchObject({ status: 204 });
+    expect(await callbackSender.send(letter(port))).toMatchObject({ status: 204 });
     expect(connected).toEqual(["127.0.0.1", "127.0.0.2"]);
   });
 });

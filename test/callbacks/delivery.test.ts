@@ -11,7 +11,7 @@ import { verifyCallback } from "../../client/callbacks.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import type { EventType } from "../../gateway/callbacks/events.ts";
-import { createDoor } from "../../gateway/callbacks/send.ts";
+import { createCallbackSender } from "../../gateway/callbacks/send.ts";
 import {
   addCallback,
   callbackDeliveries,
@@ -39,7 +39,7 @@ function start(of: TestGateway = gateway): Callbacks {
     ...{ ...service, random: randomBytes, sealingKey: service.key.sealingKey },
     recordOf: (one) => recordOf(one, service),
     fiatValueOf: () => "",
-    door: createDoor({ settings: service.config.callbacks, monotonic: () => performance.now() }),
+    callbackSender: createCallbackSender({ settings: service.config.callbacks, monotonic: () => performance.now() }),
   });
 }
 
@@ -245,10 +245,10 @@ describe("a receiver that does not take it", () => {
     ]);
     expect((await auto({ orderId: "order-2" })).body.transactionId).toBeDefined();
     expect(redeliver(gateway.operator, 1)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
-    const door = createDoor({ settings: settings(), monotonic: () => performance.now() });
-    expect(await testCallback(gateway.operator, id, door)).toMatchObject({ ok: true, taken: false, switchedOn: false });
+    const callbackSender = createCallbackSender({ settings: settings(), monotonic: () => performance.now() });
+    expect(await testCallback(gateway.operator, id, callbackSender)).toMatchObject({ ok: true, taken: false, switchedOn: false });
     receiver.answer = (response) => void response.writeHead(204).end();
-    expect(await testCallback(gateway.operator, id, door)).toMatchObject({ ok: true, taken: true, switchedOn: true });
+    expect(await testCallback(gateway.operator, id, callbackSender)).toMatchObject({ ok: true, taken: true, switchedOn: true });
     expect(listCallbacks(gateway.operator, undefined)[0]?.offAt).toBe("");
     expect(types()).toEqual(["withdrawal.created", "webhook.test", "webhook.test"]);
     expect(receiver.refused).toEqual([]);

@@ -13,13 +13,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { mayReach, urlProblem } from "../../gateway/callbacks/guard.ts";
-import { createDoor, type Door, type DoorOptions } from "../../gateway/callbacks/send.ts";
+import { type CallbackSender, type CallbackSenderOptions, createCallbackSender } from "../../gateway/callbacks/send.ts";
 import { type CallbackSettings, callbackSettings } from "../../gateway/config/callback-settings.ts";
 import { startNameServer } from "../support/name-server.ts";
 
 const strict: CallbackSettings = { ...callbackSettings(undefined, false), timeoutMs: 1_000 };
-const door = (change: Partial<DoorOptions> = {}): Door =>
-  createDoor({ settings: strict, monotonic: () => performance.now(), ...change });
+const callbackSender = (change: Partial<CallbackSenderOptions> = {}): CallbackSender =>
+  createCallbackSender({ settings: strict, monotonic: () => performance.now(), ...change });
 const letter = (url: string) => ({ url, headers: { "webhook-id": "msg_1" }, body: "{}" });
 
 /** Every address that this process tried to connect to. */
@@ -159,7 +159,7 @@ describe("hostile targets", () => {
     ];
     expect(urls.length).toBeGreaterThan(200);
     for (const url of urls) expect(urlProblem(url, strict), url).not.toBe("");
-    const sent = await Promise.all(urls.map((url) => door().send(letter(url))));
+    const sent = await Promise.all(urls.map((url) => callbackSender().send(letter(url))));
     expect(sent.every(({ status, answer }) => status === 0 && answer.startsWith("the URL "))).toBe(true);
     expect([connected, trap.hits()]).toEqual([[], 0]);
     expect(urlProblem("https://shop.example/hook?x=1", strict)).toBe("");
@@ -172,7 +172,7 @@ describe("hostile targets", () => {
     const four = closedAddresses.filter((address) => !address.includes(":"));
     for (const address of four) {
       const names = await nameServer([address], "::1");
-      const sent = await door({ nameServers: [names.at] }).send(letter(`https://shop.example:${trap.port}/`));
+      const sent = await callbackSender({ nameServers: [names.at] }).send(letter(`https://shop.example:${trap.port}/`));
       expect([address, sent.answer]).toEqual([address, "the name leads to an address that is not public"]);
       names.close();
     }
@@ -184,7 +184,7 @@ describe("hostile targets", () => {
     const trap = await listener();
     const open = { ...strict, allowLoopback: false, allowNetworks: ["127.0.0.2"] };
     const names = await nameServer(["127.0.0.2", "127.0.0.1"]);
-    const asker = door({ settings: open, nameServers: [names.at] });
+    const asker = callbackSender({ settings: open, nameServers: [names.at] });
     const url = `https://shop.example:${trap.port}/`;
     expect((await asker.send(letter(url))).answer).toMatch(/^could not be reached/);
     expect([connected, names.asked, trap.hits()]).toEqual([[`127.0.0.2:${trap.port}`], 1, 0]);
@@ -197,13 +197,13 @@ describe("hostile targets", () => {
 
   it("a name without an address, and a name server that is silent, end in time", async () => {
     const names = await nameServer([""]);
-    expect((await door({ nameServers: [names.at] }).send(letter("https://shop.example/"))).answer).toBe(
+    expect((await callbackSender({ nameServers: [names.at] }).send(letter("https://shop.example/"))).answer).toBe(
       "the name has no address",
     );
     names.close();
     const silent = createSocket("udp4");
     await new Promise<void>((resolve) => silent.bind(0, "127.0.0.1", resolve));
-    const asked = door({ nameServers: [`127.0.0.1:${silent.address().port}`] });
+    const asked = callbackSender({ nameServers: [`127.0.0.1:${silent.address().port}`] });
     const sent = await asked.send(letter("https://shop.example/"));
     expect([sent.status, sent.answer]).toEqual([0, "the name has no address"]);
     expect(sent.durationMs).toBeLessThan(5_000);
@@ -247,19 +247,19 @@ describe("a receiver", () => {
 
   it("a receiver is known by the name on its certificate, though reached by its address", async () => {
     const names = await nameServer(["127.0.0.1"]);
-    const known = door({ settings: open, nameServers: [names.at], ca });
+    const known = callbackSender({ settings: open, nameServers: [names.at], ca });
     expect(await known.send(letter(`https://shop.example:${port}/`))).toMatchObject({ status: 204, answer: "" });
     expect(await known.send(letter(`https://other.example:${port}/`))).toMatchObject({
       ...{ status: 0, answer: "could not be reached (ERR_TLS_CERT_ALTNAME_INVALID)" },
     });
-    const outsider = door({ settings: open, nameServers: [names.at] });
+    const outsider = callbackSender({ settings: open, nameServers: [names.at] });
     expect((await outsider.send(letter(`https://shop.example:${port}/`))).answer).toMatch(/^could not be reached \([A-Z_]+\)$/);
     names.close();
   });
 
   it("a receiver redirects nobody, and is read a little and not for long", async () => {
     const names = await nameServer(["127.0.0.1"]);
-    const known = door({ settings: open, nameServers: [names.at], ca });
+    const known = callbackSender({ settings: open, nameServers: [names.at], ca });
     const url = `https://shop.example:${port}/`;
     const trap = await listener();
     answer = () => ({ status: 307, headers: { Location: `http://127.0.0.1:${trap.port}/` }, body: "moved" });

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
-import { createDoor } from "../../gateway/callbacks/send.ts";
+import { createCallbackSender } from "../../gateway/callbacks/send.ts";
 import {
   addCallback,
   callbackDeliveries,
@@ -26,13 +26,13 @@ let callbacks: Callbacks;
 let target = "";
 
 const settings = () => gateway.service.config.callbacks;
-const door = () => createDoor({ settings: settings(), monotonic: () => performance.now() });
+const callbackSender = () => createCallbackSender({ settings: settings(), monotonic: () => performance.now() });
 const start = (): Callbacks =>
   startCallbacks({
     ...{ ...gateway.service, random: randomBytes, sealingKey: gateway.service.key.sealingKey },
     recordOf: (one) => recordOf(one, gateway.service),
     fiatValueOf: () => "",
-    door: door(),
+    callbackSender: callbackSender(),
   });
 
 function later(ms: number): void {
@@ -186,7 +186,7 @@ describe("a target that works again", () => {
     await triedOnce(3);
     later(14_000);
     await until(() => deliveries().every(({ tries }) => tries.length === 2));
-    expect(await testCallback(gateway.operator, target, door())).toMatchObject({ ok: true, taken: false });
+    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({ ok: true, taken: false });
     later(1);
     await new Promise((done) => setTimeout(done, 100));
     expect(
@@ -195,7 +195,7 @@ describe("a target that works again", () => {
         .map(({ tries }) => tries.length),
     ).toEqual([2, 2, 2]);
     receiver.answer = takes;
-    expect(await testCallback(gateway.operator, target, door())).toMatchObject({ ok: true, taken: true });
+    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({ ok: true, taken: true });
     later(1);
     await until(() => deliveries().filter(({ state }) => state === "delivered").length === 4);
   });
@@ -213,7 +213,7 @@ describe("callbacks redeliver --callback", () => {
     decide(ended, { status: 1, stage: "completed" });
     later(1);
     await until(() => deliveries().some(({ state, tries }) => state === "waiting" && tries.length === 1));
-    expect(await testCallback(gateway.operator, target, door())).toMatchObject({ taken: false });
+    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({ taken: false });
     const since = gateway.clock.nowMs - 60_000;
     at(old, since - 1);
     at(lost, since);
@@ -248,7 +248,7 @@ describe("callbacks redeliver --callback", () => {
     expect(redeliverAll(gateway.operator, "cb_0", 0)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
     expect(redeliverAll(gateway.operator, target, 0)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
     receiver.answer = takes;
-    expect(await testCallback(gateway.operator, target, door())).toMatchObject({ switchedOn: true });
+    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({ switchedOn: true });
     callbacks.close();
     const filler = `WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ?)`;
     db().run(

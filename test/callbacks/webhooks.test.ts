@@ -10,7 +10,7 @@ import { expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
 import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
-import { createDoor } from "../../gateway/callbacks/send.ts";
+import { createCallbackSender } from "../../gateway/callbacks/send.ts";
 import { addCallback, rotateCallback, testCallback } from "../../gateway/operator/callbacks.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
@@ -69,10 +69,10 @@ it("each message fits its webhook, and every webhook comes with every field that
   const about = await readDescription(gateway);
   const added = addCallback(operator, { merchant: merchant.merchantId, url: receiver.url, events: [] }, settings);
   if (!added.ok) throw new Error(added.code);
-  const door = createDoor({ settings, monotonic: () => performance.now() });
+  const callbackSender = createCallbackSender({ settings, monotonic: () => performance.now() });
   const recordsOf = { recordOf: (row: Parameters<typeof recordOf>[0]) => recordOf(row, service) };
   const callbacks = startCallbacks({
-    ...{ ...service, ...recordsOf, random: randomBytes, sealingKey: service.key.sealingKey, door },
+    ...{ ...service, ...recordsOf, random: randomBytes, sealingKey: service.key.sealingKey, callbackSender },
     fiatValueOf: (row) => fiatValueOf(row, { currencies: service.config.currencies, prices: service.prices }),
   });
   try {
@@ -80,7 +80,7 @@ it("each message fits its webhook, and every webhook comes with every field that
     await everyDeposit(receiver);
     await everyWithdrawal();
     expect(rotateCallback(operator, added.callbackId)).toMatchObject({ ok: true }); // two signatures from here on
-    expect(await testCallback(operator, added.callbackId, door)).toMatchObject({ taken: true });
+    expect(await testCallback(operator, added.callbackId, callbackSender)).toMatchObject({ taken: true });
     service.signals.emit("changed", { transactionId: "" });
     await until(() => new Set(receiver.received.map(({ type }) => type)).size >= eventTypes.length + 1);
   } finally {

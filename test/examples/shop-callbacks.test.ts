@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
-import { createDoor, type Door } from "../../gateway/callbacks/send.ts";
+import { type CallbackSender, createCallbackSender } from "../../gateway/callbacks/send.ts";
 import { addCallback, callbackDeliveries, redeliver, testCallback } from "../../gateway/operator/callbacks.ts";
 import { receiver, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { freePort } from "../../lab/kit/processes.ts";
@@ -23,7 +23,7 @@ startsTheBuild();
 
 let gateway: TestGateway;
 let callbacks: Callbacks;
-let door: Door;
+let callbackSender: CallbackSender;
 let folder: string;
 beforeAll(async () => {
   gateway = await startTestGateway({ callbacks: { allowPrivate: true, timeoutSeconds: 5 } });
@@ -31,10 +31,10 @@ beforeAll(async () => {
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 20n);
   const { service } = gateway;
-  door = createDoor({ settings: service.config.callbacks, monotonic: () => performance.now() });
+  callbackSender = createCallbackSender({ settings: service.config.callbacks, monotonic: () => performance.now() });
   callbacks = startCallbacks({
     ...{ ...service, random: randomBytes, sealingKey: service.key.sealingKey },
-    ...{ recordOf: (one) => recordOf(one, service), fiatValueOf: () => "", door },
+    ...{ recordOf: (one) => recordOf(one, service), fiatValueOf: () => "", callbackSender },
   });
   folder = mkdtempSync(join(tmpdir(), "shop-callbacks-"));
 });
@@ -103,7 +103,7 @@ describe.each(shops)("callbacks in $name", ({ name, isThere, listen }) => {
       if (!added.ok) throw new Error(added.code);
       const { secret, callbackId } = added;
       await begin(port, secret);
-      expect(await testCallback(gateway.operator, callbackId, door)).toMatchObject({ ok: true, taken: true });
+      expect(await testCallback(gateway.operator, callbackId, callbackSender)).toMatchObject({ ok: true, taken: true });
       const order = { currency: "eth", amount: "0.5", address: receiver, orderId: `out-${name}` };
       const { transactionId } = (await gateway.call("POST", "/api/v1/autoWithdraw", order)).body;
       const ofIt = () =>

@@ -282,7 +282,7 @@ describe("the fiat value of a record", () => {
     const options = {
       ...service,
       sealingKey: service.key.sealingKey,
-      door: { send: async () => ({}) as never, close: () => undefined },
+      callbackSender: { send: async () => ({}) as never, close: () => undefined },
     };
     let usd = "25.00";
     const callbacks = startCallbacks({
