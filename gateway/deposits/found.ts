@@ -49,7 +49,7 @@ export function takeInFound(
       const account = accounts.find(({ firstAddress }) => firstAddress === one.account.firstAddress);
       if (account === undefined) continue;
       addresses.add(one.address);
-      const { place: addressIndex, address } = one;
+      const { addressIndex, address } = one;
       const namespace = familyNamed(account.family)?.namespace ?? "";
       const row = { address, merchant: account.merchant, agent: account.agent, addressIndex, namespace, at: nowMs };
       const [held] = one.balances;
@@ -63,7 +63,7 @@ export function takeInFound(
     const passedOver = [...ends].reduce((sum, [{ firstAddress }, end]) => sum + passOver(database, firstAddress, end), 0);
     for (const { network, scanned } of chains) readAgainFrom(database, network, scanned.first);
     for (const merchant of new Set(accounts.map((one) => one.merchant))) {
-      const detail = `${addresses.size} addresses that a scan found, ${passedOver} places passed over`;
+      const detail = `${addresses.size} addresses that a scan found, ${passedOver} indexes passed over`;
       recordAct(database, { at: nowMs, actor: "operator", act: "addresses watched", subject: merchant, detail });
     }
     return { watched: addresses.size, passedOver, unswept };
@@ -77,7 +77,10 @@ export function takeInFound(
 function endOf(account: DepositAccount, accounts: readonly DepositAccount[], found: readonly Found[]): number {
   const counted = accounts.filter(({ agent }) => agent !== null && agent === account.agent);
   const own = new Set([account, ...counted].map(({ firstAddress }) => firstAddress));
-  return found.reduce((end, one) => (own.has(one.account.firstAddress) ? Math.max(end, one.place + 1) : end), account.next);
+  return found.reduce(
+    (end, one) => (own.has(one.account.firstAddress) ? Math.max(end, one.addressIndex + 1) : end),
+    account.next,
+  );
 }
 
 function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: number): void {

@@ -37,13 +37,13 @@ export interface ScanOptions {
   readonly isNamed: (address: string) => boolean;
   readonly clock: () => number; // milliseconds
   readonly rest: (ms: number) => Promise<void>;
-  readonly onProgress: (place: number) => void;
+  readonly onProgress: (addressIndex: number) => void;
 }
 
 /** A used address that no request names. */
 export interface Found {
   readonly account: ScannedAccount;
-  readonly place: number;
+  readonly addressIndex: number;
   readonly address: string;
   readonly block: number; // read at the end of this block
   readonly balances: readonly { readonly currency: string; readonly units: bigint }[]; // above 0
@@ -76,15 +76,15 @@ export async function scanAccounts(accounts: readonly ScannedAccount[], options:
   for (const account of accounts) {
     const last = options.to ?? Number.MAX_SAFE_INTEGER;
     let bound = Math.max(options.from, account.known) + options.gap;
-    for (let place = options.from; place <= last && place < bound; ) {
-      const size = Math.min(sliceMax, last + 1 - place, bound - place);
-      const slice = await look(account, place, size, state, options);
+    for (let addressIndex = options.from; addressIndex <= last && addressIndex < bound; ) {
+      const size = Math.min(sliceMax, last + 1 - addressIndex, bound - addressIndex);
+      const slice = await look(account, addressIndex, size, state, options);
       found.push(...slice);
-      place += size;
-      const used = slice.at(-1)?.place;
+      addressIndex += size;
+      const used = slice.at(-1)?.addressIndex;
       if (used !== undefined) bound = Math.max(bound, used + 1 + options.gap);
-      state.end = Math.max(state.end, place);
-      options.onProgress(place);
+      state.end = Math.max(state.end, addressIndex);
+      options.onProgress(addressIndex);
     }
   }
   return { first, last: state.block, asked: state.asked, named: state.named, end: state.end, found };
@@ -105,23 +105,23 @@ async function look(
 ): Promise<readonly Found[]> {
   const family = familyNamed(account.family);
   if (family === undefined) return [];
-  const places = Array.from({ length: size }, (_, at) => ({
-    place: from + at,
+  const candidates = Array.from({ length: size }, (_, at) => ({
+    addressIndex: from + at,
     address: family.depositAddress(account.id, from + at),
   }));
-  const unnamed = places.filter(({ address }) => !options.isNamed(address));
+  const unnamed = candidates.filter(({ address }) => !options.isNamed(address));
   state.asked += unnamed.length;
-  state.named += places.length - unnamed.length;
+  state.named += candidates.length - unnamed.length;
   if (unnamed.length === 0) return [];
   const { block, balances, used } = await ask(
     unnamed.map(({ address }) => address),
     state,
     options,
   );
-  return unnamed.flatMap(({ place, address }, at) => {
+  return unnamed.flatMap(({ addressIndex, address }, at) => {
     const held = balances[at]?.filter(({ units }) => units > 0n) ?? [];
     const wasUsed = used[at] === true;
-    return held.length === 0 && !wasUsed ? [] : [{ account, place, address, block, balances: held, wasUsed }];
+    return held.length === 0 && !wasUsed ? [] : [{ account, addressIndex, address, block, balances: held, wasUsed }];
   });
 }
 

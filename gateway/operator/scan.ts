@@ -45,12 +45,12 @@ interface NamedAccount extends ScannedAccount {
   readonly merchant: string;
 }
 
-const placeMax = 2 ** 31 - 1; // BIP-32: a non-hardened child
+const addressIndexMax = 2 ** 31 - 1; // BIP-32: a non-hardened child
 const gapMax = 1_000_000;
 
-function place(text: string): number {
+function addressIndex(text: string): number {
   const index = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(index <= placeMax)) throw new InvalidArgumentError(`a place in the account, 0 to ${placeMax}`);
+  if (!(index <= addressIndexMax)) throw new InvalidArgumentError(`an address index, 0 to ${addressIndexMax}`);
   return index;
 }
 
@@ -146,7 +146,7 @@ function progressOf(name: string): (at: number) => void {
   return (at) => {
     if (!process.stderr.isTTY || (at >= 0 && clock() - saidAt < progressMs)) return;
     saidAt = clock();
-    process.stderr.write(at < 0 ? "\r\u001b[K" : `\r\u001b[K${name}: looked at places up to ${at}`);
+    process.stderr.write(at < 0 ? "\r\u001b[K" : `\r\u001b[K${name}: looked at address indexes up to ${at}`);
   };
 }
 
@@ -193,7 +193,7 @@ function tell(
   accounts: readonly NamedAccount[],
   taken: TakenIn | null,
 ): void {
-  const pathTo = ({ account, place: at }: Found): string =>
+  const pathTo = ({ account, addressIndex: at }: Found): string =>
     `${accounts.find(({ firstAddress }) => firstAddress === account.firstAddress)?.path ?? "0"}/${at}`;
   if (options.json === true) {
     printJson({ ...listed(config, chains, pathTo), gap: options.gap, taken });
@@ -205,14 +205,14 @@ function tell(
     for (const one of scanned?.found ?? []) print(foundWords(config, one, pathTo(one)));
   }
   if (taken === null) return;
-  print(`Watched from now on: ${taken.watched}; places that no order gets any more: ${taken.passedOver}.`);
-  for (const address of taken.unswept) print(`  ${address} is watched and cannot be swept: its place is another address' here`);
+  print(`Watched from now on: ${taken.watched}; address indexes that no order gets any more: ${taken.passedOver}.`);
+  for (const address of taken.unswept) print(`  ${address} is watched and cannot be swept: its index is another address' here`);
   if (taken.watched > 0) print("Money there stands in deposits unattributed once the gateway has compared the balances.");
 }
 
 function scannedWords({ first, last, asked, named, end, found }: Scanned): string {
   const blocks = first.number === last ? `block ${last}` : `blocks ${first.number} to ${last}`;
-  return `at ${blocks}, places below ${end}: ${asked} addresses asked, ${named} known, ${found.length} found that are not`;
+  return `at ${blocks}, indexes below ${end}: ${asked} addresses asked, ${named} known, ${found.length} found that are not`;
 }
 
 function foundWords(config: GatewayConfig, { address, balances, wasUsed }: Found, path: string): string {
@@ -228,7 +228,7 @@ function listed(config: GatewayConfig, chains: readonly ChainScan[], pathTo: (fo
       network,
       address: one.address,
       path: pathTo(one),
-      place: one.place,
+      addressIndex: one.addressIndex,
       block: one.block,
       balances: one.balances.map(({ currency, units }) => ({
         currency,
@@ -255,9 +255,9 @@ export function addScanCommand(program: Command): void {
     .option("--merchant <id>", "whose deposit accounts")
     .option("--xpub <account>", "[FAMILY=]XPUB of an account that nobody has here; nothing is written")
     .option("--currency <id>", "this one alone")
-    .option("--from <place>", "the first place of each account", place, 0)
-    .option("--to <place>", "the last one; without it until so many places in a row as --gap says are unused", place)
-    .option("--gap <number>", "unused places in a row that end the scan", gapOf, gapDefault)
-    .option("--watch", "watch what was found from now on, and give none of these places to an order")
+    .option("--from <index>", "the first address index of each account", addressIndex, 0)
+    .option("--to <index>", "the last one; without it until so many indexes in a row as --gap says are unused", addressIndex)
+    .option("--gap <number>", "unused indexes in a row that end the scan", gapOf, gapDefault)
+    .option("--watch", "watch what was found from now on, and give none of these indexes to an order")
     .action(scan);
 }

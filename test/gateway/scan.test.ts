@@ -38,7 +38,7 @@ import { configOf, eth, network, outsider } from "../support/watched-chain.ts";
 
 vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farIndexes: 30, ceilingAheadMax: 1_000_000 }));
 
-const at = (place: number): string => depositAddressOf(depositXpub, place);
+const at = (index: number): string => depositAddressOf(depositXpub, index);
 const account = { family: "evm", id: depositXpub, firstAddress: at(0), known: 0 };
 
 /** A chain whose nodes are answered for here. */
@@ -73,23 +73,23 @@ const scan = (reader: ScanNodes, change: object = {}): Promise<Scanned> =>
     ...{ reader, currencies, from: 0, to: null, gap: 20, isNamed: () => false, clock: () => 0 },
     ...{ rest: async () => {}, onProgress: () => {}, ...change },
   });
-const placesOf = ({ found }: Scanned): readonly number[] => found.map(({ place }) => place);
+const indexesOf = ({ found }: Scanned): readonly number[] => found.map(({ addressIndex }) => addressIndex);
 
 describe("a scan of an account", () => {
   it("a scan of an account goes on until the gap, counted again from each address in use, swept ones too", async () => {
     const { reader } = nodesOf(new Map([[at(15), 5n]]), new Set([at(30)]));
     const scanned = await scan(reader);
-    expect(placesOf(scanned)).toEqual([15, 30]);
+    expect(indexesOf(scanned)).toEqual([15, 30]);
     expect(scanned.found.map(({ balances, wasUsed }) => [balances, wasUsed])).toEqual([
       [[{ currency: "eth", units: 5n }], false],
       [[], true],
     ]);
     expect(scanned).toMatchObject({ end: 51, asked: 51, named: 0, first: { number: 100 }, last: 100 });
-    // The twin: one place beyond the gap is not seen, and is with a wider one or from there on.
+    // The twin: one index beyond the gap is not seen, and is with a wider one or from there on.
     const far = nodesOf(new Map([[at(21), 5n]]));
-    expect(placesOf(await scan(far.reader))).toEqual([]);
-    expect(placesOf(await scan(far.reader, { gap: 22 }))).toEqual([21]);
-    expect(placesOf(await scan(far.reader, { from: 21, to: 21 }))).toEqual([21]);
+    expect(indexesOf(await scan(far.reader))).toEqual([]);
+    expect(indexesOf(await scan(far.reader, { gap: 22 }))).toEqual([21]);
+    expect(indexesOf(await scan(far.reader, { from: 21, to: 21 }))).toEqual([21]);
   });
 
   it("a scan of an account looks beyond all that may have left, asks for nothing that is known, and in bounded batches", async () => {
@@ -99,7 +99,7 @@ describe("a scan of an account", () => {
     const scanned = await scanAccounts([known], {
       ...{ reader, currencies, from: 0, to: null, clock: () => 0, rest: async () => {}, onProgress: () => {}, ...options },
     });
-    expect(placesOf(scanned)).toEqual([275]);
+    expect(indexesOf(scanned)).toEqual([275]);
     expect(scanned).toMatchObject({ named: 1, asked: 295, end: 296 });
     expect([asked.balances, asked.mostAtOnce]).toEqual([295 * 2, 249 * 2]);
   });
@@ -107,7 +107,7 @@ describe("a scan of an account", () => {
   it("a scan of an account goes on at a newer block where the nodes have dropped the first one's state", async () => {
     const { reader, asked, forget } = nodesOf(new Map([[at(2), 5n]]));
     const scanned = await scan(reader, { onProgress: forget, to: 300 });
-    expect(placesOf(scanned)).toEqual([2]);
+    expect(indexesOf(scanned)).toEqual([2]);
     expect([scanned.first.number, scanned.last, [...asked.blocks]]).toEqual([100, 150, [100, 150]]);
   });
 });
@@ -125,7 +125,7 @@ describe("a scan on Tron", () => {
         ...{ reader, from: 0, to: null, gap: 5, isNamed: () => false, clock: () => 0, rest: async () => {} },
         ...{ onProgress: () => {}, currencies: [{ id: "trx", contract: "" }].concat({ id: "usdt", contract: usdt }) },
       });
-      const shown = scanned.found.map(({ place, balances, wasUsed }) => [place, balances, wasUsed]);
+      const shown = scanned.found.map(({ addressIndex, balances, wasUsed }) => [addressIndex, balances, wasUsed]);
       expect(shown).toEqual([
         [2, [{ currency: "trx", units: 7n }], true],
         [4, [{ currency: "usdt", units: 9n }], false],
@@ -163,7 +163,7 @@ describe("money that a scan found", () => {
   const listed = () =>
     listUnattributed(kit.store.database, null, 10).map(({ address, units, txHash }) => [address, units, txHash.split(":")[0]]);
 
-  it("money that a scan found is a payment once its address is watched, counts once, and no order gets its place", async () => {
+  it("money that a scan found is a payment once its address is watched, counts once, and no order gets its index", async () => {
     await kit.orderSoon("anna");
     kit.pay(at(25), 2n * eth);
     kit.chain.mine({ hash: hashOf("swept"), from: at(27), to: outsider, nonce: 0 });
@@ -171,7 +171,7 @@ describe("money that a scan found", () => {
     const start = kit.store.database.get<{ block: number; hash: string }>("SELECT * FROM cursors");
     kit.pay(at(26));
     const scanned = await found();
-    expect(placesOf(scanned)).toEqual([25, 27]);
+    expect(indexesOf(scanned)).toEqual([25, 27]);
     expect(listed()).toEqual([]);
     // Both of these come after the look, to an address that was found and to one that was not.
     kit.pay(at(25), 3n * eth);
@@ -229,7 +229,7 @@ describe("money that a scan found", () => {
   it("money that a scan found stays where it is without an operator's word", async () => {
     kit.pay(at(25), eth);
     await kit.settle();
-    expect(placesOf(await found())).toEqual([25]);
+    expect(indexesOf(await found())).toEqual([25]);
     await kit.settle();
     expect(listed()).toEqual([]);
     expect(await kit.orderSoon("anna")).toBe(at(0));
@@ -291,7 +291,7 @@ describe("the command scan", () => {
   it("the command scan shows what the database does not know, has it watched at an operator's word, and then finds nothing", async () => {
     const first = await command("scan", "--merchant", "m1", "--gap", "5");
     expect(first.text).toBe(
-      `local: at block 4, places below 10: 10 addresses asked, 0 known, 1 found that are not\n  ${at(4)}  0/4  1 eth; its account sent nothing\n`,
+      `local: at block 4, indexes below 10: 10 addresses asked, 0 known, 1 found that are not\n  ${at(4)}  0/4  1 eth; its account sent nothing\n`,
     );
     expect(first.code).toBe(1);
     const watched = await command("scan", "--merchant", "m1", "--gap", "5", "--watch", "--json");
@@ -306,7 +306,7 @@ describe("the command scan", () => {
     const again = await command("scan", "--merchant", "m1", "--gap", "5");
     expect([again.code, again.text]).toEqual([
       0,
-      "local: at block 4, places below 10: 9 addresses asked, 1 known, 0 found that are not\n",
+      "local: at block 4, indexes below 10: 9 addresses asked, 1 known, 0 found that are not\n",
     ]);
   });
 
@@ -315,12 +315,12 @@ describe("the command scan", () => {
     pairAgent(store, "2");
     store.close();
     const { found } = JSON.parse((await command("scan", "--merchant", "m-2", "--to", "4", "--json")).text);
-    expect(found).toMatchObject([{ address: at(4), path: "m/44'/60'/1'/0/4", place: 4 }]);
+    expect(found).toMatchObject([{ address: at(4), path: "m/44'/60'/1'/0/4", addressIndex: 4 }]);
   });
 
   it("the command scan takes an account that nobody here has, and says what it cannot do", async () => {
     const scanned = await command("scan", "--xpub", depositXpub, "--to", "4", "--json");
-    expect([scanned.code, JSON.parse(scanned.text)]).toMatchObject([1, { found: [{ place: 4 }], taken: null }]);
+    expect([scanned.code, JSON.parse(scanned.text)]).toMatchObject([1, { found: [{ addressIndex: 4 }], taken: null }]);
     expect((await command("scan")).code).toBe(2);
     expect((await command("scan", "--xpub", depositXpub, "--watch")).code).toBe(2);
     expect((await command("scan", "--merchant", "m9")).code).toBe(1);
