@@ -2,9 +2,9 @@
  * Gives a child its settings and secrets over stdin: parts of u32be length ‖ bytes, one after the
  * other.
  */
-import { readFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
+import { readPipe } from "../files/inherited-pipe.ts";
 
 const headerBytes = 4;
 
@@ -32,14 +32,23 @@ export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[])
  * cut.
  */
 export function readFrames(): readonly Uint8Array[] {
-  const input = readFileSync(0);
+  let held = fixedBytes(0);
+  readPipe(0, (piece) => {
+    const longer = fixedBytes(held.length + piece.length);
+    longer.set(held);
+    longer.set(piece, held.length);
+    held.fill(0);
+    held = longer;
+    return null;
+  });
   const parts: Uint8Array[] = [];
-  for (let at = 0; at + headerBytes <= input.length; ) {
-    const end = at + headerBytes + input.readUInt32BE(at);
-    if (end > input.length) break;
-    parts.push(fixedCopy(input.subarray(at + headerBytes, end)));
+  const view = new DataView(held.buffer);
+  for (let at = 0; at + headerBytes <= held.length; ) {
+    const end = at + headerBytes + view.getUint32(at);
+    if (end > held.length) break;
+    parts.push(fixedCopy(held.subarray(at + headerBytes, end)));
     at = end;
   }
-  input.fill(0);
+  held.fill(0);
   return parts;
 }

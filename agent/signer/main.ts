@@ -10,6 +10,7 @@ import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
 import { AgentError, aboutFile, namingFile } from "../../base/fault.ts";
 import { networkOf } from "../../chains/families.ts";
+import { readPipe } from "../files/inherited-pipe.ts";
 import { readTrusted } from "../files/trusted.ts";
 import { openKeystoreIn } from "../keystore/file.ts";
 import { ledgerKey } from "../keystore/ledger-key.ts";
@@ -287,19 +288,12 @@ function begin(): void {
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end(exitCodes.fine));
   for (const warning of hardenProcess(process).warnings) log("hardening-incomplete", warning);
   const reader = new BootstrapReader();
-  let isRunning = false;
-  process.stdin.on("data", (chunk: Buffer) => {
-    if (isRunning) return;
-    const bootstrap = reader.push(chunk);
-    if (bootstrap === null) return;
-    isRunning = true;
-    run(bootstrap);
-  });
+  const bootstrap = readPipe(0, (piece) => reader.push(piece));
+  if (bootstrap === null) throw new AgentError("SIGNER_BOOTSTRAP", "none", "stdin ended before settings and key were there");
+  run(bootstrap);
   process.stdin.on("error", () => end(exitCodes.fine));
-  process.stdin.on("end", () => {
-    if (!isRunning) fail(new AgentError("SIGNER_BOOTSTRAP", "none", "stdin ended before settings and key were there"));
-    end(exitCodes.fine);
-  });
+  process.stdin.on("end", () => end(exitCodes.fine));
+  process.stdin.resume();
 }
 
 try {

@@ -16,24 +16,16 @@ import { findInMemory } from "../support/memory.ts";
 
 startsTheBuild();
 
-/**
- * A process that gives two frames to the signer's reader, collects garbage, then wipes encKey. It
- * reads into a block of its own, because the runtime's stream frees the block that it read into
- * unwiped, and no code of ours can reach that one.
- */
+/** A process that reads two frames as the signer does, collects garbage, then wipes encKey. */
 const reader = `
-  const { readSync } = await import("node:fs");
-  const { BootstrapReader } = await import(process.argv[1]);
+  const { readPipe } = await import(process.argv[1] + "/files/inherited-pipe.js");
+  const { BootstrapReader } = await import(process.argv[1] + "/signer/bootstrap.js");
   const reader = new BootstrapReader();
-  const block = Buffer.alloc(65_536);
-  for (let bootstrap = null; bootstrap === null; ) {
-    bootstrap = reader.push(block.subarray(0, readSync(0, block)));
-    if (bootstrap === null) continue;
-    for (let i = 0; i < 3; i++) gc({ type: "minor" });
-    if (process.argv[2] === "wiped") bootstrap.encKey.fill(0);
-    globalThis.kept = bootstrap;
-    console.log("read");
-  }
+  const bootstrap = readPipe(0, (piece) => reader.push(piece));
+  for (let i = 0; i < 3; i++) gc({ type: "minor" });
+  if (process.argv[2] === "wiped") bootstrap.encKey.fill(0);
+  globalThis.kept = bootstrap;
+  console.log("read");
   setInterval(() => {}, 1_000);
 `;
 
@@ -53,7 +45,7 @@ function frame(bytes: Buffer): Buffer {
 
 /** The pieces of encKey that are left in the reader's memory. */
 async function piecesLeft(encKey: Buffer, mode: "wiped" | "kept"): Promise<string[]> {
-  const program = new URL("../../dist/agent/signer/bootstrap.js", import.meta.url).href;
+  const program = new URL("../../dist/agent", import.meta.url).href;
   const child = spawn(process.execPath, ["--expose-gc", "--input-type=module", "-e", reader, program, mode]);
   try {
     let printed = "";
