@@ -6,14 +6,27 @@
 
 import type { Events } from "./events.ts";
 import { type Answered, answerInvalid, type Failure, failure, failureOf, objectOf } from "./failures.ts";
-import type { DepositOrder, EventsQuery, ManualOrder, TransactionsQuery, WithdrawalOrder } from "./orders.ts";
+import type {
+  CreateCallbackOrder,
+  DepositOrder,
+  EventsQuery,
+  ManualOrder,
+  TransactionsQuery,
+  WithdrawalOrder,
+} from "./orders.ts";
 import type {
   AddressCheck,
   Balance,
   Balances,
+  CallbackTarget,
+  CallbackTargets,
+  CreatedTarget,
   Currency,
   DepositResult,
   Estimate,
+  Redelivery,
+  RemovedTarget,
+  TestSent,
   Transaction,
   WithdrawalResult,
 } from "./records.ts";
@@ -65,6 +78,16 @@ export interface Client {
   address(currencyId: string, address: string): Promise<Result<AddressCheck>>;
   /** The events after a cursor; keep `next` for the next call. The first call gives none. */
   events(query?: EventsQuery): Promise<Result<Events>>;
+  /** The merchant's callback targets. These seven need a key with the scope `callbacks`. */
+  callbacks(): Promise<Result<CallbackTargets>>;
+  /** Adds a target. Keep `secret`: no other answer has it. */
+  createCallback(target: CreateCallbackOrder): Promise<Result<CreatedTarget>>;
+  pauseCallback(callbackId: string): Promise<Result<CallbackTarget>>;
+  resumeCallback(callbackId: string): Promise<Result<CallbackTarget>>;
+  removeCallback(callbackId: string): Promise<Result<RemovedTarget>>;
+  testCallback(callbackId: string): Promise<Result<TestSent>>;
+  /** Sends again what waits or was given up, of events since a time: ISO 8601 in UTC. */
+  redeliverCallback(callbackId: string, since?: string): Promise<Result<Redelivery>>;
 }
 
 const answerBytesMax = 64 * 1024 * 1024;
@@ -202,6 +225,28 @@ export function createClient(options: ClientOptions): Client {
       return !read.ok || typeof read.value.valid === "boolean" ? read : answerInvalid();
     },
     events: (query = {}) => withList(`/api/v1/events${queryOf(query)}`, "events", ["next"]),
+    ...targetCalls(post, withList),
+  };
+}
+
+type Post = <T>(path: string, body: object, fields: readonly string[]) => Promise<Result<T>>;
+type WithList = <T>(path: string, name: string) => Promise<Result<T>>;
+type TargetCalls = Pick<
+  Client,
+  "callbacks" | "createCallback" | "pauseCallback" | "resumeCallback" | "removeCallback" | "testCallback" | "redeliverCallback"
+>;
+
+/** The operations of the scope `callbacks`. */
+function targetCalls(post: Post, withList: WithList): TargetCalls {
+  return {
+    callbacks: () => withList("/api/v1/callbacks", "callbacks"),
+    createCallback: (target) => post("/api/v1/createCallback", target, ["callbackId", "secret"]),
+    pauseCallback: (callbackId) => post("/api/v1/pauseCallback", { callbackId }, ["callbackId", "state"]),
+    resumeCallback: (callbackId) => post("/api/v1/resumeCallback", { callbackId }, ["callbackId", "state"]),
+    removeCallback: (callbackId) => post("/api/v1/removeCallback", { callbackId }, ["callbackId"]),
+    testCallback: (callbackId) => post("/api/v1/testCallback", { callbackId }, ["callbackId", "messageId"]),
+    redeliverCallback: (callbackId, since) =>
+      post("/api/v1/redeliverCallback", { callbackId, ...(since === undefined ? {} : { since }) }, ["callbackId", "since"]),
   };
 }
 

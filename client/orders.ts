@@ -100,6 +100,44 @@ export interface ManyOrder {
   readonly orders: readonly WithdrawalOrder[];
 }
 
+/** A target to add. */
+export interface CreateCallbackOrder {
+  /** An https address of the shop's server that takes a POST. */
+  readonly url: string;
+  /** Only these events; all if it is empty. */
+  readonly events?: readonly (
+    | "deposit.detected"
+    | "deposit.partial"
+    | "deposit.below_minimum"
+    | "deposit.completed"
+    | "deposit.overpaid"
+    | "deposit.expired"
+    | "deposit.late"
+    | "deposit.reorged"
+    | "deposit.unattributed"
+    | "withdrawal.created"
+    | "withdrawal.approved"
+    | "withdrawal.rejected"
+    | "withdrawal.broadcast"
+    | "withdrawal.completed"
+    | "withdrawal.failed"
+  )[];
+}
+
+/** The target that is meant. */
+export interface CallbackOrder {
+  /** Identifier of the callback target. */
+  readonly callbackId: string;
+}
+
+/** The target that is meant, and the events. */
+export interface RedeliverOrder {
+  /** Identifier of the callback target. */
+  readonly callbackId: string;
+  /** Events of then or later: ISO 8601 in UTC; all without it. */
+  readonly since?: string;
+}
+
 /** A withdrawal that an operator approves, who supplies the address where it is left out. */
 export interface ManualOrder {
   /** A currency's `id`. */

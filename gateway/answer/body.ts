@@ -70,6 +70,23 @@ function parseObject(
   return isObject(value) ? { object: value } : { answer: noObject };
 }
 
+/**
+ * Reads an object with these fields and no other. An Answer (400) names the first error. The values
+ * are checked later.
+ */
+export function readObject(
+  body: Uint8Array,
+  { required, optional }: { readonly required: readonly string[]; readonly optional: readonly string[] },
+): JsonObject | Answer {
+  const parsed = parseObject(body);
+  if ("answer" in parsed) return parsed.answer;
+  const { object } = parsed;
+  const unknown = Object.keys(object).find((name) => !required.includes(name) && !optional.includes(name));
+  if (unknown !== undefined) return say("field_unknown", { field: printable(unknown) });
+  const missing = required.find((name) => object[name] === undefined);
+  return missing === undefined ? object : say("field_missing", { field: missing });
+}
+
 const noObject = say("json_invalid", { reason: "JSON_SHAPE" });
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

@@ -115,6 +115,13 @@ export const answerCodes = {
     "renew must be the transactionId of an ended request with this orderId.",
     "renew, bu orderId ile yapılmış ve sona ermiş bir isteğin transactionId değeri olmalıdır.",
   ],
+  callback_url_invalid: [400, "No callback target can have this URL.", "Bu URL bir geri çağrı hedefi olamaz."],
+  callback_events_invalid: [400, "events must be a list of known events.", "events, bilinen olayların listesi olmalıdır."],
+  since_invalid: [
+    400,
+    "since must be a day or a time in UTC, as ISO 8601.",
+    "since, ISO 8601 biçiminde UTC bir gün ya da zaman olmalıdır.",
+  ],
   orders_count: [400, "One call takes 1 to 100 orders.", "Bir çağrıda 1 ile 100 arası emir gönderilebilir."],
   request_invalid: [400, "The request is malformed.", "İstek hatalı biçimlendirilmiş."],
   pairing_invalid: [
@@ -155,6 +162,7 @@ export const answerCodes = {
   not_found: [404, "There is nothing at this path.", "Bu adreste bir kaynak yok."],
   transaction_not_found: [404, "The transaction was not found.", "İşlem bulunamadı."],
   currency_not_found: [404, "The currency was not found.", "Para birimi bulunamadı."],
+  callback_not_found: [404, "The callback target was not found.", "Geri çağrı hedefi bulunamadı."],
   method_not_allowed: [405, "This path does not take this method.", "Bu adres bu yöntemi kabul etmiyor."],
   request_timeout: [408, "The request did not arrive in time.", "İstek zamanında ulaşmadı."],
   order_id_reused: [
@@ -166,6 +174,21 @@ export const answerCodes = {
     409,
     "This request cannot be renewed: it is still open, or money came or may have gone.",
     "Bu istek yenilenemez: hâlâ açık, ödeme almış ya da para gönderilmiş olabilir.",
+  ],
+  callback_exists: [
+    409,
+    "The merchant has a callback target with this URL already.",
+    "İşletmenin bu URL ile bir geri çağrı hedefi zaten var.",
+  ],
+  callbacks_full: [
+    409,
+    "The merchant has as many callback targets as it may have.",
+    "İşletmenin geri çağrı hedeflerinin sayısı üst sınırda.",
+  ],
+  callback_off: [
+    409,
+    "The callback target is paused or switched off: resume it first.",
+    "Geri çağrı hedefi duraklatılmış ya da kapatılmış: önce sürdürün.",
   ],
   pairing_taken: [
     409,

@@ -17,6 +17,15 @@ import { listCurrencies } from "../prices/currencies.ts";
 import type { Service } from "../service.ts";
 import { checkDestination, estimateFee } from "../withdrawals/estimate.ts";
 import { requestWithdrawal, requestWithdrawals } from "../withdrawals/withdrawals.ts";
+import {
+  createCallback,
+  listCallbackTargets,
+  pauseCallback,
+  redeliverCallback,
+  removeCallback,
+  resumeCallback,
+  testCallback,
+} from "./callbacks.ts";
 import { readEvents } from "./events.ts";
 import { answerOfError, reply } from "./server.ts";
 import { createTimeSlices } from "./time-slices.ts";
@@ -147,6 +156,56 @@ export const operations: readonly Operation[] = [
     kind: "balance",
     answer: (service, { caller, request }) =>
       unknownParameter(queryOf(request), []) ?? readBalance(service, caller.merchant.id, parameter(request, "currencyId")),
+  },
+  {
+    method: "GET",
+    path: "/callbacks",
+    scope: "callbacks",
+    kind: null,
+    answer: (service, { caller, request }) =>
+      unknownParameter(queryOf(request), []) ?? listCallbackTargets(service, caller.merchant.id),
+  },
+  {
+    method: "POST",
+    path: "/createCallback",
+    scope: "callbacks",
+    kind: null,
+    answer: createCallback,
+  },
+  {
+    method: "POST",
+    path: "/pauseCallback",
+    scope: "callbacks",
+    kind: null,
+    answer: pauseCallback,
+  },
+  {
+    method: "POST",
+    path: "/resumeCallback",
+    scope: "callbacks",
+    kind: null,
+    answer: resumeCallback,
+  },
+  {
+    method: "POST",
+    path: "/removeCallback",
+    scope: "callbacks",
+    kind: null,
+    answer: removeCallback,
+  },
+  {
+    method: "POST",
+    path: "/testCallback",
+    scope: "callbacks",
+    kind: null,
+    answer: testCallback,
+  },
+  {
+    method: "POST",
+    path: "/redeliverCallback",
+    scope: "callbacks",
+    kind: null,
+    answer: redeliverCallback,
   },
 ];
 

@@ -87,8 +87,12 @@ export function answerOfError(error: unknown, service: Service, requestId: strin
 }
 
 const knownPaths: readonly (readonly [RegExp, string])[] = [
-  [/^\/api\/v1\/(?:createTransactionRequest|autoWithdraws?|manualWithdraw)$/, "POST"],
-  [/^\/api\/v1\/(?:transactions|supportedCurrency|transaction\/[^/]+|balance\/[^/]+)$/, "GET, HEAD"],
+  [
+    /^\/api\/v1\/(?:createTransactionRequest|autoWithdraws?|manualWithdraw|(?:create|pause|resume|remove|test|redeliver)Callback)$/,
+    "POST",
+  ],
+  [/^\/api\/v1\/(?:transactions|supportedCurrency|events|balances|callbacks)$/, "GET, HEAD"],
+  [/^\/api\/v1\/(?:(?:transaction|balance|estimate)\/[^/]+|address\/[^/]+\/[^/]+)$/, "GET, HEAD"],
   [/^\/(?:health|ready|openapi\.json|docs|docs\/style\.css)$/, "GET, HEAD"],
   [/^\/pay\/[^/]+(?:\/state)?$/, "GET, HEAD"],
   [/^\/agent\/v1\/pair$/, "POST"],

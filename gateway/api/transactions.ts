@@ -9,6 +9,7 @@ import { type Answer, data, isAnswer, list, say } from "../answer/answer.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
 import { onlyInterface } from "../answer/interface-fields.ts";
 import { recordOf } from "../answer/record.ts";
+import { readMoment } from "../config/timestamp.ts";
 import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import {
@@ -30,7 +31,6 @@ const limitMax = 500;
  */
 const partRows = 50;
 const cursorPattern = /^(\d{1,16})\.([0-9a-f]{32})$/;
-const timePattern = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
 const operations: Readonly<Record<string, string>> = { "1": "deposit", "2": "withdraw" };
 
 export function readTransaction(service: Service, merchant: string, id: string, query: Query): Answer {
@@ -49,12 +49,11 @@ type Filter = Omit<TransactionFilter, "merchant">;
 /** Reads one parameter as a part of the filter; null if its value is malformed. */
 type Rule = (text: string, service: Service) => Filter | null;
 
-/** A time on an existing day, because Date.parse accepts 30 February as 2 March. */
 const time =
   (name: "from" | "to" | "changedFrom"): Rule =>
   (text) => {
-    const at = timePattern.test(text) ? Date.parse(text) : Number.NaN;
-    return Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)) ? null : { [name]: at };
+    const at = readMoment(text);
+    return at === null ? null : { [name]: at };
   };
 
 const rules: Readonly<Record<string, Rule>> = {

@@ -69,7 +69,7 @@ function operationOf({ method, scope }: Operation, id: string, about: Described)
     operationId: id,
     summary,
     description,
-    tags: [method === "POST" ? "Orders" : "Reading"],
+    tags: [scope === "callbacks" ? "Callbacks" : method === "POST" ? "Orders" : "Reading"],
     security: [{ signatureToken: [scope] }],
     parameters: [...parameters, { $ref: "#/components/parameters/Accept-Language" }],
     ...(body === undefined ? {} : { requestBody: body }),
@@ -133,7 +133,10 @@ export function createDocument(of: {
     tags: [
       { name: "Orders", description: "What moves money. Each order has an `orderId` and may be sent again permanently." },
       { name: "Reading", description: "What is there. Nothing changes." },
-      { name: "Callbacks", description: "What the service sends to a shop's server, at least once and in any order." },
+      {
+        name: "Callbacks",
+        description: "What the service sends to a shop's server, at least once and in any order, and its targets.",
+      },
       { name: "Station", description: "For anybody who runs the gateway; no token." },
     ],
     paths: {

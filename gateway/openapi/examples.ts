@@ -47,6 +47,20 @@ const ethBalance = {
   feeSufficient: true,
 };
 
+const callbackTarget = {
+  callbackId: "cb_6f0c1d0c4f0b4f1e",
+  url: "https://shop.example.com/hook",
+  events: ["deposit.completed", "withdrawal.completed"],
+  state: "active",
+  createdAt: "2026-01-01T08:00:00.000Z",
+  waiting: 3,
+  givenUp: 0,
+  succeededAt: "2026-01-02T03:18:40.480Z",
+  failedAt: "2026-01-02T02:00:00.000Z",
+  failedStatus: 0,
+  failedReason: "no answer in time",
+};
+
 /**
  * The answers with status 200, by the id of their operation. An operation without a row is shown
  * without one.
@@ -128,6 +142,18 @@ export const answerExamples: Readonly<Record<string, object>> = {
     reason: "",
   },
   balance: ethBalance,
+  callbacks: { callbacks: [callbackTarget] },
+  createCallback: {
+    callbackId: callbackTarget.callbackId,
+    secret: "whsec_YSBzZWNyZXQgb2YgdGhlIGV4YW1wbGVzIG9ubHkhISE=",
+    url: callbackTarget.url,
+    events: callbackTarget.events,
+  },
+  pauseCallback: { ...callbackTarget, state: "paused" },
+  resumeCallback: callbackTarget,
+  removeCallback: { callbackId: callbackTarget.callbackId, recordsGivenUp: 3 },
+  testCallback: { callbackId: callbackTarget.callbackId, messageId: "msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10" },
+  redeliverCallback: { callbackId: callbackTarget.callbackId, since: "2026-01-02T00:00:00.000Z", deliveries: 7, left: 0 },
 };
 
 export const errorExample: object = {

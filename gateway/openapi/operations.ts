@@ -73,6 +73,10 @@ const withdrawalCodes: readonly AnswerCode[] = [
   ...(["refund_invalid", "refund_above_received", "agent_not_paired", "agent_clock_ahead", "withdrawal_failed"] as const),
 ];
 
+const bodyCodes = ["json_invalid", "field_missing", "field_unknown", "body_too_large"] as const;
+const targetCodes: readonly AnswerCode[] = [...bodyCodes, "callback_not_found"];
+const targetOrder = { schema: reference("CallbackOrder"), example: { callbackId: "cb_6f0c1d0c4f0b4f1e" } };
+
 const query = (name: string, schema: Json, more: Json = {}): Json => ({ name, in: "query", schema, ...more });
 const inPath = (name: string, schema: Json): Json => ({ name, in: "path", required: true, schema });
 const type: Json = { type: "integer", enum: [1, 2], description: "1 deposits, 2 withdrawals." };
@@ -224,5 +228,60 @@ export const described: Readonly<Record<string, Described>> = {
     parameters: [inPath("currencyId", text("A currency's id.", { examples: ["eth"] }))],
     answer: reference("Balance"),
     codes: ["query_invalid", "currency_not_found"],
+  },
+  callbacks: {
+    summary: "Callback targets",
+    description: "The merchant's targets with their state, what waits, and their newest success and failure. Never a secret.",
+    answer: reference("CallbackTargets"),
+    codes: ["query_invalid"],
+  },
+  createCallback: {
+    summary: "Add a callback target",
+    description:
+      "Adds a target; the answer alone has its secret. The same URL sent again is refused with the `callbackId` of its target: after a " +
+      "time-out, remove that target and add it again.",
+    order: {
+      schema: reference("CreateCallbackOrder"),
+      example: { url: "https://shop.example.com/hook", events: ["deposit.completed", "withdrawal.completed"] },
+    },
+    answer: reference("CreatedTarget"),
+    codes: [...bodyCodes, "callback_url_invalid", "callback_events_invalid", "callback_exists", "callbacks_full"],
+  },
+  pauseCallback: {
+    summary: "Pause a callback target",
+    description: "Its events wait until it is resumed. Repeating it changes nothing.",
+    order: targetOrder,
+    answer: reference("CallbackTarget"),
+    codes: targetCodes,
+  },
+  resumeCallback: {
+    summary: "Resume a callback target",
+    description: "Sends what waits, and switches on a target that answered 410. Repeating it changes nothing.",
+    order: targetOrder,
+    answer: reference("CallbackTarget"),
+    codes: targetCodes,
+  },
+  removeCallback: {
+    summary: "Remove a callback target",
+    description: "Permanently; what waits for it is given up.",
+    order: targetOrder,
+    answer: reference("RemovedTarget"),
+    codes: targetCodes,
+  },
+  testCallback: {
+    summary: "Test a callback target",
+    description: "Sends one `webhook.test`, once. The list of targets shows its outcome some seconds later.",
+    order: targetOrder,
+    answer: reference("TestSent"),
+    codes: [...targetCodes, "callback_off"],
+  },
+  redeliverCallback: {
+    summary: "Send again what did not arrive",
+    description:
+      "All deliveries of a target that wait or were given up, of events since a time, each with the same bytes and id. Events that " +
+      "arrived are not sent again.",
+    order: { schema: reference("RedeliverOrder"), example: { callbackId: "cb_6f0c1d0c4f0b4f1e", since: "2026-01-02" } },
+    answer: reference("Redelivery"),
+    codes: [...targetCodes, "callback_off", "since_invalid"],
   },
 };

@@ -7,6 +7,7 @@ import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../pro
 import { depositTermLimits, metadataLimits, ordersMax } from "../answer/body.ts";
 import { fiats } from "../config/fiat.ts";
 import { decimal, decimalOrEmpty, flag, type Json, oneOfNumbers, reference, shape, text, time } from "./schema.ts";
+import { callbackId, targetOrders, targetSchemas } from "./targets.ts";
 
 const transactionId = text("Identifier of the transaction.", {
   pattern: "^[0-9a-f]{32}$",
@@ -107,6 +108,7 @@ const orders: Readonly<Record<string, Json>> = {
     },
     { isClosed: true },
   ),
+  ...targetOrders,
   ManualOrder: shape(
     "A withdrawal that an operator approves, who supplies the address where it is left out.",
     { ...order, address, tag: orderTag, refundOf },
@@ -287,6 +289,7 @@ export const schemas: Readonly<Record<string, Json>> = {
   Balances: balances,
   Estimate: estimate,
   AddressCheck: addressCheck,
+  ...targetSchemas,
   Event: event,
   Events: shape("Events, oldest first.", {
     events: { type: "array", description: "At most `limit`.", items: reference("Event") },
@@ -340,6 +343,7 @@ export const schemas: Readonly<Record<string, Json>> = {
       available: decimal("The amount that is there.", "0.5"),
       minimum: decimal("The smallest amount.", "0.001"),
       scope: text("The scope that the key lacks."),
+      callbackId,
       signed: flag("422: whether anything was ever signed for it."),
       retryable: flag("422: whether a new order is worth trying."),
       ...renewal,
@@ -347,6 +351,7 @@ export const schemas: Readonly<Record<string, Json>> = {
     {
       optional: [
         ...["field", "transactionId", "reason", "currency", "needed", "available", "minimum", "scope", "signed", "retryable"],
+        "callbackId",
         ...["renews", "renewedBy"],
       ],
     },

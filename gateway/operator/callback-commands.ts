@@ -90,7 +90,8 @@ function list(options: JsonOption & { readonly merchant?: string }): void {
 }
 
 function targetText(line: CallbackLine): string {
-  const state = line.offAt === "" ? "on" : `switched off ${line.offAt}, it answered 410`;
+  const isOn = line.pausedAt === "" ? "on" : `paused by the shop ${line.pausedAt}`;
+  const state = line.offAt === "" ? isOn : `switched off ${line.offAt}, it answered 410`;
   const last = line.triedAt === "" ? "never tried" : `last answer ${line.status || "none"} at ${line.triedAt}`;
   return [
     `${line.callbackId}  ${state}  ${line.merchant} (${line.merchantId})`,

@@ -6,50 +6,40 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { sealSecret } from "../auth/secret-box.ts";
 import { aheadOf, secretsOf } from "../callbacks/callbacks.ts";
-import { type EventType, eventTypes } from "../callbacks/events.ts";
-import { type GuardSettings, urlProblem } from "../callbacks/guard.ts";
-import { testEvent, waitingMax } from "../callbacks/outbox.ts";
+import type { GuardSettings } from "../callbacks/guard.ts";
+import { testEvent } from "../callbacks/outbox.ts";
 import { type CallbackSender, isTaken, type Sent } from "../callbacks/send.ts";
 import { newSecret, signedHeaders } from "../callbacks/signature.ts";
+import {
+  type Actor,
+  addTarget,
+  firstAgainStep,
+  type NewTarget,
+  type NotAdded,
+  remove,
+  sendAgain,
+  targetsMax,
+} from "../callbacks/targets.ts";
 import { recordAct } from "../store/audit.ts";
 import {
   bringForward,
-  countWaiting,
-  type DeliveryRank,
   findDelivery,
-  giveUpTarget,
   insertDelivery,
   keepTry,
   listDeliveries,
-  listUndelivered,
   triesOf,
   waitAgain,
 } from "../store/callback-deliveries.ts";
 import { insertEvent, refreshStatus } from "../store/callback-outbox.ts";
-import {
-  countTargets,
-  findTarget,
-  insertTarget,
-  listTargets,
-  removeTarget,
-  rotateTarget,
-  switchTargetOn,
-} from "../store/callback-targets.ts";
+import { findTarget, listTargets, rotateTarget, switchTargetOn } from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
 import { dateOf, type Operator } from "./accounts.ts";
-
-const targetIdBytes = 8;
-const targetsMax = 16;
 
 /** Both secrets sign for this long after a rotation. */
 export const oldSecretHours = 24;
 const oldSecretMs = oldSecretHours * 3_600_000;
 
-export interface NewTarget {
-  readonly merchant: string;
-  readonly url: string;
-  readonly events: readonly EventType[]; // [] for all
-}
+const asActor = (by: Operator): Actor => ({ ...by, actor: "operator" });
 
 /**
  * Adds a target; `secret` is the only copy. Refuses GATEWAY_UNKNOWN_MERCHANT. Refuses
@@ -61,24 +51,16 @@ export function addCallback(
   wanted: NewTarget,
   settings: GuardSettings,
 ): { readonly ok: true; readonly callbackId: string; readonly secret: string } | Refusal {
-  const problem = urlProblem(wanted.url, settings);
-  if (problem !== "") return refuse("GATEWAY_CALLBACK_URL", `the URL ${problem}`);
-  const url = new URL(wanted.url).href;
   return by.store.write((database) => {
-    const { merchant } = wanted;
-    if (readMerchant(database, merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
-    if (listTargets(database, merchant).some((target) => target.url === url))
-      return refuse("GATEWAY_CALLBACK_URL", "the merchant has this URL already");
-    if (countTargets(database, merchant) >= targetsMax)
-      return refuse("GATEWAY_CALLBACK_URL", `a merchant has at most ${targetsMax} callback targets`);
-    const id = `cb_${Buffer.from(by.random(targetIdBytes)).toString("hex")}`;
-    const secret = newSecret(by.random);
-    const secretBox = sealSecret(Buffer.from(secret, "utf8"), id, by.gatewayKey.sealingKey, by.random);
-    const events = eventTypes.filter((type) => wanted.events.includes(type)).join(",");
-    insertTarget(database, { id, merchant, url, events, secretBox, createdAt: by.nowMs });
-    audit(by, "callback added", id, `${merchant} ${events || "all events"}`);
-    return { ok: true, callbackId: id, secret };
+    if (readMerchant(database, wanted.merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
+    const added = addTarget(database, asActor(by), wanted, settings);
+    return added.ok ? added : refuse("GATEWAY_CALLBACK_URL", wordsOf(added));
   });
+}
+
+function wordsOf(refused: NotAdded): string {
+  if (refused.why === "url") return `the URL ${refused.problem}`;
+  return refused.why === "known" ? "the merchant has this URL already" : `a merchant has at most ${targetsMax} callback targets`;
 }
 
 function audit(by: Operator, act: string, subject: string, detail: string): void {
@@ -93,6 +75,7 @@ export interface CallbackLine {
   readonly events: readonly string[]; // [] for all
   readonly createdAt: string;
   readonly offAt: string; // "" while it takes events
+  readonly pausedAt: string; // "" unless its events wait, because the shop paused it
   readonly twoSecretsUntil: string; // "" while one secret signs
   readonly waiting: number;
   readonly triedAt: string; // "" never
@@ -109,6 +92,7 @@ export function listCallbacks(by: Operator, merchant: string | undefined): reado
     events: row.events === "" ? [] : row.events.split(","),
     createdAt: dateOf(row.createdAt),
     offAt: dateOf(row.offAt),
+    pausedAt: dateOf(row.pausedAt),
     twoSecretsUntil: row.oldValidUntil === null || row.oldValidUntil <= by.nowMs ? "" : dateOf(row.oldValidUntil),
     waiting: row.waiting,
     triedAt: dateOf(row.triedAt),
@@ -223,11 +207,6 @@ export function redeliver(by: Operator, delivery: number): { readonly ok: true }
 }
 
 /**
- * Deliveries in one database transaction of a command, so that the running gateway waits for none.
- */
-const againAtOnce = 500;
-
-/**
  * Sends again all deliveries of a target that wait or were given up, of events since `sinceMs`,
  * each with the same bytes and id, and with all its tries; the ends of money come first. `left`
  * counts those that were given up and stay so, because too many wait. Refuses
@@ -240,36 +219,11 @@ export function redeliverAll(
 ): { readonly ok: true; readonly again: number; readonly left: number } | Refusal {
   const known = findTarget(by.store.database, target);
   if (known === undefined || known.offAt !== null) return refuse("GATEWAY_UNKNOWN_CALLBACK");
-  const sum = { again: 0, left: 0 };
-  for (const rank of [0, 1] as const) againByRank(by, { target, rank, sinceMs }, sum);
-  by.store.write(() => audit(by, "callbacks sent again", target, `${sum.again} since ${dateOf(sinceMs)}`));
-  return { ok: true, ...sum };
-}
-
-function againByRank(
-  by: Operator,
-  of: { readonly target: string; readonly rank: DeliveryRank; readonly sinceMs: number },
-  sum: { again: number; left: number },
-): void {
-  for (let after: number | undefined = 0; after !== undefined; ) {
-    const above: number = after;
-    after = by.store.write((database) => {
-      const found = listUndelivered(database, { ...of, after: above }, againAtOnce);
-      let room = waitingMax - countWaiting(database, of.target, waitingMax);
-      const touched: string[] = [];
-      for (const { id, state, transactionId } of found) {
-        if (state === "given up" && room <= 0) {
-          sum.left += 1;
-          continue;
-        }
-        room -= state === "given up" ? 1 : 0;
-        waitAgain(database, id, by.nowMs);
-        touched.push(transactionId);
-      }
-      sum.again += touched.length;
-      refreshStatus(database, touched);
-      return found.at(-1)?.id;
-    });
+  const of = { target, sinceMs };
+  for (let step = firstAgainStep; ; ) {
+    const made = by.store.write((database) => sendAgain(database, asActor(by), of, step));
+    if (made.isDone) return { ok: true, again: made.step.again, left: made.step.left };
+    step = made.step;
   }
 }
 
@@ -280,10 +234,6 @@ function againByRank(
 export function removeCallback(by: Operator, id: string): { readonly ok: true; readonly givenUp: number } | Refusal {
   return by.store.write((database) => {
     if (findTarget(database, id) === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
-    const records = giveUpTarget(database, id);
-    removeTarget(database, id, by.nowMs);
-    refreshStatus(database, records);
-    audit(by, "callback removed", id, "");
-    return { ok: true, givenUp: records.length };
+    return { ok: true, givenUp: remove(database, asActor(by), id) };
   });
 }

@@ -3,6 +3,7 @@
  * typed values.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { readMoment } from "../config/timestamp.ts";
 
 /** Gives a command `--config` and `--json`. */
 export function withBoth(command: Command): Command {
@@ -12,13 +13,10 @@ export function withBoth(command: Command): Command {
 export const configOption = (): Option => new Option("--config <file>", "its configuration").default("gateway.config.json");
 export const jsonOption = (): Option => new Option("--json", "one line of JSON");
 
-const timePattern = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
-
 /** A time as an operator types it, ISO 8601 in UTC, as milliseconds since 1970. */
 export function moment(text: string): number {
-  const at = timePattern.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)))
-    throw new InvalidArgumentError("a time in UTC: 2026-12-31 or 2026-12-31T18:00:00Z");
+  const at = readMoment(text);
+  if (at === null) throw new InvalidArgumentError("a time in UTC: 2026-12-31 or 2026-12-31T18:00:00Z");
   return at;
 }
 

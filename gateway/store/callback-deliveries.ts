@@ -21,11 +21,12 @@ export function insertDelivery(
     readonly state: DeliveryState;
     readonly nextAt: number;
     readonly rank: DeliveryRank;
+    readonly tries?: number; // tries that count as made; 0 unless given
   },
 ): number {
-  const { event, target, state, nextAt, rank } = delivery;
-  const sql = "INSERT INTO callbackDeliveries (event, target, state, nextAt, rank) VALUES (?, ?, ?, ?, ?) RETURNING id";
-  return database.get<{ id: number }>(sql, event, target, state, nextAt, rank)?.id ?? 0;
+  const { event, target, state, nextAt, rank, tries = 0 } = delivery;
+  const sql = "INSERT INTO callbackDeliveries (event, target, state, nextAt, rank, tries) VALUES (?, ?, ?, ?, ?, ?) RETURNING id";
+  return database.get<{ id: number }>(sql, event, target, state, nextAt, rank, tries)?.id ?? 0;
 }
 
 /** Counts the deliveries that wait for a target, up to `most`. */
@@ -46,7 +47,7 @@ export interface WaitingTarget {
 }
 
 /**
- * Each target with waiting deliveries. Costs one index step for each target, however many
+ * Each target with waiting deliveries that is not paused. Costs one index step for each target, however many
  * deliveries wait.
  */
 export function waitingTargets(database: Database): readonly WaitingTarget[] {
@@ -57,7 +58,7 @@ export function waitingTargets(database: Database): readonly WaitingTarget[] {
          FROM each WHERE each.target IS NOT NULL)
      SELECT each.target, t.merchant,
        (SELECT min(nextAt) FROM callbackDeliveries WHERE target = each.target AND state = 'waiting') AS nextAt
-     FROM each JOIN callbackTargets t ON t.id = each.target`,
+     FROM each JOIN callbackTargets t ON t.id = each.target WHERE t.pausedAt IS NULL`,
   );
 }
 
@@ -122,7 +123,7 @@ export interface AfterTry {
 }
 
 /**
- * Keeps one try and its result. A delivery that was given up meanwhile stays given up, unless it
+ * Keeps one try and its result, also as the newest of its target. A delivery that was given up meanwhile stays given up, unless it
  * arrived.
  */
 export function keepTry(database: Database, delivery: number, made: CallbackTry, next: AfterTry): void {
@@ -130,6 +131,13 @@ export function keepTry(database: Database, delivery: number, made: CallbackTry,
     "INSERT INTO callbackTries (delivery, at, status, durationMs, answer) VALUES (?, ?, ?, ?, ?)",
     ...[delivery, made.at, made.status, made.durationMs, made.answer],
   );
+  const isTaken = next.state === "delivered";
+  const target = "id = (SELECT target FROM callbackDeliveries WHERE id = ?)";
+  if (isTaken) database.run(`UPDATE callbackTargets SET succeededAt = ? WHERE ${target}`, made.at, delivery);
+  else {
+    const sql = `UPDATE callbackTargets SET failedAt = ?, failedStatus = ?, failedReason = ? WHERE ${target}`;
+    database.run(sql, made.at, made.status, made.status === 0 ? made.answer : "", delivery);
+  }
   database.run(
     `UPDATE callbackDeliveries SET tries = tries + ?, state = ?, nextAt = ?, scheduledAt = NULL, restUntil = ?
        WHERE id = ? AND (state = 'waiting' OR ? = 'delivered')`,

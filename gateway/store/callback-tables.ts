@@ -64,7 +64,8 @@ END;
 
 /**
  * callbackTargets: the receivers. A removed target is off permanently; a target that answered 410
- * is off until its next good answer.
+ * is off until its next good answer. The events of a paused target wait. `succeededAt` and `failedAt`
+ * are its newest tries of both kinds, and stay when the log is deleted.
  *
  * callbackChanges: changes without an event yet. callbackEvents: each event with its body; `number`
  * orders all events, and is taken from time, so that it still rises after an older database is
@@ -77,7 +78,8 @@ export const callbackTables = `
 CREATE TABLE callbackTargets (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), url TEXT NOT NULL, events TEXT NOT NULL,
   secretBox BLOB NOT NULL, oldSecretBox BLOB, oldValidUntil INTEGER, createdAt INTEGER NOT NULL,
-  offAt INTEGER, offReason TEXT NOT NULL DEFAULT '' CHECK (offReason IN ('','gone','removed'))) STRICT;
+  offAt INTEGER, offReason TEXT NOT NULL DEFAULT '' CHECK (offReason IN ('','gone','removed')), pausedAt INTEGER,
+  succeededAt INTEGER, failedAt INTEGER, failedStatus INTEGER NOT NULL DEFAULT 0, failedReason TEXT NOT NULL DEFAULT '') STRICT;
 CREATE INDEX callbackTargetsByMerchant ON callbackTargets (merchant, offAt);
 CREATE TABLE callbackChanges (
   id INTEGER PRIMARY KEY, transactionId TEXT NOT NULL REFERENCES transactions(id), before TEXT, after TEXT, payment TEXT) STRICT;
@@ -96,6 +98,7 @@ CREATE INDEX callbackDeliveriesWaiting ON callbackDeliveries (target, nextAt, ra
 CREATE INDEX callbackDeliveriesEarly ON callbackDeliveries (target, rank, restUntil, id)
   WHERE state = 'waiting' AND scheduledAt IS NULL;
 CREATE INDEX callbackDeliveriesByTarget ON callbackDeliveries (target, id);
+CREATE INDEX callbackDeliveriesGivenUp ON callbackDeliveries (target) WHERE state = 'given up';
 CREATE TABLE callbackTries (
   id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL REFERENCES callbackDeliveries(id) ON DELETE CASCADE, at INTEGER NOT NULL,
   status INTEGER NOT NULL, durationMs INTEGER NOT NULL, answer TEXT NOT NULL) STRICT;

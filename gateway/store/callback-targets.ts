@@ -1,6 +1,7 @@
 /**
  * The table of callback targets: a merchant's URLs, the events for each, and the sealed secret. A
- * target that answered 410 is off until it answers again. A removed target keeps its row for the
+ * target that answered 410 is off until it answers again. The events of a paused target wait until
+ * it is resumed. A removed target keeps its row for the
  * log and loses its secret.
  */
 import type { Database } from "./store.ts";
@@ -16,6 +17,11 @@ export interface CallbackTargetRow {
   readonly createdAt: number;
   readonly offAt: number | null;
   readonly offReason: "" | "gone" | "removed";
+  readonly pausedAt: number | null;
+  readonly succeededAt: number | null; // newest try that was taken
+  readonly failedAt: number | null; // newest try that was not taken
+  readonly failedStatus: number; // HTTP status of that try; 0 without an answer
+  readonly failedReason: string; // the reason without an answer; "" with one
 }
 
 export type NewCallbackTarget = Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "secretBox" | "createdAt">;
@@ -46,6 +52,7 @@ export function liveTargets(database: Database, merchant: string): readonly Call
 export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "createdAt"> {
   readonly name: string; // the merchant's name
   readonly offAt: number | null;
+  readonly pausedAt: number | null;
   readonly oldValidUntil: number | null;
   readonly waiting: number; // number of waiting deliveries
   readonly triedAt: number | null;
@@ -58,12 +65,29 @@ export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merc
  */
 export function listTargets(database: Database, merchant: string | null): readonly CallbackTargetLine[] {
   return database.all<CallbackTargetLine>(
-    `SELECT t.id, t.merchant, m.name, t.url, t.events, t.createdAt, t.offAt, t.oldValidUntil, n.at AS triedAt, n.status,
+    `SELECT t.id, t.merchant, m.name, t.url, t.events, t.createdAt, t.offAt, t.pausedAt, t.oldValidUntil, n.at AS triedAt, n.status,
        (SELECT count(*) FROM callbackDeliveries d WHERE d.target = t.id AND d.state = 'waiting') AS waiting
      FROM callbackTargets t JOIN merchants m ON m.id = t.merchant LEFT JOIN callbackTries n ON n.id =
        (SELECT max(x.id) FROM callbackDeliveries d JOIN callbackTries x ON x.delivery = d.id WHERE d.target = t.id)
      WHERE t.offReason <> 'removed' AND (? IS NULL OR t.merchant = ?) ORDER BY m.name, t.createdAt, t.id`,
     merchant,
+    merchant,
+  );
+}
+
+/** A merchant's target with the number of its deliveries that did not arrive; tests do not count. */
+export interface TargetState extends CallbackTargetRow {
+  readonly waiting: number;
+  readonly givenUp: number;
+}
+
+/** A merchant's targets that are not removed, oldest first. */
+export function targetStates(database: Database, merchant: string): readonly TargetState[] {
+  return database.all<TargetState>(
+    `SELECT t.*, (SELECT count(*) FROM callbackDeliveries d WHERE d.target = t.id AND d.state = 'waiting') AS waiting,
+       (SELECT count(*) FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
+          WHERE d.target = t.id AND d.state = 'given up' AND e.transactionId IS NOT NULL) AS givenUp
+     FROM callbackTargets t WHERE t.merchant = ? AND t.offReason <> 'removed' ORDER BY t.createdAt, t.id`,
     merchant,
   );
 }
@@ -95,6 +119,22 @@ export function switchTargetOff(database: Database, id: string, nowMs: number): 
 export function switchTargetOn(database: Database, id: string): boolean {
   const sql = "UPDATE callbackTargets SET offAt = NULL, offReason = '' WHERE id = ? AND offReason = 'gone'";
   return database.run(sql, id).changes > 0;
+}
+
+/**
+ * Pauses a target: its events wait.
+ * @returns false if it was paused
+ */
+export function pauseTarget(database: Database, id: string, nowMs: number): boolean {
+  return database.run("UPDATE callbackTargets SET pausedAt = ? WHERE id = ? AND pausedAt IS NULL", nowMs, id).changes > 0;
+}
+
+/**
+ * Ends the pause of a target.
+ * @returns false if it was not paused
+ */
+export function endPause(database: Database, id: string): boolean {
+  return database.run("UPDATE callbackTargets SET pausedAt = NULL WHERE id = ? AND pausedAt IS NOT NULL", id).changes > 0;
 }
 
 /**

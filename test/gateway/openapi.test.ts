@@ -12,6 +12,7 @@ import { addStation } from "../../gateway/api/service-routes.ts";
 import { listParameterNames } from "../../gateway/api/transactions.ts";
 import { tellChanges } from "../../gateway/callbacks/outbox.ts";
 import { createMerchant, revoke } from "../../gateway/operator/accounts.ts";
+import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import {
@@ -58,13 +59,24 @@ const good: Readonly<Record<string, () => Record<string, unknown>>> = {
   autoWithdraws: () => ({ orders: [good.autoWithdraw!()] }),
   manualWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
 };
+/** A good body for each operation on a callback target. */
+const onTargets: Readonly<Record<string, () => Record<string, unknown>>> = {
+  createCallback: () => ({ url: `https://shop.example/${++orders}`, events: ["deposit.completed"] }),
+  pauseCallback: () => ({ callbackId: known.target }),
+  resumeCallback: () => ({ callbackId: known.target }),
+  removeCallback: () => ({ callbackId: known.spare }),
+  testCallback: () => ({ callbackId: known.target }),
+  redeliverCallback: () => ({ callbackId: known.target, since: "2026-01-02" }),
+};
+const allScopes = ["read", "deposit", "withdraw:auto", "withdraw:manual", "callbacks"] as const;
 const fiat = { currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000" };
 /** Other good orders, of fields that exclude those of the first. */
 const others: Readonly<Record<string, () => Record<string, unknown>>> = {
   createTransactionRequest: () => ({ ...fiat, orderId: orderId(), returnUrl: "https://shop.example.com/thanks" }),
 };
 const withdrawals = ["autoWithdraw", "manualWithdraw"];
-let known: { deposit: string; withdrawal: string };
+let known: { deposit: string; withdrawal: string; target: string; spare: string };
+let shopKey = "";
 
 /** The path of a good request, and its body. */
 function request(place: DescribedPath): { readonly path: string; readonly body: string | undefined } {
@@ -73,7 +85,7 @@ function request(place: DescribedPath): { readonly path: string; readonly body: 
     .replace("{transactionId}", known.withdrawal)
     .replace("{currencyId}", "eth")
     .replace("{address}", receiver);
-  const order = good[operationId]?.();
+  const order = (good[operationId] ?? onTargets[operationId])?.();
   return {
     path: operationId === "transaction" ? `${path}?transactionType=2` : path,
     body: order === undefined ? undefined : JSON.stringify(order),
@@ -89,7 +101,7 @@ interface Malformed {
 }
 
 async function ask(place: DescribedPath, malformed: Malformed = {}): Promise<Answered> {
-  const { to = gateway, headers = {}, key = to.merchant.shopKey } = malformed;
+  const { to = gateway, headers = {}, key = to === gateway ? shopKey : to.merchant.shopKey } = malformed;
   const usual = request(place);
   const { path = usual.path } = malformed;
   const body =
@@ -124,7 +136,15 @@ beforeAll(async () => {
   shop = about.paths.filter(({ operation }) => operation.security.length > 0);
   const made = await gateway.call("POST", "/api/v1/createTransactionRequest", good.createTransactionRequest!());
   const paid = await gateway.call("POST", "/api/v1/autoWithdraw", good.autoWithdraw!());
-  known = { deposit: made.body.transactionId, withdrawal: paid.body.transactionId };
+  const target = (path: string): string => {
+    const wanted = { merchant: gateway.merchant.merchantId, url: `https://shop.example/${path}`, events: [] };
+    const added = addCallback(gateway.operator, wanted, gateway.service.config.callbacks);
+    if (!added.ok) throw new Error(added.code);
+    return added.callbackId;
+  };
+  shopKey = gateway.key({ scopes: allScopes }).apiKey;
+  const records = { deposit: made.body.transactionId, withdrawal: paid.body.transactionId };
+  known = { ...records, target: target("target"), spare: target("spare") };
 });
 afterAll(() => gateway.close());
 
@@ -210,7 +230,7 @@ describe("each documented code comes, and no other: ", () => {
         };
         const scope = place.operation.security[0]?.signatureToken?.[0];
         const other = gateway.key({ scopes: [scope === "read" ? "deposit" : "read"] });
-        const gone = gateway.key({ scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual"] });
+        const gone = gateway.key({ scopes: allScopes });
         revoke(gateway.operator, gone.keyId);
         const all = ["read", "deposit", "withdraw:auto", "withdraw:manual"] as const;
         const ended = gateway.key({ scopes: all });
@@ -220,7 +240,7 @@ describe("each documented code comes, and no other: ", () => {
         database.run("UPDATE keys SET expiresAt = 1 WHERE id = ?", ended.keyId);
         database.run("UPDATE keys SET allowedAddresses = '203.0.113.0/24' WHERE id = ?", elsewhere.keyId);
         database.run("UPDATE merchants SET disabledAt = 1 WHERE id = ?", off.merchantId);
-        const busy = strict.key({ scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual"] }).apiKey;
+        const busy = strict.key({ scopes: allScopes }).apiKey;
         await strict.send(path, {
           method: place.method,
           headers: { "Content-Type": "application/json", signatureToken: handmadeToken(busy, strict.clock.nowMs) },
@@ -375,6 +395,47 @@ describe("each documented code comes, and no other: ", () => {
     expect(body.answers.map(({ httpStatus }: { httpStatus: number }) => httpStatus)).toEqual([200, 400, 400, 400]);
   });
 
+  it("each documented code comes, and no other: what is wrong with a callback target", async () => {
+    for (const [operationId, make] of Object.entries(onTargets)) {
+      const place = at(operationId);
+      const { callbackId: _, url: __, ...rest } = make();
+      const expected: Record<string, Malformed> = {
+        json_invalid: { body: "{" },
+        field_missing: { body: rest },
+        field_unknown: { body: { ...make(), more: "1" } },
+        body_too_large: { body: `${JSON.stringify(make())}${" ".repeat(300_000)}` },
+      };
+      for (const [name, malformed] of Object.entries(expected)) expect(await code(place, malformed), operationId).toBe(name);
+      expect(about.takes(place, make()), operationId).toBe(true);
+      expect(about.takes(place, rest), operationId).toBe(false);
+      if (operationId === "createCallback") continue;
+      expect(await code(place, { body: { callbackId: "cb_0" } }), operationId).toBe("callback_not_found");
+    }
+    const place = at("createCallback");
+    const [one, two] = [onTargets.createCallback!(), onTargets.createCallback!()];
+    expect(await code(place, { body: { ...one, url: "http://shop.example/" } })).toBe("callback_url_invalid");
+    expect(await code(place, { body: { ...one, events: ["a"] } })).toBe("callback_events_invalid");
+    expect((await ask(place, { body: one })).status).toBe(200);
+    expect(await code(place, { body: one })).toBe("callback_exists");
+    expect((await ask(at("callbacks"))).body.callbacks).toHaveLength(3);
+    const most = gateway.service.store.database;
+    most.run(
+      `INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt)
+       WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 13) SELECT 'x' || i, ?, 'x' || i, '', x'00', 0 FROM n`,
+      gateway.merchant.merchantId,
+    );
+    expect(await code(place, { body: two })).toBe("callbacks_full");
+    most.run("DELETE FROM callbackTargets WHERE id LIKE 'x%'");
+    expect((await ask(place, { body: two })).status).toBe(200);
+    expect(await code(at("redeliverCallback"), { body: { callbackId: known.target, since: "soon" } })).toBe("since_invalid");
+    most.run("UPDATE callbackTargets SET offAt = 1, offReason = 'gone' WHERE id = ?", known.target);
+    for (const operationId of ["testCallback", "redeliverCallback"]) {
+      expect(await code(at(operationId))).toBe("callback_off");
+    }
+    expect((await ask(at("resumeCallback"))).body.state).toBe("active");
+    for (const operationId of ["testCallback", "redeliverCallback"]) expect((await ask(at(operationId))).status).toBe(200);
+  });
+
   it("each documented code comes, and no other: what is wrong with a question", async () => {
     const record = (id: string, type: string) => ({ path: `/api/v1/transaction/${id}?transactionType=${type}` });
     expect(await code(at("transaction"), record(known.deposit, "3"))).toBe("transaction_type_invalid");
@@ -387,7 +448,7 @@ describe("each documented code comes, and no other: ", () => {
     expect(await code(at("estimate"), { path: "/api/v1/estimate/extra" })).toBe("currency_not_payable");
     const questions = {
       ...{ transaction: "&a=1", transactions: "?a=1", supportedCurrency: "?a=1", balance: "?a=1" },
-      ...{ balances: "?a=1", estimate: "?a=1", address: "?a=1", events: "?after=01" },
+      ...{ balances: "?a=1", estimate: "?a=1", address: "?a=1", events: "?after=01", callbacks: "?a=1" },
     };
     for (const [operationId, more] of Object.entries(questions)) {
       expect(await code(at(operationId), { path: `${request(at(operationId)).path}${more}` })).toBe("query_invalid");

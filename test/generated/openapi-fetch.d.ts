@@ -244,6 +244,146 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/callbacks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Callback targets
+         * @description The merchant's targets with their state, what waits, and their newest success and failure. Never a secret.
+         */
+        get: operations["callbacks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/createCallback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add a callback target
+         * @description Adds a target; the answer alone has its secret. The same URL sent again is refused with the `callbackId` of its target: after a time-out, remove that target and add it again.
+         */
+        post: operations["createCallback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pauseCallback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a callback target
+         * @description Its events wait until it is resumed. Repeating it changes nothing.
+         */
+        post: operations["pauseCallback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resumeCallback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a callback target
+         * @description Sends what waits, and switches on a target that answered 410. Repeating it changes nothing.
+         */
+        post: operations["resumeCallback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/removeCallback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove a callback target
+         * @description Permanently; what waits for it is given up.
+         */
+        post: operations["removeCallback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/testCallback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a callback target
+         * @description Sends one `webhook.test`, once. The list of targets shows its outcome some seconds later.
+         */
+        post: operations["testCallback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/redeliverCallback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send again what did not arrive
+         * @description All deliveries of a target that wait or were given up, of events since a time, each with the same bytes and id. Events that arrived are not sent again.
+         */
+        post: operations["redeliverCallback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -709,6 +849,38 @@ export interface components {
             /** @description Each for itself. */
             orders: components["schemas"]["WithdrawalOrder"][];
         };
+        /** @description A target to add. */
+        CreateCallbackOrder: {
+            /**
+             * @description An https address of the shop's server that takes a POST.
+             * @example https://shop.example.com/hook
+             */
+            url: string;
+            /** @description Only these events; all if it is empty. */
+            events?: ("deposit.detected" | "deposit.partial" | "deposit.below_minimum" | "deposit.completed" | "deposit.overpaid" | "deposit.expired" | "deposit.late" | "deposit.reorged" | "deposit.unattributed" | "withdrawal.created" | "withdrawal.approved" | "withdrawal.rejected" | "withdrawal.broadcast" | "withdrawal.completed" | "withdrawal.failed")[];
+        };
+        /** @description The target that is meant. */
+        CallbackOrder: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+        };
+        /** @description The target that is meant, and the events. */
+        RedeliverOrder: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /**
+             * @description Events of then or later: ISO 8601 in UTC; all without it.
+             * @example 2026-01-02
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            since?: string;
+        };
         /** @description A withdrawal that an operator approves, who supplies the address where it is left out. */
         ManualOrder: {
             /**
@@ -1103,6 +1275,106 @@ export interface components {
             /** @description The finer reason; empty without one. */
             reason: string;
         };
+        /** @description A callback target. */
+        CallbackTarget: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /**
+             * @description An https address of the shop's server that takes a POST.
+             * @example https://shop.example.com/hook
+             */
+            url: string;
+            /** @description The events that it gets; all if it is empty. */
+            events: string[];
+            /**
+             * @description `paused`: its events wait. `off`: it answered 410, and gets no events.
+             * @enum {string}
+             */
+            state: "active" | "paused" | "off";
+            /**
+             * Format: date-time
+             * @description When it was added. ISO 8601, UTC, milliseconds.
+             * @example 2026-01-02T03:04:05.678Z
+             */
+            createdAt: string;
+            /** @description The number of deliveries that wait. */
+            waiting: number;
+            /** @description The number of deliveries that were given up in the last 60 days. */
+            givenUp: number;
+            /** @description When it last took an event; empty if never. */
+            succeededAt: string;
+            /** @description When a try last failed; empty if never. */
+            failedAt: string;
+            /** @description The HTTP status of that try; 0 without an answer. */
+            failedStatus: number;
+            /** @description The reason why that try had no answer; empty if it had one. */
+            failedReason: string;
+        };
+        /** @description The merchant's callback targets, oldest first. */
+        CallbackTargets: {
+            /** @description At most 16. */
+            callbacks: components["schemas"]["CallbackTarget"][];
+        };
+        /** @description A callback target that was added. */
+        CreatedTarget: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /**
+             * @description Verifies the signatures of this target's callbacks. No other answer has it.
+             * @example whsec_YSBzZWNyZXQgb2YgdGhlIGV4YW1wbGVzIG9ubHkhISE=
+             */
+            secret: string;
+            /**
+             * @description An https address of the shop's server that takes a POST.
+             * @example https://shop.example.com/hook
+             */
+            url: string;
+            /** @description The events that it gets; all if it is empty. */
+            events: string[];
+        };
+        /** @description A callback target that was removed. */
+        RemovedTarget: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /** @description The number of records whose callbacks were given up. */
+            recordsGivenUp: number;
+        };
+        /** @description A test event that is being sent. */
+        TestSent: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /**
+             * @description The `webhook-id` of the test.
+             * @example msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10
+             */
+            messageId: string;
+        };
+        /** @description Deliveries that are sent again. */
+        Redelivery: {
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId: string;
+            /** @description The time from which events count; empty for all. */
+            since: string;
+            /** @description The number of deliveries that are sent again. */
+            deliveries: number;
+            /** @description The number that stays given up, because too many wait. */
+            left: number;
+        };
         /** @description An event: what a callback has, with its id. */
         Event: {
             /**
@@ -1309,6 +1581,11 @@ export interface components {
             minimum?: string;
             /** @description The scope that the key lacks. */
             scope?: string;
+            /**
+             * @description Identifier of the callback target.
+             * @example cb_6f0c1d0c4f0b4f1e
+             */
+            callbackId?: string;
             /** @description 422: whether anything was ever signed for it. */
             signed?: boolean;
             /** @description 422: whether a new order is worth trying. */
@@ -4065,6 +4342,1560 @@ export interface operations {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
                         code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    callbacks: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Callback targets */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallbackTargets"];
+                };
+            };
+            /**
+             * @description - `query_invalid`: A query parameter is unknown or malformed.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "query_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    createCallback: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://shop.example.com/hook",
+                 *       "events": [
+                 *         "deposit.completed",
+                 *         "withdrawal.completed"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateCallbackOrder"];
+            };
+        };
+        responses: {
+            /** @description Add a callback target */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedTarget"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `callback_url_invalid`: No callback target can have this URL.
+             *     - `callback_events_invalid`: events must be a list of known events.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "callback_url_invalid" | "callback_events_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /**
+             * @description - `callback_exists`: The merchant has a callback target with this URL already.
+             *     - `callbacks_full`: The merchant has as many callback targets as it may have.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "callback_exists" | "callbacks_full";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    pauseCallback: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "callbackId": "cb_6f0c1d0c4f0b4f1e"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CallbackOrder"];
+            };
+        };
+        responses: {
+            /** @description Pause a callback target */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallbackTarget"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `callback_not_found`: The callback target was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "callback_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    resumeCallback: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "callbackId": "cb_6f0c1d0c4f0b4f1e"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CallbackOrder"];
+            };
+        };
+        responses: {
+            /** @description Resume a callback target */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallbackTarget"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `callback_not_found`: The callback target was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "callback_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    removeCallback: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "callbackId": "cb_6f0c1d0c4f0b4f1e"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CallbackOrder"];
+            };
+        };
+        responses: {
+            /** @description Remove a callback target */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemovedTarget"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `callback_not_found`: The callback target was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "callback_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    testCallback: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "callbackId": "cb_6f0c1d0c4f0b4f1e"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CallbackOrder"];
+            };
+        };
+        responses: {
+            /** @description Test a callback target */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestSent"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `callback_not_found`: The callback target was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "callback_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description - `callback_off`: The callback target is paused or switched off: resume it first. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "callback_off";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    redeliverCallback: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "callbackId": "cb_6f0c1d0c4f0b4f1e",
+                 *       "since": "2026-01-02"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RedeliverOrder"];
+            };
+        };
+        responses: {
+            /** @description Send again what did not arrive */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Redelivery"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `since_invalid`: since must be a day or a time in UTC, as ISO 8601.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "since_invalid" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `callback_not_found`: The callback target was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "callback_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description - `callback_off`: The callback target is paused or switched off: resume it first. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "callback_off";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
                     };
                 };
             };

@@ -30,6 +30,17 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
   const estimate = await service.estimate({ client, path: { currencyId: currency } });
   const check = await service.address({ client, path: { currencyId: currency, address } });
   const events = await service.events({ client, query: { limit: 2 } });
+  const target = await service.createCallback({
+    client,
+    body: { url: "https://shop.example.com/hook", events: ["deposit.completed"] },
+  });
+  const callbackId = target.data?.callbackId ?? "";
+  const paused = await service.pauseCallback({ client, body: { callbackId } });
+  const resumed = await service.resumeCallback({ client, body: { callbackId } });
+  const tested = await service.testCallback({ client, body: { callbackId } });
+  const redelivered = await service.redeliverCallback({ client, body: { callbackId, since: "2026-01-02" } });
+  const removed = await service.removeCallback({ client, body: { callbackId } });
+  const targets = await service.callbacks({ client });
   const health = await service.health({ client });
   const ready = await service.ready({ client });
   const refused = await service.autoWithdraw({ client, body: { ...order, amount: "1e3", orderId: orderId("out") } });
@@ -41,6 +52,17 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ supportedCurrency: currencies.response?.status, balance: balance.response?.status },
       ...{ balances: balances.response?.status, estimate: estimate.response?.status },
       ...{ address: check.response?.status, events: events.response?.status },
+      ...{
+        createCallback: target.response?.status,
+        pauseCallback: paused.response?.status,
+        resumeCallback: resumed.response?.status,
+      },
+      ...{
+        testCallback: tested.response?.status,
+        redeliverCallback: redelivered.response?.status,
+        removeCallback: removed.response?.status,
+      },
+      ...{ callbacks: targets.response?.status },
       ...{ health: health.response?.status, ready: ready.response?.status },
     },
     read: {

@@ -41,6 +41,16 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     params: { path: { currencyId: currency, address } },
   });
   const events = await client.GET("/api/v1/events", { params: { query: { limit: 2 } } });
+  const target = await client.POST("/api/v1/createCallback", {
+    body: { url: "https://shop.example.com/hook", events: ["deposit.completed"] },
+  });
+  const callbackId = target.data?.callbackId ?? "";
+  const paused = await client.POST("/api/v1/pauseCallback", { body: { callbackId } });
+  const resumed = await client.POST("/api/v1/resumeCallback", { body: { callbackId } });
+  const tested = await client.POST("/api/v1/testCallback", { body: { callbackId } });
+  const redelivered = await client.POST("/api/v1/redeliverCallback", { body: { callbackId, since: "2026-01-02" } });
+  const removed = await client.POST("/api/v1/removeCallback", { body: { callbackId } });
+  const targets = await client.GET("/api/v1/callbacks");
   const health = await client.GET("/health");
   const ready = await client.GET("/ready");
   const refused = await client.POST("/api/v1/autoWithdraw", { body: { ...order, amount: "1e3", orderId: orderId("out") } });
@@ -52,6 +62,17 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ supportedCurrency: currencies.response.status, balance: balance.response.status },
       ...{ balances: balances.response.status, estimate: estimate.response.status },
       ...{ address: check.response.status, events: events.response.status },
+      ...{
+        createCallback: target.response.status,
+        pauseCallback: paused.response.status,
+        resumeCallback: resumed.response.status,
+      },
+      ...{
+        testCallback: tested.response.status,
+        redeliverCallback: redelivered.response.status,
+        removeCallback: removed.response.status,
+      },
+      ...{ callbacks: targets.response.status },
       ...{ health: health.response.status, ready: ready.response.status },
     },
     read: {

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, ReadyData, ReadyErrors, ReadyResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
+import type { AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CallbacksData, CallbacksErrors, CallbacksResponses, CreateCallbackData, CreateCallbackErrors, CreateCallbackResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, PauseCallbackData, PauseCallbackErrors, PauseCallbackResponses, ReadyData, ReadyErrors, ReadyResponses, RedeliverCallbackData, RedeliverCallbackErrors, RedeliverCallbackResponses, RemoveCallbackData, RemoveCallbackErrors, RemoveCallbackResponses, ResumeCallbackData, ResumeCallbackErrors, ResumeCallbackResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TestCallbackData, TestCallbackErrors, TestCallbackResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -164,6 +164,107 @@ export const balance = <ThrowOnError extends boolean = false>(options: Options<B
     security: [{ name: 'signatureToken', type: 'apiKey' }],
     url: '/api/v1/balance/{currencyId}',
     ...options
+});
+
+/**
+ * Callback targets
+ *
+ * The merchant's targets with their state, what waits, and their newest success and failure. Never a secret.
+ */
+export const callbacks = <ThrowOnError extends boolean = false>(options?: Options<CallbacksData, ThrowOnError>): RequestResult<CallbacksResponses, CallbacksErrors, ThrowOnError> => (options?.client ?? client).get<CallbacksResponses, CallbacksErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/callbacks',
+    ...options
+});
+
+/**
+ * Add a callback target
+ *
+ * Adds a target; the answer alone has its secret. The same URL sent again is refused with the `callbackId` of its target: after a time-out, remove that target and add it again.
+ */
+export const createCallback = <ThrowOnError extends boolean = false>(options: Options<CreateCallbackData, ThrowOnError>): RequestResult<CreateCallbackResponses, CreateCallbackErrors, ThrowOnError> => (options.client ?? client).post<CreateCallbackResponses, CreateCallbackErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/createCallback',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Pause a callback target
+ *
+ * Its events wait until it is resumed. Repeating it changes nothing.
+ */
+export const pauseCallback = <ThrowOnError extends boolean = false>(options: Options<PauseCallbackData, ThrowOnError>): RequestResult<PauseCallbackResponses, PauseCallbackErrors, ThrowOnError> => (options.client ?? client).post<PauseCallbackResponses, PauseCallbackErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/pauseCallback',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Resume a callback target
+ *
+ * Sends what waits, and switches on a target that answered 410. Repeating it changes nothing.
+ */
+export const resumeCallback = <ThrowOnError extends boolean = false>(options: Options<ResumeCallbackData, ThrowOnError>): RequestResult<ResumeCallbackResponses, ResumeCallbackErrors, ThrowOnError> => (options.client ?? client).post<ResumeCallbackResponses, ResumeCallbackErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/resumeCallback',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Remove a callback target
+ *
+ * Permanently; what waits for it is given up.
+ */
+export const removeCallback = <ThrowOnError extends boolean = false>(options: Options<RemoveCallbackData, ThrowOnError>): RequestResult<RemoveCallbackResponses, RemoveCallbackErrors, ThrowOnError> => (options.client ?? client).post<RemoveCallbackResponses, RemoveCallbackErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/removeCallback',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Test a callback target
+ *
+ * Sends one `webhook.test`, once. The list of targets shows its outcome some seconds later.
+ */
+export const testCallback = <ThrowOnError extends boolean = false>(options: Options<TestCallbackData, ThrowOnError>): RequestResult<TestCallbackResponses, TestCallbackErrors, ThrowOnError> => (options.client ?? client).post<TestCallbackResponses, TestCallbackErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/testCallback',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Send again what did not arrive
+ *
+ * All deliveries of a target that wait or were given up, of events since a time, each with the same bytes and id. Events that arrived are not sent again.
+ */
+export const redeliverCallback = <ThrowOnError extends boolean = false>(options: Options<RedeliverCallbackData, ThrowOnError>): RequestResult<RedeliverCallbackResponses, RedeliverCallbackErrors, ThrowOnError> => (options.client ?? client).post<RedeliverCallbackResponses, RedeliverCallbackErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/redeliverCallback',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

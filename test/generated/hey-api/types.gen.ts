@@ -146,6 +146,44 @@ export type ManyOrder = {
 };
 
 /**
+ * A target to add.
+ */
+export type CreateCallbackOrder = {
+    /**
+     * An https address of the shop's server that takes a POST.
+     */
+    url: string;
+    /**
+     * Only these events; all if it is empty.
+     */
+    events?: Array<'deposit.detected' | 'deposit.partial' | 'deposit.below_minimum' | 'deposit.completed' | 'deposit.overpaid' | 'deposit.expired' | 'deposit.late' | 'deposit.reorged' | 'deposit.unattributed' | 'withdrawal.created' | 'withdrawal.approved' | 'withdrawal.rejected' | 'withdrawal.broadcast' | 'withdrawal.completed' | 'withdrawal.failed'>;
+};
+
+/**
+ * The target that is meant.
+ */
+export type CallbackOrder = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+};
+
+/**
+ * The target that is meant, and the events.
+ */
+export type RedeliverOrder = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * Events of then or later: ISO 8601 in UTC; all without it.
+     */
+    since?: string;
+};
+
+/**
  * A withdrawal that an operator approves, who supplies the address where it is left out.
  */
 export type ManualOrder = {
@@ -542,6 +580,138 @@ export type AddressCheck = {
 };
 
 /**
+ * A callback target.
+ */
+export type CallbackTarget = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * An https address of the shop's server that takes a POST.
+     */
+    url: string;
+    /**
+     * The events that it gets; all if it is empty.
+     */
+    events: Array<string>;
+    /**
+     * `paused`: its events wait. `off`: it answered 410, and gets no events.
+     */
+    state: 'active' | 'paused' | 'off';
+    /**
+     * When it was added. ISO 8601, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * The number of deliveries that wait.
+     */
+    waiting: number;
+    /**
+     * The number of deliveries that were given up in the last 60 days.
+     */
+    givenUp: number;
+    /**
+     * When it last took an event; empty if never.
+     */
+    succeededAt: string;
+    /**
+     * When a try last failed; empty if never.
+     */
+    failedAt: string;
+    /**
+     * The HTTP status of that try; 0 without an answer.
+     */
+    failedStatus: number;
+    /**
+     * The reason why that try had no answer; empty if it had one.
+     */
+    failedReason: string;
+};
+
+/**
+ * The merchant's callback targets, oldest first.
+ */
+export type CallbackTargets = {
+    /**
+     * At most 16.
+     */
+    callbacks: Array<CallbackTarget>;
+};
+
+/**
+ * A callback target that was added.
+ */
+export type CreatedTarget = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * Verifies the signatures of this target's callbacks. No other answer has it.
+     */
+    secret: string;
+    /**
+     * An https address of the shop's server that takes a POST.
+     */
+    url: string;
+    /**
+     * The events that it gets; all if it is empty.
+     */
+    events: Array<string>;
+};
+
+/**
+ * A callback target that was removed.
+ */
+export type RemovedTarget = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * The number of records whose callbacks were given up.
+     */
+    recordsGivenUp: number;
+};
+
+/**
+ * A test event that is being sent.
+ */
+export type TestSent = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * The `webhook-id` of the test.
+     */
+    messageId: string;
+};
+
+/**
+ * Deliveries that are sent again.
+ */
+export type Redelivery = {
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId: string;
+    /**
+     * The time from which events count; empty for all.
+     */
+    since: string;
+    /**
+     * The number of deliveries that are sent again.
+     */
+    deliveries: number;
+    /**
+     * The number that stays given up, because too many wait.
+     */
+    left: number;
+};
+
+/**
  * An event: what a callback has, with its id.
  */
 export type Event = {
@@ -770,6 +940,10 @@ export type Error = {
      * The scope that the key lacks.
      */
     scope?: string;
+    /**
+     * Identifier of the callback target.
+     */
+    callbackId?: string;
     /**
      * 422: whether anything was ever signed for it.
      */
@@ -2431,6 +2605,764 @@ export type BalanceResponses = {
 };
 
 export type BalanceResponse = BalanceResponses[keyof BalanceResponses];
+
+export type CallbacksData = {
+    body?: never;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/callbacks';
+};
+
+export type CallbacksErrors = {
+    /**
+     * - `query_invalid`: A query parameter is unknown or malformed.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'query_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type CallbacksError = CallbacksErrors[keyof CallbacksErrors];
+
+export type CallbacksResponses = {
+    /**
+     * Callback targets
+     */
+    200: CallbackTargets;
+};
+
+export type CallbacksResponse = CallbacksResponses[keyof CallbacksResponses];
+
+export type CreateCallbackData = {
+    body: CreateCallbackOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/createCallback';
+};
+
+export type CreateCallbackErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `callback_url_invalid`: No callback target can have this URL.
+     * - `callback_events_invalid`: events must be a list of known events.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'callback_url_invalid' | 'callback_events_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `callback_exists`: The merchant has a callback target with this URL already.
+     * - `callbacks_full`: The merchant has as many callback targets as it may have.
+     */
+    409: Error & {
+        code?: 'callback_exists' | 'callbacks_full';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type CreateCallbackError = CreateCallbackErrors[keyof CreateCallbackErrors];
+
+export type CreateCallbackResponses = {
+    /**
+     * Add a callback target
+     */
+    200: CreatedTarget;
+};
+
+export type CreateCallbackResponse = CreateCallbackResponses[keyof CreateCallbackResponses];
+
+export type PauseCallbackData = {
+    body: CallbackOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/pauseCallback';
+};
+
+export type PauseCallbackErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `callback_not_found`: The callback target was not found.
+     */
+    404: Error & {
+        code?: 'callback_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type PauseCallbackError = PauseCallbackErrors[keyof PauseCallbackErrors];
+
+export type PauseCallbackResponses = {
+    /**
+     * Pause a callback target
+     */
+    200: CallbackTarget;
+};
+
+export type PauseCallbackResponse = PauseCallbackResponses[keyof PauseCallbackResponses];
+
+export type ResumeCallbackData = {
+    body: CallbackOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/resumeCallback';
+};
+
+export type ResumeCallbackErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `callback_not_found`: The callback target was not found.
+     */
+    404: Error & {
+        code?: 'callback_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type ResumeCallbackError = ResumeCallbackErrors[keyof ResumeCallbackErrors];
+
+export type ResumeCallbackResponses = {
+    /**
+     * Resume a callback target
+     */
+    200: CallbackTarget;
+};
+
+export type ResumeCallbackResponse = ResumeCallbackResponses[keyof ResumeCallbackResponses];
+
+export type RemoveCallbackData = {
+    body: CallbackOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/removeCallback';
+};
+
+export type RemoveCallbackErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `callback_not_found`: The callback target was not found.
+     */
+    404: Error & {
+        code?: 'callback_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type RemoveCallbackError = RemoveCallbackErrors[keyof RemoveCallbackErrors];
+
+export type RemoveCallbackResponses = {
+    /**
+     * Remove a callback target
+     */
+    200: RemovedTarget;
+};
+
+export type RemoveCallbackResponse = RemoveCallbackResponses[keyof RemoveCallbackResponses];
+
+export type TestCallbackData = {
+    body: CallbackOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/testCallback';
+};
+
+export type TestCallbackErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `callback_not_found`: The callback target was not found.
+     */
+    404: Error & {
+        code?: 'callback_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `callback_off`: The callback target is paused or switched off: resume it first.
+     */
+    409: Error & {
+        code?: 'callback_off';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type TestCallbackError = TestCallbackErrors[keyof TestCallbackErrors];
+
+export type TestCallbackResponses = {
+    /**
+     * Test a callback target
+     */
+    200: TestSent;
+};
+
+export type TestCallbackResponse = TestCallbackResponses[keyof TestCallbackResponses];
+
+export type RedeliverCallbackData = {
+    body: RedeliverOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/redeliverCallback';
+};
+
+export type RedeliverCallbackErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `since_invalid`: since must be a day or a time in UTC, as ISO 8601.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'since_invalid' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `callback_not_found`: The callback target was not found.
+     */
+    404: Error & {
+        code?: 'callback_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `callback_off`: The callback target is paused or switched off: resume it first.
+     */
+    409: Error & {
+        code?: 'callback_off';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type RedeliverCallbackError = RedeliverCallbackErrors[keyof RedeliverCallbackErrors];
+
+export type RedeliverCallbackResponses = {
+    /**
+     * Send again what did not arrive
+     */
+    200: Redelivery;
+};
+
+export type RedeliverCallbackResponse = RedeliverCallbackResponses[keyof RedeliverCallbackResponses];
 
 export type HealthData = {
     body?: never;
