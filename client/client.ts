@@ -18,19 +18,14 @@ import type {
   AddressCheck,
   Balance,
   Balances,
-  CallbackTarget,
-  CallbackTargets,
-  CreatedTarget,
   Currency,
   DepositResult,
   Estimate,
-  Redelivery,
-  RemovedTarget,
-  TestSent,
   Transaction,
   WithdrawalResult,
 } from "./records.ts";
 import { createTokenMaker, type TokenKey } from "./signature-token.ts";
+import type { CallbackTarget, CallbackTargets, CreatedTarget, Redelivery, RemovedTarget, TestSent } from "./targets.ts";
 
 export interface ClientOptions {
   readonly baseUrl: string; // {base_url} of the interface: the part before /api/v1

@@ -1,7 +1,7 @@
 /**
- * Makes the client's types (orders.ts, records.ts, events.ts and codes.ts of `client/`) from the
- * description that the gateway serves at /openapi.json, so that both have the same fields. A
- * keyword that this file does not know throws, because a type must not be wider than its schema
+ * Makes the client's types (orders.ts, records.ts, targets.ts, events.ts and codes.ts of `client/`)
+ * from the description that the gateway serves at /openapi.json, so that both have the same fields.
+ * A keyword that this file does not know throws, because a type must not be wider than its schema
  * without a decision.
  */
 import { writeFileSync } from "node:fs";
@@ -95,8 +95,16 @@ function fieldsOf({ properties = {}, required = [] }: Schema, indent: string): s
     if (schema === false) return `${indent}readonly ${name}?: never;\n`;
     const field = `${indent}readonly ${name}${required.includes(name) ? "" : "?"}:`;
     const type = typeOf(schema, indent);
-    const isWide = schema.enum !== undefined && field.length + type.length > columnsMax;
-    const broken = isWide ? `\n${indent}  | ${type.replaceAll(" | ", `\n${indent}  | `)}` : ` ${type}`;
+    const lines = (values: string, deeper: string): string =>
+      `\n${indent}${deeper}| ${values.replaceAll(" | ", `\n${indent}${deeper}| `)}`;
+    const isWide = field.length + type.length > columnsMax;
+    const items = schema.items?.enum;
+    const broken =
+      isWide && schema.enum !== undefined
+        ? lines(type, "  ")
+        : isWide && items !== undefined
+          ? ` readonly (${lines(literals(items), "  ")}\n${indent})[]`
+          : ` ${type}`;
     return `${comment(schema.description ?? "", indent)}${field}${broken};\n`;
   });
   return fields.join("");
@@ -169,6 +177,8 @@ function headOf(subject: string): string {
 `;
 }
 
+/** Answers about callback targets, in a file of their own. */
+const isTarget = (name: string): boolean => /Targets?$|^TestSent$|^Redelivery$/.test(name);
 const isOrder = (name: string): boolean => name.endsWith("Order");
 const isEvent = (name: string): boolean => /Callback$|^UnattributedRecord$|^Events?$/.test(name);
 /** Answers to the operator's own station, which no shop reads. */
@@ -176,7 +186,7 @@ const isStation = (name: string): boolean => name === "Readiness" || name === "H
 
 /** The files of client/ that are made, with their texts. */
 export function clientTypes(description: Description): Readonly<Record<string, string>> {
-  const answers = declarationsOf(description, (name) => !isOrder(name) && !isEvent(name) && !isStation(name));
+  const answers = declarationsOf(description, (name) => ![isOrder, isTarget, isEvent, isStation].some((one) => one(name)));
   const events = declarationsOf(description, isEvent);
   const used = Object.keys(description.components.schemas).filter(
     (name) => !isEvent(name) && new RegExp(`: ${name}[;\\[]`).test(events),
@@ -185,6 +195,7 @@ export function clientTypes(description: Description): Readonly<Record<string, s
   return {
     "orders.ts": `${headOf("Orders and queries of the service.")}${declarationsOf(description, isOrder)}\n${queriesOf(description)}`,
     "records.ts": `${headOf("Answers of the service.")}${answers}`,
+    "targets.ts": `${headOf("Answers of the service about callback targets.")}${declarationsOf(description, isTarget)}`,
     "events.ts": `${headOf("Bodies of the service's callbacks.")}import type { ${used.join(", ")} } from "./records.ts";\n\n${events}`,
     "codes.ts": `${headOf("Codes of the service's errors.")}${codes}export type AnswerCode =${unionOf(codesOf(description))};\n`,
   };

@@ -22,8 +22,8 @@ export type Scope = (typeof scopes)[number];
 /** Scopes of the agent's key that `merchant create` makes: nothing that a shop needs. */
 export const pairingScopes: readonly Scope[] = ["agent:pair"];
 /**
- * Scopes of the shop's key: all that move and read money. A key that only orders must not lead events
- * to another server, so `callbacks` is given by name.
+ * Scopes of the shop's key: all that move and read money. A key that only orders must not lead
+ * events to another server, so `callbacks` is given by name.
  */
 export const shopScopes: readonly Scope[] = ["read", "deposit", "withdraw:manual", "withdraw:auto"];
 

@@ -1,4 +1,7 @@
-/** Schemas of the requests and answers about callback targets. Source: docs/api.md, Targets by a key. */
+/**
+ * Schemas of the requests and answers about callback targets. Source: docs/api.md, Targets by a
+ * key.
+ */
 import { eventTypes } from "../callbacks/events.ts";
 import { targetsMax } from "../callbacks/targets.ts";
 import { type Json, reference, shape, text, time } from "./schema.ts";

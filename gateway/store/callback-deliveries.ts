@@ -47,8 +47,8 @@ export interface WaitingTarget {
 }
 
 /**
- * Each target with waiting deliveries that is not paused. Costs one index step for each target, however many
- * deliveries wait.
+ * Each target with waiting deliveries that is not paused. Costs one index step for each target,
+ * however many deliveries wait.
  */
 export function waitingTargets(database: Database): readonly WaitingTarget[] {
   return database.all<WaitingTarget>(
@@ -123,8 +123,8 @@ export interface AfterTry {
 }
 
 /**
- * Keeps one try and its result, also as the newest of its target. A delivery that was given up meanwhile stays given up, unless it
- * arrived.
+ * Keeps one try and its result, also as the newest of its target. A delivery that was given up
+ * meanwhile stays given up, unless it arrived.
  */
 export function keepTry(database: Database, delivery: number, made: CallbackTry, next: AfterTry): void {
   database.run(

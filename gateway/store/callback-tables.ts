@@ -64,8 +64,8 @@ END;
 
 /**
  * callbackTargets: the receivers. A removed target is off permanently; a target that answered 410
- * is off until its next good answer. The events of a paused target wait. `succeededAt` and `failedAt`
- * are its newest tries of both kinds, and stay when the log is deleted.
+ * is off until its next good answer. The events of a paused target wait. `succeededAt` and
+ * `failedAt` are its newest tries of both kinds, and stay when the log is deleted.
  *
  * callbackChanges: changes without an event yet. callbackEvents: each event with its body; `number`
  * orders all events, and is taken from time, so that it still rises after an older database is

@@ -75,7 +75,7 @@ export function listTargets(database: Database, merchant: string | null): readon
   );
 }
 
-/** A merchant's target with the number of its deliveries that did not arrive; tests do not count. */
+/** A target with the number of its deliveries that wait, and of those given up without tests. */
 export interface TargetState extends CallbackTargetRow {
   readonly waiting: number;
   readonly givenUp: number;

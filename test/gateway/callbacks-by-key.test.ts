@@ -1,6 +1,6 @@
 /**
- * Callback targets by a shop's key with the scope `callbacks`, over a real gateway and a receiver on
- * loopback: each act, each refusal with a twin that passes, and nothing of another merchant.
+ * Callback targets by a shop's key with the scope `callbacks`, over a real gateway and a receiver
+ * on loopback: each act, each refusal with a twin that passes, and nothing of another merchant.
  */
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -185,18 +185,18 @@ describe("the scope callbacks", () => {
 
   it("the scope callbacks reaches the key's own merchant alone", async () => {
     const id = await add("https://shop.example/hook");
-    const stranger = clientOf(keyOf(createMerchant(gateway.operator, { name: "Other", language: "en" }).merchantId));
-    expect(await stranger.callbacks()).toMatchObject({ ok: true, value: { callbacks: [] } });
+    const outsider = clientOf(keyOf(createMerchant(gateway.operator, { name: "Other", language: "en" }).merchantId));
+    expect(await outsider.callbacks()).toMatchObject({ ok: true, value: { callbacks: [] } });
     const before = listCallbacks(gateway.operator, undefined);
     const refused = { ok: false, status: 404, code: "callback_not_found", field: "callbackId" };
     for (const [name, act] of acts) {
-      expect(await act(stranger, id), name).toMatchObject(refused);
+      expect(await act(outsider, id), name).toMatchObject(refused);
       expect(await act(shop, "cb_0000000000000000"), name).toMatchObject(refused);
       expect(await act(shop, 1 as never), name).toMatchObject(refused);
     }
     expect(listCallbacks(gateway.operator, undefined)).toEqual(before);
     // Another merchant may have the same URL.
-    expect(await stranger.createCallback({ url: "https://shop.example/hook" })).toMatchObject({ ok: true });
+    expect(await outsider.createCallback({ url: "https://shop.example/hook" })).toMatchObject({ ok: true });
     for (const [name, act] of acts) expect(await act(shop, id), name).toMatchObject({ ok: true });
     for (const [name, act] of acts) expect(await act(shop, id), name).toMatchObject(refused);
   });

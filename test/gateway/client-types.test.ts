@@ -25,7 +25,7 @@ const committed = (name: string): string => readFileSync(join(projectRoot, "clie
 describe("the client's types", () => {
   it("the client's types are made from the description that the gateway serves: npm run client -- --types", () => {
     const made = clientTypes(served);
-    expect(Object.keys(made)).toEqual(["orders.ts", "records.ts", "events.ts", "codes.ts"]);
+    expect(Object.keys(made)).toEqual(["orders.ts", "records.ts", "targets.ts", "events.ts", "codes.ts"]);
     for (const [name, text] of Object.entries(made)) expect(committed(name), name).toBe(text);
   });
 
