@@ -142,7 +142,7 @@ export function removeCallback(service: Service, request: CallbackRequest): Prom
   );
 }
 
-/** Keeps a test event that is sent at once. Each call makes an event. */
+/** Keeps a test event that is sent at once. Harmless to call twice: one test waits at a time. */
 export function testCallback(service: Service, request: CallbackRequest): Promise<Answer> {
   return actByBody(service, request, (database, by, target) => {
     if (target.offAt !== null || target.pausedAt !== null) return say("callback_off", { field: "callbackId" });

@@ -13,6 +13,7 @@ import {
   insertDelivery,
   listUndelivered,
   waitAgain,
+  waitingTest,
 } from "../store/callback-deliveries.ts";
 import { insertEvent, refreshStatus } from "../store/callback-outbox.ts";
 import {
@@ -120,7 +121,8 @@ export function remove(database: Database, by: Actor, id: string): number {
 
 /**
  * Keeps a `webhook.test` that the running gateway sends at once, as its schedule's last try: one
- * that is not taken is given up.
+ * that is not taken is given up. One that waits already stays the only one, so that a slow receiver
+ * gathers none.
  * @returns the id of the event, header webhook-id
  */
 export function keepTest(
@@ -129,6 +131,8 @@ export function keepTest(
   target: CallbackTargetRow,
   { retryMs }: { readonly retryMs: readonly number[] },
 ): string {
+  const waiting = waitingTest(database, target.id);
+  if (waiting !== undefined) return waiting;
   const event = testEvent(target, { random: by.random, clock: () => by.nowMs });
   insertEvent(database, event, by.nowMs);
   const delivery = { event: event.id, target: target.id, state: "waiting", nextAt: by.nowMs, rank: 1 } as const;

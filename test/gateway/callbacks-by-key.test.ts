@@ -265,6 +265,25 @@ describe("what a key sends", () => {
     expect(states.map(({ state }) => state)).toEqual(["delivered", "given up"]);
   });
 
+  it("a test that waits stays the only one, and after its end comes another", async () => {
+    const id = await add();
+    Object.assign(gateway.service.config.callbacks, { timeoutMs: 15_000 });
+    let release = (): void => {};
+    receiver.answer = (response) => {
+      release = () => void response.writeHead(204).end();
+    };
+    const first = await shop.testCallback(id);
+    await until(() => receiver.received.length === 1);
+    expect(await shop.testCallback(id)).toEqual(first);
+    release();
+    await until(() => held().succeededAt !== null);
+    answer(204);
+    const second = await shop.testCallback(id);
+    expect(second).toMatchObject({ ok: true });
+    expect(second).not.toEqual(first);
+    await until(() => receiver.received.length === 2);
+  });
+
   it("the cause of a failure without an answer is in the list", async () => {
     const id = await add();
     await receiver.close();
