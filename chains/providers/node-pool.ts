@@ -37,7 +37,9 @@ export interface PoolNode<C extends Client> {
   readonly rpc: C;
   chain: "unchecked" | "right" | "wrong";
   checking: Promise<void> | null;
-  failures: number; // in a row
+  failures: number; // in a row; those of questions that were under way at one failure count once
+  asked: number; // exchanges begun
+  failedAt: number; // exchanges begun before the newest failure
   outAt: number | null; // time of the first failure, or since the node showed another chain
   restUntil: number;
   quiet: { readonly untilMs: number; readonly fault: AgentError } | null; // the provider asked for no questions until then
@@ -100,6 +102,8 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       chain: "unchecked",
       checking: null,
       failures: 0,
+      asked: 0,
+      failedAt: 0,
       outAt: null,
       restUntil: 0,
       quiet: null,
@@ -192,8 +196,12 @@ interface Gate<C extends Client> {
  */
 function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock }: PoolOptions<C, A>): Gate<C> {
   async function talk<T>(node: PoolNode<C>, exchange: (client: C) => Promise<T>): Promise<T> {
+    node.asked += 1;
+    const number = node.asked;
     try {
       const answer = await exchange(node.rpc);
+      // An answer that was under way when another question failed does not end the rest.
+      if (number <= node.failedAt) return answer;
       if (node.failures > 0) log("node-recovered", { node: node.rpc.origin });
       node.failures = 0;
       node.quiet = null;
@@ -209,13 +217,16 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
   }
 
   function fail(node: PoolNode<C>, error: AgentError): void {
-    node.failures += 1;
-    node.outAt ??= clock();
+    const nowMs = clock();
+    // One cause refuses all questions under way, so their failures are one.
+    if (node.failures === 0 || node.restUntil <= nowMs) node.failures += 1;
+    node.failedAt = node.asked;
+    node.outAt ??= nowMs;
     node.detail = `${error.code}: ${error.message}`;
     const restMs = Math.min(restMaxMs, restFirstMs * 2 ** Math.min(node.failures - 1, 10));
     const { quietMs } = error.context;
     const isQuiet = typeof quietMs === "number";
-    node.restUntil = clock() + Math.max(restMs, isQuiet ? quietMs : 0);
+    node.restUntil = nowMs + Math.max(restMs, isQuiet ? quietMs : 0);
     if (isQuiet) node.quiet = { untilMs: node.restUntil, fault: error };
     // After a failure, another machine may stand behind the same address.
     if (node.chain === "right") node.chain = "unchecked";

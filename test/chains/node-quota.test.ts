@@ -5,6 +5,8 @@
  * rpc-plane #18, RequestNetwork #1606.
  */
 import { describe, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
+import { createNodePool } from "../../chains/providers/node-pool.ts";
 import { quietMsOf } from "../../chains/providers/node-quota.ts";
 import { shownWords, statusWords } from "../../chains/providers/node-words.ts";
 import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
@@ -118,5 +120,54 @@ describe("an EVM node that is asked too much", () => {
     expect(poor.counts.requests).toBe(asked);
     expect(nodes.status()[0]).toMatchObject({ ok: false, detail: `NODE_QUOTA: ${words}` });
     expect(nodes.status()[1]).toMatchObject({ ok: true });
+  });
+});
+
+describe("questions that a node refuses together", () => {
+  it("questions that a node refuses together count as one failure: the node rests as long as it asked for, and longer only after the next refusal", async () => {
+    let clock = 0;
+    const client = { origin: "http://node", close: () => {} };
+    const options = {
+      clients: [client],
+      chain: "1",
+      askChain: async () => "1",
+      chainOf: (answer: string) => answer,
+      log: () => {},
+    };
+    const pool = createNodePool({ ...options, clock: () => clock });
+    const [node] = pool.nodes;
+    const refused = new AgentError("NODE_QUOTA", "none", "too many requests", { quietMs: 1_000 });
+    let answer: (value: string) => void = () => {};
+    const burst = async (): Promise<void> => {
+      await pool.exchange(node!, async () => "");
+      const late = pool.exchange(
+        node!,
+        () =>
+          new Promise<string>((resolve) => {
+            answer = resolve;
+          }),
+      );
+      const all = Array.from({ length: 8 }, () => pool.exchange(node!, async () => Promise.reject(refused)));
+      expect((await Promise.allSettled(all)).every(({ status }) => status === "rejected")).toBe(true);
+      answer("an answer to a question from before the refusals");
+      await late;
+    };
+    const isAsked = async (): Promise<boolean> =>
+      (await Promise.allSettled([pool.exchange(node!, async () => "")]))[0].status === "fulfilled";
+    await burst();
+    clock = 999;
+    expect(await isAsked()).toBe(false);
+    clock = 1_000;
+    expect(await isAsked()).toBe(true);
+    expect(pool.status()[0]).toMatchObject({ ok: true });
+    // The twin: refusals one after the other, each after its rest, make the rest longer.
+    for (const restMs of [1_000, 2_000, 4_000]) {
+      await expect(pool.exchange(node!, async () => Promise.reject(refused))).rejects.toThrow("too many requests");
+      clock += restMs - 1;
+      expect(node!.restUntil > clock).toBe(true);
+      clock += 1;
+      expect(node!.restUntil > clock).toBe(false);
+      node!.chain = "right"; // the question for the chain would be an answer
+    }
   });
 });
