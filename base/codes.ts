@@ -195,6 +195,7 @@ export const codes = {
   WITHDRAWAL_DIGEST: ["refusal", "none", "operator", "what was approved is not what is there now", "look at it again with show"],
   WITHDRAWAL_HAS_ADDRESS: ["refusal", "none", "operator", "the withdrawal has a destination, which an operator cannot change", "approve it as it is, or refuse it"],
   WITHDRAWAL_NEEDS_ADDRESS: ["refusal", "none", "operator", "the withdrawal has no destination yet", "give one with approve"],
+  SHOP_CANCELLED: ["refusal", "none", "merchant", "the shop cancelled the order before anything was signed for it", "none; a new order with renew pays it after all"],
   OPERATOR_REFUSED: ["refusal", "none", "merchant", "an operator refused the withdrawal", "none"],
   CHAIN_UNKNOWN: ["refusal", "none", "operator", "the signer knows no chain of that name", "take a name of `chains` in config.json, letter by letter"],
   ACCOUNT_NOT_ADOPTED: ["refusal", "none", "operator", "the account's first slot is not known yet", "wait until the nodes agree on it"],

@@ -214,6 +214,7 @@ export const gatewayEvents = table({
   "agent-paired": ["gateway", "info", "an agent paired", "compare the short code with the one that pair printed"],
   "withdrawal-made": ["gateway", "info", "a withdrawal was taken from a shop", nothing],
   "attempt-void": ["gateway", "info", "no block can take this attempt of a withdrawal any more, as enough nodes say", nothing],
+  "withdrawal-recalled": ["gateway", "info", "a shop cancelled a withdrawal; its agent is asked to refuse it", nothing],
   "withdrawal-ended": ["gateway", "info", "a withdrawal ended, by what the chain shows", nothing],
   "deposit-baseline": [
     "gateway",

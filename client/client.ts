@@ -18,6 +18,7 @@ import type {
   AddressCheck,
   Balance,
   Balances,
+  CancelResult,
   Currency,
   DepositResult,
   Estimate,
@@ -61,6 +62,8 @@ export interface Client {
    */
   autoWithdraws(orders: readonly WithdrawalOrder[]): Promise<Result<readonly OneResult[]>>;
   manualWithdraw(order: ManualOrder): Promise<Result<WithdrawalResult>>;
+  /** Cancels a withdrawal that is not signed yet; with `cancelled` false it may still be paid. */
+  cancelWithdraw(transactionId: string): Promise<Result<CancelResult>>;
   transaction(transactionId: string, transactionType: 1 | 2): Promise<Result<Transaction>>;
   transactions(filter?: TransactionsQuery): Promise<Result<Page>>;
   nextPage(next: string): Promise<Result<Page>>;
@@ -200,6 +203,10 @@ export function createClient(options: ClientOptions): Client {
     autoWithdraws: (orders) =>
       call({ method: "POST", path: "/api/v1/autoWithdraws", body: { orders } }, ({ body }) => resultsOf(body, orders.length)),
     manualWithdraw: (order) => post("/api/v1/manualWithdraw", order, ["message", "transactionId"]),
+    cancelWithdraw: async (transactionId) => {
+      const done = await post<CancelResult>("/api/v1/cancelWithdraw", { transactionId }, ["message", "transactionId"]);
+      return !done.ok || typeof done.value.cancelled === "boolean" ? done : answerInvalid();
+    },
     transaction: (id, type) => get(`/api/v1/transaction/${encodeURIComponent(id)}?transactionType=${type}`, ["transactionId"]),
     transactions: (filter = {}) => list(`/api/v1/transactions${queryOf(filter)}`),
     nextPage: (next) => list(next),

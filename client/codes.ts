@@ -45,6 +45,7 @@ export type AnswerCode =
   | "lifetime_invalid"
   | "merchant_disabled"
   | "metadata_invalid"
+  | "not_cancellable"
   | "not_renewable"
   | "order_id_invalid"
   | "order_id_reused"

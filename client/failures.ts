@@ -103,6 +103,7 @@ const advice: Readonly<Record<AnswerCode, Retry | "by-answer">> = {
   lifetime_invalid: "never",
   merchant_disabled: "later",
   metadata_invalid: "never",
+  not_cancellable: "never",
   not_renewable: "never",
   order_id_invalid: "never",
   order_id_reused: "never",

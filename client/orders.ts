@@ -161,6 +161,12 @@ export interface ManualOrder {
   readonly refundOf?: string;
 }
 
+/** The withdrawal to cancel. */
+export interface CancelOrder {
+  /** The `transactionId` of a withdrawal. */
+  readonly transactionId: string;
+}
+
 /** Query of "All transactions". */
 export interface TransactionsQuery {
   /** 1 deposits, 2 withdrawals. */

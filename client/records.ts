@@ -286,6 +286,23 @@ export interface WithdrawalResult {
   readonly renews?: string;
 }
 
+/** What became of a cancel. */
+export interface CancelResult {
+  /** For people; in the caller's language. */
+  readonly message: string;
+  /** Identifier of the transaction. */
+  readonly transactionId: string;
+  /** True if nothing is paid; false while the agent may still pay. */
+  readonly cancelled: boolean;
+  /**
+   * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that
+   * the operator credits: it goes from 2 to 1.
+   */
+  readonly status: 0 | 1 | 2;
+  /** The step within its status; docs/api.md lists the stages. */
+  readonly stage: string;
+}
+
 /** The result of each order. */
 export interface ManyResult {
   /** In the order of the orders. */

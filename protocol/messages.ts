@@ -135,6 +135,8 @@ export interface Job {
  * payment.
  * `unreachable`: open sweeps whose slot the chain's final count cannot reach, all of them in each
  * ack. Left out if there is none.
+ * `recalled`: open withdrawals whose shop no longer wants them, as far as the gateway knows of no
+ * signature, in each ack. The signer refuses those without a slot. Left out if there is none.
  */
 export interface Ack {
   readonly agent: string;
@@ -143,6 +145,7 @@ export interface Ack {
   readonly ended: readonly string[]; // transaction ids
   readonly void?: readonly string[]; // hashes of transactions, as the signed entry has them
   readonly unreachable?: readonly string[]; // transaction ids
+  readonly recalled?: readonly string[]; // transaction ids
   // no deposit address at or above this index has left, or leaves before the signer holds a higher
   // ceiling; left out if the signer's ceiling is high enough
   readonly ceiling?: number;

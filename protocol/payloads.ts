@@ -38,6 +38,9 @@ export const voidPerAckMax = 256;
  */
 export const unreachablePerAckMax = 64;
 
+/** Most withdrawals that one acknowledgement names as recalled; the earliest recalls come first. */
+export const recalledPerAckMax = 256;
+
 /**
  * Most attempts of one withdrawal, the first included. The signer makes no more, and the gateway
  * takes no more.
@@ -124,6 +127,7 @@ const ack: Reader<Ack> = object(
   {
     void: list(fields.txHash, voidPerAckMax),
     unreachable: list(fields.transactionId, unreachablePerAckMax),
+    recalled: list(fields.transactionId, recalledPerAckMax),
     ceiling: fields.ceiling,
   },
 );

@@ -75,7 +75,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   },
   HELD: { transactionId: isId, code: isCode },
   CONFIRMED: { transactionId: isId, approver: isName, digest: isHash, address: isVisible },
-  REFUSED: { transactionId: isId, by: oneOf("policy", "operator", "courier"), approver: isOptionalName, code: isCode },
+  REFUSED: { transactionId: isId, by: oneOf("policy", "operator", "courier", "shop"), approver: isOptionalName, code: isCode },
   EXPIRED: { transactionId: isId },
   INTENT: {
     transactionId: isId,

@@ -80,12 +80,12 @@ export type RecordBody =
     }
   /**
    * Final, before any signature. `by` courier is a decline (for instance because the call would
-   * revert).
+   * revert), `by` shop a recall, which the gateway signed.
    */
   | {
       readonly kind: "REFUSED";
       readonly transactionId: string;
-      readonly by: "policy" | "operator" | "courier";
+      readonly by: "policy" | "operator" | "courier" | "shop";
       readonly approver: string; // the operator's name as given, "" for the others
       readonly code: string;
     }

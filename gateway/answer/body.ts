@@ -155,6 +155,18 @@ export function readOrder(body: Uint8Array, shape: OrderShape): Order | Answer {
   return "answer" in parsed ? parsed.answer : readFields(parsed.object, shape);
 }
 
+/** Reads `{"transactionId": …}`. An Answer names the first error: 400, or 404 for another form. */
+export function readTransactionId(body: Uint8Array): string | Answer {
+  const parsed = parseObject(body);
+  if ("answer" in parsed) return parsed.answer;
+  const { transactionId, ...others } = parsed.object;
+  const [other] = Object.keys(others);
+  if (other !== undefined) return say("field_unknown", { field: printable(other) });
+  if (transactionId === undefined) return say("field_missing", { field: "transactionId" });
+  const isId = typeof transactionId === "string" && transactionIdPattern.test(transactionId);
+  return isId ? transactionId : say("transaction_not_found");
+}
+
 /** The canonical text of an amount, or the answer that names its field. */
 function readAmount(object: JsonObject, field: "amount" | "fiatAmount", decimal: number): string | Answer {
   const amount = object[field];

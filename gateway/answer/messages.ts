@@ -14,6 +14,12 @@ export const answerCodes = {
     "The withdrawal request was sent and awaits approval.",
     "Çekim isteği gönderildi, onay bekliyor.",
   ],
+  withdrawal_cancelled: [200, "The withdrawal is cancelled: nothing is paid.", "Çekim iptal edildi: hiçbir ödeme yapılmaz."],
+  cancel_requested: [
+    200,
+    "The server that pays is asked to refuse the withdrawal, and may still pay it.",
+    "Ödeme yapan sunucudan çekimi reddetmesi istendi; çekim yine de ödenebilir.",
+  ],
   json_invalid: [400, "The body is not a valid JSON object.", "İstek gövdesi geçerli bir JSON nesnesi değil."],
   field_missing: [400, "A required field is missing.", "Zorunlu bir alan eksik."],
   field_unknown: [400, "The body holds a field that this operation does not know.", "İstek gövdesinde bilinmeyen bir alan var."],
@@ -189,6 +195,11 @@ export const answerCodes = {
     409,
     "The callback target is paused or switched off: resume it first.",
     "Geri çağrı hedefi duraklatılmış ya da kapatılmış: önce sürdürün.",
+  ],
+  not_cancellable: [
+    409,
+    "Only an open withdrawal for which nothing was signed can be cancelled.",
+    "Yalnızca imzalanmamış, açık bir çekim iptal edilebilir.",
   ],
   pairing_taken: [
     409,

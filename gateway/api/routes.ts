@@ -15,6 +15,7 @@ import { readBalances } from "../balance/balances.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
 import { listCurrencies } from "../prices/currencies.ts";
 import type { Service } from "../service.ts";
+import { cancelWithdrawal } from "../withdrawals/cancel.ts";
 import { checkDestination, estimateFee } from "../withdrawals/estimate.ts";
 import { requestWithdrawal, requestWithdrawals } from "../withdrawals/withdrawals.ts";
 import {
@@ -95,6 +96,14 @@ export const operations: readonly Operation[] = [
       }),
   },
   { method: "POST", path: "/manualWithdraw", scope: "withdraw:manual", kind: "withdrawal", answer: withdraw("manual") },
+  {
+    method: "POST",
+    path: "/cancelWithdraw",
+    scope: "withdraw:cancel",
+    kind: null,
+    answer: (service, { caller, body, request, write }) =>
+      cancelWithdrawal(service, { merchant: caller.merchant.id, body, language: request.language, write }),
+  },
   {
     method: "GET",
     path: "/transaction/:transactionId",

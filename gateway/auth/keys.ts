@@ -16,7 +16,15 @@ import type { Database } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
 import { sealSecret } from "./secret-box.ts";
 
-export const scopes = ["read", "deposit", "withdraw:manual", "withdraw:auto", "callbacks", "agent:pair"] as const;
+export const scopes = [
+  "read",
+  "deposit",
+  "withdraw:manual",
+  "withdraw:auto",
+  "withdraw:cancel",
+  "callbacks",
+  "agent:pair",
+] as const;
 export type Scope = (typeof scopes)[number];
 
 /** Scopes of the agent's key that `merchant create` makes: nothing that a shop needs. */
@@ -25,7 +33,7 @@ export const pairingScopes: readonly Scope[] = ["agent:pair"];
  * Scopes of the shop's key: all that move and read money. A key that only orders must not lead
  * events to another server, so `callbacks` is given by name.
  */
-export const shopScopes: readonly Scope[] = ["read", "deposit", "withdraw:manual", "withdraw:auto"];
+export const shopScopes: readonly Scope[] = ["read", "deposit", "withdraw:manual", "withdraw:auto", "withdraw:cancel"];
 
 export interface NewKey {
   readonly merchant: string;

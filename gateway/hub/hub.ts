@@ -160,6 +160,7 @@ export function startHub(options: HubOptions): Hub {
 function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Session>): () => void {
   const stops = [
     signals.on("job", ({ agent }) => live.get(agent)?.pump()),
+    signals.on("recall", ({ agent }) => live.get(agent)?.tellNamed()),
     signals.on("ceiling", ({ agent }) => live.get(agent)?.askCeiling()),
     signals.on("changed", ({ transactionId }) => {
       const agent = live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);

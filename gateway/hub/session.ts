@@ -18,10 +18,10 @@ import { endedIds, recoveryOffer } from "../recovery/offer.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { readAgent } from "../store/agents.ts";
 import type { AgentRow } from "../store/rows.ts";
-import { listUnreachable } from "../store/unreachable.ts";
 import { listEndedVoidInRange, listVoidHashes } from "../store/void-attempts.ts";
 import { claimedAgent, helloBytesMax } from "./claimed.ts";
 import { type CloseReason, closeCodes } from "./link-limits.ts";
+import { namedOf } from "./named.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
 import type { Live, SessionRooms } from "./session-rooms.ts";
 import { headOf } from "./standing.ts";
@@ -53,7 +53,7 @@ export class Session {
   readonly #voided = new Set<string>(); // hashes to send with the next acknowledgements
   #heartbeatCount = 0;
   #askedCeiling = 0; // in the newest acknowledgement
-  #unreachable = ""; // sweeps in the newest acknowledgement
+  #named = "{}"; // unreachable sweeps and recalls in the newest acknowledgement
   #jobTimer: NodeJS.Timeout | null = null;
 
   constructor(socket: WebSocket, rooms: SessionRooms<Session>) {
@@ -104,11 +104,10 @@ export class Session {
     const voided = hashes.length === 0 ? {} : { void: hashes };
     this.#askedCeiling = askedCeiling(agent) ?? 0;
     const ceiling = this.#askedCeiling === 0 ? {} : { ceiling: this.#askedCeiling };
-    const unreachable = this.#listUnreachable(live.id);
-    this.#unreachable = unreachable.join();
-    const beyond = unreachable.length === 0 ? {} : { unreachable };
+    const named = namedOf(this.#rooms.store.database, live.id);
+    this.#named = JSON.stringify(named);
     const about = { agent: live.id, ledgerEpoch: live.ledgerEpoch, head, ended };
-    this.#send("ack", { ...about, ...voided, ...beyond, ...ceiling, at: this.#rooms.clock() } satisfies Ack);
+    this.#send("ack", { ...about, ...voided, ...named, ...ceiling, at: this.#rooms.clock() } satisfies Ack);
     this.#tellRestSoon();
   }
 
@@ -130,8 +129,8 @@ export class Session {
   }
 
   /**
-   * Reports void attempts and unreachable sweeps, as this database holds them: at once, at each
-   * handshake, and at intervals while the withdrawal is open here or in the hello.
+   * Reports void attempts, unreachable sweeps and recalls, as this database holds them: at once, at
+   * each handshake, and at intervals while the withdrawal is open here or in the hello.
    */
   tellVoid(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
@@ -141,12 +140,15 @@ export class Session {
     for (const range of this.#open)
       for (const txHash of listEndedVoidInRange(database, agent.id, range)) this.#voided.add(txHash);
     this.#tellRestSoon();
-    const isNews = this.#listUnreachable(agent.id).join() !== this.#unreachable;
-    if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
+    this.tellNamed();
   }
 
-  #listUnreachable(agentId: string): readonly string[] {
-    return listUnreachable(this.#rooms.store.database, agentId);
+  /** Sends what each acknowledgement names, if it is not what the newest one named. */
+  tellNamed(): void {
+    const agent = this.#live === null ? null : this.#served(this.#live);
+    if (agent === null || agent.headSeq === 0) return;
+    const isNews = JSON.stringify(namedOf(this.#rooms.store.database, agent.id)) !== this.#named;
+    if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
   }
 
   get #hasMore(): boolean {

@@ -90,6 +90,13 @@ export const answerExamples: Readonly<Record<string, object>> = {
     status: 0,
     stage: "awaiting_approval",
   },
+  cancelWithdraw: {
+    message: "The withdrawal is cancelled: nothing is paid.",
+    transactionId: "1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5",
+    cancelled: true,
+    status: 2,
+    stage: "refused",
+  },
   transaction: withdrawn,
   transactions: [withdrawn],
   supportedCurrency: [

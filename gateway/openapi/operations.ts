@@ -150,6 +150,16 @@ export const described: Readonly<Record<string, Described>> = {
     answer: reference("WithdrawalResult"),
     codes: withdrawalCodes,
   },
+  cancelWithdraw: {
+    summary: "Cancel a withdrawal",
+    description:
+      "Asks the merchant's agent to refuse an open withdrawal, and waits at most ten seconds for its answer. With `cancelled` true " +
+      "nothing is paid. With false the agent has not answered, and it refuses the withdrawal as soon as it can, or has signed it already: " +
+      "the record and its callback say how it ended.",
+    order: { schema: reference("CancelOrder"), example: { transactionId: "1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5" } },
+    answer: reference("CancelResult"),
+    codes: ["json_invalid", "field_missing", "field_unknown", "transaction_not_found", "not_cancellable", "body_too_large"],
+  },
   transaction: {
     summary: "Transaction",
     description: "One deposit or withdrawal of the caller's merchant.",

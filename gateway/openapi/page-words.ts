@@ -218,6 +218,7 @@ const tr: PageWords = {
     autoWithdraw: "Çekim (otomatik)",
     autoWithdraws: "Toplu çekim (otomatik)",
     manualWithdraw: "Çekim (onaylı)",
+    cancelWithdraw: "Çekimi iptal et",
     transaction: "Tek işlem",
     transactions: "Bütün işlemler",
     supportedCurrency: "Desteklenen para birimleri",

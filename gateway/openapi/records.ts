@@ -321,6 +321,23 @@ export const schemas: Readonly<Record<string, Json>> = {
     { message: text("For people; in the caller's language."), transactionId, status, stage, renews: renewal.renews },
     { optional: ["renews"] },
   ),
+  CancelOrder: shape(
+    "The withdrawal to cancel.",
+    {
+      transactionId: text("The `transactionId` of a withdrawal.", {
+        pattern: transactionIdPattern.source,
+        examples: ["1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5"],
+      }),
+    },
+    { isClosed: true },
+  ),
+  CancelResult: shape("What became of a cancel.", {
+    message: text("For people; in the caller's language."),
+    transactionId,
+    cancelled: flag("True if nothing is paid; false while the agent may still pay."),
+    status,
+    stage,
+  }),
   ManyResult: shape("The result of each order.", {
     answers: { type: "array", description: "In the order of the orders.", items: reference("OneResult") },
   }),

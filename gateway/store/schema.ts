@@ -65,7 +65,8 @@ CREATE TABLE recoveries (
  * `renews` is the ended record of the same order that a record follows; each has one successor.
  * `refundOf` is the deposit that a withdrawal pays back. `value` is JSON: the fiat value at the
  * completion. `completions` are records that completed and have no value yet; the trigger writes
- * one in the transaction that completes it, whichever process does.
+ * one in the transaction that completes it, whichever process does. `recalls` are open withdrawals
+ * that their shop no longer wants; triggers remove one that has ended or is signed.
  */
 const transactions = `
 CREATE TABLE transactions (
@@ -85,6 +86,11 @@ CREATE TABLE completions (transactionId TEXT PRIMARY KEY REFERENCES transactions
 CREATE TRIGGER transactionCompleted AFTER UPDATE OF status ON transactions
   WHEN NEW.status = 1 AND OLD.status <> 1 AND NEW.operation IN ('deposit','withdraw') BEGIN
   INSERT OR IGNORE INTO completions (transactionId) VALUES (NEW.id);
+END;
+CREATE TABLE recalls (
+  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), recalledAt INTEGER NOT NULL) STRICT;
+CREATE TRIGGER recallEnded AFTER UPDATE OF status ON transactions WHEN NEW.status <> 0 BEGIN
+  DELETE FROM recalls WHERE transactionId = NEW.id;
 END;
 CREATE UNIQUE INDEX transactionsByOrder ON transactions (merchant, operation, orderId, renews);
 CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
@@ -114,6 +120,9 @@ CREATE TABLE signatures (
   account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
   validUntilMs INTEGER NOT NULL DEFAULT 0, voidAt INTEGER, cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),
   PRIMARY KEY (transactionId, attempt), UNIQUE (txHash, account)) STRICT;
+CREATE TRIGGER recallSigned AFTER INSERT ON signatures BEGIN
+  DELETE FROM recalls WHERE transactionId = NEW.transactionId;
+END;
 CREATE TABLE slots (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id),
   PRIMARY KEY (network, account, slot)) STRICT;

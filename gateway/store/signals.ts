@@ -19,6 +19,8 @@ export interface Signal {
   readonly changed: { readonly transactionId: string };
   /** An attempt of this withdrawal is void. */
   readonly void: { readonly transactionId: string };
+  /** A shop recalled a withdrawal of this agent. */
+  readonly recall: { readonly agent: string };
   /** A deposit address left or waits, for which the agent's ledger should hold a ceiling. */
   readonly ceiling: { readonly agent: string };
   /** An order waits for a look at the next addresses of an account (watcher/ahead.ts). */
@@ -45,6 +47,7 @@ export function createSignals(): Signals {
     decided: new Set(),
     changed: new Set(),
     void: new Set(),
+    recall: new Set(),
     ceiling: new Set(),
     look: new Set(),
     looked: new Set(),

@@ -12,6 +12,7 @@ interface Waiter {
   readonly go: (isOver: boolean) => void;
 }
 
+const changeOf = (transactionId: string): string => `change ${transactionId}`;
 const nameOf = ({ network, account }: Look): string => `${network} ${account}`;
 
 export function createWaiters(signals: Signals): Waiters {
@@ -26,6 +27,7 @@ export function createWaiters(signals: Signals): Waiters {
   };
   const stops = [
     signals.on("decided", ({ transactionId }) => letGo([transactionId], true)),
+    signals.on("changed", ({ transactionId }) => letGo([changeOf(transactionId)], true)),
     signals.on("looked", (look) => letGo([nameOf(look)], true)),
     signals.on("agent", ({ agent, online }) => {
       if (online) live.add(agent);
@@ -57,6 +59,10 @@ export function createWaiters(signals: Signals): Waiters {
       if (closed || waitMs <= 0 || !live.has(agent)) return;
       if (!isUnanswered(database, transactionId)) return;
       await wait(agent, transactionId, waitMs);
+    },
+    async changed({ agent, transactionId }, waitMs) {
+      if (closed || waitMs <= 0 || !live.has(agent)) return;
+      await wait(agent, changeOf(transactionId), waitMs);
     },
     async looked(look, waitMs) {
       if (closed || waitMs <= 0) return false;

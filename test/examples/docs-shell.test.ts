@@ -61,7 +61,8 @@ describe.each(["bash", "dash"])("the shell lines of docs/api.md in %s", (shell) 
   it(`the lines in ${shell} order deposits and withdrawals, and read record and list`, async () => {
     const answers = await run(shell, usual, {});
     const read = (text: string) => (text.startsWith("{") || text.startsWith("[") ? JSON.parse(text) : text);
-    const [currencies, balance, deposit, inLira, out, many, fee, check, held, record, list, events] = answers.map(read);
+    const [currencies, balance, deposit, inLira, out, many, fee, check, held, cancelled, record, list, events] =
+      answers.map(read);
     expect(currencies.map(({ id }: { id: string }) => id)).toContain("usdt-erc20");
     expect(balance).toMatchObject({ currency: "eth" });
     expect(deposit).toMatchObject({ amount: "25", currency: "usdt-erc20", status: 0 });
@@ -69,12 +70,13 @@ describe.each(["bash", "dash"])("the shell lines of docs/api.md in %s", (shell) 
     expect(out).toMatchObject({ status: 0, stage: "queued" });
     expect(many.answers.map(({ httpStatus }: { httpStatus: number }) => httpStatus)).toEqual([200, 400]);
     expect(held).toMatchObject({ stage: "awaiting_approval" });
+    expect(cancelled).toMatchObject({ cancelled: false, stage: "awaiting_approval" });
     expect(record).toMatchObject({ code: "transaction_not_found" });
     expect(list).toMatch(/^transactionId,.*\bmetadata\b/);
     expect(fee).toMatchObject({ feeAsset: "eth", samples: 0 });
     expect(check).toMatchObject({ valid: true });
     expect(events).toMatchObject({ events: [], next: "1767323920120" });
-    expect(answers.length).toBe(12);
+    expect(answers.length).toBe(13);
     // A strict key takes the functions' tokens as well.
     const strict = gateway.key({ profile: "strict", scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual"] });
     const [again] = (await run(shell, [`${usual[0]?.split("NOW=")[0]}\n${usual[1]}`], { SHOP_KEY: strict.apiKey })).map(read);

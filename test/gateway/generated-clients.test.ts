@@ -32,7 +32,9 @@ describe("the generated clients", () => {
     const { callAll } = (await import(/* @vite-ignore */ join(folder, `${name}-calls.ts`))) as { callAll: CallAll };
     let count = 0;
     const orders = { currency: "eth", address: receiver, orderId: (side: string) => `${side}-${name}-${++count}` };
-    const { apiKey } = gateway.key({ scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual", "callbacks"] });
+    const { apiKey } = gateway.key({
+      scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual", "withdraw:cancel", "callbacks"],
+    });
     const { status, read } = await callAll(gateway.url, apiKey, orders);
     const { paths } = await readDescription(gateway);
     const operations = paths.map(({ operation }) => operation.operationId);

@@ -58,6 +58,7 @@ const good: Readonly<Record<string, () => Record<string, unknown>>> = {
   autoWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
   autoWithdraws: () => ({ orders: [good.autoWithdraw!()] }),
   manualWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
+  cancelWithdraw: () => ({ transactionId: known.withdrawal }),
 };
 /** A good body for each operation on a callback target. */
 const onTargets: Readonly<Record<string, () => Record<string, unknown>>> = {
@@ -68,7 +69,7 @@ const onTargets: Readonly<Record<string, () => Record<string, unknown>>> = {
   testCallback: () => ({ callbackId: known.target }),
   redeliverCallback: () => ({ callbackId: known.target, since: "2026-01-02" }),
 };
-const allScopes = ["read", "deposit", "withdraw:auto", "withdraw:manual", "callbacks"] as const;
+const allScopes = ["read", "deposit", "withdraw:auto", "withdraw:manual", "withdraw:cancel", "callbacks"] as const;
 const fiat = { currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000" };
 /** Other good orders, of fields that exclude those of the first. */
 const others: Readonly<Record<string, () => Record<string, unknown>>> = {
@@ -193,7 +194,8 @@ describe("/openapi.json", () => {
         expect([JSON.stringify(body), status === 200]).toEqual([JSON.stringify(body), about.takes(place, body)]);
       }
       const { example } = place.operation.requestBody?.content["application/json"] ?? { example: {} };
-      expect((await ask(place, { body: example })).status, operationId).toBe(200);
+      const isMade = operationId !== "cancelWithdraw"; // the example's withdrawal is not here
+      expect((await ask(place, { body: example })).status, operationId).toBe(isMade ? 200 : 404);
     }
   });
 
@@ -280,7 +282,7 @@ describe("each documented code comes, and no other: ", () => {
   it("each documented code comes, and no other: what is wrong with an order", async () => {
     const outsider = createMerchant(gateway.operator, { name: "Not paired", language: "en" }).shopKey;
     for (const [operationId, make] of Object.entries(good)) {
-      if (operationId === "autoWithdraws") continue; // below
+      if (operationId === "autoWithdraws" || operationId === "cancelWithdraw") continue; // below
       const place = at(operationId);
       const expected: Record<string, Malformed> = {
         json_invalid: { body: "{" },
@@ -308,6 +310,19 @@ describe("each documented code comes, and no other: ", () => {
       const notPaired = withdrawals.includes(operationId) ? "agent_not_paired" : "deposits_not_ready";
       expect(await code(place, { key: outsider })).toBe(notPaired);
     }
+  });
+
+  it("each documented code comes, and no other: a withdrawal that is cancelled", async () => {
+    const place = at("cancelWithdraw");
+    const order = { transactionId: known.withdrawal };
+    expect(await code(place, { body: "{" })).toBe("json_invalid");
+    expect(await code(place, { body: {} })).toBe("field_missing");
+    expect(await code(place, { body: { ...order, more: "1" } })).toBe("field_unknown");
+    expect(await code(place, { body: `${JSON.stringify(order)}${" ".repeat(300_000)}` })).toBe("body_too_large");
+    for (const transactionId of ["0".repeat(32), "x", 1])
+      expect(await code(place, { body: { transactionId } })).toBe("transaction_not_found");
+    expect(await code(place, { body: { transactionId: known.deposit } })).toBe("not_cancellable");
+    expect((await ask(place, { body: order })).body).toMatchObject({ cancelled: false, status: 0 });
   });
 
   it("each documented code comes, and no other: a request that is renewed", async () => {

@@ -84,6 +84,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cancelWithdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a withdrawal
+         * @description Asks the merchant's agent to refuse an open withdrawal, and waits at most ten seconds for its answer. With `cancelled` true nothing is paid. With false the agent has not answered, and it refuses the withdrawal as soon as it can, or has signed it already: the record and its callback say how it ended.
+         */
+        post: operations["cancelWithdraw"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/transaction/{transactionId}": {
         parameters: {
             query?: never;
@@ -1522,6 +1542,36 @@ export interface components {
             /** @description The ended record with the same orderId that this one follows. */
             renews?: string;
         };
+        /** @description The withdrawal to cancel. */
+        CancelOrder: {
+            /**
+             * @description The `transactionId` of a withdrawal.
+             * @example 1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5
+             */
+            transactionId: string;
+        };
+        /** @description What became of a cancel. */
+        CancelResult: {
+            /** @description For people; in the caller's language. */
+            message: string;
+            /**
+             * @description Identifier of the transaction.
+             * @example a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1
+             */
+            transactionId: string;
+            /** @description True if nothing is paid; false while the agent may still pay. */
+            cancelled: boolean;
+            /**
+             * @description 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+             * @enum {integer}
+             */
+            status: 0 | 1 | 2;
+            /**
+             * @description The step within its status; docs/api.md lists the stages.
+             * @example queued
+             */
+            stage: string;
+        };
         /** @description The result of each order. */
         ManyResult: {
             /** @description In the order of the orders. */
@@ -2881,6 +2931,242 @@ export interface operations {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
                         code?: "agent_clock_ahead" | "unavailable";
+                    };
+                };
+            };
+        };
+    };
+    cancelWithdraw: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The language of messages: `en` or `tr`, with weights. The merchant's own without it. */
+                "Accept-Language"?: components["parameters"]["Accept-Language"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "transactionId": "1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CancelOrder"];
+            };
+        };
+        responses: {
+            /** @description Cancel a withdrawal */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CancelResult"];
+                };
+            };
+            /**
+             * @description - `json_invalid`: The body is not a valid JSON object.
+             *     - `field_missing`: A required field is missing.
+             *     - `field_unknown`: The body holds a field that this operation does not know.
+             *     - `request_invalid`: The request is malformed.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "request_invalid";
+                    };
+                };
+            };
+            /** @description - `token_invalid`: The signatureToken is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "token_invalid";
+                    };
+                };
+            };
+            /**
+             * @description - `scope_missing`: This key may not do that.
+             *     - `key_revoked`: This key was revoked.
+             *     - `key_expired`: This key has expired.
+             *     - `merchant_disabled`: This merchant is switched off.
+             *     - `address_not_allowed`: This key may not be used from this address.
+             *     - `plaintext_refused`: Use HTTPS.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "scope_missing" | "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | "plaintext_refused";
+                    };
+                };
+            };
+            /** @description - `transaction_not_found`: The transaction was not found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "transaction_not_found";
+                    };
+                };
+            };
+            /** @description - `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description - `not_cancellable`: Only an open withdrawal for which nothing was signed can be cancelled. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "not_cancellable";
+                    };
+                };
+            };
+            /** @description - `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "body_too_large";
+                    };
+                };
+            };
+            /**
+             * @description - `content_type`: Content-Type must be application/json.
+             *     - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+             */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "content_type" | "content_encoding";
+                    };
+                };
+            };
+            /** @description - `expectation_failed`: The Expect header asks for something this server does not do. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "expectation_failed";
+                    };
+                };
+            };
+            /** @description - `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "rate_limited";
+                    };
+                };
+            };
+            /** @description - `headers_too_large`: The headers are too large. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "headers_too_large";
+                    };
+                };
+            };
+            /** @description - `internal`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "unavailable";
                     };
                 };
             };

@@ -1,10 +1,10 @@
 /**
  * Reads the gateway's acknowledgement of our ledger. The gateway's database durably holds the
  * ledger up to a head, so the signed bytes below that head may leave. An acknowledgement also names
- * withdrawals ended by the chain, void transactions, sweeps out of the chain's reach, and the
- * highest deposit address for the near future. Bytes are forgotten only on the gateway's statement
- * that a withdrawal has ended. Touches nothing; records go through the `RequestContext`. Source:
- * docs/protocol.md sections 6.5, 6.6 and 7.
+ * withdrawals ended by the chain, void transactions, sweeps out of the chain's reach, withdrawals
+ * that their shop recalled, and the highest deposit address for the near future. Bytes are
+ * forgotten only on the gateway's statement that a withdrawal has ended. Touches nothing; records
+ * go through the `RequestContext`. Source: docs/protocol.md sections 6.5, 6.6, 6.7 and 7.
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
@@ -14,6 +14,7 @@ import { parseAck } from "../../../protocol/payloads.ts";
 import { type Admitted, closedGate, hearTime, type RequestContext, type Resync } from "./context.ts";
 import { recordVoid } from "./expiry-exclusion.ts";
 import { checkGatewayHead, foreignTo, skewOf } from "./gateway-head.ts";
+import { refuseRecalled } from "./recall.ts";
 import { release } from "./release.ts";
 import { completeHandshake } from "./welcome.ts";
 
@@ -33,14 +34,18 @@ export function acknowledge(context: RequestContext, frame: Uint8Array): Admitte
   if (context.run.resync !== null) return held === null || held === "stale" ? told(context, context.run.resync, ack) : held;
   if (held !== null && held !== "stale") return held;
   // An older acknowledgement that arrives again changes nothing.
-  if (held === null && ack.at >= context.run.gatewayAt) context.run.unreachable = new Set(ack.unreachable ?? []);
+  if (held === null && ack.at >= context.run.gatewayAt) {
+    context.run.unreachable = new Set(ack.unreachable ?? []);
+    context.run.recalled = new Set(ack.recalled ?? []);
+  }
   if (held === null) hearTime(context, ack.at);
   const ended = end(context, ack.ended);
   const released = held === null ? release(context, ack.head) : [];
   // An attempt released by this acknowledgement may be void already.
   const voided = recordVoid(context, ack.void ?? []);
   holdCeiling(context, ack.ceiling ?? 0);
-  return { ok: true, touched: [...new Set([...released, ...ended, ...voided])] };
+  const refused = refuseRecalled(context);
+  return { ok: true, touched: [...new Set([...released, ...ended, ...voided, ...refused])] };
 }
 
 /** Records a ceiling higher than before; the gateway gives out the addresses only after that. */

@@ -44,6 +44,8 @@ export class Run {
   readonly voidReceived = new Set<string>();
   // sweeps whose slot the chain cannot reach, from the gateway's newest envelope in this run
   unreachable: ReadonlySet<string> = new Set();
+  // withdrawals that their shop recalled, from the gateway's newest envelope in this run
+  recalled: ReadonlySet<string> = new Set();
   gatewayAt = 0; // newest time in a verified envelope of this run
   receivedAt = 0; // monotonic time at which that envelope arrived
   // the most that a block's time was ahead of the monotonic clock, as the courier's nodes agree

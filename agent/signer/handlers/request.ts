@@ -12,6 +12,7 @@ import { unsignedEnds } from "../state/machine.ts";
 import { isUnjudged } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 import { decisionBody } from "./decide.ts";
+import { isRecalled, recalledBody } from "./recall.ts";
 import { judgeKept } from "./restored-slots.ts";
 import { refusedBodies, sweepOf } from "./top-up.ts";
 
@@ -63,6 +64,7 @@ function decide(context: RequestContext, job: Job, requestedAt: number): RecordB
   // policy does not decide, an operator does.
   if (context.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
   if (!mayRenew(context, job)) return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_RENEWAL" };
+  if (isRecalled(context, job)) return recalledBody(transactionId);
   const judged = decisionBody(transactionId, context.core.policy.judge(job, requestedAt, context.nowMs));
   if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(context, job) !== null) return judged;
   return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_TOPUP_SWEEP" };

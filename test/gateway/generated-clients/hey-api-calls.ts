@@ -22,6 +22,7 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
   const many = await service.autoWithdraws({ client, body: { orders: [{ ...order, orderId: orderId("out") }] } });
   const held = await service.manualWithdraw({ client, body: { currency, amount: "0.01", orderId: orderId("out") } });
   const transactionId = out.data?.transactionId ?? "";
+  const cancel = await service.cancelWithdraw({ client, body: { transactionId: held.data?.transactionId ?? "" } });
   const record = await service.transaction({ client, path: { transactionId }, query: { transactionType: 2 } });
   const list = await service.transactions({ client, query: { limit: 2, status: 0 } });
   const currencies = await service.supportedCurrency({ client });
@@ -48,6 +49,7 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     status: {
       ...{ createTransactionRequest: deposit.response?.status, autoWithdraw: out.response?.status },
       ...{ autoWithdraws: many.response?.status, manualWithdraw: held.response?.status },
+      ...{ cancelWithdraw: cancel.response?.status },
       ...{ transaction: record.response?.status, transactions: list.response?.status },
       ...{ supportedCurrency: currencies.response?.status, balance: balance.response?.status },
       ...{ balances: balances.response?.status, estimate: estimate.response?.status },

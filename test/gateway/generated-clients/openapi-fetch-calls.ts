@@ -29,6 +29,7 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
   const many = await client.POST("/api/v1/autoWithdraws", { body: { orders: [{ ...order, orderId: orderId("out") }] } });
   const held = await client.POST("/api/v1/manualWithdraw", { body: { currency, amount: "0.01", orderId: orderId("out") } });
   const transactionId = out.data?.transactionId ?? "";
+  const cancel = await client.POST("/api/v1/cancelWithdraw", { body: { transactionId: held.data?.transactionId ?? "" } });
   const record = await client.GET("/api/v1/transaction/{transactionId}", {
     params: { path: { transactionId }, query: { transactionType: 2 } },
   });
@@ -58,6 +59,7 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     status: {
       ...{ createTransactionRequest: deposit.response.status, autoWithdraw: out.response.status },
       ...{ autoWithdraws: many.response.status, manualWithdraw: held.response.status },
+      ...{ cancelWithdraw: cancel.response.status },
       ...{ transaction: record.response.status, transactions: list.response.status },
       ...{ supportedCurrency: currencies.response.status, balance: balance.response.status },
       ...{ balances: balances.response.status, estimate: estimate.response.status },

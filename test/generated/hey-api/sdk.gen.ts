@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CallbacksData, CallbacksErrors, CallbacksResponses, CreateCallbackData, CreateCallbackErrors, CreateCallbackResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, PauseCallbackData, PauseCallbackErrors, PauseCallbackResponses, ReadyData, ReadyErrors, ReadyResponses, RedeliverCallbackData, RedeliverCallbackErrors, RedeliverCallbackResponses, RemoveCallbackData, RemoveCallbackErrors, RemoveCallbackResponses, ResumeCallbackData, ResumeCallbackErrors, ResumeCallbackResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TestCallbackData, TestCallbackErrors, TestCallbackResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
+import type { AddressData, AddressErrors, AddressResponses, AutoWithdrawData, AutoWithdrawErrors, AutoWithdrawResponses, AutoWithdrawsData, AutoWithdrawsErrors, AutoWithdrawsResponses, BalanceData, BalanceErrors, BalanceResponses, BalancesData, BalancesErrors, BalancesResponses, CallbacksData, CallbacksErrors, CallbacksResponses, CancelWithdrawData, CancelWithdrawErrors, CancelWithdrawResponses, CreateCallbackData, CreateCallbackErrors, CreateCallbackResponses, CreateTransactionRequestData, CreateTransactionRequestErrors, CreateTransactionRequestResponses, EstimateData, EstimateErrors, EstimateResponses, EventsData, EventsErrors, EventsResponses, HealthData, HealthResponses, ManualWithdrawData, ManualWithdrawErrors, ManualWithdrawResponses, PauseCallbackData, PauseCallbackErrors, PauseCallbackResponses, ReadyData, ReadyErrors, ReadyResponses, RedeliverCallbackData, RedeliverCallbackErrors, RedeliverCallbackResponses, RemoveCallbackData, RemoveCallbackErrors, RemoveCallbackResponses, ResumeCallbackData, ResumeCallbackErrors, ResumeCallbackResponses, SupportedCurrencyData, SupportedCurrencyErrors, SupportedCurrencyResponses, TestCallbackData, TestCallbackErrors, TestCallbackResponses, TransactionData, TransactionErrors, TransactionResponses, TransactionsData, TransactionsErrors, TransactionsResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -71,6 +71,21 @@ export const autoWithdraws = <ThrowOnError extends boolean = false>(options: Opt
 export const manualWithdraw = <ThrowOnError extends boolean = false>(options: Options<ManualWithdrawData, ThrowOnError>): RequestResult<ManualWithdrawResponses, ManualWithdrawErrors, ThrowOnError> => (options.client ?? client).post<ManualWithdrawResponses, ManualWithdrawErrors, ThrowOnError>({
     security: [{ name: 'signatureToken', type: 'apiKey' }],
     url: '/api/v1/manualWithdraw',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Cancel a withdrawal
+ *
+ * Asks the merchant's agent to refuse an open withdrawal, and waits at most ten seconds for its answer. With `cancelled` true nothing is paid. With false the agent has not answered, and it refuses the withdrawal as soon as it can, or has signed it already: the record and its callback say how it ended.
+ */
+export const cancelWithdraw = <ThrowOnError extends boolean = false>(options: Options<CancelWithdrawData, ThrowOnError>): RequestResult<CancelWithdrawResponses, CancelWithdrawErrors, ThrowOnError> => (options.client ?? client).post<CancelWithdrawResponses, CancelWithdrawErrors, ThrowOnError>({
+    security: [{ name: 'signatureToken', type: 'apiKey' }],
+    url: '/api/v1/cancelWithdraw',
     ...options,
     headers: {
         'Content-Type': 'application/json',

@@ -865,6 +865,42 @@ export type WithdrawalResult = {
 };
 
 /**
+ * The withdrawal to cancel.
+ */
+export type CancelOrder = {
+    /**
+     * The `transactionId` of a withdrawal.
+     */
+    transactionId: string;
+};
+
+/**
+ * What became of a cancel.
+ */
+export type CancelResult = {
+    /**
+     * For people; in the caller's language.
+     */
+    message: string;
+    /**
+     * Identifier of the transaction.
+     */
+    transactionId: string;
+    /**
+     * True if nothing is paid; false while the agent may still pay.
+     */
+    cancelled: boolean;
+    /**
+     * 0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.
+     */
+    status: 0 | 1 | 2;
+    /**
+     * The step within its status; docs/api.md lists the stages.
+     */
+    stage: string;
+};
+
+/**
  * The result of each order.
  */
 export type ManyResult = {
@@ -1750,6 +1786,120 @@ export type ManualWithdrawResponses = {
 };
 
 export type ManualWithdrawResponse = ManualWithdrawResponses[keyof ManualWithdrawResponses];
+
+export type CancelWithdrawData = {
+    body: CancelOrder;
+    headers?: {
+        /**
+         * Language ranges.
+         */
+        'Accept-Language'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/cancelWithdraw';
+};
+
+export type CancelWithdrawErrors = {
+    /**
+     * - `json_invalid`: The body is not a valid JSON object.
+     * - `field_missing`: A required field is missing.
+     * - `field_unknown`: The body holds a field that this operation does not know.
+     * - `request_invalid`: The request is malformed.
+     */
+    400: Error & {
+        code?: 'json_invalid' | 'field_missing' | 'field_unknown' | 'request_invalid';
+    };
+    /**
+     * - `token_invalid`: The signatureToken is missing or not valid.
+     */
+    401: Error & {
+        code?: 'token_invalid';
+    };
+    /**
+     * - `scope_missing`: This key may not do that.
+     * - `key_revoked`: This key was revoked.
+     * - `key_expired`: This key has expired.
+     * - `merchant_disabled`: This merchant is switched off.
+     * - `address_not_allowed`: This key may not be used from this address.
+     * - `plaintext_refused`: Use HTTPS.
+     */
+    403: Error & {
+        code?: 'scope_missing' | 'key_revoked' | 'key_expired' | 'merchant_disabled' | 'address_not_allowed' | 'plaintext_refused';
+    };
+    /**
+     * - `transaction_not_found`: The transaction was not found.
+     */
+    404: Error & {
+        code?: 'transaction_not_found';
+    };
+    /**
+     * - `request_timeout`: The request did not arrive in time.
+     */
+    408: Error & {
+        code?: 'request_timeout';
+    };
+    /**
+     * - `not_cancellable`: Only an open withdrawal for which nothing was signed can be cancelled.
+     */
+    409: Error & {
+        code?: 'not_cancellable';
+    };
+    /**
+     * - `body_too_large`: The body is too large.
+     */
+    413: Error & {
+        code?: 'body_too_large';
+    };
+    /**
+     * - `content_type`: Content-Type must be application/json.
+     * - `content_encoding`: Content-Encoding is not supported: send the body as it is.
+     */
+    415: Error & {
+        code?: 'content_type' | 'content_encoding';
+    };
+    /**
+     * - `expectation_failed`: The Expect header asks for something this server does not do.
+     */
+    417: Error & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * - `rate_limited`: Too many requests.
+     */
+    429: Error & {
+        code?: 'rate_limited';
+    };
+    /**
+     * - `headers_too_large`: The headers are too large.
+     */
+    431: Error & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * - `internal`: Something went wrong on our side.
+     */
+    500: Error & {
+        code?: 'internal';
+    };
+    /**
+     * - `unavailable`: The service cannot do this right now; nothing was created.
+     */
+    503: Error & {
+        code?: 'unavailable';
+    };
+};
+
+export type CancelWithdrawError = CancelWithdrawErrors[keyof CancelWithdrawErrors];
+
+export type CancelWithdrawResponses = {
+    /**
+     * Cancel a withdrawal
+     */
+    200: CancelResult;
+};
+
+export type CancelWithdrawResponse = CancelWithdrawResponses[keyof CancelWithdrawResponses];
 
 export type TransactionData = {
     body?: never;

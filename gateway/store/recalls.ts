@@ -1,0 +1,21 @@
+/**
+ * Recalls: open withdrawals that their shop no longer wants. The agent's signer refuses each one
+ * that has no slot yet. The end of a withdrawal and its first signature remove its recall.
+ */
+import { recalledPerAckMax } from "../../protocol/payloads.ts";
+import type { Database } from "./store.ts";
+
+/** Keeps a recall. A second one of the same withdrawal changes nothing. */
+export function keepRecall(database: Database, transactionId: string, nowMs: number): void {
+  database.run("INSERT OR IGNORE INTO recalls (transactionId, recalledAt) VALUES (?, ?)", transactionId, nowMs);
+}
+
+/** An agent's recalls, earliest first, at most as many as one acknowledgement can name. */
+export function listRecalled(database: Database, agentId: string): readonly string[] {
+  const rows = database.all<{ readonly transactionId: string }>(
+    `SELECT r.transactionId FROM recalls r JOIN jobs j ON j.transactionId = r.transactionId WHERE j.agent = ?
+     ORDER BY r.recalledAt, r.transactionId LIMIT ?`,
+    ...[agentId, recalledPerAckMax],
+  );
+  return rows.map(({ transactionId }) => transactionId);
+}
