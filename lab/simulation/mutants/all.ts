@@ -18,6 +18,7 @@ import { recoveryMutants } from "./recovery.ts";
 import { releaseMutants } from "./release.ts";
 import { rollbackMutants } from "./rollback.ts";
 import { schedulerMutants } from "./scheduler.ts";
+import { shopCancelsMutants } from "./shop-cancels.ts";
 import { sweepMutants } from "./sweeps.ts";
 import { tokenMutants } from "./tokens.ts";
 import { twoLiarsMutants } from "./two-liars.ts";
@@ -52,4 +53,5 @@ export const mutants: readonly Mutant[] = [
   ...twoLiarsMutants,
   ...falseChainMutants,
   ...twoMerchantsMutants,
+  ...shopCancelsMutants,
 ];

@@ -4,6 +4,7 @@
  */
 import type { FirstSlotView } from "../../../agent/socket/first-slot.ts";
 import type { Answer, OperatorView } from "../../../agent/socket/verbs.ts";
+import { transactionIdOf } from "../../../protocol/identity.ts";
 import { Violation } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
@@ -13,6 +14,7 @@ import type { Scene } from "./scene.ts";
 import { chainName, merchant, stage } from "./setting.ts";
 
 const askAgainMs = 2_000;
+const cancelMs = 1_000;
 const operatorMs = { evm: 2_500, tron: 5_000 } as const;
 /** States in which policy has still to judge, or the withdrawal waits for the chain. */
 const undecidable: ReadonlySet<string> = new Set(["SIGNER_NO_HANDSHAKE", "SLOT_CONTESTED"]);
@@ -50,6 +52,23 @@ export class Actors {
       for (const machine of this.#world.machines) this.#adopt(machine);
     });
     this.#operators.begin();
+    if (this.#world.plan.cancels > 0) scheduler.every(cancelMs, scheduler.world, () => this.#cancelSome());
+  }
+
+  /** Open orders that the shop no longer wants, signed or not. */
+  #cancelSome(): void {
+    const { plan, gateway } = this.#world;
+    if (!this.#world.isFaulty) return;
+    for (const { orderId } of plan.orders) {
+      if (!this.#taken.has(orderId) || !kernel.random.fault("the shop cancels", plan.cancels)) continue;
+      const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
+      gateway.cancel({ merchant, body: Buffer.from(JSON.stringify({ transactionId })), language: "en" }, (answer) => {
+        const said = answer as { kind: string; body?: string; code?: string };
+        note("cancel answered", said.code ?? said.kind, () => `${orderId} ${said.body ?? ""}`);
+        const isCancelled = said.body !== undefined && (JSON.parse(said.body) as { cancelled: boolean }).cancelled;
+        if (isCancelled) this.#mustHaveFailed(orderId);
+      });
+    }
   }
 
   /** Asks until the gateway says that it has the order. */

@@ -127,6 +127,7 @@ function drawAny(random: Random): Omit<Plan, "isForged" | "isRestoredAgain" | "p
     segmentBytesMax: random.pick("segment size", [1_024, 4_096, 16_384, 1_048_576, 1_048_576, 1_048_576]),
     linkSlowMs: random.pick("line delay", [1, 20, 150]),
     refusing: random.fault("a receiver refuses", 500) ? receivers[1] : "",
+    cancels: 0,
     helps: random.fault("people help", 2_000) ? random.between("people help how often", 1_000, 6_000) : 0,
   };
 }

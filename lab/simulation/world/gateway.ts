@@ -21,6 +21,7 @@ import { type Store, storeOver, type Value } from "../../../gateway/store/store.
 import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
 import { createSweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { startWatcher } from "../../../gateway/watcher/watcher.ts";
+import { type CancelRequest, cancelWithdrawal } from "../../../gateway/withdrawals/cancel.ts";
 import { createWaiters } from "../../../gateway/withdrawals/waiters.ts";
 import { requestWithdrawal, type WithdrawalRequest } from "../../../gateway/withdrawals/withdrawals.ts";
 import { publicKeyHex } from "../../../protocol/envelope.ts";
@@ -356,14 +357,23 @@ export class Gateway {
     });
   }
 
+  /** A shop's cancel, answered as `request` answers an order. */
+  cancel(request: Omit<CancelRequest, "write">, answered: (answer: object) => void): void {
+    this.#answer(answered, (service) => cancelWithdrawal(service, { ...request, write: service.store.writeTogether }));
+  }
+
   /**
    * As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile.
    */
   request(request: Omit<WithdrawalRequest, "write">, answered: (answer: object) => void): void {
+    this.#answer(answered, (service) => requestWithdrawal(service, { ...request, write: service.store.writeTogether }));
+  }
+
+  #answer(answered: (answer: object) => void, ask: (service: Service) => Promise<object>): void {
     const { owner, service } = this;
     if (owner === null || service === null) return;
     kernel.scheduler.after(1, owner, () => {
-      requestWithdrawal(service, { ...request, write: service.store.writeTogether }).then(answered, (error: unknown) => {
+      ask(service).then(answered, (error: unknown) => {
         // The server answers 500 and the shop asks again: what the database did not take was never
         // promised.
         if (error instanceof AgentError) note("request failed", error.code);

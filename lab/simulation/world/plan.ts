@@ -139,6 +139,8 @@ export interface Plan {
   readonly maxTopUp: string;
   /** How often an operator replaces, cancels, pauses or resumes without need, of 10,000 looks. */
   readonly helps: number;
+  /** How often the shop cancels an open order, of 10,000 looks at each. */
+  readonly cancels: number;
   /** Two parties that lie with one mind; "" where nobody does, or a courier alone. */
   readonly liars: "" | "gateway and courier" | "gateway and nodes" | "a merchant";
   /** Whose word the nodes are, as the configuration has it; "" where it does not say. */

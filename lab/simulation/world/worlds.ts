@@ -15,6 +15,7 @@ export const worlds = {
   "two-liars": 5_000_000_000,
   "false-chain": 6_000_000_000,
   "two-merchants": 7_000_000_000,
+  "shop-cancels": 8_000_000_000,
 } as const;
 
 export type WorldName = keyof typeof worlds;
@@ -44,6 +45,7 @@ export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, 
   if (isIn("two-liars", seed)) return twoLiars(plan, random);
   if (isIn("false-chain", seed)) return falseChain(plan, random);
   if (isIn("two-merchants", seed)) return twoMerchants(plan, random);
+  if (isIn("shop-cancels", seed)) return { ...plan, cancels: random.between("the shop cancels how often", 300, 3_000) };
   return isIn("waiting", seed) ? withCustomers(waiting(plan, random), random) : plan;
 }
 
