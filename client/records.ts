@@ -286,7 +286,7 @@ export interface WithdrawalResult {
   readonly renews?: string;
 }
 
-/** What became of a cancel. */
+/** The result of a cancel. */
 export interface CancelResult {
   /** For people; in the caller's language. */
   readonly message: string;

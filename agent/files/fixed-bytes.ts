@@ -9,6 +9,15 @@ export function fixedBytes(length: number): Uint8Array {
   return new Uint8Array(new ArrayBuffer(length));
 }
 
+/** Both, one after the other. Wipes `held`; the caller wipes `more`. */
+export function fixedJoin(held: Uint8Array, more: Uint8Array): Uint8Array {
+  const joined = fixedBytes(held.length + more.length);
+  joined.set(held);
+  joined.set(more, held.length);
+  held.fill(0);
+  return joined;
+}
+
 /** A copy. The caller wipes the original. */
 export function fixedCopy(bytes: Uint8Array): Uint8Array {
   const copy = fixedBytes(bytes.length);

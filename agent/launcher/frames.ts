@@ -3,7 +3,7 @@
  * other.
  */
 import type { Writable } from "node:stream";
-import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
+import { fixedBytes, fixedCopy, fixedJoin } from "../files/fixed-bytes.ts";
 import { readPipe } from "../files/inherited-pipe.ts";
 
 const headerBytes = 4;
@@ -34,11 +34,7 @@ export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[])
 export function readFrames(): readonly Uint8Array[] {
   let held = fixedBytes(0);
   readPipe(0, (piece) => {
-    const longer = fixedBytes(held.length + piece.length);
-    longer.set(held);
-    longer.set(piece, held.length);
-    held.fill(0);
-    held = longer;
+    held = fixedJoin(held, piece);
     return null;
   });
   const parts: Uint8Array[] = [];

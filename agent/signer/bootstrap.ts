@@ -11,7 +11,7 @@ import { type ChainId, familyNames } from "../../chains/family.ts";
 import { decimalMax } from "../../protocol/amount.ts";
 import { boolean, hex, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
-import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
+import { fixedCopy, fixedJoin } from "../files/fixed-bytes.ts";
 
 const settingsBytesMax = 1_048_576;
 const encKeyBytesMax = 4_096;
@@ -83,10 +83,7 @@ export class BootstrapReader {
   #held: Uint8Array = new Uint8Array(0);
 
   push(chunk: Uint8Array): Bootstrap | null {
-    const held = fixedBytes(this.#held.length + chunk.length);
-    held.set(this.#held);
-    held.set(chunk, this.#held.length);
-    this.#held.fill(0);
+    const held = fixedJoin(this.#held, chunk);
     chunk.fill(0);
     this.#held = held;
     const first = frameAt(held, 0, settingsBytesMax);

@@ -285,11 +285,12 @@ function begin(): void {
   process.on("uncaughtException", fail);
   // The reader of stdout is gone; the end of stdin reports the same.
   process.stdout.on("error", () => end(exitCodes.fine));
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end(exitCodes.fine));
   for (const warning of hardenProcess(process).warnings) log("hardening-incomplete", warning);
   const reader = new BootstrapReader();
   const bootstrap = readPipe(0, (piece) => reader.push(piece));
   if (bootstrap === null) throw new AgentError("SIGNER_BOOTSTRAP", "none", "stdin ended before settings and key were there");
+  // Set after the read, because a process that waits in it calls no handler of a signal.
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end(exitCodes.fine));
   run(bootstrap);
   process.stdin.on("error", () => end(exitCodes.fine));
   process.stdin.on("end", () => end(exitCodes.fine));

@@ -72,7 +72,7 @@ export function createCallbackSender(options: CallbackSenderOptions): CallbackSe
 
 type Received = Omit<Sent, "durationMs">;
 
-/** What all tries of one callback sender share. */
+/** State that all tries of one callback sender share. */
 interface Way extends CallbackSenderOptions {
   readonly underWay: Set<() => void>;
   readonly isClosed: () => boolean;

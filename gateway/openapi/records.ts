@@ -331,7 +331,7 @@ export const schemas: Readonly<Record<string, Json>> = {
     },
     { isClosed: true },
   ),
-  CancelResult: shape("What became of a cancel.", {
+  CancelResult: shape("The result of a cancel.", {
     message: text("For people; in the caller's language."),
     transactionId,
     cancelled: flag("True if nothing is paid; false while the agent may still pay."),

@@ -1550,7 +1550,7 @@ export interface components {
              */
             transactionId: string;
         };
-        /** @description What became of a cancel. */
+        /** @description The result of a cancel. */
         CancelResult: {
             /** @description For people; in the caller's language. */
             message: string;

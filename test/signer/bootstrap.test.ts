@@ -1,9 +1,16 @@
 /** The settings that `crypto` hands to the signer: every rule of config.json, and no other. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { setTimeout as rest } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";
 import { BootstrapReader } from "../../agent/signer/bootstrap.ts";
+import { startsTheBuild } from "../support/built.ts";
 import { codeOf } from "../support/memory-ledger.ts";
+
+startsTheBuild();
 
 const everyRule: Required<PolicySettings> = {
   ...{ maxPerWithdrawal: "5", maxPerHour: "6", maxPerDay: "7", maxFee: "0.1", maxFeePerDay: "1", maxTip: "50" },
@@ -50,4 +57,16 @@ describe("the rules handed to the signer", () => {
   it("the rules handed to the signer are no others", () => {
     expect(codeOf(() => handed({ ...everyRule, maxTipGwei: "1" }))).toBe("JSON_SHAPE");
   });
+});
+
+it.each(["SIGTERM", "SIGINT"] as const)("a signer that waits for its settings ends on %s", async (signal) => {
+  const program = fileURLToPath(new URL("../../dist/agent/signer/main.js", import.meta.url));
+  const child = spawn(process.execPath, [program], { stdio: ["pipe", "ignore", "ignore"] });
+  const ended = once(child, "exit");
+  await rest(1_500); // it waits in its read by then; a signal that comes earlier ends it too
+  expect(child.exitCode).toBeNull();
+  child.kill(signal);
+  const isEnded = await Promise.race([ended.then(() => true), rest(5_000, false)]);
+  child.kill("SIGKILL");
+  expect(isEnded).toBe(true);
 });

@@ -875,7 +875,7 @@ export type CancelOrder = {
 };
 
 /**
- * What became of a cancel.
+ * The result of a cancel.
  */
 export type CancelResult = {
     /**
