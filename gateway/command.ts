@@ -12,6 +12,8 @@ import { AgentError } from "../base/fault.ts";
 import { programVersion } from "../base/version.ts";
 import { readConfig } from "./config/config.ts";
 import { startGateway } from "./gateway.ts";
+import { addAuditCommands } from "./operator/audit.ts";
+import { addBalancesCommand } from "./operator/balances.ts";
 import { addCallbackCommands } from "./operator/callback-commands.ts";
 import {
   agentsList,
@@ -31,15 +33,17 @@ import {
 } from "./operator/command.ts";
 import { addCurrencyCommand } from "./operator/currencies.ts";
 import { addDepositCommands } from "./operator/deposits.ts";
+import { addFindCommand } from "./operator/find.ts";
 import { addKeyCommands } from "./operator/keys.ts";
 import { addMerchantCommands } from "./operator/merchants.ts";
 import { addPriceCommand } from "./operator/prices.ts";
 import { addReconcileCommand } from "./operator/reconcile.ts";
 import { Reload } from "./operator/reload.ts";
 import { addScanCommand } from "./operator/scan.ts";
+import { addStatusCommand } from "./operator/status.ts";
 import { addSweepCommands } from "./operator/sweeps.ts";
 import { addWithdrawalCommands } from "./operator/withdrawals.ts";
-import { configOption, jsonOption, withBoth } from "./operator/words.ts";
+import { acting, configOption, jsonOption, withBoth } from "./operator/words.ts";
 
 async function start(options: ConfigOption): Promise<void> {
   const config = readConfig(options.config);
@@ -92,16 +96,20 @@ export function tree(): Command {
   addMerchantCommands(program);
   addKeyCommands(program);
   const agents = withBoth(program.command("agents").description("the paired servers")).action(agentsList);
-  withBoth(agents.command("unpair").description("let the merchant pair another server").argument("<agentId>"))
+  acting(agents.command("unpair").description("let the merchant pair another server").argument("<agentId>"))
     .option(
       "--skip-catch-up",
       "although this database may lack what it paid; the next server then holds every order for an operator",
     )
     .option("--open", "although withdrawals or sweeps are open with it, which no other server can end")
     .action((id: string, _own: unknown, command: Command) => agentsUnpair(id, command.optsWithGlobals()));
-  withBoth(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
+  acting(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
     .option("--above-epoch <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
     .action((id: string, _own: unknown, command: Command) => agentsRecover(id, command.optsWithGlobals()));
+  addStatusCommand(program);
+  addFindCommand(program);
+  addAuditCommands(program);
+  addBalancesCommand(program);
   addDepositCommands(program);
   addWithdrawalCommands(program);
   addSweepCommands(program);

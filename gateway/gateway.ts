@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import { AgentError, reasonOf } from "../base/fault.ts";
 import type { GatewayLog } from "../base/log.ts";
+import { version } from "../base/version.ts";
 import { recordOf } from "./answer/record.ts";
 import { addPayerPages } from "./api/payer.ts";
 import { addOperations } from "./api/routes.ts";
@@ -18,6 +19,7 @@ import { booksState } from "./books/state.ts";
 import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
 import { createCallbackSender } from "./callbacks/send.ts";
 import type { GatewayConfig } from "./config/config.ts";
+import { momentOf } from "./config/timestamp.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
@@ -25,8 +27,10 @@ import { addDescription } from "./openapi/openapi.ts";
 import { startPrices } from "./prices/prices.ts";
 import { fiatValueOf } from "./prices/value.ts";
 import { startReporting } from "./reporting/reporting.ts";
-import type { Service } from "./service.ts";
+import type { Figures, Service } from "./service.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
+import { listPairedAgents } from "./store/agents.ts";
+import { readCursor } from "./store/cursors.ts";
 import { freeBytesOf, roomBytesMin } from "./store/disk.ts";
 import { probe } from "./store/meta.ts";
 import { checkKey, ownStore } from "./store/owner.ts";
@@ -102,6 +106,23 @@ function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): read
     const [detail, full] = [chainDetail(status, false), chainDetail(status, true)];
     return { name: `chain ${name}`, ok: status.ok, detail, full };
   });
+}
+
+/** The numbers that only this process knows, for `status`. */
+function figuresOf({ startedAt, store, hub, watcher }: Running): Figures {
+  const connected = listPairedAgents(store.database).filter(({ id }) => hub?.online(id) === true);
+  const chains = (watcher?.chainStatus() ?? []).map(({ chain, network, head, final, headAgeMs }) => {
+    const headAgeSeconds = headAgeMs === null ? null : Math.round(Math.max(0, headAgeMs) / 1000);
+    return { chain, head, final, headAgeSeconds, read: readCursor(store.database, network)?.block ?? null };
+  });
+  return { version, startedAt, agentsConnected: connected.length, chains };
+}
+
+interface Running {
+  readonly startedAt: string;
+  readonly store: Store;
+  readonly hub: Hub | null;
+  readonly watcher: Watcher | null;
 }
 
 /** One check for each token. If a token is out of service, the gateway is still ready. */
@@ -251,13 +272,15 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     addOperations(server, service);
     addPayerPages(server, service);
     addDescription(server, config);
-    addStation(server, service, [
+    const probes = [
       storeProbe(store),
       roomProbe(config.database),
       ...chainProbes(config, () => watcher),
       ...currencyProbes(config, outOfService),
       ...booksProbes(config, store, clock),
-    ]);
+    ];
+    const startedAt = momentOf(clock());
+    addStation(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
     besides.push(startReporting({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times }));
     const port = await listen(server, config);
     const sweeps = createSweeps({ ...common, prices: board });

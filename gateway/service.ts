@@ -74,3 +74,17 @@ export interface Service {
   /** The reason why a currency is out of service now; "" if it is in service. */
   readonly outOfService: (currency: string) => string;
 }
+
+/** Numbers of the running process, for the operator on this machine alone. */
+export interface Figures {
+  readonly version: string;
+  readonly startedAt: string; // ISO 8601, UTC
+  readonly agentsConnected: number;
+  readonly chains: readonly {
+    readonly chain: string;
+    readonly head: number | null; // newest block of its nodes
+    readonly final: number | null;
+    readonly headAgeSeconds: number | null; // by the block's own time
+    readonly read: number | null; // newest final block whose payments were read
+  }[];
+}

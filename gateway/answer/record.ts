@@ -87,3 +87,26 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
         }),
   };
 }
+
+/**
+ * The columns of a table of records. A field that a record lacks is empty. A test compares the
+ * columns with the record's own fields.
+ */
+export const csvColumns = [
+  ...["transactionId", "transactionType", "orderId", "currency", "amount", "status", "stage", "code", "createdAt", "changedAt"],
+  ...["expiresAt", "receiverAddress", "depositAddress", "tag", "network", "txHash", "confirmations", "amountReceived", "late"],
+  ...[
+    "mode",
+    "fee",
+    "callbackStatus",
+    "paymentUri",
+    "paymentUrl",
+    "paymentTolerance",
+    "quote",
+    "metadata",
+    "explorerUrl",
+    "renews",
+    "refundOf",
+    "value",
+  ],
+] as const;

@@ -12,31 +12,9 @@ import {
   tableForPeople,
   tableForPrograms,
 } from "../answer/csv-cell.ts";
+import { csvColumns } from "../answer/record.ts";
 
 export const csvType = "text/csv; charset=utf-8; header=present";
-
-/**
- * The columns. A field that a record lacks is empty. A test compares the columns with the record's
- * own fields.
- */
-export const csvColumns = [
-  ...["transactionId", "transactionType", "orderId", "currency", "amount", "status", "stage", "code", "createdAt", "changedAt"],
-  ...["expiresAt", "receiverAddress", "depositAddress", "tag", "network", "txHash", "confirmations", "amountReceived", "late"],
-  ...[
-    "mode",
-    "fee",
-    "callbackStatus",
-    "paymentUri",
-    "paymentUrl",
-    "paymentTolerance",
-    "quote",
-    "metadata",
-    "explorerUrl",
-    "renews",
-    "refundOf",
-    "value",
-  ],
-] as const;
 
 export const csvHead = (table: CsvTable): string => csvHeadOf(table, csvColumns);
 

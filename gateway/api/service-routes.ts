@@ -4,7 +4,7 @@ import { transcriptBytesMax } from "../../protocol/pairing.ts";
 import { say } from "../answer/answer.ts";
 import { addressBlock, createBuckets } from "../auth/rate.ts";
 import { pairAgent } from "../pairing/pairing.ts";
-import type { Service } from "../service.ts";
+import type { Figures, Service } from "../service.ts";
 import { reply } from "./server.ts";
 
 const minuteSeconds = 60;
@@ -19,7 +19,12 @@ export type Probe = () => {
   readonly aloneOut?: true; // the other parts work without it
 };
 
-export function addStation(server: FastifyInstance, service: Service, probes: readonly Probe[]): void {
+export function addStation(
+  server: FastifyInstance,
+  service: Service,
+  probes: readonly Probe[],
+  figures: (() => Figures) | null = null,
+): void {
   const { pairingsPerMinute } = service.config.limits;
   const pairings = createBuckets(pairingsPerMinute / minuteSeconds, pairingsPerMinute);
 
@@ -43,7 +48,8 @@ export function addStation(server: FastifyInstance, service: Service, probes: re
     const checks = probes.map((probe) => probe());
     const ready = checks.every((check) => check.ok || check.aloneOut === true);
     const shown = checks.map(({ name, ok, detail, full }) => ({ name, ok, detail: isOperator ? (full ?? detail) : detail }));
-    const body = JSON.stringify({ status: ready ? "ready" : "not ready", checks: shown });
+    const own = isOperator && figures !== null ? { figures: figures() } : {};
+    const body = JSON.stringify({ status: ready ? "ready" : "not ready", checks: shown, ...own });
     return response
       .status(ready ? 200 : 503)
       .type("application/json; charset=utf-8")

@@ -4,6 +4,7 @@
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import { type Answer, json, say } from "../answer/answer.ts";
+import type { GatewayCurrency } from "../config/config.ts";
 import type { Service } from "../service.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { sweepingUnits, toppedUnitsAfter } from "../store/sweeps.ts";
@@ -22,14 +23,37 @@ export function balanceNumber(units: bigint, decimal: number): string {
 
 const nothing = { block: 0, fundsUnits: 0n, reservedUnits: 0n, availableUnits: 0n };
 
-export function readBalance(service: Service, merchant: string, currencyId: string): Answer {
-  const { config, store } = service;
-  const currency = Object.hasOwn(config.currencies, currencyId) ? config.currencies[currencyId] : undefined;
-  if (currency === undefined) return say("currency_not_found");
+/** A merchant's balance of one currency, in amounts of the currency. */
+export interface Balance {
+  readonly currency: string;
+  readonly available: string; // can be paid out now
+  readonly pending: string; // on deposit addresses, in final blocks, that no sweep has taken
+  readonly sweeping: string; // on its way to the hot wallet
+  readonly reserved: string; // promised to open withdrawals
+  readonly total: string;
+  readonly feeAsset: string;
+  readonly feeReserve: string;
+  readonly feeSufficient: boolean;
+}
+
+/** The balance, the hot wallet's part of it, and the final block of both. */
+export interface ReadBalance {
+  readonly availableUnits: bigint;
+  readonly fundsUnits: bigint; // the hot wallet on the chain, at the block
+  readonly block: number;
+  readonly balance: Balance;
+}
+
+/** Null until the watcher has read the merchant's hot wallet. */
+export function balanceOf(
+  { config, store }: Pick<Service, "config" | "store">,
+  merchant: string,
+  currency: GatewayCurrency,
+): ReadBalance | null {
   const { database } = store;
   const agent = agentOfMerchant(database, merchant);
   const funds = agent === undefined ? nothing : fundsOf(database, agent, currency);
-  if (funds === null) return say("unavailable", {}, { "Retry-After": "5" });
+  if (funds === null) return null;
   // Payments to this merchant's deposit addresses, only in final blocks, that no sweep has taken.
   const pending = heldUnitsOf(database, merchant, currency.id);
   const sweeping = sweepingUnits(database, merchant, currency.id, funds.block);
@@ -38,17 +62,27 @@ export function readBalance(service: Service, merchant: string, currencyId: stri
   const native = nativeOf(config, currency.network);
   const nativeFunds = agent === undefined || native === undefined ? null : fundsOf(database, agent, native);
   const feeUnits = agent === undefined ? 0n : maxFeeUnits(pairedCurrencies(agent), currency.id);
-  const exact = {
+  const { availableUnits, fundsUnits, block } = funds;
+  const balance = {
     currency: currency.id,
-    available: text(funds.availableUnits),
+    available: text(availableUnits),
     pending: text(pending),
     sweeping: text(sweeping),
     reserved: text(funds.reservedUnits),
-    total: text(funds.fundsUnits - topped + pending + sweeping),
+    total: text(fundsUnits - topped + pending + sweeping),
     feeAsset: native?.id ?? "",
     feeReserve: native === undefined ? "" : formatAmount(feeUnits, native.decimal),
     feeSufficient: nativeFunds !== null && nativeFunds.availableUnits >= feeUnits && feeUnits > 0n,
   };
+  return { availableUnits, fundsUnits, block, balance };
+}
+
+export function readBalance(service: Service, merchant: string, currencyId: string): Answer {
+  const { currencies } = service.config;
+  const currency = Object.hasOwn(currencies, currencyId) ? currencies[currencyId] : undefined;
+  if (currency === undefined) return say("currency_not_found");
+  const read = balanceOf(service, merchant, currency);
+  if (read === null) return say("unavailable", {}, { "Retry-After": "5" });
   // Written by hand, because a serializer would turn a small number into 1e-7.
-  return json(`{"balance":${balanceNumber(funds.availableUnits, currency.decimal)},${JSON.stringify(exact).slice(1)}`);
+  return json(`{"balance":${balanceNumber(read.availableUnits, currency.decimal)},${JSON.stringify(read.balance).slice(1)}`);
 }

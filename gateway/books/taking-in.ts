@@ -50,7 +50,7 @@ export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; rea
     addBookEntry(database, entry);
     dropDifference(database, taking);
     const detail = `${shown} ${currency} at block ${row.block}, by ${operator}: ${reason}`;
-    recordAct(database, { at: nowMs, actor: "operator", act: "difference taken in", subject: address, detail });
+    recordAct(database, { at: nowMs, actor: `operator ${operator}`, act: "difference taken in", subject: address, detail });
     return { ok: true, entry };
   });
 }

@@ -36,7 +36,7 @@ export function takeInFound(
   store: Store,
   accounts: readonly DepositAccount[],
   chains: readonly FoundOn[],
-  { networks, nowMs }: { readonly networks: readonly string[]; readonly nowMs: number },
+  { networks, nowMs, actor }: { readonly networks: readonly string[]; readonly nowMs: number; readonly actor: string },
 ): TakenIn {
   const found = chains.flatMap(({ network, scanned }) => scanned.found.map((one) => ({ network, ...one })));
   const ends = new Map(accounts.map((account) => [account, endOf(account, accounts, found)]));
@@ -64,7 +64,7 @@ export function takeInFound(
     for (const { network, scanned } of chains) readAgainFrom(database, network, scanned.first);
     for (const merchant of new Set(accounts.map((one) => one.merchant))) {
       const detail = `${addresses.size} addresses that a scan found, ${passedOver} indexes passed over`;
-      recordAct(database, { at: nowMs, actor: "operator", act: "addresses watched", subject: merchant, detail });
+      recordAct(database, { at: nowMs, actor, act: "addresses watched", subject: merchant, detail });
     }
     return { watched: addresses.size, passedOver, unswept };
   });

@@ -24,6 +24,7 @@ export interface Operator {
   readonly gatewayKey: GatewayKey;
   readonly random: (bytes: number) => Uint8Array;
   readonly nowMs: number;
+  readonly actor: string; // in the audit: "operator" and the name that the person claims
   readonly run: string | null; // run of the gateway that owns the database now; null without one
 }
 
@@ -66,7 +67,7 @@ export function createReceiver(
     for (const account of accounts) {
       addReceivingKey(database, { merchant: made.merchantId, ...account, createdAt: by.nowMs });
       const detail = `receives from ${account.firstDepositAddress} on`;
-      recordAct(database, { at: by.nowMs, actor: "operator", act: "receiving account", subject: made.merchantId, detail });
+      recordAct(database, { at: by.nowMs, actor: by.actor, act: "receiving account", subject: made.merchantId, detail });
     }
     return { ok: true, ...made };
   });
@@ -79,7 +80,7 @@ function makeMerchant(database: Database, by: Operator, merchant: NewMerchant): 
   const pairing = createKey(database, { merchant: merchantId, scopes: pairingScopes, profile: "compatible", alg: "HS256" }, by);
   const shop = createKey(database, { merchant: merchantId, scopes: shopScopes, profile, alg: "HS256" }, by);
   const detail = `${pairing.keyId} ${shop.keyId}`;
-  recordAct(database, { at: by.nowMs, actor: "operator", act: "merchant created", subject: merchantId, detail });
+  recordAct(database, { at: by.nowMs, actor: by.actor, act: "merchant created", subject: merchantId, detail });
   return { merchantId, ...pairing, shopKeyId: shop.keyId, shopKey: shop.apiKey };
 }
 
@@ -98,7 +99,7 @@ export function addKey(
     setKeyAddresses(database, made.keyId, addresses);
     const from = addresses.length === 0 ? "" : ` from ${addresses.join(" ")}`;
     const detail = `${key.merchant} ${key.scopes.join(",")} ${key.profile} ${key.alg}${from}`;
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "key created", subject: made.keyId, detail });
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "key created", subject: made.keyId, detail });
     return { ok: true, ...made };
   });
 }
@@ -107,7 +108,7 @@ export function addKey(
 export function revoke(by: Operator, keyId: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     if (!revokeKey(database, keyId, by.nowMs)) return refuse("GATEWAY_UNKNOWN_KEY");
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "key revoked", subject: keyId, detail: "" });
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "key revoked", subject: keyId, detail: "" });
     return { ok: true };
   });
 }
@@ -189,7 +190,7 @@ export function unpairAgent(
     const left = openWithdrawals === 0 ? "" : `, open: ${openWithdrawals}`;
     recordAct(database, {
       at: by.nowMs,
-      actor: "operator",
+      actor: by.actor,
       act,
       subject: agentId,
       detail: `${`${agent.merchant} ${reason ?? ""}`.trim()}${left}`,
@@ -216,7 +217,7 @@ export function recoverAgent(
   return by.store.write((database) => {
     const agent = readPairedAgent(database, agentId);
     if (agent === undefined) return refuse("GATEWAY_UNKNOWN_AGENT");
-    const { ledgerEpoch } = beginRecovery(database, agent, above, by.nowMs);
+    const { ledgerEpoch } = beginRecovery(database, agent, above, by.nowMs, by.actor);
     return { ok: true, ledgerEpoch, openWithdrawals: countPendingOf(database, agentId) };
   });
 }

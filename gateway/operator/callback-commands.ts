@@ -18,7 +18,7 @@ import {
 } from "./callbacks.ts";
 import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { moment } from "./words.ts";
+import { acting, moment } from "./words.ts";
 
 function eventList(text: string): readonly EventType[] {
   const wanted = text.split(",").map((part) => part.trim());
@@ -37,7 +37,7 @@ function wholeNumber(text: string): number {
 /** Adds the commands to the program's tree. */
 export function addCallbackCommands(program: Command, withBoth: (command: Command) => Command): void {
   const callbacks = program.command("callbacks").description("who is told of events by HTTP");
-  withBoth(callbacks.command("add").description("tell a merchant's server; prints the secret, once"))
+  acting(callbacks.command("add").description("tell a merchant's server; prints the secret, once"))
     .requiredOption("--merchant <id>", "whose")
     .requiredOption("--url <url>", "https address that takes a POST")
     .option("--events <list>", "only these, with commas between; all unless told", eventList, [])
@@ -45,8 +45,8 @@ export function addCallbackCommands(program: Command, withBoth: (command: Comman
   withBoth(callbacks.command("list").description("all of them, or one merchant's; never a secret"))
     .option("--merchant <id>", "whose")
     .action(list);
-  withBoth(callbacks.command("test").description("send a test event now").argument("<callbackId>")).action(test);
-  withBoth(callbacks.command("rotate").description("make another secret; both sign for a day").argument("<callbackId>")).action(
+  acting(callbacks.command("test").description("send a test event now").argument("<callbackId>")).action(test);
+  acting(callbacks.command("rotate").description("make another secret; both sign for a day").argument("<callbackId>")).action(
     rotate,
   );
   withBoth(callbacks.command("deliveries").description("what was sent, how often, and how it was answered"))
@@ -54,12 +54,12 @@ export function addCallbackCommands(program: Command, withBoth: (command: Comman
     .option("--callback <id>", "to which target")
     .option("--limit <n>", "so many, the newest first", wholeNumber, 20)
     .action(deliveries);
-  withBoth(callbacks.command("redeliver").description("send one again, or all of a target that did not arrive"))
+  acting(callbacks.command("redeliver").description("send one again, or all of a target that did not arrive"))
     .argument("[delivery]", "its number", wholeNumber)
     .option("--callback <id>", "all that wait for this target or were given up, in the place of one")
     .option("--since <time>", "of these, only events since then, in UTC", moment)
     .action(again);
-  withBoth(callbacks.command("remove").description("end one, permanently").argument("<callbackId>")).action(remove);
+  acting(callbacks.command("remove").description("end one, permanently").argument("<callbackId>")).action(remove);
 }
 
 interface AddOptions extends JsonOption {

@@ -39,7 +39,7 @@ import { dateOf, type Operator } from "./accounts.ts";
 export const oldSecretHours = 24;
 const oldSecretMs = oldSecretHours * 3_600_000;
 
-const asActor = (by: Operator): Actor => ({ ...by, actor: "operator" });
+const asActor = (by: Operator): Actor => by;
 
 /**
  * Adds a target; `secret` is the only copy. Refuses GATEWAY_UNKNOWN_MERCHANT. Refuses
@@ -64,7 +64,7 @@ function wordsOf(refused: NotAdded): string {
 }
 
 function audit(by: Operator, act: string, subject: string, detail: string): void {
-  recordAct(by.store.database, { at: by.nowMs, actor: "operator", act, subject, detail });
+  recordAct(by.store.database, { at: by.nowMs, actor: by.actor, act, subject, detail });
 }
 
 export interface CallbackLine {

@@ -5,6 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, fstatSync } from "node:fs";
+import { userInfo } from "node:os";
 import { destination, type Logger, pino } from "pino";
 import { codes } from "../../base/codes.ts";
 import { gatewayEvents } from "../../base/events.ts";
@@ -82,6 +83,9 @@ export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Log
 export interface ConfigOption {
   readonly config: string;
 }
+export interface ActOption {
+  readonly as?: string; // the name that stands in the audit
+}
 export interface JsonOption extends ConfigOption {
   readonly json?: boolean;
 }
@@ -90,19 +94,40 @@ export interface JsonOption extends ConfigOption {
  * Opens configuration, key and database for `work`, and closes the database after `work`, or after
  * its promise.
  */
-export function asOperator<T>(options: ConfigOption, work: (by: Operator, config: GatewayConfig) => T): T {
+export function asOperator<T>(options: ConfigOption & ActOption, work: (by: Operator, config: GatewayConfig) => T): T {
   const config = readConfig(options.config);
   const gatewayKey = readGatewayKey(config.keyFile);
   const store = openStore(config.database, makeLog("error"));
   let waits = false;
   try {
     checkKey(store.database, gatewayKey.fingerprint, config);
-    const done = work({ store, gatewayKey, random: randomBytes, nowMs: clock(), run: runningOn(config.database) }, config);
+    const done = work(
+      { store, gatewayKey, random: randomBytes, nowMs: clock(), run: runningOn(config.database), actor: actorOf(options) },
+      config,
+    );
     if (!(done instanceof Promise)) return done;
     waits = true;
     return done.finally(() => store.close()) as T;
   } finally {
     if (!waits) store.close();
+  }
+}
+
+/**
+ * The name in the audit: the one that the person typed, else the one of the login. Nobody proves
+ * it, so it is only a claim; "operator" before it keeps it apart from rooms, keys and agents.
+ */
+function actorOf({ as }: ActOption): string {
+  const name = as ?? (process.env.SUDO_USER || loginName());
+  return name === "" ? "operator" : `operator ${name}`;
+}
+
+/** "" for a user id without a name, as in some containers. */
+function loginName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return "";
   }
 }
 

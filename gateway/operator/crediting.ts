@@ -18,6 +18,8 @@ import type { Operator } from "./accounts.ts";
 /** A payment's name on its network, as lists show it and commands accept it. */
 export const paymentName = ({ txHash, logIndex }: Pick<PaymentRow, "txHash" | "logIndex">): string => `${txHash}:${logIndex}`;
 
+const act = "payment credited"; // in the audit
+
 export interface Crediting {
   readonly payments: readonly string[]; // by name, or by hash if the hash is unique
   readonly reason: string;
@@ -52,19 +54,17 @@ export function creditPayments(
     const done = count(database, row, isShortFine, by.nowMs);
     if (done !== null) return done;
     const names = fresh.map(paymentName).join(" ");
-    recordAct(database, { at: by.nowMs, ...act, subject: id, detail: `${names}: ${reason}` });
+    recordAct(database, { at: by.nowMs, actor: by.actor, act, subject: id, detail: `${names}: ${reason}` });
     for (const from of new Set(fresh.map(({ transactionId }) => transactionId))) {
       countAgain(database, from, by.nowMs);
       // Money that was paid back under its first deposit is not credited to another one.
       const leftUnits = BigInt(namedTransaction(database, "deposit", from)?.amountReceivedUnits ?? "0");
       if (leftUnits < refundedUnits(database, from)) return refuse("GATEWAY_NOT_CREDITED", `${from} was paid back already`);
-      recordAct(database, { at: by.nowMs, ...act, subject: from, detail: `${names} to ${id}: ${reason}` });
+      recordAct(database, { at: by.nowMs, actor: by.actor, act, subject: from, detail: `${names} to ${id}: ${reason}` });
     }
     return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
   });
 }
-
-const act = { actor: "operator", act: "payment credited" } as const;
 
 function paymentFor(
   database: Database,

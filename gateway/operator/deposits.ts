@@ -28,10 +28,11 @@ import {
   type ListOptions,
   listedActs,
   listedRecord,
+  printRecords,
   queryOf,
   withFilters,
 } from "./records.ts";
-import { remark, rowCount, withBoth } from "./words.ts";
+import { acting, csvTable, remark, rowCount, withBoth } from "./words.ts";
 
 export function listDeposits({ store }: Operator, query: TransactionQuery): readonly NamedTransaction[] {
   return listedTransactions(store.database, query);
@@ -71,7 +72,7 @@ export function creditDeposit(
     const problem = creditProblem(row, how.isShortFine);
     if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
     completeExpiredDeposit(database, id, by.nowMs);
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "deposit credited", subject: id, detail: how.reason });
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "deposit credited", subject: id, detail: how.reason });
     return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
   });
 }
@@ -89,7 +90,7 @@ function creditProblem(row: NamedTransaction, isShortFine: boolean): string | nu
 export function noteDeposit(by: Operator, id: string, text: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     if (namedTransaction(database, "deposit", id) === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "note", subject: id, detail: text });
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "note", subject: id, detail: text });
     return { ok: true };
   });
 }
@@ -98,10 +99,12 @@ const received = (config: GatewayConfig, row: NamedTransaction): string =>
   `${amountText(config, row.currency, row.amountReceivedUnits)} of ${row.amount}`;
 
 function list(options: ListOptions): void {
+  const table = csvTable(options);
   asOperator(options, (by, config) => {
     if (!allowed(areKnown(by, options))) return;
-    const rows = listDeposits(by, queryOf("deposit", options));
-    if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
+    const rows = listDeposits(by, queryOf(["deposit"], options));
+    if (table !== null) printRecords(table, rows, config);
+    else if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
     else print(rows.map((row) => describeRecord(row, received(config, row))).join("\n") || "No deposit is like that.");
   });
 }
@@ -220,7 +223,7 @@ export function addDepositCommands(program: Command): void {
     .option("--merchant <id>", "whose")
     .option("--limit <number>", "how many, the newest first", rowCount, 50)
     .action(unattributed);
-  withBoth(
+  acting(
     deposits
       .command("credit")
       .description("make one Completed that was paid late, or credit payments to it that came elsewhere")
@@ -230,7 +233,7 @@ export function addDepositCommands(program: Command): void {
     .option("--payment <payment...>", "as deposits unattributed names it: counts for this deposit from now on")
     .option("--short", "also when less was paid than it asked for")
     .action(credit);
-  withBoth(
+  acting(
     deposits
       .command("note")
       .description("leave a note on one")

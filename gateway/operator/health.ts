@@ -3,6 +3,7 @@
  */
 import { createOutgoing } from "../../outgoing/exchange.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import type { Figures } from "../service.ts";
 
 const timeoutMs = 5_000;
 const answerBytesMax = 65_536;
@@ -41,21 +42,31 @@ export function warnedChecks(text: string): string {
   return checksWhere(text, ({ ok, detail }) => ok && detail !== "") ?? "";
 }
 
-interface Check {
+/** One check of the gateway's own answer. */
+export interface Check {
   readonly name: string;
   readonly ok: boolean;
   readonly detail: string;
 }
 
-/** Null for an answer of another form. */
-function checksWhere(text: string, isWanted: (check: Check) => boolean): string | null {
+export interface ReadyAnswer {
+  readonly status: string;
+  readonly checks: readonly Check[];
+  readonly figures?: Figures;
+}
+
+/** The gateway's own answer; null for an answer of another form. */
+export function readyAnswerOf(text: string): ReadyAnswer | null {
   try {
-    const { checks } = JSON.parse(text) as { readonly checks: readonly Check[] };
-    return checks
-      .filter(isWanted)
-      .map(({ name, detail }) => `${name}: ${detail}`)
-      .join("; ");
+    const answer = JSON.parse(text) as ReadyAnswer;
+    return Array.isArray(answer.checks) && typeof answer.status === "string" ? answer : null;
   } catch {
     return null;
   }
+}
+
+/** Null for an answer of another form. */
+function checksWhere(text: string, isWanted: (check: Check) => boolean): string | null {
+  const checks = readyAnswerOf(text)?.checks.filter(isWanted) ?? null;
+  return checks?.map(({ name, detail }) => `${name}: ${detail}`).join("; ") ?? null;
 }

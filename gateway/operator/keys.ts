@@ -14,7 +14,7 @@ import type { Database } from "../store/store.ts";
 import { addKey, dateOf, type Operator, revoke } from "./accounts.ts";
 import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
 import { describeKeys, listKeys } from "./key-list.ts";
-import { moment, withBoth } from "./words.ts";
+import { acting, moment, withBoth } from "./words.ts";
 
 const hourMs = 3_600_000;
 const rotationHours = 24;
@@ -50,7 +50,7 @@ export function rotateKey(by: Operator, keyId: string, endsAt: number, publicKey
     const until = Math.min(endsAt, old.expiresAt ?? endsAt);
     setKeyExpiry(database, keyId, until);
     const detail = `in the place of ${keyId}, which ends ${dateOf(until)}`;
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "key rotated", subject: made.keyId, detail });
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "key rotated", subject: made.keyId, detail });
     return { ok: true, ...made, scopes: wanted.scopes, replaces: keyId, replacesUntil: dateOf(until) };
   });
 }
@@ -64,7 +64,7 @@ export function expireKey(by: Operator, keyId: string, at: number | null): { rea
     if (unrevokedKey(database, keyId) === undefined) return refuse("GATEWAY_UNKNOWN_KEY");
     setKeyExpiry(database, keyId, at);
     const detail = at === null ? "never" : dateOf(at);
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "key ends", subject: keyId, detail });
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "key ends", subject: keyId, detail });
     return { ok: true };
   });
 }
@@ -86,7 +86,7 @@ export function allowAddresses(
       added === "anywhere" ? [] : [...new Set([...addressesOf(key.allowedAddresses), ...added])].slice(0, addressesMax);
     setKeyAddresses(database, keyId, addresses);
     const detail = addresses.length === 0 ? "anywhere" : addresses.join(" ");
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "key addresses", subject: keyId, detail });
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "key addresses", subject: keyId, detail });
     return { ok: true, addresses };
   });
 }
@@ -207,7 +207,7 @@ function network(text: string, before: readonly string[] = []): readonly string[
 
 export function addKeyCommands(program: Command): void {
   const key = program.command("key").description("API keys");
-  withBoth(key.command("create").description("add one"))
+  acting(key.command("create").description("add one"))
     .requiredOption("--merchant <id>", "whose")
     .option("--scopes <list>", `of ${scopes.join(",")}`, scopeList, ["read", "deposit"])
     .addOption(
@@ -222,17 +222,17 @@ export function addKeyCommands(program: Command): void {
   withBoth(key.command("list").description("all of them, or one merchant's; never a secret"))
     .option("--merchant <id>", "whose")
     .action(list);
-  withBoth(key.command("rotate").description("make one with the same rights; this one ends a day later").argument("<keyId>"))
+  acting(key.command("rotate").description("make one with the same rights; this one ends a day later").argument("<keyId>"))
     .option("--at <time>", "when this one ends, in the place of a day from now", moment)
     .option("--public-key <hex>", "EdDSA: your own new public key, 32 bytes")
     .action(rotate);
-  withBoth(key.command("expire").description("say when one ends: now unless told").argument("<keyId>"))
+  acting(key.command("expire").description("say when one ends: now unless told").argument("<keyId>"))
     .option("--at <time>", "when, in UTC", moment)
     .option("--never", "take its end away")
     .action(expire);
-  withBoth(key.command("allow").description("say from where one may be used").argument("<keyId>"))
+  acting(key.command("allow").description("say from where one may be used").argument("<keyId>"))
     .option("--ip <cidr>", "also from this address or network; may be given several times", network)
     .option("--anywhere", "from everywhere again")
     .action(allow);
-  withBoth(key.command("revoke").description("end one, permanently").argument("<keyId>")).action(end);
+  acting(key.command("revoke").description("end one, permanently").argument("<keyId>")).action(end);
 }

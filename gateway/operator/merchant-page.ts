@@ -11,7 +11,7 @@ import { recordAct } from "../store/audit.ts";
 import { type MerchantPage, readMerchant, setMerchantPage } from "../store/merchants.ts";
 import type { Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
-import { withBoth } from "./words.ts";
+import { acting } from "./words.ts";
 
 const originsMax = 16;
 
@@ -43,7 +43,7 @@ export function changePage(
     const kept = { ...page, origins: [...new Set(page.origins)].slice(0, originsMax).join(" ") };
     if (Object.keys(change).length > 0) {
       setMerchantPage(database, id, kept);
-      recordAct(database, { at: by.nowMs, actor: "operator", act: "merchant page", subject: id, detail: JSON.stringify(change) });
+      recordAct(database, { at: by.nowMs, actor: by.actor, act: "merchant page", subject: id, detail: JSON.stringify(change) });
     }
     return { ok: true, page: pageLineOf(kept) };
   });
@@ -103,7 +103,7 @@ function page(id: string, options: PageOptions): void {
 }
 
 export function addMerchantPageCommand(merchant: Command): void {
-  withBoth(merchant.command("page").description("what senders see of one: name, contact, its own sites").argument("<merchantId>"))
+  acting(merchant.command("page").description("what senders see of one: name, contact, its own sites").argument("<merchantId>"))
     .option("--shown-name <name>", 'the name to show; "" shows its name', shownName)
     .option("--contact <address>", 'where senders write to: an e-mail address or a page; "" nowhere', contact)
     .option(

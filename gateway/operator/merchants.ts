@@ -16,7 +16,7 @@ import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./
 import { writeOwnFile } from "./folder.ts";
 import { describeKeys, type KeyLine, listKeys } from "./key-list.ts";
 import { addMerchantPageCommand, describePage, type MerchantPageLine, pageLineOf } from "./merchant-page.ts";
-import { withBoth } from "./words.ts";
+import { acting, withBoth } from "./words.ts";
 import { type ReceivingAccount, readAccount } from "./xpub.ts";
 
 export interface MerchantLine {
@@ -78,7 +78,7 @@ export function switchMerchant(by: Operator, id: string, isOn: boolean): { reado
     if (isChange) {
       setMerchantDisabled(database, id, isOn ? null : by.nowMs);
       const act = isOn ? "merchant switched on" : "merchant switched off";
-      recordAct(database, { at: by.nowMs, actor: "operator", act, subject: id, detail: "" });
+      recordAct(database, { at: by.nowMs, actor: by.actor, act, subject: id, detail: "" });
     }
     return { ok: true, open: row.open };
   });
@@ -210,7 +210,7 @@ function newFile(path: string): string {
 
 export function addMerchantCommands(program: Command): void {
   const merchant = program.command("merchant").description("the shops");
-  withBoth(
+  acting(
     merchant
       .command("create")
       .description("add one, with a key that pairs and one for the shop")
@@ -229,10 +229,10 @@ export function addMerchantCommands(program: Command): void {
   withBoth(merchant.command("list").description("all of them")).action(list);
   withBoth(merchant.command("show").description("one, with its keys").argument("<merchantId>")).action(show);
   addMerchantPageCommand(merchant);
-  withBoth(
+  acting(
     merchant.command("disable").description("switch one off: its keys do nothing until enable").argument("<merchantId>"),
   ).action((id: string, options: JsonOption) => turn(id, false, options));
-  withBoth(merchant.command("enable").description("switch one on again").argument("<merchantId>")).action(
+  acting(merchant.command("enable").description("switch one on again").argument("<merchantId>")).action(
     (id: string, options: JsonOption) => turn(id, true, options),
   );
 }

@@ -5,30 +5,37 @@
 import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
 import { formatAmount } from "../../protocol/amount.ts";
-import { recordOf } from "../answer/record.ts";
+import type { CsvTable } from "../answer/csv-cell.ts";
+import { csvColumns, recordOf } from "../answer/record.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Act } from "../store/audit.ts";
 import type { NamedTransaction, TransactionQuery } from "../store/transaction-lists.ts";
 import { dateOf } from "./accounts.ts";
-import type { JsonOption } from "./command.ts";
-import { rowCount, withBoth } from "./words.ts";
+import { type JsonOption, printCsv } from "./command.ts";
+import { type CsvOptions, moment, rowCount, withBoth, withCsv } from "./words.ts";
 
-export interface ListOptions extends JsonOption {
+export interface ListOptions extends JsonOption, CsvOptions {
   readonly merchant?: string;
   readonly status?: number;
+  readonly stage?: string;
   readonly order?: string;
+  readonly since?: number;
+  readonly until?: number;
   readonly late?: boolean;
   readonly limit: number;
 }
 
 const rowsDefault = 50;
 
-/** Adds the filters to a list's command. */
+/** Adds the filters to a list's command, and CSV. */
 export function withFilters(command: Command): Command {
-  return withBoth(command)
+  return withCsv(withBoth(command))
     .option("--merchant <id>", "whose")
     .option("--status <number>", "0 Pending, 1 Completed, 2 Failed", statusOf)
+    .option("--stage <stage>", "as the lists show it, for example queued or partial", stageOf)
     .option("--order <orderId>", "the shop's own reference")
+    .option("--since <time>", "made at this time or later, in UTC", moment)
+    .option("--until <time>", "made before this time, in UTC", moment)
     .option("--limit <number>", "how many, the newest first", rowCount, rowsDefault);
 }
 
@@ -37,14 +44,28 @@ function statusOf(text: string): number {
   return Number(text);
 }
 
-export const queryOf = (operation: TransactionQuery["operation"], options: ListOptions): TransactionQuery => ({
-  operation,
-  merchant: options.merchant ?? null,
-  status: options.status ?? null,
-  orderId: options.order ?? null,
-  isLate: options.late === true,
+function stageOf(text: string): string {
+  if (!/^[a-z_]{1,40}$/.test(text)) throw new InvalidArgumentError("small letters and _, as the lists show it");
+  return text;
+}
+
+export const queryOf = (operations: TransactionQuery["operations"], options: ListOptions): TransactionQuery => ({
+  operations,
+  merchant: options.merchant,
+  status: options.status,
+  stage: options.stage,
+  orderId: options.order,
+  sinceMs: options.since,
+  untilMs: options.until,
+  isLate: options.late,
   most: options.limit,
 });
+
+/** Prints records as CSV: the merchant, and the columns of the shop's own table. */
+export function printRecords(table: CsvTable, rows: readonly NamedTransaction[], config: GatewayConfig): void {
+  const listed = rows.map((row) => listedRecord(row, config) as Readonly<Record<string, unknown>>);
+  printCsv(table, ["merchantId", "merchant", ...csvColumns], listed);
+}
 
 /** The record as GET transaction answers it, with its merchant. */
 export function listedRecord(row: NamedTransaction, config: GatewayConfig): object {

@@ -18,7 +18,7 @@ import type { Operator } from "./accounts.ts";
 import { allowed, asOperator, clock, exit, type JsonOption, makeLog, print, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
 import { amountText } from "./records.ts";
-import { withBoth } from "./words.ts";
+import { acting } from "./words.ts";
 import { readAccount } from "./xpub.ts";
 
 interface ScanOptions extends JsonOption {
@@ -183,7 +183,7 @@ function takeIn(by: Operator, config: GatewayConfig, own: readonly DepositAccoun
   const read = chains.flatMap(({ network, scanned }): FoundOn[] => (scanned === null ? [] : [{ network, scanned }]));
   const networks = Object.values(config.chains).map(({ network }) => network);
   if (read.every(({ scanned }) => scanned.found.length === 0)) return { watched: 0, passedOver: 0, unswept: [] };
-  return takeInFound(by.store, own, read, { networks, nowMs: by.nowMs });
+  return takeInFound(by.store, own, read, { networks, nowMs: by.nowMs, actor: by.actor });
 }
 
 function tell(
@@ -251,7 +251,7 @@ function listed(config: GatewayConfig, chains: readonly ChainScan[], pathTo: (fo
 }
 
 export function addScanCommand(program: Command): void {
-  withBoth(program.command("scan").description("find money on deposit addresses that the database does not know"))
+  acting(program.command("scan").description("find money on deposit addresses that the database does not know"))
     .option("--merchant <id>", "whose deposit accounts")
     .option("--xpub <account>", "[FAMILY=]XPUB of an account that nobody has here; nothing is written")
     .option("--currency <id>", "this one alone")

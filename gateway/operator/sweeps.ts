@@ -3,25 +3,25 @@
  * and the unswept balances with the reason. Also orders a sweep that may not be worth its fee. The
  * running gateway carries out the order.
  */
-import { type Command, CommanderError, Option } from "commander";
+import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { type SeparatorName, separators, tableForPeople, tableForPrograms } from "../answer/csv-cell.ts";
 import { nativeOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { type Act, listActsOn } from "../store/audit.ts";
 import { jobOf } from "../store/jobs.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
-import { listSweepNotes, listSweeps, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
+import { listSweepNotes, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
+import { listedTransactions } from "../store/transaction-lists.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/sweep-requests.ts";
 import { dateOf, type Operator } from "./accounts.ts";
-import { allowed, asOperator, exit, type JsonOption, print, printCsv, printJson } from "./command.ts";
+import { allowed, asOperator, type JsonOption, print, printCsv, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { amountText, describeActs, type ListOptions, listedActs, withFilters } from "./records.ts";
-import { withBoth } from "./words.ts";
+import { amountText, describeActs, type ListOptions, listedActs, queryOf, withFilters } from "./records.ts";
+import { acting, csvTable, withBoth } from "./words.ts";
 
 const states = ["Pending", "Completed", "Failed"] as const;
 
@@ -70,20 +70,14 @@ const expiryExclusionOf = ({ address, network, currency, reason, detail, at }: S
   since: dateOf(at),
 });
 
-type SweepsOptions = ListOptions & { readonly csv?: "programs" | "people"; readonly separator?: SeparatorName };
-
-function list(options: SweepsOptions): void {
-  const { csv, separator } = options;
-  if (separator !== undefined && csv !== "people")
-    throw new CommanderError(exit.usage, "separator", "--separator needs --csv people");
-  const table = csv === "people" ? tableForPeople(separator ?? "semicolon") : tableForPrograms;
+function list(options: ListOptions): void {
+  const table = csvTable(options);
   asOperator(options, (by, config) => {
     if (!allowed(areKnown(by, options))) return;
     const { database } = by.store;
-    const query = { merchant: options.merchant ?? null, status: options.status ?? null, most: options.limit };
-    const rows = listSweeps(database, query).map((row) => listed(row, config));
+    const rows = listedTransactions(database, queryOf(["sweep", "topup"], options)).map((row) => listed(row, config));
     const waiting = listSweepNotes(database, null);
-    if (options.csv !== undefined) {
+    if (table !== null) {
       printCsv(table, columns, rows);
       return;
     }
@@ -184,18 +178,13 @@ function order(text: string, options: JsonOption & { readonly currency?: string 
 
 export function addSweepCommands(program: Command): void {
   const sweeps = program.command("sweeps").description("what went from deposit addresses to the hot wallet");
-  withFilters(sweeps.command("list").description("sweeps and top-ups with their fees, and what waits and why"))
-    .addOption(
-      new Option("--csv [for]", "the sweeps and top-ups alone, as CSV: a table for programs or one for people's spreadsheets")
-        .choices(["programs", "people"])
-        .preset("programs"),
-    )
-    .addOption(new Option("--separator <name>", "of a table for people; semicolon by default").choices(Object.keys(separators)))
-    .action(list);
+  withFilters(
+    sweeps.command("list").description("sweeps and top-ups with their fees, and what waits and why (not in CSV)"),
+  ).action(list);
   withBoth(sweeps.command("show").description("one, with its top-up and what was signed").argument("<transactionId>")).action(
     show,
   );
-  withBoth(sweeps.command("order").description("have what an address holds swept, worth it or not").argument("<address>"))
+  acting(sweeps.command("order").description("have what an address holds swept, worth it or not").argument("<address>"))
     .option("--currency <id>", "this one alone")
     .action(order);
 }

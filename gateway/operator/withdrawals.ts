@@ -8,20 +8,31 @@ import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { type Act, listActsOn } from "../store/audit.ts";
 import { jobOf } from "../store/jobs.ts";
+import { recalledAtOf } from "../store/recalls.ts";
 import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import { listedTransactions, type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
-import { describeActs, describeRecord, type ListOptions, listedActs, listedRecord, queryOf, withFilters } from "./records.ts";
-import { withBoth } from "./words.ts";
+import {
+  describeActs,
+  describeRecord,
+  type ListOptions,
+  listedActs,
+  listedRecord,
+  printRecords,
+  queryOf,
+  withFilters,
+} from "./records.ts";
+import { csvTable, withBoth } from "./words.ts";
 
 export interface ShownWithdrawal {
   readonly ok: true;
   readonly row: NamedTransaction;
   readonly job: JobRow | undefined;
   readonly signatures: readonly SignatureRow[];
+  readonly recalledAt: number | null; // when its shop asked for its end; null if it did not, or it has ended or is signed
   readonly acts: readonly Act[];
 }
 
@@ -29,17 +40,20 @@ export interface ShownWithdrawal {
 export function showWithdrawal({ store: { database } }: Operator, id: string): ShownWithdrawal | Refusal {
   const row = namedTransaction(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
-  return { ok: true, row, job: jobOf(database, id), signatures: listSignatures(database, id), acts: listActsOn(database, id) };
+  const [signatures, acts] = [listSignatures(database, id), listActsOn(database, id)];
+  return { ok: true, row, job: jobOf(database, id), signatures, recalledAt: recalledAtOf(database, id), acts };
 }
 
 const amountOf = ({ amount, currency }: NamedTransaction): string => `${amount} ${currency}`;
 
 function list(options: ListOptions): void {
+  const table = csvTable(options);
   asOperator(options, (by, config) => {
     if (!allowed(areKnown(by, options))) return;
     const { store } = by;
-    const rows = listedTransactions(store.database, queryOf("withdraw", options));
-    if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
+    const rows = listedTransactions(store.database, queryOf(["withdraw"], options));
+    if (table !== null) printRecords(table, rows, config);
+    else if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
     else print(rows.map((row) => describeRecord(row, amountOf(row))).join("\n") || "No withdrawal is like that.");
   });
 }
@@ -66,7 +80,7 @@ function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showWithdrawal(by, id);
     if (!allowed(shown)) return;
-    const { row, job, signatures, acts } = shown;
+    const { row, job, signatures, recalledAt, acts } = shown;
     const attempts = signatures.map((signature) => {
       const { attempt, account, slot, txHash, feeMax } = signature;
       const fee = formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal);
@@ -74,7 +88,12 @@ function show(id: string, options: JsonOption): void {
     });
     if (options.json === true) {
       const place = job === undefined ? {} : { agentId: job.agent, place: job.sequence, answeredAt: dateOf(job.answeredAt) };
-      printJson({ ...listedRecord(row, config), ...place, attempts, acts: listedActs(acts) });
+      const end = {
+        minedAttempt: minedIn(row, signatures)?.attempt ?? null,
+        finalBlock: row.finalBlock,
+        recalledAt: dateOf(recalledAt),
+      };
+      printJson({ ...listedRecord(row, config), ...place, ...end, attempts, acts: listedActs(acts) });
       return;
     }
     print(
@@ -83,8 +102,30 @@ function show(id: string, options: JsonOption): void {
     if (job !== undefined) print(jobWords(job));
     for (const one of attempts)
       print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`);
+    if (recalledAt !== null) print(`  its shop asked at ${dateOf(recalledAt)} to cancel it; the agent has not answered yet`);
+    if (row.status !== 0) print(endOfWithdrawal(shown));
+    print(`  callback ${callbackWords[row.callbackStatus]}`);
     if (acts.length > 0) print(describeActs(acts));
   });
+}
+
+/** The attempt that a block holds; undefined without one that is known. */
+const minedIn = ({ txHash }: NamedTransaction, signatures: readonly SignatureRow[]): SignatureRow | undefined =>
+  txHash === "" ? undefined : signatures.find((one) => one.txHash === txHash);
+
+const callbackWords = ["waits to be delivered", "delivered", "given up", "not asked for"] as const;
+
+/**
+ * The end of a withdrawal: its time, the transaction that a block holds, and the fee that was paid.
+ */
+function endOfWithdrawal({ row, signatures }: ShownWithdrawal): string {
+  const { feeUnits, network, txHash, finalBlock, changedAt } = row;
+  const ended = `  ended ${dateOf(changedAt)}`;
+  if (txHash === "" || finalBlock === null) return ended;
+  const mined = minedIn(row, signatures);
+  const which = mined === undefined ? txHash : `attempt ${mined.attempt}, ${txHash}`;
+  const fee = feeUnits === "" ? "" : `, fee paid ${formatAmount(BigInt(feeUnits), familyOf(network).fees.decimal)}`;
+  return `${ended}: ${which}, in block ${finalBlock}${fee}`;
 }
 
 export function addWithdrawalCommands(program: Command): void {

@@ -2,12 +2,24 @@
  * The part that all groups of the operator's commands share: the common options, and the checks of
  * typed values.
  */
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { type CsvTable, type SeparatorName, separators, tableForPeople, tableForPrograms } from "../answer/csv-cell.ts";
 import { readMoment } from "../config/timestamp.ts";
+import { exit } from "./command.ts";
 
 /** Gives a command `--config` and `--json`. */
 export function withBoth(command: Command): Command {
   return command.addOption(configOption()).addOption(jsonOption());
+}
+
+/** Like `withBoth`, for a command that changes something: the audit keeps who did. */
+export function acting(command: Command): Command {
+  return withBoth(command).option("--as <name>", "who does it, for the audit; the login's name unless told", personName);
+}
+
+function personName(text: string): string {
+  if (!/^[^\p{C}]{1,80}$/u.test(text.trim())) throw new InvalidArgumentError("1 to 80 visible characters");
+  return text.trim();
 }
 
 export const configOption = (): Option => new Option("--config <file>", "its configuration").default("gateway.config.json");
@@ -31,4 +43,31 @@ export function rowCount(text: string): number {
 export function remark(text: string): string {
   if (!/^[^\p{C}]{1,500}$/u.test(text.trim())) throw new InvalidArgumentError("1 to 500 visible characters in one line");
   return text.trim();
+}
+
+export interface CsvOptions {
+  readonly csv?: "programs" | "people";
+  readonly separator?: SeparatorName;
+}
+
+/** Gives a list's command its two kinds of CSV. */
+export function withCsv(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--csv [for]", "as CSV: a table for programs or one for people's spreadsheets")
+        .choices(["programs", "people"])
+        .preset("programs"),
+    )
+    .addOption(new Option("--separator <name>", "of a table for people; semicolon by default").choices(Object.keys(separators)));
+}
+
+/**
+ * The table that the options ask for; null without `--csv`. @throws CommanderError for a separator
+ * alone
+ */
+export function csvTable({ csv, separator }: CsvOptions): CsvTable | null {
+  if (separator !== undefined && csv !== "people")
+    throw new CommanderError(exit.usage, "separator", "--separator needs --csv people");
+  if (csv === undefined) return null;
+  return csv === "people" ? tableForPeople(separator ?? "semicolon") : tableForPrograms;
 }

@@ -12,7 +12,7 @@ import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayAlerts } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
 import { listPairedAgents } from "../store/agents.ts";
-import { type AlarmRow, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
+import { type AlarmRow, alarmPrefix, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
 import { roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import type { Database } from "../store/store.ts";
 import type { Watcher } from "../watcher/watcher.ts";
@@ -116,6 +116,6 @@ function awayFor(id: string, minutes: number): Condition {
 }
 
 function alarmCondition({ id, act, subject, detail }: AlarmRow): Condition {
-  const code = act.slice("alarm ".length);
+  const code = act.slice(alarmPrefix.length);
   return { event: "alarm", subject: `${code} ${subject} ${id}`, message: detail, context: { code, about: subject }, afterMs: 0 };
 }

@@ -3,7 +3,7 @@
  * alarm returns.
  */
 import type { Code } from "../../base/codes.ts";
-import { recordAct } from "./audit.ts";
+import { alarmPrefix, recordAct } from "./audit.ts";
 import type { Database } from "./store.ts";
 
 export interface Alarm {
@@ -22,7 +22,7 @@ export interface Alarm {
  */
 export function recordAlarm(database: Database, alarm: Alarm, once?: "once"): boolean {
   const { at, actor, code, subject, detail } = alarm;
-  const act = `alarm ${code}`;
+  const act = `${alarmPrefix}${code}`;
   const known =
     once === undefined
       ? database.get(

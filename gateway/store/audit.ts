@@ -23,6 +23,29 @@ export function listActsOn(database: Database, subject: string): readonly Act[] 
   return database.all<Act>("SELECT at, actor, act, subject, detail FROM audit WHERE subject = ? ORDER BY id", subject);
 }
 
+/** The beginning of an alarm's act; its code follows. */
+export const alarmPrefix = "alarm ";
+
+/** A missing field lets every act through. */
+export interface ActQuery {
+  readonly sinceMs?: number | undefined; // at this time or later, Unix milliseconds
+  readonly untilMs?: number | undefined; // before this time
+  readonly subject?: string | undefined;
+  readonly actor?: string | undefined; // a part of the actor's text
+  readonly isAlarm: boolean; // alarms alone
+  readonly most: number;
+}
+
+/** Acts, newest first, at most `most`. */
+export function listActs(database: Database, { sinceMs, untilMs, subject, actor, isAlarm, most }: ActQuery): readonly Act[] {
+  return database.all<Act>(
+    `SELECT at, actor, act, subject, detail FROM audit WHERE at >= coalesce(?, at) AND at < coalesce(?, at + 1)
+       AND (? IS NULL OR subject = ?) AND (? IS NULL OR instr(actor, ?) > 0) AND act LIKE ? ORDER BY id DESC LIMIT ?`,
+    ...[sinceMs ?? null, untilMs ?? null, subject ?? null, subject ?? null, actor ?? null, actor ?? null],
+    ...[isAlarm ? `${alarmPrefix}%` : "%", most],
+  );
+}
+
 export interface AlarmRow {
   readonly id: number;
   readonly act: string;

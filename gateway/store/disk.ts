@@ -3,7 +3,7 @@
  * own code, because a full disk damages nothing, and restoring a backup then would lose all newer
  * data. Also measures the free space on the disk. Sources: sqlite.org/rescode.html; errno(3).
  */
-import { statfsSync } from "node:fs";
+import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { AgentError } from "../../base/fault.ts";
 
@@ -66,4 +66,9 @@ export function freeBytesOf(path: string): number | null {
   } catch {
     return null;
   }
+}
+
+/** The size of a file; 0 if there is none. */
+export function fileBytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

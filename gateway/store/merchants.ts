@@ -6,6 +6,11 @@ export function readMerchant(database: Database, id: string): MerchantRow | unde
   return database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", id);
 }
 
+/** Every merchant, by name. */
+export function merchantNames(database: Database): readonly Pick<MerchantRow, "id" | "name">[] {
+  return database.all("SELECT id, name FROM merchants ORDER BY name, id");
+}
+
 /** A merchant's settings for the payment page. */
 export type MerchantPage = Pick<MerchantRow, "shownName" | "contact" | "origins">;
 

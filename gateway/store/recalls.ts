@@ -19,3 +19,9 @@ export function listRecalled(database: Database, agentId: string): readonly stri
   );
   return rows.map(({ transactionId }) => transactionId);
 }
+
+/** When the shop of an open, unsigned withdrawal recalled it; null if it did not. */
+export function recalledAtOf(database: Database, transactionId: string): number | null {
+  const sql = "SELECT recalledAt FROM recalls WHERE transactionId = ?";
+  return database.get<{ recalledAt: number }>(sql, transactionId)?.recalledAt ?? null;
+}

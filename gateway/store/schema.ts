@@ -61,12 +61,14 @@ CREATE TABLE recoveries (
 /**
  * Deposit requests, withdrawals, and movements between a wallet's own accounts. The two indexes
  * with a similar beginning cover all filters of lists except orderId, which has a unique index of
- * its own. `toleranceUnits` may be missing from a deposit; `quote` and `metadata` are JSON.
- * `renews` is the ended record of the same order that a record follows; each has one successor.
- * `refundOf` is the deposit that a withdrawal pays back. `value` is JSON: the fiat value at the
- * completion. `completions` are records that completed and have no value yet; the trigger writes
- * one in the transaction that completes it, whichever process does. `recalls` are open withdrawals
- * that their shop no longer wants; triggers remove one that has ended or is signed.
+ * its own. `transactionsByTime` is for the operator's lists of all merchants,
+ * `transactionsByAmount` for the operator's search. `toleranceUnits` may be missing from a deposit;
+ * `quote` and `metadata` are JSON. `renews` is the ended record of the same order that a record
+ * follows; each has one successor. `refundOf` is the deposit that a withdrawal pays back. `value`
+ * is JSON: the fiat value at the completion. `completions` are records that completed and have no
+ * value yet; the trigger writes one in the transaction that completes it, whichever process does.
+ * `recalls` are open withdrawals that their shop no longer wants; triggers remove one that has
+ * ended or is signed.
  */
 const transactions = `
 CREATE TABLE transactions (
@@ -103,8 +105,9 @@ CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status =
 CREATE INDEX transactionsFinal ON transactions (depositAddress, finalBlock) WHERE finalBlock IS NOT NULL;
 CREATE INDEX transactionsByKind ON transactions (merchant, operation, status, createdAt DESC, id);
 CREATE INDEX transactionsByCurrency ON transactions (merchant, currency, operation, status, createdAt DESC, id);
-CREATE INDEX transactionsReceived ON transactions (receiverAddress, finalBlock)
-  WHERE operation <> 'deposit' AND finalBlock IS NOT NULL;
+CREATE INDEX transactionsReceived ON transactions (receiverAddress, finalBlock) WHERE operation <> 'deposit';
+CREATE INDEX transactionsByTime ON transactions (operation, createdAt DESC, id);
+CREATE INDEX transactionsByAmount ON transactions (amountUnits);
 CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE operation = 'sweep';
 `;
 
@@ -141,6 +144,7 @@ CREATE TABLE payments (
   units TEXT NOT NULL, block INTEGER NOT NULL, blockHash TEXT NOT NULL, final INTEGER NOT NULL CHECK (final IN (0,1)),
   transactionId TEXT NOT NULL REFERENCES transactions(id), PRIMARY KEY (network, txHash, logIndex)) STRICT;
 CREATE INDEX paymentsByTransaction ON payments (transactionId);
+CREATE INDEX paymentsByUnits ON payments (units);
 CREATE INDEX paymentsNotFinal ON payments (network, block) WHERE final = 0;
 CREATE TABLE cursors (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
 CREATE TABLE balances (

@@ -157,18 +157,6 @@ export function toppedUnitsAfter(database: Database, merchant: string, network: 
   return rows.reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
 }
 
-/** Sweeps and top-ups, newest first. */
-export function listSweeps(
-  database: Database,
-  { merchant, status, most }: { readonly merchant: string | null; readonly status: number | null; readonly most: number },
-): readonly TransactionRow[] {
-  return database.all<TransactionRow>(
-    `SELECT * FROM transactions WHERE operation IN ('sweep', 'topup') AND (? IS NULL OR merchant = ?)
-       AND (? IS NULL OR status = ?) ORDER BY createdAt DESC, rowid DESC LIMIT ?`,
-    ...[merchant, merchant, status, status, most],
-  );
-}
-
 type Place = Pick<UnsweptBalanceRow, "address" | "network" | "currency">;
 
 /**

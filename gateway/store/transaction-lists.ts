@@ -1,27 +1,60 @@
-/** Records of all merchants, each with its merchant's name, for the operator's lists. */
+/**
+ * Records of all merchants, each with its merchant's name, for the operator's lists and search.
+ */
+import type { Operation } from "../../protocol/identity.ts";
 import type { PaymentRow, TransactionRow } from "./rows.ts";
-import type { Database } from "./store.ts";
+import type { Database, Value } from "./store.ts";
 
+/** A missing field lets every record through. */
 export interface TransactionQuery {
-  readonly operation: "deposit" | "withdraw";
-  readonly merchant: string | null; // null: all merchants
-  readonly status: number | null;
-  readonly orderId: string | null;
-  readonly isLate: boolean; // only deposits with a payment after their end
+  readonly operations: readonly Operation[];
+  readonly merchant?: string | undefined;
+  readonly status?: number | undefined;
+  readonly stage?: string | undefined;
+  readonly orderId?: string | undefined;
+  readonly sinceMs?: number | undefined; // made at this time or later, Unix milliseconds
+  readonly untilMs?: number | undefined; // made before this time
+  readonly isLate?: boolean | undefined; // true: only deposits with a payment after their end
   readonly most: number;
 }
 
 export type NamedTransaction = TransactionRow & { readonly merchantName: string };
 
-/** Records of one operation, newest first. */
+const withNames = `SELECT transactions.*, merchants.name AS merchantName FROM transactions
+  JOIN merchants ON merchants.id = transactions.merchant`;
+
+/** The conditions that a query names, as SQL with its values. */
+function conditionsOf(query: Omit<TransactionQuery, "most" | "operations">): readonly (readonly [string, Value])[] {
+  const { merchant, status, stage, orderId, sinceMs, untilMs, isLate } = query;
+  const named: readonly (readonly [string, Value | undefined])[] = [
+    ["merchant = ?", merchant],
+    ["status = ?", status],
+    ["stage = ?", stage],
+    ["transactions.createdAt >= ?", sinceMs],
+    ["transactions.createdAt < ?", untilMs],
+    ["late = ?", isLate === true ? 1 : undefined],
+    ["orderId = ?", orderId],
+    // The index of orders begins with the merchant.
+    ["? IS NOT NULL AND merchant IN (SELECT id FROM merchants)", merchant === undefined ? orderId : undefined],
+  ];
+  return named.flatMap(([sql, value]) => (value === undefined ? [] : [[sql, value] as const]));
+}
+
+/** Records of these operations, newest first. */
 export function listedTransactions(database: Database, query: TransactionQuery): readonly NamedTransaction[] {
-  const { operation, merchant, status, orderId, isLate, most } = query;
-  return database.all<NamedTransaction>(
-    `SELECT transactions.*, merchants.name AS merchantName FROM transactions JOIN merchants ON merchants.id = transactions.merchant
-     WHERE operation = ? AND (? IS NULL OR merchant = ?) AND (? IS NULL OR status = ?) AND (? IS NULL OR orderId = ?) AND late >= ?
-     ORDER BY transactions.createdAt DESC, transactions.id LIMIT ?`,
-    ...[operation, merchant, merchant, status, status, orderId, orderId, isLate ? 1 : 0, most],
+  const conditions = conditionsOf(query);
+  const where = ["operation = ?", ...conditions.map(([sql]) => sql)].join(" AND ");
+  const values = conditions.map(([, value]) => value);
+  // An index orders the records of one operation; the lists of several are merged here.
+  const lists = query.operations.map((operation) =>
+    database.all<NamedTransaction>(
+      `${withNames} WHERE ${where} ORDER BY transactions.createdAt DESC, transactions.id LIMIT ?`,
+      ...[operation, ...values, query.most],
+    ),
   );
+  if (lists.length === 1) return lists[0] ?? [];
+  const merged = lists.flat().sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1));
+  return merged.slice(0, query.most);
 }
 
 export function namedTransaction(
@@ -29,9 +62,15 @@ export function namedTransaction(
   operation: "deposit" | "withdraw",
   id: string,
 ): NamedTransaction | undefined {
-  const sql = `SELECT transactions.*, merchants.name AS merchantName FROM transactions
-    JOIN merchants ON merchants.id = transactions.merchant WHERE transactions.id = ? AND operation = ?`;
-  return database.get<NamedTransaction>(sql, id, operation);
+  return database.get<NamedTransaction>(`${withNames} WHERE transactions.id = ? AND operation = ?`, id, operation);
+}
+
+/** The records of these ids, of any operation, newest first. */
+export function namedTransactions(database: Database, ids: readonly string[]): readonly NamedTransaction[] {
+  return database.all<NamedTransaction>(
+    `${withNames} WHERE transactions.id IN (SELECT value FROM json_each(?)) ORDER BY transactions.createdAt DESC, transactions.id`,
+    JSON.stringify(ids),
+  );
 }
 
 /** All payments seen on a deposit's address, including other currencies. */

@@ -13,6 +13,7 @@ import { keepWish, listSweepableAt } from "../store/sweeps.ts";
 export interface Wishing {
   readonly store: Store;
   readonly nowMs: number;
+  readonly actor: string; // in the audit
 }
 
 export interface Wished {
@@ -39,7 +40,7 @@ export function orderSweeps(by: Wishing, text: string, currency: string | undefi
     for (const row of held) {
       keepWish(database, row, by.nowMs);
       const detail = `${row.currency} on ${address}`;
-      recordAct(database, { at: by.nowMs, actor: "operator", act: "sweep ordered", subject: row.request, detail });
+      recordAct(database, { at: by.nowMs, actor: by.actor, act: "sweep ordered", subject: row.request, detail });
     }
     return { ok: true, address, wished: held.map(({ currency: id, network, units }) => ({ currency: id, network, units })) };
   });

@@ -54,7 +54,7 @@ export async function makeMeasuredFolder(dir: string, open: number): Promise<Mea
   const database = join(dir, "gateway", "gateway.db");
   const store = openOf(database);
   try {
-    const by = { store, gatewayKey: key, random: randomBytes, nowMs: Date.now(), run: null };
+    const by = { store, gatewayKey: key, random: randomBytes, nowMs: Date.now(), run: null, actor: "operator" };
     const [shop, few, many] = ["Shop", "Few", "Many"].map((name) => createMerchant(by, { name, language: "en" }));
     if (shop === undefined || few === undefined || many === undefined) throw new Error("three merchants were made");
     pair(store, shop.merchantId, open);

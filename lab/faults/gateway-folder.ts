@@ -79,7 +79,7 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
   const agent = paired ?? { id: randomBytes(8).toString("hex"), wallet: "aa".repeat(16), signerKey, linkKey, hotWalletAddress };
   try {
     const merchant = createMerchant(
-      { store, gatewayKey: key, random: randomBytes, nowMs: Date.now(), run: null },
+      { store, gatewayKey: key, random: randomBytes, nowMs: Date.now(), run: null, actor: "operator" },
       { name: "Shop", language: "en" },
     );
     store.database.run(

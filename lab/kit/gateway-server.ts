@@ -248,6 +248,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     gatewayKey: key,
     random: randomBytes,
     run: "this run",
+    actor: "operator",
     get nowMs() {
       return clock.nowMs;
     },

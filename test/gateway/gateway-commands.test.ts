@@ -8,7 +8,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { version } from "../../base/version.ts";
 import { run, tree } from "../../gateway/command.ts";
+import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { startTestGateway, type TestGateway, testConfig } from "../../lab/kit/gateway-server.ts";
 
@@ -29,6 +31,7 @@ const words: Readonly<Record<string, string>> = {
 
 let gateway: TestGateway;
 beforeEach(async () => {
+  vi.stubEnv("SUDO_USER", "ayse"); // acts stand under the login's name
   gateway = await startTestGateway();
   gateway.service.store.database.run("DELETE FROM keys");
   gateway.service.store.database.run("DELETE FROM audit");
@@ -41,7 +44,10 @@ beforeEach(async () => {
   ] as const)
     writeFileSync(join(gateway.dir, name), JSON.stringify({ ...testConfig, ...files, database }));
 });
-afterEach(() => gateway.close());
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await gateway.close();
+});
 
 /** A shop with an agent, three deposits and a withdrawal. */
 async function shop(): Promise<void> {
@@ -101,6 +107,47 @@ function books(): void {
   database.run(entry, network, hotWallet, "outside", "2500000", at);
 }
 
+/** Two alarms: one with advice, and one of a version whose codes this one does not know. */
+function alarms(): void {
+  const { database } = gateway.service.store;
+  const at = Date.parse("2026-03-01T04:00:00.000Z");
+  const alarm = {
+    at,
+    actor: "hub",
+    code: "HUB_LEDGER_FORKED",
+    subject: "abababababababab",
+    detail: "two ledgers report record 7",
+  } as const;
+  recordAlarm(database, alarm);
+  recordAlarm(database, { ...alarm, at: at + 1, code: "FROM_A_LATER_VERSION" as never, detail: "of a later version" });
+}
+
+/** An agent that is locked, a target that fails, and a withdrawal that waits for a person. */
+function trouble(): void {
+  const { store } = gateway.service;
+  const merchant = store.database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
+  const hot = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+  const accounts = JSON.stringify([{ family: "evm", purpose: "hot", id: hot, firstAddress: hot }]);
+  store.database.run(
+    `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies, pairedAt, lockedCode)
+     VALUES ('abababababababab', ?, 'w', 1, '', '', ?, '["eip155:31337"]', '[]', 0, 'LEDGER_FORKED')`,
+    ...[merchant, accounts],
+  );
+  store.database.run(
+    "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt, failedAt, failedStatus) VALUES ('c_1', ?, 'https://a.example/', '', x'00', 1, 2, 500)",
+    merchant,
+  );
+  const held = { operation: "withdraw", mode: "auto", stage: "awaiting_approval", status: 0 } as const;
+  insertTransaction(store, {
+    ...held,
+    merchant,
+    id: "8".repeat(32),
+    orderId: "held-1",
+    createdAt: 1_000_000,
+    expiresAt: 9_000_000,
+  });
+}
+
 /** The output of a command, both streams in their order, and its exit code. */
 async function command(line: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
   let text = "";
@@ -138,6 +185,12 @@ class Names {
       .replace(/\b([mk])_[0-9a-f]{16}\b/g, (id, kind: string) => this.#name(id, kind))
       .replaceAll(gateway.service.key.fingerprint, "FINGERPRINT")
       .replace(/20(?!35)\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
+      .replaceAll("\r\n", "\n") // the transcripts are text files
+      .replaceAll("\ufeff", "BYTE-ORDER-MARK")
+      .replace(/\b\d+ [KM]iB\b/g, "SIZE")
+      .replace(/("(?:databaseBytes|walBytes|freeBytes)":)\d+/g, "$1SIZE")
+      .replace(/oldest \d+ d\b/g, "oldest AGE")
+      .replaceAll(version, "VERSION")
       .replace(/"copiedAt":\d+/g, '"copiedAt":TIME')
       .replace(/(schema(?: +|":))\d+/g, "$1NUMBER");
   }
@@ -169,6 +222,8 @@ describe("transcripts of the gateway's operator", () => {
       if (line === "# scene: shop") await shop();
       if (line === "# scene: books") books();
       if (line === "# scene: unattributed") unattributed();
+      if (line === "# scene: alarms") alarms();
+      if (line === "# scene: trouble") trouble();
       if (!line.startsWith("$ ")) continue;
       const [program, ...rest] = split(line.slice(2)).map((word) => names.say(word));
       if (program === "cp") {
@@ -186,13 +241,15 @@ describe("transcripts of the gateway's operator", () => {
 
   it("transcripts of the gateway's operator hold every command of these groups, and each of them takes --json", () => {
     const groups = tree().commands.filter((one) =>
-      ["merchant", "key", "deposits", "withdrawals", "currencies"].includes(one.name()),
+      ["merchant", "key", "deposits", "withdrawals", "currencies", "find", "audit", "alarms", "balances", "status"].includes(
+        one.name(),
+      ),
     );
     const all = groups.flatMap((group) => (group.commands.length === 0 ? [group] : group.commands));
     expect(all.length).toBeGreaterThan(16);
     const text = files.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");
     for (const one of all) {
-      const name = one.parent === null || one.name() === "currencies" ? one.name() : `${one.parent.name()} ${one.name()}`;
+      const name = one.parent === null || one.parent.parent === null ? one.name() : `${one.parent.name()} ${one.name()}`;
       expect(text, name).toContain(`$ gateway ${name}`);
       expect(
         one.options.map(({ long }) => long),

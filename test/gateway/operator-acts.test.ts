@@ -301,7 +301,7 @@ describe("a deposit that was paid late", () => {
     expect(creditDeposit(gateway.operator, short, { ...how, isShortFine: true }).ok).toBe(true);
     const withdrawal = (await auto()).body.transactionId;
     expect(creditDeposit(gateway.operator, withdrawal, how)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
-    const query = { operation: "deposit", merchant: null, status: null, orderId: null, isLate: true, most: 10 } as const;
+    const query = { operations: ["deposit"], isLate: true, most: 10 } as const;
     expect(listDeposits(gateway.operator, query).map(({ orderId }) => orderId)).not.toContain("unpaid");
     expect(listDeposits(gateway.operator, { ...query, isLate: false })).toHaveLength(3);
   });

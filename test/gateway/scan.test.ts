@@ -158,7 +158,7 @@ describe("money that a scan found", () => {
   }
   const take = (scanned: Scanned) =>
     takeInFound(kit.store, listDepositAccounts(kit.store.database, "m1"), [{ network, scanned }], {
-      ...{ networks: [network], nowMs: kit.nowMs },
+      ...{ networks: [network], nowMs: kit.nowMs, actor: "operator" },
     });
   const listed = () =>
     listUnattributed(kit.store.database, null, 10).map(({ address, units, txHash }) => [address, units, txHash.split(":")[0]]);

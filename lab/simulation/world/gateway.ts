@@ -160,7 +160,7 @@ export class Gateway {
       let said: T | null = null;
       try {
         const store = this.#storeOf(owner, logOf(owner));
-        said = act({ store, gatewayKey, random, nowMs: this.clock(), run });
+        said = act({ store, gatewayKey, random, nowMs: this.clock(), run, actor: "operator" });
       } catch (error) {
         if (owner.isAlive && !(error instanceof AgentError)) throw error;
         note("command failed", error instanceof AgentError ? error.code : "");

@@ -1,0 +1,79 @@
+/**
+ * `audit` and `alarms`: what operators, keys, agents and the gateway itself did, and what it raised
+ * an alarm about. Both read one table, whose rows are only ever added. Change nothing.
+ */
+import type { Command } from "commander";
+import { type Code, codes } from "../../base/codes.ts";
+import { type Act, alarmPrefix, listActs } from "../store/audit.ts";
+import { dateOf } from "./accounts.ts";
+import { asOperator, type JsonOption, print, printCsv, printJson } from "./command.ts";
+import { type CsvOptions, csvTable, moment, rowCount, withBoth, withCsv } from "./words.ts";
+
+interface AuditOptions extends JsonOption, CsvOptions {
+  readonly since?: number;
+  readonly until?: number;
+  readonly about?: string;
+  readonly by?: string;
+  readonly limit: number;
+}
+
+const rowsDefault = 50;
+
+const columns = ["at", "actor", "act", "about", "detail"] as const;
+const alarmColumns = ["at", "code", "from", "about", "detail", "hint"] as const;
+
+const queryOf = ({ since, until, about, by, limit }: AuditOptions, isAlarm: boolean) => {
+  return { sinceMs: since, untilMs: until, subject: about, actor: by, isAlarm, most: limit };
+};
+
+const listedAct = ({ at, actor, act, subject, detail }: Act) => ({ at: dateOf(at), actor, act, about: subject, detail });
+
+/** An alarm with the advice of its code; a code that this version does not know has none. */
+function listedAlarm({ at, actor, act, subject, detail }: Act) {
+  const code = act.slice(alarmPrefix.length);
+  const hint = Object.hasOwn(codes, code) ? codes[code as Code][4] : "";
+  return { at: dateOf(at), code, from: actor, about: subject, detail, hint };
+}
+
+function audit(options: AuditOptions): void {
+  const table = csvTable(options);
+  asOperator(options, ({ store }) => {
+    const rows = listActs(store.database, queryOf(options, false)).map(listedAct);
+    if (table !== null) printCsv(table, columns, rows);
+    else if (options.json === true) printJson(rows);
+    else print(rows.map(actLine).join("\n") || "Nothing like that was done.");
+  });
+}
+
+const actLine = ({ at, actor, act, about, detail }: ReturnType<typeof listedAct>): string =>
+  `${at}  ${actor}: ${act}  ${about}${detail === "" ? "" : `: ${detail}`}`;
+
+function alarms(options: AuditOptions): void {
+  const table = csvTable(options);
+  asOperator(options, ({ store }) => {
+    const rows = listActs(store.database, queryOf(options, true)).map(listedAlarm);
+    if (table !== null) printCsv(table, alarmColumns, rows);
+    else if (options.json === true) printJson(rows);
+    else print(rows.map(alarmLines).join("\n") || "No alarm is like that.");
+  });
+}
+
+const alarmLines = ({ at, code, from, about, detail, hint }: ReturnType<typeof listedAlarm>): string =>
+  `${at}  ${code}  from ${from}, about ${about}\n  ${detail}${hint === "" ? "" : `\n  hint: ${hint}`}`;
+
+function withTimes(command: Command): Command {
+  return withCsv(withBoth(command))
+    .option("--since <time>", "at this time or later, in UTC", moment)
+    .option("--until <time>", "before this time, in UTC", moment)
+    .option("--about <id>", "of this transaction, merchant, key, agent or address alone")
+    .option("--limit <number>", "how many, the newest first", rowCount, rowsDefault);
+}
+
+export function addAuditCommands(program: Command): void {
+  withTimes(program.command("audit").description("what operators, keys and agents did, alarms among it"))
+    .option("--by <text>", "of those alone whose name has this text")
+    .action(audit);
+  withTimes(program.command("alarms").description("what the gateway raised an alarm about, each with the line to type")).action(
+    alarms,
+  );
+}

@@ -1,0 +1,174 @@
+/**
+ * `find`: everything that a text names, among all merchants: a record's id, an order, an address, a
+ * transaction hash, an amount, or somebody's id or name. Changes nothing.
+ */
+import { type Command, InvalidArgumentError } from "commander";
+import { families, parseAddress } from "../../chains/families.ts";
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
+import type { OutgoingRow } from "../store/rows.ts";
+import {
+  agentsOfAddress,
+  type FoundOther,
+  type FoundRecord,
+  foreignOfTxHash,
+  othersOf,
+  recordsOfAddress,
+  recordsOfAmount,
+  recordsOfId,
+  recordsOfOrder,
+  recordsOfTxHash,
+} from "../store/search.ts";
+import type { Database } from "../store/store.ts";
+import { type NamedTransaction, namedTransactions } from "../store/transaction-lists.ts";
+import { asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
+import { amountText, describeRecord, listedRecord } from "./records.ts";
+import { rowCount, withBoth } from "./words.ts";
+
+/** A record, how it was found, and the command that shows it whole. */
+export interface RecordHit {
+  readonly row: NamedTransaction;
+  readonly by: FoundRecord["by"];
+  readonly show: string;
+}
+
+export interface Hits {
+  readonly records: readonly RecordHit[];
+  readonly others: readonly FoundOther[];
+  readonly foreign: readonly OutgoingRow[]; // transactions of a hot wallet that nobody ordered here
+}
+
+const textLengthMax = 200;
+const limitDefault = 50;
+
+function searchText(text: string): string {
+  const trimmed = text.trim();
+  if (!/^[^\p{C}]+$/u.test(trimmed) || trimmed.length > textLengthMax)
+    throw new InvalidArgumentError(`1 to ${textLengthMax} visible characters`);
+  return trimmed;
+}
+
+/** The canonical address that a text names; null without one. Letters of either case are taken. */
+function addressIn(text: string): string | null {
+  for (const spelling of [text, text.toLowerCase()]) {
+    const parsed = parseAddress(spelling);
+    if (parsed.ok) return parsed.address;
+  }
+  return null;
+}
+
+/** The hashes that a text may be, in the spelling of each family. */
+function hashesIn(text: string): readonly string[] {
+  const digits = text.toLowerCase().replace(/^0x/, "");
+  return [digits, `0x${digits}`].filter((hash) => Object.values(families).some(({ isTxHash }) => isTxHash(hash)));
+}
+
+/** `12.5`, or `12.5 usdt` for one currency alone. */
+function amountsIn(
+  text: string,
+  currencies: readonly GatewayCurrency[],
+): readonly { readonly currency: string; readonly units: bigint }[] {
+  const [, amount = "", named = ""] = /^([\d.]+)(?:\s+(\S+))?$/.exec(text) ?? [];
+  if (amount === "") return [];
+  return currencies
+    .filter(({ id }) => named === "" || id.toLowerCase() === named.toLowerCase())
+    .flatMap(({ id, decimal }) => {
+      const parsed = parseAmount(amount, decimal);
+      return parsed.ok ? [{ currency: id, units: parsed.units }] : [];
+    });
+}
+
+/** Everything that a text names: records newest first, at most `most` of each way to find them. */
+export function search(
+  database: Database,
+  { chains, currencies }: Pick<GatewayConfig, "chains" | "currencies">,
+  text: string,
+  most: number,
+): Hits {
+  const networks = Object.values(chains).map(({ network }) => network);
+  const address = addressIn(text);
+  const hashes = hashesIn(text);
+  const found = [
+    ...recordsOfId(database, text),
+    ...recordsOfOrder(database, text, most),
+    ...(address === null ? [] : recordsOfAddress(database, address, most)),
+    ...hashes.flatMap((txHash) => recordsOfTxHash(database, { networks, txHash })),
+    ...amountsIn(text, Object.values(currencies)).flatMap((amount) => recordsOfAmount(database, amount, most)),
+  ];
+  const firstBy = new Map<string, FoundRecord["by"]>();
+  for (const { id, by } of found) if (!firstBy.has(id)) firstBy.set(id, by);
+  const rows = namedTransactions(database, [...firstBy.keys()]);
+  const others = [...othersOf(database, text, most), ...(address === null ? [] : agentsOfAddress(database, address))];
+  return {
+    records: rows.map((row) => ({ row, by: firstBy.get(row.id) ?? "transactionId", show: `${groupOf(row)} show ${row.id}` })),
+    others,
+    foreign: hashes.flatMap((hash) => foreignOfTxHash(database, hash)),
+  };
+}
+
+function groupOf({ operation }: NamedTransaction): string {
+  if (operation === "deposit") return "deposits";
+  return operation === "withdraw" ? "withdrawals" : "sweeps";
+}
+
+const kinds = { deposit: "deposit", withdraw: "withdrawal", sweep: "sweep", topup: "top-up" } as const;
+
+const otherShow: Readonly<Record<FoundOther["kind"], string>> = {
+  merchant: "merchant show",
+  agent: "agents",
+  key: "key list",
+  callback: "callbacks list",
+};
+
+const showOf = ({ kind, id }: FoundOther): string => (kind === "merchant" ? `${otherShow[kind]} ${id}` : otherShow[kind]);
+
+/** The amount of an outgoing transaction, in the currency of its contract if one is configured. */
+function foreignAmount({ network, contract, units }: OutgoingRow, { currencies }: GatewayConfig): string {
+  const known = Object.values(currencies).find((one) => one.network === network && one.contract === contract);
+  if (known !== undefined) return `${formatAmount(BigInt(units), known.decimal)} ${known.id}`;
+  return `${units} base units of ${contract || "the native coin"}`;
+}
+
+function describe({ records, others, foreign }: Hits, config: GatewayConfig): string {
+  return [
+    ...records.map(({ row, by, show }) => {
+      const received = row.operation === "deposit" ? `${amountText(config, row.currency, row.amountReceivedUnits)} of ` : "";
+      const amount = row.operation === "deposit" ? row.amount : `${row.amount} ${row.currency}`;
+      return `${describeRecord(row, `${received}${amount}`)}\n  ${kinds[row.operation]}, found by its ${by}; next: ${show}`;
+    }),
+    ...others.map((one) => `${one.id}  ${one.kind} of ${one.name}, found by its ${one.by}; next: ${showOf(one)}`),
+    ...foreign.map((row) =>
+      [
+        `${row.txHash}  ${foreignAmount(row, config)} from hot wallet ${row.account}, block ${row.block} of ${row.network}`,
+        `  to ${row.receiver || "a contract"}; nobody ordered it here`,
+      ].join("\n"),
+    ),
+  ].join("\n");
+}
+
+function listed({ records, others, foreign }: Hits, config: GatewayConfig): object {
+  return {
+    records: records.map(({ row, by, show }) => ({ kind: kinds[row.operation], by, show, record: listedRecord(row, config) })),
+    others: others.map((one) => ({ kind: one.kind, id: one.id, merchant: one.name, by: one.by, show: showOf(one) })),
+    foreign: foreign.map(({ txHash, network, account, receiver, contract, units, block }) => {
+      return { txHash, network, account, receiver, contract, units, block };
+    }),
+  };
+}
+
+function find(text: string, options: JsonOption & { readonly limit: number }): void {
+  asOperator(options, ({ store }, config) => {
+    const hits = search(store.database, config, text, options.limit);
+    const isEmpty = hits.records.length + hits.others.length + hits.foreign.length === 0;
+    if (options.json === true) printJson(listed(hits, config));
+    else print(isEmpty ? "Nothing here has this id, order, address, transaction hash, amount or name." : describe(hits, config));
+    process.exitCode = isEmpty ? exit.no : exit.fine;
+  });
+}
+
+export function addFindCommand(program: Command): void {
+  withBoth(program.command("find").description("all that a text names: an id, order, address, hash, amount or name"))
+    .argument("<text>", 'as it was told to you; an amount may name its currency: "12.5 usdt"', searchText)
+    .option("--limit <number>", "how many of each kind, the newest first", rowCount, limitDefault)
+    .action(find);
+}

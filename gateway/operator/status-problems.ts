@@ -1,0 +1,113 @@
+/**
+ * The problems that `status` lists, each with the line to type. Pure: computed from one look at the
+ * gateway.
+ */
+import { type Code, codes } from "../../base/codes.ts";
+import type { AgentError } from "../../base/fault.ts";
+import type { Counts } from "../store/counts.ts";
+import type { Check, ReadyAnswer } from "./health.ts";
+
+/** The state of the gateway at one moment. */
+export interface GatewayState {
+  readonly nowMs: number;
+  readonly reached: boolean;
+  readonly unreachedWhy: string; // "" if reached
+  readonly ready: ReadyAnswer | null; // null if it gave no answer that can be read
+  readonly counts: Counts | null; // null if the database cannot be read
+  readonly storeFault: AgentError | null; // why it cannot be read
+  readonly restored: string; // why the database counts as restored from a backup, "" if it does not
+  readonly files: { readonly databaseBytes: number; readonly walBytes: number; readonly freeBytes: number | null };
+}
+
+export interface Problem {
+  readonly what: string; // a sentence in lower case, without a stop
+  readonly hint: string; // "" if there is nothing to do here
+  readonly isWarning: boolean; // the gateway works; an operator should look
+}
+
+const minuteMs = 60_000;
+/** Withdrawals that wait longer than this for a person or for the chain are named. */
+const approvalWarningMs = 30 * minuteMs;
+
+/** The line to type for a failed check, by the first word of its name. */
+const checkHints: Readonly<Record<string, string>> = {
+  database: "systemctl status crypto-gateway; then autowithdraw-gateway check",
+  disk: "make room on that disk; nothing is damaged",
+  chain: "autowithdraw-gateway check asks each node and names its fault",
+  currency: "autowithdraw-gateway currencies shows what its contract says",
+  books: "autowithdraw-gateway reconcile --last lists each difference",
+};
+
+function checkProblem({ name, ok, detail }: Check): readonly Problem[] {
+  if (ok && detail === "") return [];
+  const [kind = ""] = name.split(" ");
+  return [{ what: `${name}: ${detail || "not well"}`, hint: checkHints[kind] ?? "autowithdraw-gateway check", isWarning: ok }];
+}
+
+function agentProblems({ counts, ready }: GatewayState): readonly Problem[] {
+  if (counts === null) return [];
+  const { agents, lockedAgents } = counts;
+  const locked = lockedAgents.map(({ id, merchant, code }): Problem => {
+    const known = Object.hasOwn(codes, code) ? codes[code as Code] : null;
+    const hint = `its own status says more, on the server of ${merchant}; docs/recovering.md`;
+    return {
+      what: `agent ${id} of ${merchant} is locked: ${code}${known === null ? "" : ` (${known[3]})`}`,
+      hint,
+      isWarning: false,
+    };
+  });
+  const unnamed = agents.locked - lockedAgents.length;
+  const rest =
+    unnamed > 0 ? [{ what: `${unnamed} more agents are locked`, hint: "autowithdraw-gateway agents", isWarning: false }] : [];
+  const away = agents.paired - (ready?.figures?.agentsConnected ?? agents.paired);
+  if (away <= 0) return [...locked, ...rest];
+  const what = `${away} of ${agents.paired} paired agents ${away === 1 ? "has" : "have"} no link; their withdrawals wait`;
+  return [...locked, ...rest, { what, hint: "autowithdraw-gateway agents shows when each was last seen", isWarning: true }];
+}
+
+function withdrawalProblems({ counts, nowMs }: GatewayState): readonly Problem[] {
+  return (counts?.withdrawals ?? []).flatMap(({ stage, count, oldestAt }): readonly Problem[] => {
+    const are = count === 1 ? "1 withdrawal" : `${count} withdrawals`;
+    const list = `autowithdraw-gateway withdrawals list --stage ${stage}`;
+    if (stage === "stuck") return [{ what: `${are} stuck: no version reaches a block`, hint: list, isWarning: true }];
+    if (stage !== "awaiting_approval" || oldestAt === null || nowMs - oldestAt < approvalWarningMs) return [];
+    const what = `${are} waiting for approval by a person at the merchant's server`;
+    return [{ what, hint: list, isWarning: true }];
+  });
+}
+
+function callbackProblems({ counts }: GatewayState): readonly Problem[] {
+  return (counts?.failingTargets ?? []).map(({ id, merchant, reason }) => {
+    const hint = `autowithdraw-gateway callbacks deliveries --callback ${id}`;
+    return { what: `callback target ${id} of ${merchant} fails: ${reason}`, hint, isWarning: true };
+  });
+}
+
+/** Problems first, warnings last. The same state always gives the same list. */
+export function problemsOf(state: GatewayState): readonly Problem[] {
+  const { reached, unreachedWhy, ready, storeFault, restored, counts } = state;
+  const problems: Problem[] = [];
+  if (!reached) {
+    const hint =
+      "systemctl start crypto-gateway; journalctl -u crypto-gateway -n 50 says why it ended; autowithdraw-gateway check";
+    problems.push({ what: `the gateway cannot be reached: ${unreachedWhy}`, hint, isWarning: false });
+  } else if (ready === null) {
+    problems.push({
+      what: "another program answers at the gateway's address",
+      hint: "look at listen in the configuration",
+      isWarning: false,
+    });
+  }
+  if (storeFault !== null) problems.push({ what: storeFault.message, hint: codes[storeFault.code][4], isWarning: false });
+  problems.push(...(ready?.checks ?? []).flatMap(checkProblem));
+  if (restored !== "") {
+    const what = `the database was restored from a backup (${restored}) and has not caught up: no deposit is taken yet`;
+    problems.push({ what, hint: "docs/recovering.md, section 2; agents and chains are read by themselves", isWarning: true });
+  }
+  problems.push(...agentProblems(state), ...withdrawalProblems(state), ...callbackProblems(state));
+  if (counts !== null && counts.alarms.count > 0) {
+    const what = `${counts.alarms.count} alarm${counts.alarms.count === 1 ? "" : "s"} in the last day`;
+    problems.push({ what, hint: "autowithdraw-gateway alarms", isWarning: true });
+  }
+  return [...problems.filter((one) => !one.isWarning), ...problems.filter((one) => one.isWarning)];
+}

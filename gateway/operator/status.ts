@@ -1,0 +1,165 @@
+/**
+ * `status`: one screen with everything that an operator of the gateway looks at, and each problem
+ * with the line to type. Asks the running gateway at its own address and reads the database.
+ * Changes nothing. Exit: 0 fine, 1 something is wrong, 3 the gateway does not run.
+ */
+import type { Command } from "commander";
+import { AgentError } from "../../base/fault.ts";
+import { version } from "../../base/version.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import { readConfig } from "../config/config.ts";
+import type { Figures } from "../service.ts";
+import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
+import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
+import { restoredOf } from "../store/restored-database.ts";
+import { dateOf } from "./accounts.ts";
+import { asOperator, clock, exit, type JsonOption, print, printJson } from "./command.ts";
+import { askHealth, readyAnswerOf } from "./health.ts";
+import { type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
+import { withBoth } from "./words.ts";
+
+const dayMs = 86_400_000;
+
+interface Read {
+  readonly counts: Counts | null;
+  readonly storeFault: AgentError | null;
+  readonly restored: string;
+}
+
+function readDatabase(options: JsonOption, nowMs: number): Read {
+  try {
+    return asOperator(options, ({ store: { database } }) => {
+      const restored = restoredOf(database)?.reason ?? "";
+      return { counts: countsOf(database, nowMs - dayMs), storeFault: null, restored };
+    });
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return { counts: null, storeFault: error, restored: "" };
+  }
+}
+
+async function lookAt(options: JsonOption, config: GatewayConfig): Promise<GatewayState> {
+  const nowMs = clock();
+  const health = await askHealth(config);
+  const { database } = config;
+  return {
+    nowMs,
+    reached: health.reached,
+    unreachedWhy: health.reached ? "" : health.text,
+    ready: health.reached ? readyAnswerOf(health.text) : null,
+    files: {
+      databaseBytes: fileBytesOf(database),
+      walBytes: fileBytesOf(`${database}-wal`),
+      freeBytes: freeBytesOf(database),
+    },
+    ...readDatabase(options, nowMs),
+  };
+}
+
+const mebibyte = 1024 * 1024;
+const sizeText = (bytes: number): string =>
+  bytes < 10 * mebibyte ? `${Math.ceil(bytes / 1024)} KiB` : `${Math.floor(bytes / mebibyte)} MiB`;
+
+/** A length of time in its largest unit: 4 s, 12 min, 3 h, 2 d. */
+export function ageText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
+}
+
+function stagesText(stages: readonly StageCount[], nowMs: number): string {
+  if (stages.length === 0) return "none open";
+  return stages
+    .map(({ stage, count, oldestAt }) => {
+      const age = oldestAt === null ? "" : ` (oldest ${ageText(nowMs - oldestAt)})`;
+      return `${count} ${stage.replaceAll("_", " ")}${age}`;
+    })
+    .join(", ");
+}
+
+function chainRows(figures: Figures | undefined): readonly (readonly [string, string])[] {
+  return (figures?.chains ?? []).map(({ chain, head, final, headAgeSeconds, read }) => {
+    if (head === null) return [`chain ${chain}`, "not read yet"];
+    const age = headAgeSeconds === null ? "" : ` (${ageText(headAgeSeconds * 1000)} old)`;
+    const behind = final === null || read === null ? "" : `, payments read to ${read} of ${final} final`;
+    return [`chain ${chain}`, `block ${head}${age}${behind}`];
+  });
+}
+
+function agentsText({ agents }: Counts, figures: Figures | undefined): string {
+  const connected = figures === undefined ? [] : [`${figures.agentsConnected} connected`];
+  const more = [...connected, `${agents.locked} locked`, `${agents.paused} paused`];
+  return `${agents.paired} paired: ${more.join(", ")}`;
+}
+
+function rowsOf({ reached, ready, counts, files, nowMs }: GatewayState, config: GatewayConfig): string {
+  const figures = ready?.figures;
+  const since = figures === undefined ? "" : `, runs since ${figures.startedAt}`;
+  const run = reached ? `${figures?.version ?? version}${since}, ${ready?.status ?? "no readable answer"}` : "does not run";
+  const free = files.freeBytes === null ? "" : `, ${sizeText(files.freeBytes)} free on its disk`;
+  const rows: readonly (readonly [string, string])[] = [
+    ["gateway", run],
+    ["address", config.publicUrl],
+    ["database", `${config.database}: ${sizeText(files.databaseBytes)}, WAL ${sizeText(files.walBytes)}${free}`],
+    ...chainRows(figures),
+    ...(counts === null ? [] : countRows(counts, figures, nowMs)),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length)) + 3;
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}${text}`).join("\n");
+}
+
+function countRows(counts: Counts, figures: Figures | undefined, nowMs: number): readonly (readonly [string, string])[] {
+  const { withdrawals, deposits, sweeps, callbacks, alarms, jobsUnanswered } = counts;
+  const newest = alarms.newestAt === null ? "" : `, newest at ${dateOf(alarms.newestAt)}`;
+  const unanswered = jobsUnanswered === 0 ? "" : `; ${jobsUnanswered} that no agent has answered`;
+  return [
+    ["agents", agentsText(counts, figures)],
+    ["withdrawals", `${stagesText(withdrawals, nowMs)}${unanswered}`],
+    ["deposits", stagesText(deposits, nowMs)],
+    ["sweeps", stagesText(sweeps, nowMs)],
+    ["callbacks", `${callbacks.waiting} waiting, ${callbacks.givenUp} given up`],
+    ["alarms", `${alarms.count} in the last day${newest}`],
+  ];
+}
+
+/** 3 if the gateway does not run, 1 for a problem that is no warning, else 0. */
+export function exitOf({ reached }: Pick<GatewayState, "reached">, problems: readonly Problem[]): number {
+  if (!reached) return exit.unreachable;
+  return problems.every(({ isWarning }) => isWarning) ? exit.fine : exit.no;
+}
+
+function headline(code: number, problems: readonly Problem[]): string {
+  if (code === exit.fine) return "everything works";
+  if (code === exit.unreachable) return "THE GATEWAY DOES NOT RUN, or does not answer at its own address";
+  return `PROBLEMS (${problems.filter(({ isWarning }) => !isWarning).length})`;
+}
+
+function listed(title: string, problems: readonly Problem[]): string {
+  if (problems.length === 0) return "";
+  const lines = problems.map(({ what, hint }) => `  - ${what}\n${hint === "" ? "" : `    hint: ${hint}\n`}`);
+  return `\n${title}:\n${lines.join("")}`;
+}
+
+async function status(options: JsonOption): Promise<void> {
+  const config = readConfig(options.config);
+  const state = await lookAt(options, config);
+  const problems = problemsOf(state);
+  const code = exitOf(state, problems);
+  process.exitCode = code;
+  if (options.json === true) {
+    const { reached, ready, counts, restored, files, storeFault } = state;
+    const fault = storeFault === null ? "" : storeFault.code;
+    printJson({ ok: code === exit.fine, running: reached, problems, ready, counts, restored, files, databaseFault: fault });
+    return;
+  }
+  const [warnings, wrong] = [problems.filter((one) => one.isWarning), problems.filter((one) => !one.isWarning)];
+  const lists = `${listed("what is wrong", wrong)}${listed("not wrong yet", warnings)}`;
+  print(`${headline(code, problems)}\n\n${rowsOf(state, config)}\n${lists}`.trimEnd());
+}
+
+export function addStatusCommand(program: Command): void {
+  withBoth(program.command("status").description("one screen: whether everything works, what is open, and what is wrong")).action(
+    status,
+  );
+}

@@ -1,0 +1,81 @@
+/**
+ * Numbers of everything that is open or wrong, for the operator's one screen. Each question reads
+ * an index of open rows, or the tables of people and servers; none grows with the past, but the
+ * count of given-up callbacks. Reads only.
+ */
+import { listPendingDepositsByStage } from "./deposits.ts";
+import { countUnanswered } from "./jobs.ts";
+import type { Database } from "./store.ts";
+import { listOpenSweepsByStage } from "./sweeps.ts";
+import { listPendingByStage } from "./withdrawals.ts";
+
+/** Open records of one stage. */
+export interface StageCount {
+  readonly stage: string;
+  readonly count: number;
+  readonly oldestAt: number | null; // Unix milliseconds; null where it is not counted
+}
+
+export interface LockedAgent {
+  readonly id: string;
+  readonly merchant: string; // its name
+  readonly code: string;
+}
+
+/** A callback target whose newest try failed, or that is off because it answered 410. */
+export interface FailingTarget {
+  readonly id: string;
+  readonly merchant: string; // its name
+  readonly since: number | null; // its newest success; null never
+  readonly reason: string;
+}
+
+export interface Counts {
+  readonly withdrawals: readonly StageCount[];
+  readonly deposits: readonly StageCount[];
+  readonly sweeps: readonly StageCount[]; // sweeps and top-ups
+  readonly jobsUnanswered: number;
+  readonly agents: { readonly paired: number; readonly locked: number; readonly paused: number };
+  readonly lockedAgents: readonly LockedAgent[]; // the first of them
+  readonly callbacks: { readonly waiting: number; readonly givenUp: number };
+  readonly failingTargets: readonly FailingTarget[]; // the first of them
+  readonly alarms: { readonly count: number; readonly newestAt: number | null }; // since a time
+}
+
+const namedMax = 20;
+
+/** @param alarmsSinceMs from this time on alarms are counted, Unix milliseconds */
+export function countsOf(database: Database, alarmsSinceMs: number): Counts {
+  const agents = "SELECT count(*) AS paired, coalesce(sum(lockedCode <> ''), 0) AS locked, count(pausedAt) AS paused FROM agents";
+  const paired = database.get<Counts["agents"]>(`${agents} WHERE unpairedAt IS NULL`);
+  const alarms = "SELECT count(*) AS count, max(at) AS newestAt FROM audit WHERE at >= ? AND act LIKE 'alarm %'";
+  return {
+    withdrawals: listPendingByStage(database),
+    deposits: listPendingDepositsByStage(database),
+    sweeps: listOpenSweepsByStage(database).map(({ operation, stage, count }) => {
+      return { stage: operation === "topup" ? `top-up ${stage}` : stage, count, oldestAt: null };
+    }),
+    jobsUnanswered: countUnanswered(database),
+    agents: paired ?? { paired: 0, locked: 0, paused: 0 },
+    lockedAgents: database.all<LockedAgent>(
+      `SELECT a.id, m.name AS merchant, a.lockedCode AS code FROM agents a JOIN merchants m ON m.id = a.merchant
+       WHERE a.unpairedAt IS NULL AND a.lockedCode <> '' ORDER BY a.id LIMIT ?`,
+      namedMax,
+    ),
+    callbacks: { waiting: deliveriesIn(database, "waiting"), givenUp: deliveriesIn(database, "given up") },
+    failingTargets: database.all<FailingTarget>(
+      `SELECT t.id, m.name AS merchant, t.succeededAt AS since,
+         CASE WHEN t.offReason = 'gone' THEN 'it answered 410 and is off' WHEN t.failedStatus = 0 THEN t.failedReason
+           ELSE 'it answered ' || t.failedStatus END AS reason
+       FROM callbackTargets t JOIN merchants m ON m.id = t.merchant
+       WHERE t.offReason = 'gone' OR (t.offAt IS NULL AND t.failedAt > coalesce(t.succeededAt, 0)) ORDER BY t.id LIMIT ?`,
+      namedMax,
+    ),
+    alarms: database.get<Counts["alarms"]>(alarms, alarmsSinceMs) ?? { count: 0, newestAt: null },
+  };
+}
+
+function deliveriesIn(database: Database, state: "waiting" | "given up"): number {
+  // The state stands in the text, because a partial index serves no parameter.
+  return database.get<{ n: number }>(`SELECT count(*) AS n FROM callbackDeliveries WHERE state = '${state}'`)?.n ?? 0;
+}

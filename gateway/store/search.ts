@@ -1,0 +1,122 @@
+/**
+ * Finds the rows that a text names, for the operator's search: by id, order, address, transaction
+ * hash or amount. Each question uses an index, so that a search among millions of rows takes
+ * milliseconds; only the tables of people and servers are read whole. Reads only.
+ */
+import { unattributedOrderOf } from "./forgotten-addresses.ts";
+import type { OutgoingRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/** A record, and the field by which it was found. */
+export interface FoundRecord {
+  readonly id: string;
+  readonly by: "transactionId" | "orderId" | "address" | "txHash" | "amount" | "payment page" | "event";
+}
+
+/** Somebody or something that is no record. */
+export interface FoundOther {
+  readonly kind: "merchant" | "agent" | "key" | "callback";
+  readonly id: string;
+  readonly name: string; // of the merchant
+  readonly by: string;
+}
+
+type Ids = readonly { readonly id: string }[];
+
+const named = (by: FoundRecord["by"], ids: Ids): readonly FoundRecord[] => ids.map(({ id }) => ({ id, by }));
+
+/** Records by an id of their own: the transaction's, the payment page's, or an event's. */
+export function recordsOfId(database: Database, text: string): readonly FoundRecord[] {
+  const one = (sql: string): Ids => database.all<{ id: string }>(sql, text);
+  return [
+    ...named("transactionId", one("SELECT id FROM transactions WHERE id = ?")),
+    ...named("payment page", one("SELECT id FROM transactions WHERE payToken = ? AND payToken <> ''")),
+    ...named("event", one("SELECT transactionId AS id FROM callbackEvents WHERE id = ? AND transactionId IS NOT NULL")),
+  ];
+}
+
+/** Deposits and withdrawals of any merchant with this reference, newest first. */
+export function recordsOfOrder(database: Database, orderId: string, most: number): readonly FoundRecord[] {
+  // The unique index begins with merchant and operation, so both are named.
+  const sql = `SELECT id FROM transactions WHERE merchant IN (SELECT id FROM merchants) AND operation IN ('deposit','withdraw')
+    AND orderId = ? ORDER BY createdAt DESC, id LIMIT ?`;
+  return named("orderId", database.all(sql, orderId, most));
+}
+
+/**
+ * Records that an address pays, receives or is swept from, newest first; the address in its
+ * canonical form. For a hot wallet this is what it received, since it pays everything.
+ */
+export function recordsOfAddress(database: Database, address: string, most: number): readonly FoundRecord[] {
+  const sql = `SELECT id FROM (
+      SELECT t.id, t.createdAt FROM depositAddresses d JOIN transactions t ON t.id = d.transactionId WHERE d.address = ?
+      UNION SELECT id, createdAt FROM transactions WHERE operation <> 'deposit' AND receiverAddress = ?
+      UNION SELECT id, createdAt FROM transactions WHERE operation = 'sweep' AND depositAddress = ?
+      UNION SELECT t.id, t.createdAt FROM forgottenAddresses f JOIN transactions t ON t.merchant = f.merchant
+        AND t.operation = 'deposit' AND t.orderId = ? || f.address WHERE f.address = ?)
+    ORDER BY createdAt DESC, id LIMIT ?`;
+  return named("address", database.all(sql, address, address, address, unattributedOrderOf(""), address, most));
+}
+
+/**
+ * Records that a transaction of the chain pays: signed here, paid in, or credited by an operator.
+ */
+export function recordsOfTxHash(
+  database: Database,
+  { networks, txHash }: { readonly networks: readonly string[]; readonly txHash: string },
+): readonly FoundRecord[] {
+  const chains = JSON.stringify(networks);
+  const sql = `SELECT transactionId AS id FROM signatures WHERE txHash = ?
+    UNION SELECT transactionId FROM payments WHERE network IN (SELECT value FROM json_each(?)) AND txHash = ?
+    UNION SELECT transactionId FROM depositCredits WHERE network IN (SELECT value FROM json_each(?)) AND txHash = ?`;
+  return named("txHash", database.all(sql, txHash, chains, txHash, chains, txHash));
+}
+
+/** Final outgoing transactions of a hot wallet with this hash that nobody signed here. */
+export function foreignOfTxHash(database: Database, txHash: string): readonly OutgoingRow[] {
+  const sql = `SELECT * FROM outgoing WHERE txHash = ?
+    AND NOT EXISTS (SELECT 1 FROM signatures s WHERE s.txHash = outgoing.txHash AND s.account = outgoing.account)`;
+  return database.all<OutgoingRow>(sql, txHash);
+}
+
+/**
+ * Records of a currency with exactly this amount, asked for or paid in one payment, newest first.
+ */
+export function recordsOfAmount(
+  database: Database,
+  { currency, units }: { readonly currency: string; readonly units: bigint },
+  most: number,
+): readonly FoundRecord[] {
+  const sql = `SELECT id FROM (
+      SELECT id, createdAt FROM transactions WHERE amountUnits = ? AND currency = ?
+      UNION SELECT t.id, t.createdAt FROM payments p JOIN transactions t ON t.id = p.transactionId
+        WHERE p.units = ? AND p.currency = ?)
+    ORDER BY createdAt DESC, id LIMIT ?`;
+  const text = units.toString();
+  return named("amount", database.all(sql, text, currency, text, currency, most));
+}
+
+const ofMerchant = "JOIN merchants m ON m.id = merchant";
+
+/**
+ * Merchants, agents, keys and callback targets that a text names; a merchant by part of its name.
+ */
+export function othersOf(database: Database, text: string, most: number): readonly FoundOther[] {
+  const all = (kind: FoundOther["kind"], by: string, sql: string): readonly FoundOther[] =>
+    database.all<{ id: string; name: string }>(`${sql} LIMIT ?`, text, most).map((row) => ({ kind, by, ...row }));
+  const isNamed = "id <> ?1 AND instr(lower(name), lower(?1)) > 0";
+  return [
+    ...all("merchant", "merchantId", "SELECT id, name FROM merchants WHERE id = ?"),
+    ...all("merchant", "name", `SELECT id, name FROM merchants WHERE ${isNamed} ORDER BY name, id`),
+    ...all("agent", "agentId", `SELECT a.id, m.name FROM agents a ${ofMerchant} WHERE a.id = ?`),
+    ...all("key", "keyId", `SELECT k.id, m.name FROM keys k ${ofMerchant} WHERE k.id = ?`),
+    ...all("callback", "callbackId", `SELECT c.id, m.name FROM callbackTargets c ${ofMerchant} WHERE c.id = ?`),
+  ];
+}
+
+/** Agents whose hot wallet, or first deposit address, an address is; in its canonical form. */
+export function agentsOfAddress(database: Database, address: string): readonly FoundOther[] {
+  const sql = `SELECT a.id, m.name FROM agents a ${ofMerchant} WHERE instr(a.accounts, ?) > 0`;
+  const rows = database.all<{ id: string; name: string }>(sql, `"${address}"`);
+  return rows.map((row) => ({ kind: "agent" as const, by: "address", ...row }));
+}

@@ -1,0 +1,166 @@
+/**
+ * The operator's search and screen: everything that a person may have been told leads to its
+ * record, each question uses an index, and each trouble has its line to type.
+ */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseConfig } from "../../gateway/config/config.ts";
+import { search } from "../../gateway/operator/find.ts";
+import { readyAnswerOf } from "../../gateway/operator/health.ts";
+import { ageText, exitOf } from "../../gateway/operator/status.ts";
+import { type GatewayState, problemsOf } from "../../gateway/operator/status-problems.ts";
+import { countsOf } from "../../gateway/store/counts.ts";
+import type { Database, Value } from "../../gateway/store/store.ts";
+import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
+import {
+  askWithdrawal,
+  type GatewayDatabase,
+  gatewayDatabase,
+  insertTransaction,
+  pairAgent,
+} from "../../lab/kit/gateway-database.ts";
+import { testConfig } from "../../lab/kit/gateway-server.ts";
+
+const config = parseConfig(JSON.stringify(testConfig), "/", 0);
+const address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
+const hash = `0x${"ab".repeat(32)}`;
+
+let db: GatewayDatabase;
+beforeEach(() => {
+  db = gatewayDatabase();
+});
+afterEach(() => db.remove());
+
+const ids = (text: string): readonly string[] => search(db.store.database, config, text, 50).records.map(({ row }) => row.id);
+
+describe("the operator's search", () => {
+  it("the operator's search finds a payment by each spelling of its address and hash, and by its amount alone", () => {
+    const id = "1".repeat(32);
+    insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
+    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
+    db.store.database.run(
+      "INSERT INTO payments VALUES ('eip155:31337', ?, 0, ?, 'eth', '1230000000000000000', 7, '0x07', 1, ?)",
+      ...[hash, address, id],
+    );
+    const asTold = [
+      address,
+      address.toLowerCase(),
+      hash,
+      hash.toUpperCase().replace("X", "x"),
+      hash.slice(2),
+      "1.23",
+      "1.23 ETH",
+      "in-1",
+    ];
+    for (const text of asTold) expect(ids(text), text).toEqual([id]);
+    const others = ["1.23 usdt", "1.24", `${hash.slice(0, -1)}c`, "in-", address.slice(0, -1), "%", "' OR 1=1 --"];
+    for (const text of others) expect(ids(text), text).toEqual([]);
+  });
+
+  it("the operator's search names a transaction of a hot wallet that nobody ordered, and not one that was signed here", () => {
+    const agent = pairAgent(db.store);
+    const id = askWithdrawal(db.store, agent.id, 1);
+    const outgoing = (slot: string, txHash: string) =>
+      db.store.database.run(
+        "INSERT INTO outgoing VALUES ('eip155:31337', ?, ?, ?, 9, ?, '', '5', 1)",
+        ...[agent.hotWalletAddress, slot, txHash, address],
+      );
+    outgoing("1", hash);
+    outgoing("2", hash.replace("ab", "cd"));
+    db.store.database.run(
+      "INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq) VALUES (?, 0, ?, 'eip155:31337', ?, '2', ?, '1', 2)",
+      ...[id, agent.id, agent.hotWalletAddress, hash.replace("ab", "cd")],
+    );
+    const found = search(db.store.database, config, hash, 50);
+    expect([found.records, found.foreign.map(({ slot }) => slot)]).toEqual([[], ["1"]]);
+    const signed = search(db.store.database, config, hash.replace("ab", "cd"), 50);
+    expect([signed.records.map(({ row }) => row.id), signed.foreign]).toEqual([[id], []]);
+    const ofWallet = search(db.store.database, config, agent.hotWalletAddress.toLowerCase(), 50);
+    expect(ofWallet.others).toEqual([{ kind: "agent", id: agent.id, name: "Shop", by: "address" }]);
+  });
+
+  it("the operator's search and lists read no table of records whole", () => {
+    const plans: string[] = [];
+    const raw = db.store.database;
+    const explained: Database = {
+      run: raw.run,
+      get: <Row>(sql: string, ...values: readonly Value[]) => explained.all<Row>(sql, ...values)[0],
+      all: <Row>(sql: string, ...values: readonly Value[]) => {
+        const steps = raw.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values);
+        plans.push(...steps.map(({ detail }) => `${detail}  ${sql}`));
+        return raw.all<Row>(sql, ...values);
+      },
+    };
+    for (const text of ["in-1", address, hash, "12.5", "1".repeat(32)]) search(explained, config, text, 50);
+    countsOf(explained, 0);
+    for (const merchant of [undefined, "m1"])
+      for (const orderId of [undefined, "in-1"])
+        for (const sinceMs of [undefined, 5])
+          listedTransactions(explained, { operations: ["deposit"], merchant, orderId, sinceMs, stage: "waiting", most: 5 });
+    expect(plans.length).toBeGreaterThan(30);
+    const isOfRecords = (plan: string): boolean =>
+      /^SCAN (?:transactions|payments|signatures|outgoing|jobs|depositAddresses|depositCredits|callback(?:Deliveries|Events)|[a-z])\b/.test(
+        plan,
+      );
+    // Tables of people and servers are short beside the records.
+    const isOfServers = (plan: string): boolean => /FROM (?:callbackTargets t|agents a)\b/.test(plan);
+    expect(plans.filter((plan) => isOfRecords(plan) && !/^SCAN \w+ USING/.test(plan) && !isOfServers(plan))).toEqual([]);
+    const sorted = plans.filter((plan) => plan.startsWith("USE TEMP B-TREE FOR ORDER BY") && plan.includes("operation = ?"));
+    expect(sorted.filter((plan) => !plan.includes("orderId = ?"))).toEqual([]);
+  });
+});
+
+describe("the operator's screen", () => {
+  const counts = () => countsOf(db.store.database, 0);
+  const well = (): GatewayState => ({
+    nowMs: 10_000_000,
+    reached: true,
+    unreachedWhy: "",
+    ready: { status: "ready", checks: [{ name: "database", ok: true, detail: "" }] },
+    counts: counts(),
+    storeFault: null,
+    restored: "",
+    files: { databaseBytes: 1, walBytes: 0, freeBytes: null },
+  });
+  const seen = (change: Partial<GatewayState>): readonly (readonly [number, string])[] => {
+    const state = { ...well(), ...change };
+    const problems = problemsOf(state);
+    return problems.map(({ what }) => [exitOf(state, problems), what] as const);
+  };
+
+  it("the operator's screen has no problem of a gateway that is well, and one for each trouble", () => {
+    expect(seen({})).toEqual([]);
+    expect(seen({ reached: false, unreachedWhy: "ECONNREFUSED", ready: null })).toEqual([
+      [3, "the gateway cannot be reached: ECONNREFUSED"],
+    ]);
+    expect(seen({ ready: null })).toEqual([[1, "another program answers at the gateway's address"]]);
+    const failed = { status: "not ready", checks: [{ name: "chain local", ok: false, detail: "not read: NODE_HTTP" }] };
+    expect(seen({ ready: failed })).toEqual([[1, "chain local: not read: NODE_HTTP"]]);
+    const warned = { status: "ready", checks: [{ name: "chain local", ok: true, detail: "1 of 2 nodes answer" }] };
+    expect(seen({ ready: warned })).toEqual([[0, "chain local: 1 of 2 nodes answer"]]);
+    expect(seen({ restored: "older marks" })[0]?.[0]).toBe(0);
+  });
+
+  it("the operator's screen counts locked and absent agents, also those that it does not name", () => {
+    for (const digit of "abcdef0123456789") pairAgent(db.store, digit);
+    expect(seen({})).toEqual([]);
+    db.store.database.run("UPDATE agents SET lockedCode = 'LEDGER_FORKED'");
+    expect(seen({}).map(([code]) => code)).toEqual(Array.from({ length: 16 }, () => 1));
+    db.store.database.run("UPDATE agents SET lockedCode = ''");
+    const figures = { version: "1", startedAt: "", agentsConnected: 14, chains: [] };
+    expect(seen({ ready: { status: "ready", checks: [], figures } })).toEqual([
+      [0, "2 of 16 paired agents have no link; their withdrawals wait"],
+    ]);
+  });
+
+  it("the operator's screen reads an answer of another program as none", () => {
+    for (const text of ["", "<html>", "{}", '{"status":"ready"}', "null", '{"checks":[]}'])
+      expect(readyAnswerOf(text), text).toBeNull();
+    expect(readyAnswerOf('{"status":"ready","checks":[]}')).toEqual({ status: "ready", checks: [] });
+  });
+
+  it("the operator's screen tells a length of time in one unit", () => {
+    expect([0, 4_000, 119_000, 120_000, 7_199_000, 7_200_000, 172_799_000, 172_800_000, -5].map(ageText)).toEqual([
+      ...["0 s", "4 s", "119 s", "2 min", "120 min", "2 h", "48 h", "2 d", "0 s"],
+    ]);
+  });
+});
