@@ -11,6 +11,7 @@ import type { BlockId, DetectedPayment, Judgement, NodeLog, OutgoingTransaction,
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreement } from "../providers/node-agreement.ts";
+import { PacedWaves } from "../providers/paced-waves.ts";
 import type { BlockTransaction, FoundLog } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
 import { fees } from "./fees.ts";
@@ -33,7 +34,7 @@ const questionsAtOnce = 32;
  * From this number of balances on, one call of the contract that returns them together is cheaper.
  */
 const manyMin = 4;
-/** Balances that are read at the same time: some batches for each node. */
+/** Balances that are read at the same time, where the quota allows: some batches for each node. */
 const balancesAtOnce = 256;
 /** A payment that is ordered now is signed at the fees of some minutes later. */
 const costNumerator = 3n;
@@ -75,6 +76,7 @@ export function watcherOf(reader: Reader): WatcherNodes {
   const many = each.map(createManyBalances);
   const quorumMin = Math.min(2, each.length);
   const seen = createTransfers(together);
+  const waves = new PacedWaves(balancesAtOnce);
   const proven = new Map(each.map((nodes) => [nodes, createTransfers(nodes)]));
 
   const balance = (address: string, contract: string, number: number): Promise<bigint> =>
@@ -93,7 +95,7 @@ export function watcherOf(reader: Reader): WatcherNodes {
     timestamp: async (number) => (await together.block(number, { full: false })).timestamp,
     balance,
     balances: async (questions, number) => {
-      const oneByOne = () => inWaves(questions, balancesAtOnce, ({ account, contract }) => balance(account, contract, number));
+      const oneByOne = () => waves.ask(questions, ({ account, contract }) => balance(account, contract, number));
       if (questions.length < manyMin) return oneByOne();
       const told = await Promise.all(many.slice(0, quorumMin).map((ask) => ask(questions, number)));
       const [first, ...others] = told;
@@ -101,7 +103,7 @@ export function watcherOf(reader: Reader): WatcherNodes {
       return isAlike && first !== null ? first : oneByOne();
     },
     wereUsed: (accounts, number) =>
-      inWaves(accounts, balancesAtOnce, async (account) => {
+      waves.ask(accounts, async (account) => {
         const ask = (nodes: EvmNodes): Promise<bigint> => nodes.sent(account, number);
         return (await agreement(each, ask, String, `transactions of ${account}`)) > 0n;
       }),
