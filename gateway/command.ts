@@ -39,6 +39,7 @@ import { addMerchantCommands } from "./operator/merchants.ts";
 import { addPriceCommand } from "./operator/prices.ts";
 import { addReconcileCommand } from "./operator/reconcile.ts";
 import { Reload } from "./operator/reload.ts";
+import { addReportCommand } from "./operator/report.ts";
 import { addScanCommand } from "./operator/scan.ts";
 import { addStatusCommand } from "./operator/status.ts";
 import { addSweepCommands } from "./operator/sweeps.ts";
@@ -114,6 +115,7 @@ export function tree(): Command {
   addWithdrawalCommands(program);
   addSweepCommands(program);
   addReconcileCommand(program);
+  addReportCommand(program);
   addScanCommand(program);
   addCurrencyCommand(program);
   addPriceCommand(program);

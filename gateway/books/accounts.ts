@@ -16,7 +16,7 @@ import {
   listForgottenBookAddresses,
 } from "../store/books.ts";
 import type { Database } from "../store/store.ts";
-import { movesOf, Sheet } from "./sheet.ts";
+import { type Move, movesOf, Sheet } from "./sheet.ts";
 
 /** An account whose balances are compared. */
 export interface Account {
@@ -83,17 +83,20 @@ function* slicesOf(listAfter: (place: number) => readonly BookAddress[]): Genera
 /**
  * The database's explanation of these accounts now.
  * @param rest waits between pages
+ * @param onMove hears each movement that counts
  */
 export async function sheetsOf(
   database: Database,
   { network, coin }: Scope,
   accounts: readonly Account[],
   rest: () => Promise<void>,
+  onMove: ((address: string, move: Move) => void) | null = null,
 ): Promise<ReadonlyMap<string, Sheet>> {
+  const hearer = (address: string) => (onMove === null ? null : (move: Move) => onMove(address, move));
   const addresses = accounts.map(({ address }) => address);
   const entries = new Map<string, BookEntryRow[]>(addresses.map((address) => [address, []]));
   for (const entry of listBookEntries(database, network, addresses)) entries.get(entry.address)?.push(entry);
-  const sheets = new Map([...entries].map(([address, own]) => [address, new Sheet(own)]));
+  const sheets = new Map([...entries].map(([address, own]) => [address, new Sheet(own, hearer(address))]));
   const deposits = accounts.filter(({ kind }) => kind === "deposit").map(({ address }) => address);
   for (const row of deposits.length === 0 ? [] : listDepositMoves(database, network, deposits))
     for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);

@@ -6,8 +6,15 @@
 import type { MoveRow } from "../store/book-moves.ts";
 import type { BookEntryRow } from "../store/books.ts";
 
+/**
+ * The reason of a change. Money that moves between a merchant's own accounts is `moved`; the kinds
+ * of entries keep their names.
+ */
+export type MoveKind = "in" | "out" | "fee" | "moved" | BookEntryRow["kind"];
+
 /** A change of a balance in one currency. */
 export interface Move {
+  readonly kind: MoveKind;
   readonly currency: string;
   readonly units: bigint; // negative: out of the account
   readonly block: number;
@@ -23,9 +30,14 @@ export function movesOf(row: MoveRow, coin: string | null): readonly Move[] {
   const { kind, side, status, block } = row;
   const currency = kind === "topup" ? coin : row.currency;
   const units = side === "in" ? BigInt(row.units) : -BigInt(row.units);
-  const moved = status === 1 && currency !== null ? [{ currency, units, block }] : [];
+  const moved = status === 1 && currency !== null ? [{ kind: moveKindOf(row), currency, units, block }] : [];
   if (side === "in" || coin === null || row.feeUnits === "") return moved;
-  return [...moved, { currency: coin, units: -BigInt(row.feeUnits), block }];
+  return [...moved, { kind: "fee", currency: coin, units: -BigInt(row.feeUnits), block }];
+}
+
+/** A withdrawal into one of the gateway's own accounts is money that comes in there. */
+function moveKindOf({ kind, side }: MoveRow): MoveKind {
+  return kind === "sweep" || kind === "topup" ? "moved" : side;
 }
 
 /** The expected balances of one account. */
@@ -33,6 +45,7 @@ export class Sheet {
   readonly #moves = new Map<string, Map<number, bigint>>(); // units by block, by currency
   readonly #openedAt = new Map<string, number>(); // block, by currency
   readonly #settledAt = new Map<string, number>(); // block of the newest note, by currency
+  readonly #onMove: ((move: Move) => void) | null; // hears each movement that counts
   /**
    * The number of entries at its creation; a later, higher number means that an entry was added.
    */
@@ -42,20 +55,21 @@ export class Sheet {
    * @param entries only of this account; the opening of a currency replaces every movement up to
    * its block
    */
-  constructor(entries: readonly BookEntryRow[]) {
+  constructor(entries: readonly BookEntryRow[], onMove: ((move: Move) => void) | null = null) {
+    this.#onMove = onMove;
     this.entries = entries.length;
     for (const { kind, currency, block } of entries) if (kind === "opening") this.#openedAt.set(currency, block);
     for (const { kind, currency, block } of entries)
       if (kind === "note") this.#settledAt.set(currency, Math.max(block, this.settledAt(currency)));
     for (const { kind, currency, block, units } of entries)
-      if (kind === "opening") this.#put(currency, block, BigInt(units));
-      else this.add({ currency, block, units: BigInt(units) });
+      if (kind === "opening") this.#put({ kind, currency, block, units: BigInt(units) });
+      else this.add({ kind, currency, block, units: BigInt(units) });
   }
 
   /** Must not be called twice with the same movement. */
-  add({ currency, block, units }: Move): void {
-    const openedAt = this.#openedAt.get(currency);
-    if (openedAt === undefined || block > openedAt) this.#put(currency, block, units);
+  add(move: Move): void {
+    const openedAt = this.#openedAt.get(move.currency);
+    if (openedAt === undefined || move.block > openedAt) this.#put(move);
   }
 
   /** The block at whose end the books of a currency began; null without an opening. */
@@ -82,7 +96,9 @@ export class Sheet {
     return [...new Set(blocks.map((block) => this.at(currency, block)))];
   }
 
-  #put(currency: string, block: number, units: bigint): void {
+  #put(move: Move): void {
+    const { currency, block, units } = move;
+    this.#onMove?.(move);
     const moves = this.#moves.get(currency) ?? new Map<number, bigint>();
     moves.set(block, (moves.get(block) ?? 0n) + units);
     this.#moves.set(currency, moves);

@@ -204,7 +204,7 @@ describe("an operator and the books", () => {
     expect(takeIn(db.store, { ...taking, address, amount: "-1" })).toMatchObject({ ok: true, entry: { units: `${-eth}` } });
     expect(takeIn(db.store, { ...taking, address, amount: "-1" })).toMatchObject({ ok: false });
     expect(db.store.database.get("SELECT actor, act, subject, detail FROM audit WHERE act = 'difference taken in'")).toEqual({
-      ...{ actor: "operator", act: "difference taken in", subject: address },
+      ...{ actor: "operator Jane Doe", act: "difference taken in", subject: address },
       detail: `-1 eth at block ${chain.block}, by Jane Doe: refunded by hand`,
     });
     mine();

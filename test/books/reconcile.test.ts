@@ -124,3 +124,30 @@ it("the running gateway names a difference and a disk without room at /ready, an
   disk.freeBytes = 64 * 1024 * 1024 - 1;
   expect(await said("disk")).toEqual([200, false, "63 MiB are free on the database's disk, too few: make room"]);
 });
+
+it("report shows what a merchant had, received and has, equal to the chain at both ends, and the way out of bad periods", async () => {
+  prepared();
+  const all = await command("report", "--since", "1970-01-01", "--on-chain");
+  expect(all.text).toMatch(
+    /^from 1970-01-01T00:00:00.000Z to \S+\nlocal: blocks 0 to 3\n {2}m1 {2}Shop {2}eth: opening 0, paid in 2, paid out 0, fees 0, closing 2; as on the chain\n$/,
+  );
+  expect(all.code).toBe(0);
+  const later = JSON.parse((await command("report", "--month", "2026-03", "--json")).text) as { chains: object[] };
+  const still = { opening: "2", paidIn: "0", closing: "2", chainOpening: "" };
+  expect(later).toMatchObject({
+    since: "2026-03-01T00:00:00.000Z",
+    chains: [{ blocks: { before: 3, last: 3 }, lines: [still] }],
+  });
+  const csv = (await command("report", "--since", "1970-01-01", "--csv")).text.split("\r\n");
+  expect(csv[1]).toBe("m1,Shop,eth,0,2,0,0,0,0,2,,,local,-1,3");
+  await node.close();
+  const dead = await command("report", "--month", "2026-03");
+  expect([dead.code, dead.text]).toEqual([3, expect.stringMatching(/local: cannot be read: NODE_/)]);
+  for (const words of [
+    ["--month", "2026-13"],
+    ["--until", "2026-01-01"],
+    ["--month", "2026-01", "--since", "2026-01-01"],
+    ["--since", "2026-02-01", "--until", "2026-01-01"],
+  ])
+    expect((await command("report", ...words)).code, words.join(" ")).toBe(2);
+});

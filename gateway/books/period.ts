@@ -1,0 +1,175 @@
+/**
+ * The books of a period, for an accountant: by merchant and currency the balance at the end of the
+ * block before it, everything that came and went, and the balance at the end of its last block. The
+ * sums are those of the nightly books, so that opening, movements and closing agree to the unit; on
+ * demand both ends are compared with the chain. Reads the tables and the chain, writes nothing.
+ */
+import { type Account, depositSlices, hotWalletAccounts, sheetsOf } from "./accounts.ts";
+import type { BookCurrency, ClosingOptions } from "./compare.ts";
+import type { Move, MoveKind, Sheet } from "./sheet.ts";
+
+/** The blocks of a period: `before` is the last one before it, -1 without one. */
+export interface PeriodBlocks {
+  readonly before: number;
+  readonly last: number;
+}
+
+/** Sums of one merchant in one currency, in base units; amounts that leave are negative. */
+export interface PeriodSums {
+  openingUnits: bigint;
+  inUnits: bigint; // payments to deposit addresses
+  outUnits: bigint; // withdrawals
+  feeUnits: bigint; // of every transaction, in the coin that pays them
+  broughtUnits: bigint; // into hot wallets from outside, their balance at the beginning of their books included
+  correctedUnits: bigint; // notes of operators, and money that left to an account whose books do not count
+  closingUnits: bigint;
+  chainOpeningUnits: bigint | null; // as the nodes say; null if they were not asked
+  chainClosingUnits: bigint | null;
+}
+
+export interface PeriodLine extends PeriodSums {
+  readonly merchant: string;
+  readonly currency: string;
+}
+
+type PeriodOptions = Pick<
+  ClosingOptions,
+  "store" | "network" | "coin" | "merchant" | "currencies" | "reader" | "rest" | "onProgress"
+>;
+
+const restMs = 5;
+
+const fields: Readonly<
+  Record<MoveKind, keyof Pick<PeriodSums, "inUnits" | "outUnits" | "feeUnits" | "broughtUnits" | "correctedUnits">>
+> = {
+  in: "inUnits",
+  out: "outUnits",
+  fee: "feeUnits",
+  opening: "broughtUnits",
+  outside: "broughtUnits",
+  moved: "correctedUnits", // zero unless one of the two accounts has no books
+  note: "correctedUnits",
+  owner: "correctedUnits",
+};
+
+/**
+ * The lines of a chain, by merchant and currency, without those in which nothing was and nothing
+ * moved.
+ * @param isCompared asks the nodes for both ends; they must keep the state of those blocks
+ * @throws AgentError NODE_* if they do not, or do not answer
+ */
+export async function sumPeriod(
+  options: PeriodOptions,
+  { before, last }: PeriodBlocks,
+  isCompared: boolean,
+): Promise<readonly PeriodLine[]> {
+  const { store, currencies, rest } = options;
+  const lines = new Map<string, PeriodLine>();
+  const lineOf = (merchant: string, currency: string): PeriodLine => {
+    const name = `${currency} ${merchant}`;
+    const known = lines.get(name) ?? { merchant, currency, ...nothing(isCompared) };
+    lines.set(name, known);
+    return known;
+  };
+  const ofCurrency = new Set(currencies.map(({ id }) => id));
+  let done = 0;
+  for (const slice of slicesOf(options)) {
+    const merchants = new Map(slice.map(({ address, merchant }) => [address, merchant]));
+    const onMove = (address: string, { kind, currency, block, units }: Move): void => {
+      if (block <= before || block > last || !ofCurrency.has(currency)) return;
+      lineOf(merchants.get(address) ?? "", currency)[fields[kind]] += units;
+    };
+    const sheets = await sheetsOf(store.database, options, slice, () => rest(restMs), onMove);
+    for (const { address, merchant } of slice) {
+      const sheet = sheets.get(address) as Sheet;
+      for (const { id } of currencies) {
+        const [opening, closing] = [sheet.at(id, before), sheet.at(id, last)];
+        if (opening === 0n && closing === 0n) continue;
+        const line = lineOf(merchant, id);
+        line.openingUnits += opening;
+        line.closingUnits += closing;
+      }
+    }
+    if (isCompared) for (const currency of currencies) await compare(options, slice, sheets, currency, { before, last }, lineOf);
+    done += slice.length;
+    options.onProgress?.(done, done);
+    await rest(restMs);
+  }
+  return [...lines.values()].filter((line) => !isEmpty(line)).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+}
+
+const nameOf = ({ merchant, currency }: PeriodLine): string => `${merchant} ${currency}`;
+
+function nothing(isCompared: boolean): PeriodSums {
+  const chain = isCompared ? 0n : null;
+  const none = {
+    openingUnits: 0n,
+    inUnits: 0n,
+    outUnits: 0n,
+    feeUnits: 0n,
+    broughtUnits: 0n,
+    correctedUnits: 0n,
+    closingUnits: 0n,
+  };
+  return { ...none, chainOpeningUnits: chain, chainClosingUnits: chain };
+}
+
+const isEmpty = ({ merchant: _merchant, currency: _currency, ...sums }: PeriodLine): boolean =>
+  Object.values(sums).every((units) => units === null || units === 0n);
+
+function* slicesOf(options: PeriodOptions): Generator<readonly Account[]> {
+  for (const one of hotWalletAccounts(options.store.database, options)) yield [one];
+  yield* depositSlices(options.store.database, options);
+}
+
+/** Adds what the nodes say at both ends. A hot wallet counts from the beginning of its books on. */
+async function compare(
+  { reader }: PeriodOptions,
+  accounts: readonly Account[],
+  sheets: ReadonlyMap<string, Sheet>,
+  { id, contract }: BookCurrency,
+  { before, last }: PeriodBlocks,
+  lineOf: (merchant: string, currency: string) => PeriodLine,
+): Promise<void> {
+  const startsBy = ({ address, kind }: Account, block: number): boolean =>
+    block >= 0 && (kind === "deposit" || (sheets.get(address)?.openedAt(id) ?? block + 1) <= block);
+  const ask = async (block: number, add: (line: PeriodLine, units: bigint) => void): Promise<void> => {
+    const counted = accounts.filter((account) => startsBy(account, block));
+    if (counted.length === 0) return;
+    const told = await reader.balances(
+      counted.map(({ address: account }) => ({ account, contract })),
+      block,
+    );
+    for (const [at, { merchant }] of counted.entries()) {
+      const units = told[at] ?? 0n;
+      if (units !== 0n) add(lineOf(merchant, id), units);
+    }
+  };
+  await ask(before, (line, units) => {
+    line.chainOpeningUnits = (line.chainOpeningUnits ?? 0n) + units;
+  });
+  await ask(last, (line, units) => {
+    line.chainClosingUnits = (line.chainClosingUnits ?? 0n) + units;
+  });
+}
+
+/**
+ * The last block before a time, by halving; -1 if the chain began later, `final` if that is before
+ * the time too. Costs about as many questions as the number of blocks has binary digits.
+ * @param timestamp the time of a block, in seconds since 1970
+ */
+export async function lastBlockBefore(
+  timestamp: (block: number) => Promise<number>,
+  final: number,
+  atMs: number,
+): Promise<number> {
+  const isBefore = async (block: number): Promise<boolean> => (await timestamp(block)) * 1000 < atMs;
+  if (await isBefore(final)) return final;
+  let [low, high] = [-1, final];
+  while (high - low > 1) {
+    const middle = low + Math.floor((high - low) / 2);
+    if (await isBefore(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
+}

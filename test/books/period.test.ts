@@ -1,0 +1,148 @@
+/**
+ * The month's report: opening, movements and closing agree to the unit with each other and with the
+ * chain at both ends, wherever the period begins and ends.
+ */
+import { describe, expect, it } from "vitest";
+import { lastBlockBefore, type PeriodLine, sumPeriod } from "../../gateway/books/period.ts";
+import {
+  agent,
+  chain,
+  close,
+  currencies,
+  db,
+  eachTestItsBooks,
+  issue,
+  mine,
+  network,
+  pay,
+  payout,
+  sweep,
+  topUp,
+} from "../support/books-kit.ts";
+
+eachTestItsBooks();
+
+const eth = 10n ** 18n;
+const fee = 21_000n * 10n ** 9n;
+const usd = 10n ** 6n;
+
+const sum = (before: number, last: number, isCompared = true, merchant: string | null = null): Promise<readonly PeriodLine[]> =>
+  sumPeriod(
+    { store: db.store, network, coin: "eth", merchant, currencies, reader: chain, rest: async () => {} },
+    { before, last },
+    isCompared,
+  );
+const of = (lines: readonly PeriodLine[], currency: string): PeriodLine | undefined =>
+  lines.find((one) => one.currency === currency);
+
+/** Blocks with deposits, a top-up, sweeps, payouts, a failed payout, and money from outside. */
+async function someDays(): Promise<number> {
+  chain.move(agent.hotWalletAddress, "eth", 10n * eth);
+  chain.move(agent.hotWalletAddress, "usd", 1_000n * usd);
+  mine();
+  await close();
+  const [coins, tokens] = [issue(), issue({ currency: "usd" })];
+  mine();
+  const first = chain.block;
+  pay(coins, "eth", 2n * eth);
+  mine();
+  pay(tokens, "usd", 50n * usd);
+  mine();
+  topUp(tokens, "usd", 2n * fee, fee);
+  mine();
+  sweep(tokens, "usd", 50n * usd, fee);
+  sweep(coins, "eth", eth, fee);
+  mine();
+  payout("usd", 30n * usd, fee);
+  payout("eth", eth, fee, { status: 2, stage: "failed", code: "chain_reverted" });
+  chain.move(agent.hotWalletAddress, "eth", eth); // a reverted payment moves no coins
+  mine();
+  chain.move(agent.hotWalletAddress, "usd", 5n * usd);
+  mine();
+  await close();
+  mine();
+  return first;
+}
+
+describe("the month's report", () => {
+  it("the month's report sums payments, payouts, fees and money from outside by currency", async () => {
+    const first = await someDays();
+    const lines = await sum(first - 1, chain.block);
+    expect(of(lines, "usd")).toEqual({
+      ...{ merchant: "m1", currency: "usd", openingUnits: 1_000n * usd, inUnits: 50n * usd, outUnits: -30n * usd, feeUnits: 0n },
+      ...{ broughtUnits: 5n * usd, correctedUnits: 0n, closingUnits: 1_025n * usd },
+      ...{ chainOpeningUnits: 1_000n * usd, chainClosingUnits: 1_025n * usd },
+    });
+    expect(of(lines, "eth")).toMatchObject({
+      ...{ openingUnits: 10n * eth, inUnits: 2n * eth, outUnits: 0n, feeUnits: -5n * fee, broughtUnits: 0n, correctedUnits: 0n },
+      ...{ closingUnits: 12n * eth - 5n * fee, chainClosingUnits: 12n * eth - 5n * fee },
+    });
+    expect(await sum(first - 1, chain.block, true, "m2")).toEqual([]);
+  });
+
+  it("the month's report agrees with itself and with the chain between any two blocks, and months follow one another", async () => {
+    await someDays();
+    const end = chain.block;
+    for (let before = 100; before < end; before += 1)
+      for (let last = before + 1; last <= end; last += 1) {
+        for (const line of await sum(before, last)) {
+          const { openingUnits, inUnits, outUnits, feeUnits, broughtUnits, correctedUnits, closingUnits } = line;
+          const moved = inUnits + outUnits + feeUnits + broughtUnits + correctedUnits;
+          const name = `${line.currency} ${before} to ${last}`;
+          expect(openingUnits + moved, name).toBe(closingUnits);
+          // Money from outside is booked at the block at which a closing saw it.
+          const isBeforeClosing = line.currency === "usd" && (before === end - 2 || last === end - 2);
+          if (isBeforeClosing) continue;
+          expect([line.chainOpeningUnits, line.chainClosingUnits], name).toEqual([openingUnits, closingUnits]);
+        }
+        const next = await sum(last, end);
+        for (const line of await sum(before, last))
+          if (last < end) expect(of(next, line.currency)?.openingUnits ?? 0n).toBe(line.closingUnits);
+      }
+  });
+
+  it("the month's report names a balance that the chain does not have, and asks no node unless told to", async () => {
+    const first = await someDays();
+    db.store.database.run("UPDATE payments SET units = '60000000' WHERE currency = 'usd'");
+    expect(of(await sum(first - 1, chain.block), "usd")).toMatchObject({
+      ...{ closingUnits: 1_035n * usd, chainClosingUnits: 1_025n * usd },
+    });
+    const { questions } = chain;
+    expect(of(await sum(first - 1, chain.block, false), "usd")).toMatchObject({
+      chainOpeningUnits: null,
+      chainClosingUnits: null,
+    });
+    expect(chain.questions).toBe(questions);
+    chain.oldest = chain.block;
+    await expect(sum(first - 1, chain.block)).rejects.toMatchObject({ code: "NODE_ERROR" });
+  });
+});
+
+describe("the block before a time", () => {
+  it("the block before a time is the last one whose own time is earlier", async () => {
+    const times = [10, 20, 20, 20, 35, 40];
+    let asked = 0;
+    const at = (seconds: number): Promise<number> =>
+      lastBlockBefore(
+        async (block) => {
+          asked += 1;
+          return times[block] as number;
+        },
+        times.length - 1,
+        seconds * 1000,
+      );
+    const found = [];
+    for (const seconds of [5, 10, 11, 20, 21, 35, 36, 40, 41]) found.push(await at(seconds));
+    expect(found).toEqual([-1, -1, 0, 0, 3, 3, 4, 4, 5]);
+    asked = 0;
+    await lastBlockBefore(
+      async (block) => {
+        asked += 1;
+        return block;
+      },
+      1_000_000,
+      500_000_000,
+    );
+    expect(asked).toBeLessThan(23);
+  });
+});
