@@ -190,6 +190,12 @@ export const gatewayEvents = table({
   "config-refused": ["gateway", "warn", "a changed configuration was not taken", "correct what the message names"],
   "service-manager-away": ["gateway", "warn", "systemd cannot be told that this runs", "look whether systemd-notify is there"],
   "stop-failed": ["gateway", "error", "the gateway could not stop cleanly", "report it; nothing is lost"],
+  "certificate-ends": [
+    "gateway",
+    "warn",
+    "the certificate of listen.tls has ended, or ends within two weeks",
+    "renew it, then systemctl reload autowithdraw-gateway",
+  ],
   "proxy-missing": [
     "gateway",
     "warn",

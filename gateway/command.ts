@@ -11,7 +11,7 @@ import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { programVersion } from "../base/version.ts";
 import { readConfig } from "./config/config.ts";
-import { startGateway } from "./gateway.ts";
+import { type Gateway, startGateway } from "./gateway.ts";
 import { addAuditCommands } from "./operator/audit.ts";
 import { addBalancesCommand } from "./operator/balances.ts";
 import { addCallbackCommands } from "./operator/callback-commands.ts";
@@ -49,9 +49,12 @@ import { acting, configOption, jsonOption, withBoth } from "./operator/words.ts"
 async function start(options: ConfigOption): Promise<void> {
   const config = readConfig(options.config);
   const log = makeLog(config.logLevel);
-  const reload = new Reload(config, { read: () => readConfig(options.config), log, say: answer });
+  let running: Gateway | null = null;
+  const renewCertificate = (): number | null => running?.renewCertificate() ?? null;
+  const reload = new Reload(config, { read: () => readConfig(options.config), log, say: answer, renewCertificate });
   process.on("SIGHUP", () => reload.request());
   const gateway = await startGateway(config, { log, clock, onPoisoned: () => process.exit(exit.no) });
+  running = gateway;
   print(`gateway: listens at ${gateway.url}`);
   const manager = createServiceManager(process.env, (line) => answer("service-manager-away", line));
   manager.ready(`listens at ${gateway.url}`);

@@ -4,20 +4,22 @@
  * would keep the server open, then the watcher, and the database last.
  */
 import { randomBytes } from "node:crypto";
+import type { Server as HttpsServer } from "node:https";
 import type { FastifyInstance } from "fastify";
 import { AgentError, reasonOf } from "../base/fault.ts";
 import type { GatewayLog } from "../base/log.ts";
 import { version } from "../base/version.ts";
 import { recordOf } from "./answer/record.ts";
+import { type ServedCertificate, servedCertificate } from "./api/certificate.ts";
 import { addPayerPages } from "./api/payer.ts";
 import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
-import { addStation, type Probe } from "./api/service-routes.ts";
+import { addStation } from "./api/service-routes.ts";
 import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
 import { type Books, startBooks } from "./books/books.ts";
-import { booksState } from "./books/state.ts";
 import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
 import { createCallbackSender } from "./callbacks/send.ts";
+import { certificateState } from "./config/certificate-end.ts";
 import type { GatewayConfig } from "./config/config.ts";
 import { momentOf } from "./config/timestamp.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
@@ -26,13 +28,12 @@ import { type Hub, startHub } from "./hub/hub.ts";
 import { addDescription } from "./openapi/openapi.ts";
 import { startPrices } from "./prices/prices.ts";
 import { fiatValueOf } from "./prices/value.ts";
+import { probesOf } from "./reporting/probes.ts";
 import { startReporting } from "./reporting/reporting.ts";
 import type { Figures, Service } from "./service.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
 import { listPairedAgents } from "./store/agents.ts";
 import { readCursor } from "./store/cursors.ts";
-import { freeBytesOf, roomBytesMin } from "./store/disk.ts";
-import { probe } from "./store/meta.ts";
 import { checkKey, ownStore } from "./store/owner.ts";
 import { mendReserved } from "./store/reserved.ts";
 import { restoredOf } from "./store/restored-database.ts";
@@ -41,7 +42,7 @@ import { openStore, type Store } from "./store/store.ts";
 import { type TimedStore, timed } from "./store/timed.ts";
 import { correctUnsweptBalances, keepNativeCoins } from "./store/unswept-balances.ts";
 import { createSweeps } from "./sweeps/sweeps.ts";
-import { type ChainStatus, startWatcher, type Watcher } from "./watcher/watcher.ts";
+import { startWatcher, type Watcher } from "./watcher/watcher.ts";
 import { createWaiters } from "./withdrawals/waiters.ts";
 
 export interface GatewayDeps {
@@ -54,58 +55,17 @@ export interface Gateway {
   readonly url: string; // the listening address, with the real port
   readonly store: Store;
   readonly key: GatewayKey;
+  /**
+   * Serves the certificate that stands on disk. Returns its end in Unix milliseconds, null if it is
+   * served already. @throws AgentError GATEWAY_TLS; the old one is served on
+   */
+  renewCertificate(): number | null;
   close(): Promise<void>; // harmless to call twice
 }
 
-function storeProbe(store: Store): Probe {
-  return () => {
-    try {
-      probe(store.database);
-      return { name: "database", ok: !store.poisoned, detail: store.poisoned ? "a commit failed" : "" };
-    } catch (error) {
-      return { name: "database", ok: false, detail: error instanceof Error ? error.message : "" };
-    }
-  };
-}
-
-/** Free space on the disk of the database, with the same limit as the signer's ledger. */
-function roomProbe(database: string): Probe {
-  return () => {
-    const free = freeBytesOf(database);
-    const ok = free === null || free >= roomBytesMin;
-    const detail = ok ? "" : `${Math.floor(free / 1024 / 1024)} MiB are free on the database's disk, too few: make room`;
-    return { name: "disk", ok, detail, aloneOut: true };
-  };
-}
-
-/**
- * The state of a chain, "" if all is well. The public text has the fault's code or a fixed text,
- * and the number of good nodes. It names each bad node by its position in the configuration, with
- * the problem. The operator's text also has the node's address without its path, and the node's own
- * message.
- */
-function chainDetail({ ok, detail, plain, nodes }: ChainStatus, isFull: boolean): string {
-  const wrong = nodes.flatMap((node, at) => {
-    if (node.since === null) return [];
-    return [isFull ? `${node.url} ${node.detail.replace(/^[A-Z_]+: /, "")}` : `node ${at} ${node.plain}`];
-  });
-  if (ok && wrong.length === 0) return "";
-  const words = isFull ? detail : plain;
-  const answering = `${nodes.filter((node) => node.ok).length} of ${nodes.length} nodes answer`;
-  const unsaid = wrong.filter((one) => ok || !words.includes(one));
-  return [...(ok ? [] : [`not read: ${words}`]), answering, ...unsaid].join("; ");
-}
-
-/** One check for each chain. */
-function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): readonly Probe[] {
-  return Object.keys(config.chains).map((name) => () => {
-    const status = watcher()
-      ?.chainStatus()
-      .find((one) => one.chain === name);
-    if (status === undefined) return { name: `chain ${name}`, ok: false, detail: "not read: the gateway is starting" };
-    const [detail, full] = [chainDetail(status, false), chainDetail(status, true)];
-    return { name: `chain ${name}`, ok: status.ok, detail, full };
-  });
+function warnOfCertificate(certificate: ServedCertificate, { log, clock }: GatewayDeps): void {
+  const { left, words } = certificateState(certificate.endsAtMs(), clock());
+  if (left !== "enough") log.warn({ event: "certificate-ends" }, words);
 }
 
 /** The numbers that only this process knows, for `status`. */
@@ -123,28 +83,6 @@ interface Running {
   readonly store: Store;
   readonly hub: Hub | null;
   readonly watcher: Watcher | null;
-}
-
-/** One check for each token. If a token is out of service, the gateway is still ready. */
-function currencyProbes(config: GatewayConfig, outOfService: (currency: string) => string): readonly Probe[] {
-  return Object.values(config.currencies)
-    .filter(({ contract }) => contract !== "")
-    .map(({ id }) => () => {
-      const isOut = outOfService(id) !== "";
-      const detail = isOut ? "out of service: its contract does not confirm its decimals" : "";
-      return { name: `currency ${id}`, ok: !isOut, detail, aloneOut: true };
-    });
-}
-
-/**
- * One check for each chain's books. A difference waits for an operator, and the gateway is still
- * ready.
- */
-function booksProbes(config: GatewayConfig, store: Store, clock: () => number): readonly Probe[] {
-  return Object.entries(config.chains).map(([name, { network }]) => () => {
-    const { ok, detail } = booksState(store.database, network, clock());
-    return { name: `books ${name}`, ok, detail, aloneOut: true };
-  });
 }
 
 function urlOf(config: GatewayConfig, port: number): string {
@@ -268,34 +206,31 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     besides.push(board);
     const service: Service = { ...common, ...txParams, key, random: randomBytes, waiters, prices: board, addressMarks: marks };
     server = createServer(service);
+    const certificate = servedCertificate(server.server as unknown as HttpsServer, config.listen.tls);
+    warnOfCertificate(certificate, deps);
     hub = startHub({ ...common, server: server.server, gatewayKey: key.privateKey, marks });
     addOperations(server, service);
     addPayerPages(server, service);
     addDescription(server, config);
-    const probes = [
-      storeProbe(store),
-      roomProbe(config.database),
-      ...chainProbes(config, () => watcher),
-      ...currencyProbes(config, outOfService),
-      ...booksProbes(config, store, clock),
-    ];
+    const { endsAtMs: certificateEndsAtMs } = certificate;
+    const probes = probesOf({ config, store, clock, certificateEndsAtMs, watcher: () => watcher, outOfService });
     const startedAt = momentOf(clock());
     addStation(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
-    besides.push(startReporting({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times }));
+    const told = { server, probes, prices: board, certificateEndsAtMs, watcher: () => watcher, databaseTimes: times };
+    besides.push(startReporting({ ...told, store, hub, config, log, clock }));
     const port = await listen(server, config);
     const sweeps = createSweeps({ ...common, prices: board });
     const networks = Object.values(config.chains).map(({ network }) => network);
-    const closing = startBooks({ store, config, log, clock });
-    books = closing;
+    books = startBooks({ store, config, log, clock });
     const onPass: typeof sweeps.onPass = async (chain, tip) => {
       endRestored(store, log, (atMs) => networks.every((network) => (readAt(network) ?? 0) >= atMs));
       await sweeps.onPass(chain, tip);
-      closing.onPass(chain);
+      books?.onPass(chain);
     };
     watcher = startWatcher({ ...common, onPass });
     besides.push(startWatchingSkipped({ store, log, clock }));
     callbacks = callbacksOf(service);
-    return { url: urlOf(config, port), store, key, close };
+    return { url: urlOf(config, port), store, key, renewCertificate: certificate.renew, close };
   } catch (error) {
     await close();
     throw error;

@@ -88,3 +88,12 @@ export interface Figures {
     readonly read: number | null; // newest final block whose payments were read
   }[];
 }
+
+/** A check of one part of the gateway. It answers fast and never throws. */
+export type Probe = () => {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string; // public text
+  readonly full?: string; // longer text for the operator on this machine, if there is one
+  readonly aloneOut?: true; // the other parts work without it
+};

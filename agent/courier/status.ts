@@ -69,8 +69,8 @@ export function snapshotOf(
       return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes, health };
     }),
     items: [...scheduler.book.items.values()].map(({ view, waiting: why }) => {
-      const { transactionId, state: standing, code, currency, chain, amount } = view;
-      return { transactionId, state: standing, code, currency, chain, amount, why: told.get(transactionId) ?? why };
+      const { transactionId, state: standing, code, currency, chain, amount, awaited = null } = view;
+      return { transactionId, state: standing, code, currency, chain, amount, why: told.get(transactionId) ?? why, awaited };
     }),
     summary: state.summary,
   };

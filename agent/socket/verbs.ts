@@ -72,6 +72,8 @@ export interface CourierView {
    * well.
    */
   readonly isOver: boolean;
+  /** While an operator must decide: the facts for a notice. */
+  readonly awaited?: { readonly orderId: string; readonly expiresAt: number };
 }
 
 /** A withdrawal as operators see it. No answer on the courier's socket has this type. */

@@ -20,6 +20,8 @@ export interface AlertQueueCounts {
 export interface AlertQueue {
   take(alerts: readonly Alert[]): void;
   counts(): AlertQueueCounts;
+  /** The number of alerts that it takes now without giving up another. */
+  room(): number;
   /** The reason why the last try failed, "" if it did not. */
   trouble(): string;
   /** Drops all waiting alerts. */
@@ -104,6 +106,7 @@ export function createAlertQueue(options: AlertQueueOptions): AlertQueue {
       void next();
     },
     counts: () => ({ ...counts, waiting: queue.length }),
+    room: () => Math.max(0, waitingMax - queue.length),
     trouble: () => trouble,
     close() {
       isClosed = true;

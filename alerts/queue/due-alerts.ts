@@ -16,6 +16,11 @@ export interface Condition {
   readonly message: string; // a sentence
   readonly context: Readonly<Record<string, string | number>>;
   readonly afterMs: number; // sent only after this time
+  readonly hint?: string; // the line to type; the table's advice unless given
+  /**
+   * Unix milliseconds: when the event ends by itself. Reminders become more frequent towards it.
+   */
+  readonly endsAt?: number;
 }
 
 export interface Observation {
@@ -24,6 +29,8 @@ export interface Observation {
   readonly conditions: readonly Condition[];
   /** Events whose state is unknown now: their standings stay unchanged. */
   readonly unknown: readonly AlertName[];
+  /** Most alerts that can be taken now; the others are due again at the next look. */
+  readonly alertsMax?: number;
 }
 
 /** The body that the receiver gets, as JSON. `alert` is the attempt of this form. */
@@ -38,6 +45,7 @@ export interface Alert {
   readonly since: string; // ISO 8601: time of the first look that saw it
   readonly again: boolean; // true from the second time on
   readonly message: string;
+  readonly hint: string; // the advice, with the line to type
   readonly context: Readonly<Record<string, string | number>>;
 }
 
@@ -55,10 +63,14 @@ export type Origin = { readonly process: "courier"; readonly agent: string } | {
 /** A lasting event is sent again after this time. */
 const againMs = 24 * 3_600_000;
 /**
- * Most conditions that are followed at the same time. A new one beyond them is ignored until
- * another has ended.
+ * An event with an end is sent again after half of the time that was left, but no sooner than this.
  */
-const standingsMax = 1000;
+const againMsMin = 15 * 60_000;
+/**
+ * Most conditions that are followed at the same time: a notice for each of so many agents. A new
+ * one beyond them is ignored until another has ended.
+ */
+const standingsMax = 20_000;
 
 /**
  * Advances the state by one look. Returns the alerts that are due: ends first, then the conditions
@@ -69,24 +81,35 @@ export function observe(
   observation: Observation,
   origin: Origin,
 ): { readonly standings: Standings; readonly alerts: readonly Alert[] } {
-  const { at, nowMs, conditions, unknown } = observation;
+  const { at, nowMs, conditions, unknown, alertsMax = Number.POSITIVE_INFINITY } = observation;
   const now = new Map(conditions.map((condition) => [keyOf(condition), condition]));
   const next = new Map<string, Standing>();
   const alerts: Alert[] = [];
   for (const [key, standing] of standings) {
     if (now.has(key) || unknown.includes(standing.condition.event)) next.set(key, standing);
-    else if (standing.toldMs !== null) alerts.push(alertOf(standing, at, origin, "over"));
+    else if (standing.toldMs !== null) {
+      if (alerts.length < alertsMax) alerts.push(alertOf(standing, at, origin, "over"));
+      else next.set(key, standing);
+    }
   }
   for (const [key, condition] of now) {
     const before = next.get(key);
     if (before === undefined && next.size >= standingsMax) continue;
     const { since, sinceMs, toldMs } = before ?? { since: at, sinceMs: nowMs, toldMs: null };
-    const isDue = toldMs === null ? nowMs - sinceMs >= condition.afterMs : nowMs - toldMs >= againMs;
+    const waitedMs = nowMs - (toldMs ?? sinceMs);
+    const restMs = toldMs === null ? condition.afterMs : againAfterMs(condition, at - waitedMs);
+    const isDue = waitedMs >= restMs && alerts.length < alertsMax;
     const standing = { condition, since, sinceMs, toldMs: isDue ? nowMs : toldMs };
     next.set(key, standing);
     if (isDue) alerts.push(alertOf(standing, at, origin, toldMs === null ? "begun" : "again"));
   }
   return { standings: next, alerts };
+}
+
+/** The time from one notice to the next. @param toldAt Unix milliseconds of the newest notice */
+function againAfterMs({ endsAt }: Condition, toldAt: number): number {
+  if (endsAt === undefined) return againMs;
+  return Math.min(againMs, Math.max(againMsMin, (endsAt - toldAt) / 2));
 }
 
 function keyOf({ event, subject }: Condition): string {
@@ -96,7 +119,7 @@ function keyOf({ event, subject }: Condition): string {
 type Phase = "begun" | "again" | "over";
 
 function alertOf({ condition, since }: Standing, at: number, origin: Origin, phase: Phase): Alert {
-  const { event, subject, message, context } = condition;
+  const { event, subject, message, context, hint = alertTable[event][4] } = condition;
   return {
     alert: 1,
     at: new Date(at).toISOString(),
@@ -107,6 +130,7 @@ function alertOf({ condition, since }: Standing, at: number, origin: Origin, pha
     since: new Date(since).toISOString(),
     again: phase === "again",
     message: phase === "over" ? `over: ${message}` : message,
+    hint: phase === "over" ? "" : hint,
     context,
   };
 }

@@ -3,11 +3,9 @@
  * languages, and the routes. Has no rule about money; each route gives its bytes to a module and
  * sends the Answer as a reply. Sources: the interface; docs/api.md, Errors and Limits; RFC 9110.
  */
-import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
-import { createSecureContext } from "node:tls";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { AgentError, reasonOf } from "../../base/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { visible } from "../../base/visible.ts";
 import { type Answer, render, say } from "../answer/answer.ts";
 import { type Language, languageOf } from "../answer/language.ts";
@@ -18,6 +16,7 @@ import type { GatewayConfig } from "../config/config.ts";
 import type { Service } from "../service.ts";
 import { isDiskFull } from "../store/disk.ts";
 import { isBusy } from "../store/store.ts";
+import { readPair } from "./certificate.ts";
 import { endConnections } from "./closing.ts";
 import { createPeers } from "./peers.ts";
 import { answerBelow, answerToNoise } from "./wire.ts";
@@ -88,7 +87,7 @@ export function answerOfError(error: unknown, service: Service, requestId: strin
 
 const knownPaths: readonly (readonly [RegExp, string])[] = [
   [
-    /^\/api\/v1\/(?:createTransactionRequest|autoWithdraws?|manualWithdraw|(?:create|pause|resume|remove|test|redeliver)Callback)$/,
+    /^\/api\/v1\/(?:createTransactionRequest|autoWithdraws?|manualWithdraw|cancelWithdraw|(?:create|pause|resume|remove|test|redeliver)Callback)$/,
     "POST",
   ],
   [/^\/api\/v1\/(?:transactions|supportedCurrency|events|balances|callbacks)$/, "GET, HEAD"],
@@ -116,14 +115,7 @@ const httpLimits = {
  */
 function nodeOptions({ listen: { tls } }: GatewayConfig): object {
   if (tls === null) return { http: httpLimits };
-  try {
-    const pair = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key), minVersion: "TLSv1.2" } as const;
-    createSecureContext(pair); // tests now that certificate and key fit
-    return { https: { ...httpLimits, ...pair } };
-  } catch (cause) {
-    const message = `certificate ${tls.certificate} and key ${tls.key} of listen.tls cannot be used: ${reasonOf(cause)}`;
-    throw new AgentError("GATEWAY_TLS", "none", message, { ...tls }, { cause });
-  }
+  return { https: { ...httpLimits, ...readPair(tls) } };
 }
 
 function create(service: Service): FastifyInstance {

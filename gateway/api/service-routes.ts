@@ -4,20 +4,11 @@ import { transcriptBytesMax } from "../../protocol/pairing.ts";
 import { say } from "../answer/answer.ts";
 import { addressBlock, createBuckets } from "../auth/rate.ts";
 import { pairAgent } from "../pairing/pairing.ts";
-import type { Figures, Service } from "../service.ts";
+import type { Figures, Probe, Service } from "../service.ts";
 import { reply } from "./server.ts";
 
 const minuteSeconds = 60;
 const pairingBodyBytesMax = transcriptBytesMax * 2;
-
-/** A check of one part of the gateway. It answers fast and never throws. */
-export type Probe = () => {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly detail: string; // public text
-  readonly full?: string; // longer text for the operator on this machine, if there is one
-  readonly aloneOut?: true; // the other parts work without it
-};
 
 export function addStation(
   server: FastifyInstance,

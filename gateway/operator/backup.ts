@@ -40,6 +40,15 @@ export function checkBackup(file: string, fingerprint: string | null): StoreCopy
   );
 }
 
+/**
+ * The reason why a file that reads well is no backup: `backup` did not make it, so the newest
+ * records may stand in a write-ahead file that was not copied. "" for a backup.
+ */
+export function copyProblem(copy: StoreCopy): string {
+  if (copy.copiedAt !== 0) return "";
+  return "backup did not make this file: a copy by other means may lack the newest records";
+}
+
 /** The lines about a copy, for an operator; no newline at the end. */
 export function describeCopy(file: string, copy: StoreCopy): string {
   const when = copy.copiedAt === 0 ? "not a copy that backup made" : new Date(copy.copiedAt).toISOString();

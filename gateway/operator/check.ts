@@ -13,14 +13,13 @@ import { lookAtNode } from "../../chains/connect.ts";
 import { nodeFindings } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
+import { certificateWarningMs } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { freeBytesOf, roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import { keyOfStore } from "../store/inspect.ts";
 import { runningOn } from "../store/owner.ts";
 
 const nodeMs = 3_000;
-const dayMs = 86_400_000;
-const certificateDays = 14;
 
 /**
  * Checks the configuration at `path` and everything that it names. Error: the gateway would not
@@ -98,7 +97,7 @@ function certificateFindings({ listen, publicUrl }: GatewayConfig, nowMs: number
   if ((isIP(name) === 0 ? read.checkHost(name) : read.checkIP(name)) === undefined)
     findings.push(finding("GATEWAY_CERTIFICATE", "error", `${certificate} is not for ${name}`));
   const leftMs = Date.parse(read.validTo) - nowMs;
-  if (leftMs < certificateDays * dayMs) {
+  if (leftMs < certificateWarningMs) {
     const when = leftMs < 0 ? "ended" : "ends";
     findings.push(finding("GATEWAY_CERTIFICATE", leftMs < 0 ? "error" : "warning", `${certificate} ${when} at ${read.validTo}`));
   }

@@ -19,7 +19,7 @@ import { type GatewayConfig, readConfig } from "../config/config.ts";
 import { checkKey, runningOn } from "../store/owner.ts";
 import { openStore } from "../store/store.ts";
 import { listAgents, type Operator, recoverAgent, unpairAgent } from "./accounts.ts";
-import { backUp, checkBackup, describeCopy, keepWords } from "./backup.ts";
+import { backUp, checkBackup, copyProblem, describeCopy, keepWords } from "./backup.ts";
 import { checkGateway } from "./check.ts";
 import { initFolder } from "./folder.ts";
 import { askHealth, failedChecks, warnedChecks } from "./health.ts";
@@ -156,8 +156,12 @@ export function backup(file: string, options: JsonOption & { readonly check?: bo
     // gateway.
     const config = existsSync(options.config) ? readConfig(options.config) : null;
     const copy = checkBackup(file, config === null ? null : readGatewayKey(config.keyFile).fingerprint);
-    if (options.json === true) printJson({ file, ...copy });
+    const problem = copyProblem(copy);
+    if (options.json === true) printJson({ file, ...copy, problem });
     else print(`The copy is whole.\n${describeCopy(file, copy)}`);
+    if (problem === "") return;
+    process.exitCode = exit.no;
+    if (options.json !== true) complain(problem, "make it with: autowithdraw-gateway backup FILE, also while the gateway runs");
     return;
   }
   asOperator(options, ({ store, nowMs }, { keyFile }) => {

@@ -1,16 +1,22 @@
 /**
- * Reads and checks gateway.config.json again on SIGHUP. Applies the log's level at once, and names
- * the other changes, which need a restart. An invalid configuration changes nothing. Touches only
- * the log's level.
+ * Reads and checks gateway.config.json again on SIGHUP. Applies the log's level and a renewed
+ * certificate at once, and names the other changes, which need a restart. An invalid configuration
+ * or certificate changes nothing. Touches only what is passed in.
  */
 import type { Logger } from "pino";
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import { momentOf } from "../config/timestamp.ts";
 
 export interface ReloadOptions {
   /** @throws AgentError */
   readonly read: () => GatewayConfig;
   readonly log: Pick<Logger, "level">;
+  /**
+   * Serves the certificate on disk. Returns its end in Unix milliseconds, null if it is served
+   * already. @throws AgentError
+   */
+  readonly renewCertificate: () => number | null;
   readonly say: (event: "config-reload" | "config-refused", line: string) => void;
 }
 
@@ -33,6 +39,7 @@ export class Reload {
    */
   request(): void {
     const { read, log, say } = this.#options;
+    const hasRenewed = this.#renewCertificate();
     let next: GatewayConfig;
     try {
       next = read();
@@ -50,7 +57,21 @@ export class Reload {
     const waiting = changedKeys(this.#started, next);
     if (waiting.length > 0)
       say("config-reload", `the configuration is in order; restart the gateway to take: ${waiting.join(", ")}`);
-    else if (!taken) say("config-reload", "the configuration has not changed; nothing was done");
+    else if (!taken && hasRenewed === "no") say("config-reload", "the configuration has not changed; nothing was done");
+  }
+
+  #renewCertificate(): "renewed" | "no" | "refused" {
+    const { renewCertificate, say } = this.#options;
+    try {
+      const endsAtMs = renewCertificate();
+      if (endsAtMs === null) return "no";
+      say("config-reload", `the renewed certificate is served from now on; it ends at ${momentOf(endsAtMs)}`);
+      return "renewed";
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      say("config-refused", `the certificate was not taken: ${error.message}; the old one is served on`);
+      return "refused";
+    }
   }
 }
 

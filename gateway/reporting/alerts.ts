@@ -1,26 +1,37 @@
 /**
  * Sends alerts to the receiver of `alerts`: agents without a link, locked agents, chains and nodes
- * with problems, a disk that is nearly full, and alarms. Checks database, hub, watcher and disk
- * every few seconds; alerts/queue/due-alerts.ts decides which alerts are due. Reads only the
- * database.
+ * with problems, the disk and the database's file, the certificate, prices, callbacks, money that
+ * does not go on, and alarms. Looks at all of them every few seconds; alerts/queue/due-alerts.ts
+ * decides which alerts are due. Reads only the database.
  */
 
 import type { AlertQueueCounts, Deliver } from "../../alerts/queue/alert-queue.ts";
 import { type Condition, observe, type Standings } from "../../alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../alerts/queue/logged-queue.ts";
+import { type AlertName, alertTable } from "../../alerts/queue/table.ts";
+import { type Code, codes } from "../../base/codes.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import type { GatewayAlerts } from "../config/config.ts";
+import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";
+import { fiats } from "../config/fiat.ts";
+import { momentOf } from "../config/timestamp.ts";
 import type { Hub } from "../hub/hub.ts";
+import type { Prices, Probe } from "../service.ts";
 import { listPairedAgents } from "../store/agents.ts";
 import { type AlarmRow, alarmPrefix, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
+import { listFailingTargets } from "../store/counts.ts";
 import { roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import type { Database } from "../store/store.ts";
+import { listOpenSweepsByStage } from "../store/sweeps.ts";
+import { listWaitingMerchants } from "../store/withdrawals.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 
 export interface AlertsOptions {
   readonly alerts: Pick<GatewayAlerts, "agentAwayMinutes">;
   readonly database: Database;
   readonly hub: Pick<Hub, "online">;
+  readonly probes: readonly Probe[]; // the checks of /ready
+  readonly prices: Prices;
+  readonly currencies: GatewayConfig["currencies"];
   readonly watcher: () => Pick<Watcher, "chainStatus"> | null;
   readonly freeBytes: () => number | null; // on the database's disk; null if unknown
   readonly deliver: Deliver;
@@ -44,7 +55,12 @@ const minuteMs = 60_000;
  * may have ended first.
  */
 const missedMs = 3_600_000;
-const agentsMax = 1000;
+/** A merchant's server is told of after it has taken nothing for this time. */
+const callbacksFailMs = 60 * minuteMs;
+/** The oldest open withdrawal of a merchant may wait for this time. */
+const withdrawalsWaitMs = 60 * minuteMs;
+const pricesStaleMs = 15 * minuteMs;
+const listedMax = 1_000; // targets, and merchants whose withdrawals wait, in one look
 const alarmsMax = 100; // in one check; the others come with the next
 
 /** Checks every few seconds until `close`, the first time after one interval. */
@@ -56,8 +72,15 @@ export function startAlerts(options: AlertsOptions): Alerts {
   const look = (): void => {
     const times = { at: clock(), nowMs: monotonic() };
     const origin = { process: "gateway" } as const;
-    const conditions = [...agentConditions(options), ...chainConditions(options), ...roomConditions(options)];
-    const seen = observe(standings, { ...times, conditions, unknown: [] }, origin);
+    const conditions = [
+      ...agentConditions(options),
+      ...chainConditions(options),
+      ...roomConditions(options),
+      ...probeConditions(options),
+      ...priceConditions(options),
+      ...moneyConditions(options, times.at),
+    ];
+    const seen = observe(standings, { ...times, conditions, unknown: [], alertsMax: alertQueue.room() }, origin);
     standings = seen.standings;
     const alarms = listAlarmsAfter(database, lastAlarm, alarmsMax);
     lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
@@ -77,11 +100,12 @@ export function startAlerts(options: AlertsOptions): Alerts {
 }
 
 function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Condition[] {
-  return listPairedAgents(database, agentsMax).flatMap(({ id, lockedCode }): Condition[] => {
+  return listPairedAgents(database).flatMap(({ id, lockedCode }): Condition[] => {
     const away = hub.online(id) ? [] : [awayFor(id, alerts.agentAwayMinutes)];
     if (lockedCode === "") return away;
     const message = `agent ${id} is locked: ${lockedCode}`;
-    return [...away, { event: "agent-locked", subject: id, message, context: { code: lockedCode }, afterMs: 0 }];
+    const hint = `autowithdraw status on its server says more; docs/recovering.md, ${lockedCode}`;
+    return [...away, { event: "agent-locked", subject: id, message, context: { code: lockedCode }, afterMs: 0, hint }];
   });
 }
 
@@ -110,6 +134,64 @@ function roomConditions({ freeBytes }: AlertsOptions): readonly Condition[] {
   return [{ event: "disk-room-low", subject: "database", message, context, afterMs: 0 }];
 }
 
+/** The checks of `/ready` whose trouble no other condition tells. */
+const probeEvents: readonly (readonly [name: RegExp, event: AlertName])[] = [
+  [/^wal$/, "wal-large"],
+  [/^certificate$/, "certificate-ends"],
+  [/^currency /, "currency-out"],
+];
+
+function probeConditions({ probes }: AlertsOptions): readonly Condition[] {
+  return probes.flatMap((probe): readonly Condition[] => {
+    const { name, detail, full } = probe();
+    const event = probeEvents.find(([pattern]) => pattern.test(name))?.[1];
+    if (event === undefined || detail === "") return [];
+    const subject = name.split(" ")[1] ?? (event === "wal-large" ? "database" : name);
+    return [
+      {
+        event,
+        subject,
+        message: event === "currency-out" ? `${subject} is ${detail}` : (full ?? detail),
+        context: {},
+        afterMs: 0,
+      },
+    ];
+  });
+}
+
+function priceConditions({ prices, currencies }: AlertsOptions): readonly Condition[] {
+  const enabled = Object.values(currencies).filter((currency) => currency.enabled);
+  return enabled.flatMap((currency) =>
+    fiats.flatMap((fiat): readonly Condition[] => {
+      if (!prices.canHave(currency, fiat) || prices.of(currency, fiat)?.isStale === false) return [];
+      const subject = `${currency.id} ${fiat}`;
+      const message = `no price of ${currency.id} in ${fiat} holds: quotes are refused`;
+      return [{ event: "price-stale", subject, message, context: {}, afterMs: pricesStaleMs }];
+    }),
+  );
+}
+
+/** Events that merchants' servers do not take, and money that does not go on. */
+function moneyConditions({ database }: AlertsOptions, nowMs: number): readonly Condition[] {
+  const targets = listFailingTargets(database, listedMax).map(({ id, merchant, reason }): Condition => {
+    const message = `callback target ${id} of ${merchant} takes no event: ${reason}`;
+    const hint = `autowithdraw-gateway callbacks deliveries --callback ${id}`;
+    return { event: "callbacks-failing", subject: id, message, context: { reason }, afterMs: callbacksFailMs, hint };
+  });
+  const waiting = listWaitingMerchants(database, nowMs - withdrawalsWaitMs, listedMax).map((row): Condition => {
+    const { merchant, name, count, oldestAt, stage } = row;
+    const are = count === 1 ? "1 withdrawal waits" : `${count} withdrawals wait`;
+    const message = `${are} at ${name} (${merchant}), the oldest since ${momentOf(oldestAt)} as ${stage || "asked"}`;
+    const hint = `autowithdraw-gateway withdrawals list --merchant ${merchant} --status 0`;
+    return { event: "withdrawals-waiting", subject: merchant, message, context: { count, stage }, afterMs: 0, hint };
+  });
+  const stuck = listOpenSweepsByStage(database).filter(({ stage }) => stage === "stuck");
+  const count = stuck.reduce((sum, one) => sum + one.count, 0);
+  if (count === 0) return [...targets, ...waiting];
+  const message = `${count} sweeps or top-ups contradict the chain and wait for an operator`;
+  return [...targets, ...waiting, { event: "sweeps-stuck", subject: "sweeps", message, context: { count }, afterMs: 0 }];
+}
+
 function awayFor(id: string, minutes: number): Condition {
   const message = `agent ${id} has no link to this gateway`;
   return { event: "agent-away", subject: id, message, context: { minutes }, afterMs: minutes * minuteMs };
@@ -117,5 +199,7 @@ function awayFor(id: string, minutes: number): Condition {
 
 function alarmCondition({ id, act, subject, detail }: AlarmRow): Condition {
   const code = act.slice(alarmPrefix.length);
-  return { event: "alarm", subject: `${code} ${subject} ${id}`, message: detail, context: { code, about: subject }, afterMs: 0 };
+  const hint = Object.hasOwn(codes, code) ? codes[code as Code][4] : alertTable.alarm[4];
+  const context = { code, about: subject };
+  return { event: "alarm", subject: `${code} ${subject} ${id}`, message: detail, context, afterMs: 0, hint };
 }

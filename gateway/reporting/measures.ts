@@ -27,6 +27,8 @@ export interface MeasuresOptions {
   readonly hub: Pick<Hub, "online">;
   readonly watcher: () => Pick<Watcher, "chainStatus"> | null;
   readonly freeBytes: () => number | null; // on the database's disk; null if unknown
+  readonly walBytes: () => number;
+  readonly certificateEndsAtMs: () => number | null; // null without a certificate
   readonly alerts: () => AlertQueueCounts | null; // null without `alerts`
   readonly clock: () => number; // Unix milliseconds
   readonly residentBytes: () => number;
@@ -58,6 +60,12 @@ export function createMeasures(options: MeasuresOptions): { readonly contentType
   });
   const minHelp = "Room below which the gateway says that its disk has too little";
   gauge("autowithdraw_gateway_free_bytes_min", minHelp, [], () => [[roomBytesMin]]);
+  gauge("autowithdraw_gateway_wal_bytes", "Size of the database's write-ahead file", [], () => [[options.walBytes()]]);
+  const endHelp = "Time until the certificate of listen.tls ends, negative after it";
+  gauge("autowithdraw_gateway_certificate_seconds", endHelp, [], () => {
+    const endsAtMs = options.certificateEndsAtMs();
+    return endsAtMs === null ? [] : [[(endsAtMs - options.clock()) / 1000]];
+  });
   addWithdrawalGauges(gauge, options);
   addDepositGauges(gauge, options);
   addAgentGauges(gauge, options);

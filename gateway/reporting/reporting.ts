@@ -8,8 +8,9 @@ import { createDelivery } from "../../alerts/queue/send.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
+import type { Prices, Probe } from "../service.ts";
 import { countAllWaiting } from "../store/callback-deliveries.ts";
-import { freeBytesOf } from "../store/disk.ts";
+import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import type { Store } from "../store/store.ts";
 import type { TimedStore } from "../store/timed.ts";
 import type { Watcher } from "../watcher/watcher.ts";
@@ -21,7 +22,10 @@ export interface ReportingOptions {
   readonly store: Store;
   readonly hub: Hub;
   readonly watcher: () => Watcher | null;
-  readonly config: Pick<GatewayConfig, "alerts" | "metrics" | "database">;
+  readonly probes: readonly Probe[]; // the checks of /ready
+  readonly prices: Prices;
+  readonly certificateEndsAtMs: () => number | null; // null without a certificate
+  readonly config: Pick<GatewayConfig, "alerts" | "metrics" | "database" | "currencies">;
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
   readonly databaseTimes: TimedStore["times"];
@@ -36,6 +40,9 @@ export function startReporting(options: ReportingOptions): { close(): void } {
       ? null
       : startAlerts({
           alerts: config.alerts,
+          probes: options.probes,
+          prices: options.prices,
+          currencies: config.currencies,
           database,
           hub,
           watcher,
@@ -56,6 +63,8 @@ export function startReporting(options: ReportingOptions): { close(): void } {
             hub,
             watcher,
             freeBytes,
+            walBytes: () => fileBytesOf(`${config.database}-wal`),
+            certificateEndsAtMs: options.certificateEndsAtMs,
             clock,
             alerts: () => alerts?.counts() ?? null,
             databaseTimes: options.databaseTimes,

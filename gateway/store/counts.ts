@@ -63,16 +63,23 @@ export function countsOf(database: Database, alarmsSinceMs: number): Counts {
       namedMax,
     ),
     callbacks: { waiting: deliveriesIn(database, "waiting"), givenUp: deliveriesIn(database, "given up") },
-    failingTargets: database.all<FailingTarget>(
-      `SELECT t.id, m.name AS merchant, t.succeededAt AS since,
-         CASE WHEN t.offReason = 'gone' THEN 'it answered 410 and is off' WHEN t.failedStatus = 0 THEN t.failedReason
-           ELSE 'it answered ' || t.failedStatus END AS reason
-       FROM callbackTargets t JOIN merchants m ON m.id = t.merchant
-       WHERE t.offReason = 'gone' OR (t.offAt IS NULL AND t.failedAt > coalesce(t.succeededAt, 0)) ORDER BY t.id LIMIT ?`,
-      namedMax,
-    ),
+    failingTargets: listFailingTargets(database, namedMax),
     alarms: database.get<Counts["alarms"]>(alarms, alarmsSinceMs) ?? { count: 0, newestAt: null },
   };
+}
+
+/**
+ * Targets that did not take the newest event, or are off because they answered 410; at most `most`.
+ */
+export function listFailingTargets(database: Database, most: number): readonly FailingTarget[] {
+  return database.all<FailingTarget>(
+    `SELECT t.id, m.name AS merchant, t.succeededAt AS since,
+       CASE WHEN t.offReason = 'gone' THEN 'it answered 410 and is off' WHEN t.failedStatus = 0 THEN t.failedReason
+         ELSE 'it answered ' || t.failedStatus END AS reason
+     FROM callbackTargets t JOIN merchants m ON m.id = t.merchant
+     WHERE t.offReason = 'gone' OR (t.offAt IS NULL AND t.failedAt > coalesce(t.succeededAt, 0)) ORDER BY t.id LIMIT ?`,
+    most,
+  );
 }
 
 function deliveriesIn(database: Database, state: "waiting" | "given up"): number {

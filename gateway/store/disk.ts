@@ -14,6 +14,12 @@ export const roomBytesMin = 64 * 1024 * 1024;
 /** Operators get an alert below this multiple of the limit, while there is time to make room. */
 export const roomWarningFactor = 4;
 
+/**
+ * The write-ahead file is cut to this size when its content is in the database. A larger one means
+ * that another process keeps an old state open, and grows until the disk is full.
+ */
+export const walBytesMax = 64 * 1024 * 1024;
+
 const primaryCodeMask = 0xff;
 const full = { sqlite: [13], system: ["ENOSPC", "EDQUOT"] } as const;
 /**

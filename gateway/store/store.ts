@@ -9,7 +9,7 @@ import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, Bug, invariant } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import { unusableStore } from "./disk.ts";
+import { unusableStore, walBytesMax } from "./disk.ts";
 import { createTogether } from "./group-commit.ts";
 import { schema, schemaDigest, schemaVersion } from "./schema.ts";
 import { schemaFault } from "./schema-check.ts";
@@ -47,7 +47,10 @@ export interface Store {
    * the real content of the disk.
    */
   onPoisoned(listener: () => void): void;
-  /** Harmless to call twice. */
+  /**
+   * Closes the file. If no other process has it open, takes the write-ahead file back first, so
+   * that `gateway.db` alone is left with everything in it. Harmless to call twice.
+   */
   close(): void;
 }
 
@@ -108,7 +111,10 @@ function openRaw(path: string): InstanceType<typeof DatabaseSync> {
   try {
     // The checkpoint syncs data that a killed process left only in the kernel's cache, before
     // anything is reported.
-    raw.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(PASSIVE);");
+    raw.exec(
+      `PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${walBytesMax};
+       PRAGMA wal_checkpoint(PASSIVE);`,
+    );
     const got = {
       journal: readPragma(raw, "journal_mode"),
       synchronous: readPragma(raw, "synchronous"),
@@ -134,6 +140,20 @@ function checkSchema(raw: InstanceType<typeof DatabaseSync>, path: string): void
   const row = isThere(raw, "meta") ? raw.prepare("SELECT value FROM meta WHERE name = ?") : null;
   const fault = schemaFault(path, (name) => (row?.get(name) as { value: string } | undefined)?.value ?? "");
   if (fault !== null) throw fault;
+}
+
+/**
+ * Statements that are kept hold the file open beyond `close`, so SQLite's own clean-up at the last
+ * close would not come. Leaving the write-ahead mode does the same: it needs the file alone, and
+ * changes nothing while another process has it open.
+ */
+function takeWalBack(raw: InstanceType<typeof DatabaseSync>): void {
+  try {
+    raw.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE");
+  } catch {
+    // Another process has the file open, or the disk is full: the write-ahead file stays, and the
+    // next start reads it.
+  }
 }
 
 /** A store over an open connection with the settings of `openStore`; `path` is for messages. */
@@ -202,7 +222,9 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
     writeTogether: createTogether((fn) => run(fn, () => true)),
     writeIfOk: (fn) => run(fn, ({ ok }) => ok),
     close() {
-      if (raw.isOpen) raw.close();
+      if (!raw.isOpen) return;
+      if (!poisoned) takeWalBack(raw);
+      raw.close();
     },
   };
 }

@@ -126,6 +126,27 @@ export function listEndedAfter(database: Database, account: string, network: str
 }
 
 /** The number of pending withdrawals in each stage, and when the oldest was made. */
+/** A merchant with open withdrawals, and the oldest of them. */
+export interface WaitingMerchant {
+  readonly merchant: string;
+  readonly name: string;
+  readonly count: number;
+  readonly oldestAt: number; // Unix milliseconds
+  readonly stage: string; // of the oldest
+}
+
+/** Merchants whose oldest open withdrawal was made before a time, at most `most`. */
+export function listWaitingMerchants(database: Database, beforeMs: number, most: number): readonly WaitingMerchant[] {
+  // SQLite takes the other columns of a group from the row that has its minimum.
+  return database.all<WaitingMerchant>(
+    `SELECT t.merchant, m.name, count(*) AS count, min(t.createdAt) AS oldestAt, t.stage
+     FROM transactions t JOIN merchants m ON m.id = t.merchant WHERE t.operation = 'withdraw' AND t.status = 0
+     GROUP BY t.merchant HAVING min(t.createdAt) < ? ORDER BY oldestAt, t.merchant LIMIT ?`,
+    beforeMs,
+    most,
+  );
+}
+
 export function listPendingByStage(
   database: Database,
 ): readonly { readonly stage: string; readonly count: number; readonly oldestAt: number }[] {

@@ -46,7 +46,7 @@ const chain = {
 };
 const well: Snapshot = { agent: "a1", locked: "", link: "up", linkDetail: "", chains: [chain], items: [], summary };
 const item: SnapshotItem = {
-  ...{ transactionId: "t1", state: "approved", code: "", currency: "eth", chain: "local", amount: "1", why: "" },
+  ...{ transactionId: "t1", state: "approved", code: "", currency: "eth", chain: "local", amount: "1", why: "", awaited: null },
 };
 
 const named = (change: Partial<Snapshot>): readonly string[] =>
@@ -77,6 +77,20 @@ describe("conditions", () => {
     expect(named({ items: [{ ...item, why: "fee POLICY_FEE" }] })).toEqual(["withdrawal-stuck t1", "fees-high local"]);
     const [stuck] = conditionsOf({ ...well, items: [{ ...item, why: "funds" }] }, notify, currencies).conditions;
     expect([stuck?.afterMs, stuck?.context.why]).toEqual([30 * 60_000, "funds"]);
+  });
+
+  it("the notice of a withdrawal that waits for a person has its order, amount, end and the lines to type", () => {
+    const awaited = { orderId: "A-17", expiresAt: Date.parse("2026-11-24T04:00:00Z") };
+    const ofItem = (change: Partial<SnapshotItem>) =>
+      conditionsOf({ ...well, items: [{ ...item, state: "held", ...change }] }, notify, currencies).conditions[0];
+    expect(ofItem({ awaited })).toMatchObject({
+      message: "a withdrawal of 1 eth (order A-17) waits for an operator until 2026-11-24T04:00:00.000Z",
+      hint: "autowithdraw show t1; approve t1 pays it, refuse t1 rejects it",
+      endsAt: awaited.expiresAt,
+      context: { amount: "1", orderId: "A-17", until: "2026-11-24T04:00:00.000Z" },
+    });
+    const unknown = ofItem({ awaited: null });
+    expect([unknown?.message, unknown?.endsAt]).toEqual(["a withdrawal of 1 eth waits for an operator", undefined]);
   });
 
   it("the condition of low funds compares each currency with its threshold; an unknown balance is not low", () => {

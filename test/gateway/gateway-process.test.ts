@@ -72,6 +72,8 @@ describe("startGateway", () => {
     expect(JSON.parse(health.text).checks.map((check: { name: string }) => check.name)).toEqual([
       "database",
       "disk",
+      "wal",
+      "certificate",
       "chain local",
       "currency usdt",
       "currency off",

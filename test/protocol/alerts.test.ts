@@ -59,6 +59,31 @@ describe("the due alerts", () => {
     ]);
   });
 
+  it("an alert of an event with an end comes again after half of the time that is left, and every quarter of an hour at last", () => {
+    const hourMs = 3_600_000;
+    const ends = { ...held("x"), endsAt: 1000 + 24 * hourMs };
+    const everyMinute = Array.from({ length: 24 * 60 + 60 }, (_, minute) => [minute * 60_000, [ends]] as const);
+    const told = looks(...everyMinute).flatMap((alerts, minute) => (alerts.length === 0 ? [] : [minute]));
+    expect(told.slice(0, 8)).toEqual([0, 720, 1080, 1260, 1350, 1395, 1418, 1433]);
+    expect(told.slice(8)).toEqual([1448, 1463, 1478, 1493]);
+  });
+
+  it("alerts beyond those that can be taken are due again at the next look, ends too, and none is lost", () => {
+    const many = Array.from({ length: 2_000 }, (_, index) => held(`x${index}`));
+    let standings: Standings = new Map();
+    const look = (conditions: readonly Condition[], alertsMax: number): readonly string[] => {
+      const seen = observe(standings, { at: 0, nowMs: 0, conditions, unknown: [], alertsMax }, origin);
+      standings = seen.standings;
+      return seen.alerts.map(({ event, subject }) => `${event} ${subject}`);
+    };
+    const begun = Array.from({ length: 9 }, () => look(many, 256));
+    expect(begun.map(({ length }) => length)).toEqual([256, 256, 256, 256, 256, 256, 256, 208, 0]);
+    expect(new Set(begun.flat()).size).toBe(2_000);
+    const ended = Array.from({ length: 9 }, () => look([], 256));
+    expect(new Set(ended.flat()).size).toBe(2_000);
+    expect([ended.at(-1), standings.size]).toEqual([[], 0]);
+  });
+
   it("a condition waits until it has lasted long enough; one that ended before was nothing", () => {
     const slow = held("x", 500);
     expect(looks([0, [slow]], [499, [slow]], [500, [slow]])).toEqual([[], [], ["withdrawal-held x"]]);
@@ -87,16 +112,17 @@ describe("the due alerts", () => {
           agent: "a1",
         },
         ...{ subject: "x", since: "1970-01-01T00:00:00.000Z", again: false, message: "waits", context: { amount: "1" } },
+        hint: "show, then approve or refuse it",
       },
     ]);
   });
 
-  it("the due alerts are bounded: beyond a thousand at once the rest waits", () => {
-    const many = Array.from({ length: 1500 }, (_, index) => held(`${index}`));
+  it("the due alerts are bounded: beyond twenty thousand at once the rest waits", () => {
+    const many = Array.from({ length: 30_000 }, (_, index) => held(`${index}`));
     const seen = observe(new Map(), { at: 0, nowMs: 0, conditions: many, unknown: [] }, origin);
-    expect([seen.alerts.length, seen.standings.size]).toEqual([1000, 1000]);
-    const later = observe(seen.standings, { at: 1, nowMs: 1, conditions: many.slice(1000), unknown: [] }, origin);
-    expect(later.alerts.filter(({ event }) => event === "withdrawal-held")).toHaveLength(500);
+    expect([seen.alerts.length, seen.standings.size]).toEqual([20_000, 20_000]);
+    const later = observe(seen.standings, { at: 1, nowMs: 1, conditions: many.slice(20_000), unknown: [] }, origin);
+    expect(later.alerts.filter(({ event }) => event === "withdrawal-held")).toHaveLength(10_000);
   });
 });
 

@@ -64,6 +64,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   const alerts = startAlerts({
     ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, watcher: () => null, log: pino({ level: "silent" }) },
     ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs, freeBytes: () => freeBytes },
+    ...{ probes: [], prices: { of: () => null, canHave: () => false }, currencies: {} },
     deliver: async (body) => {
       const { event, subject, ...more } = JSON.parse(body) as { event: string; subject: string };
       if (Object.hasOwn(more, "agent")) told.push("a field agent, which the courier's alerts alone have");
@@ -109,6 +110,8 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     watcher: () => ({ chainStatus: () => [{ ...readChain, nodes: [answering, { ...answering, ok: false, since: outAt }] }] }),
     residentBytes: () => 1,
     freeBytes: () => freeBytes,
+    walBytes: () => 4_096,
+    certificateEndsAtMs: () => gateway.clock.nowMs + 90_000,
     callbacksWaiting: () => 7,
     databaseTimes: clocked.times,
   });
@@ -146,6 +149,8 @@ describe("metrics", () => {
     expect(gateway).toContain("autowithdraw_gateway_callbacks_waiting 7");
     expect(gateway).toContain(`autowithdraw_gateway_free_bytes ${roomLow}`);
     expect(gateway).toContain("autowithdraw_gateway_free_bytes_min 67108864");
+    expect(gateway).toContain("autowithdraw_gateway_wal_bytes 4096");
+    expect(gateway).toMatch(/^autowithdraw_gateway_certificate_seconds \d+$/m);
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="0.0025",kind="read"} 0');
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="0.005",kind="read"} 1');
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="1",kind="write"} 0');

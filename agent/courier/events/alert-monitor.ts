@@ -47,7 +47,8 @@ export function createAlertMonitor(options: AlertMonitorOptions): AlertMonitor {
     look(snapshot) {
       latest = snapshot;
       if (alertQueue === null || notify === undefined) return;
-      const observation = { at: clock(), nowMs: monotonic(), ...conditionsOf(snapshot, notify, currencies) };
+      const times = { at: clock(), nowMs: monotonic(), alertsMax: alertQueue.room() };
+      const observation = { ...times, ...conditionsOf(snapshot, notify, currencies) };
       const seen = observe(standings, observation, { process: "courier", agent: snapshot.agent });
       standings = seen.standings;
       alertQueue.take(seen.alerts);

@@ -86,17 +86,26 @@ function lockConditions({ agent, locked }: Snapshot): readonly Condition[] {
   return [condition("agent-locked", agent, `the agent is locked: ${locked}`, { code: locked })];
 }
 
-function withdrawalConditions(
-  { transactionId, state, code, currency, amount, why }: SnapshotItem,
-  stuckMs: number,
-): readonly Condition[] {
+function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Condition[] {
+  const { transactionId, state, code, currency, amount, why } = item;
   const context = { state, code, currency, amount };
-  if (state === "held" || state === "quarantined") {
-    return [condition("withdrawal-held", transactionId, `a withdrawal of ${amount} ${currency} waits for an operator`, context)];
-  }
+  if (state === "held" || state === "quarantined") return [heldCondition(item, context)];
   if (!moving.has(state) || general.test(why)) return [];
-  const words = `a withdrawal of ${amount} ${currency} does not go on`;
-  return [condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs)];
+  const words = `a withdrawal of ${amount} ${currency} does not go on: ${why}`;
+  const hint = `autowithdraw show ${transactionId} says what it waits for`;
+  return [{ ...condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs), hint }];
+}
+
+/** A notice that can be acted on: the order, the amount, the end, and the lines to type. */
+function heldCondition({ transactionId, currency, amount, awaited }: SnapshotItem, context: Condition["context"]): Condition {
+  const hint = `autowithdraw show ${transactionId}; approve ${transactionId} pays it, refuse ${transactionId} rejects it`;
+  const words = `a withdrawal of ${amount} ${currency}`;
+  if (awaited === null)
+    return { ...condition("withdrawal-held", transactionId, `${words} waits for an operator`, context), hint };
+  const { orderId, expiresAt } = awaited;
+  const until = new Date(expiresAt).toISOString();
+  const message = `${words} (order ${orderId}) waits for an operator until ${until}`;
+  return { ...condition("withdrawal-held", transactionId, message, { ...context, orderId, until }), hint, endsAt: expiresAt };
 }
 
 function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {

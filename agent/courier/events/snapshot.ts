@@ -27,6 +27,7 @@ export interface SnapshotItem {
   readonly chain: string;
   readonly amount: string; // decimal
   readonly why: string; // the reason why it waits, "" while it goes on
+  readonly awaited: { readonly orderId: string; readonly expiresAt: number } | null; // null unless an operator must decide
 }
 
 export interface Snapshot {

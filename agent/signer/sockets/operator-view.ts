@@ -15,7 +15,7 @@ import type { Withdrawal } from "../state/withdrawal.ts";
 /** Returns one withdrawal. `approvalDigest` is "" unless an operator must decide. */
 export function operatorViewOf(withdrawal: Withdrawal, policy: Policy): OperatorView {
   const { job, requestedAt, ordered } = withdrawal;
-  const view = courierViewOf(withdrawal, policy);
+  const { awaited: _awaited, ...view } = courierViewOf(withdrawal, policy);
   const isWaiting = view.state === "held" || view.state === "quarantined";
   return {
     ...view,

@@ -26,8 +26,11 @@ export function courierViewOf(withdrawal: Withdrawal, policy: Policy): CourierVi
     amountUnits: unitsOf(withdrawal, policy),
     address: withdrawal.address,
     sender: step.account || (policy.sender(job)?.account ?? ""),
+    ...(isAwaited(step) ? { awaited: { orderId: job.orderId, expiresAt: job.expiresAt } } : {}),
   };
 }
+
+const isAwaited = ({ state }: WithdrawalStep): boolean => state === "held" || state === "quarantined";
 
 /** Returns the changing part of a withdrawal's view. */
 export function stepOf(withdrawal: Withdrawal): WithdrawalStep {

@@ -1,0 +1,129 @@
+/** The checks of the gateway's parts, for `/ready`, `health`, `status` and alerts. Each is fast. */
+import { booksState } from "../books/state.ts";
+import { certificateState } from "../config/certificate-end.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import type { Probe } from "../service.ts";
+import { fileBytesOf, freeBytesOf, roomBytesMin, walBytesMax } from "../store/disk.ts";
+import { probe } from "../store/meta.ts";
+import { neighboursOf, neighbourWords } from "../store/neighbours.ts";
+import type { Store } from "../store/store.ts";
+import type { ChainStatus, Watcher } from "../watcher/watcher.ts";
+
+function storeProbe(store: Store): Probe {
+  return () => {
+    try {
+      probe(store.database);
+      return { name: "database", ok: !store.poisoned, detail: store.poisoned ? "a commit failed" : "" };
+    } catch (error) {
+      return { name: "database", ok: false, detail: error instanceof Error ? error.message : "" };
+    }
+  };
+}
+
+/** Free space on the disk of the database, with the same limit as the signer's ledger. */
+function roomProbe(database: string): Probe {
+  return () => {
+    const free = freeBytesOf(database);
+    const ok = free === null || free >= roomBytesMin;
+    const detail = ok ? "" : `${Math.floor(free / 1024 / 1024)} MiB are free on the database's disk, too few: make room`;
+    return { name: "disk", ok, detail, aloneOut: true };
+  };
+}
+
+/**
+ * The write-ahead file of the database. It grows without end while another process keeps an old
+ * state open.
+ */
+function walProbe(database: string): Probe {
+  return () => {
+    const bytes = fileBytesOf(`${database}-wal`);
+    if (bytes <= walBytesMax) return { name: "wal", ok: true, detail: "" };
+    const detail = `the write-ahead file of the database has ${Math.floor(bytes / 1024 / 1024)} MiB`;
+    const others = neighbourWords(neighboursOf(database));
+    const full = `${detail}: ${others === "" ? "another program reads an old state" : `end ${others}, which reads an old state`}`;
+    return { name: "wal", ok: false, detail, full, aloneOut: true };
+  };
+}
+
+/** The end of the certificate, from two weeks before it on. */
+function certificateProbe(endsAtMs: () => number | null, clock: () => number): Probe {
+  return () => {
+    const state = certificateState(endsAtMs(), clock());
+    return { name: "certificate", ok: state.left !== "none", detail: state.words, aloneOut: true };
+  };
+}
+
+/**
+ * The state of a chain, "" if all is well. The public text has the fault's code or a fixed text,
+ * and the number of good nodes. It names each bad node by its position in the configuration, with
+ * the problem. The operator's text also has the node's address without its path, and the node's own
+ * message.
+ */
+function chainDetail({ ok, detail, plain, nodes }: ChainStatus, isFull: boolean): string {
+  const wrong = nodes.flatMap((node, at) => {
+    if (node.since === null) return [];
+    return [isFull ? `${node.url} ${node.detail.replace(/^[A-Z_]+: /, "")}` : `node ${at} ${node.plain}`];
+  });
+  if (ok && wrong.length === 0) return "";
+  const words = isFull ? detail : plain;
+  const answering = `${nodes.filter((node) => node.ok).length} of ${nodes.length} nodes answer`;
+  const unsaid = wrong.filter((one) => ok || !words.includes(one));
+  return [...(ok ? [] : [`not read: ${words}`]), answering, ...unsaid].join("; ");
+}
+
+/** One check for each chain. */
+function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): readonly Probe[] {
+  return Object.keys(config.chains).map((name) => () => {
+    const status = watcher()
+      ?.chainStatus()
+      .find((one) => one.chain === name);
+    if (status === undefined) return { name: `chain ${name}`, ok: false, detail: "not read: the gateway is starting" };
+    const [detail, full] = [chainDetail(status, false), chainDetail(status, true)];
+    return { name: `chain ${name}`, ok: status.ok, detail, full };
+  });
+}
+
+/** One check for each token. If a token is out of service, the gateway is still ready. */
+function currencyProbes(config: GatewayConfig, outOfService: (currency: string) => string): readonly Probe[] {
+  return Object.values(config.currencies)
+    .filter(({ contract }) => contract !== "")
+    .map(({ id }) => () => {
+      const isOut = outOfService(id) !== "";
+      const detail = isOut ? "out of service: its contract does not confirm its decimals" : "";
+      return { name: `currency ${id}`, ok: !isOut, detail, aloneOut: true };
+    });
+}
+
+/**
+ * One check for each chain's books. A difference waits for an operator, and the gateway is still
+ * ready.
+ */
+function booksProbes(config: GatewayConfig, store: Store, clock: () => number): readonly Probe[] {
+  return Object.entries(config.chains).map(([name, { network }]) => () => {
+    const { ok, detail } = booksState(store.database, network, clock());
+    return { name: `books ${name}`, ok, detail, aloneOut: true };
+  });
+}
+
+export interface ProbesOptions {
+  readonly config: GatewayConfig;
+  readonly store: Store;
+  readonly clock: () => number; // milliseconds since 1970
+  readonly certificateEndsAtMs: () => number | null; // null without a certificate
+  readonly watcher: () => Watcher | null; // null before it has started
+  readonly outOfService: (currency: string) => string; // the reason; "" in service
+}
+
+/** All checks of one gateway, in the order in which `/ready` shows them. */
+export function probesOf(options: ProbesOptions): readonly Probe[] {
+  const { config, store, clock, certificateEndsAtMs, watcher, outOfService } = options;
+  return [
+    storeProbe(store),
+    roomProbe(config.database),
+    walProbe(config.database),
+    certificateProbe(certificateEndsAtMs, clock),
+    ...chainProbes(config, watcher),
+    ...currencyProbes(config, outOfService),
+    ...booksProbes(config, store, clock),
+  ];
+}

@@ -1,0 +1,277 @@
+/**
+ * Every trouble of a gateway that a person must know is told: each row of the table of alerts that
+ * a gateway sends is caused here, in a real database and a real folder, and its notice is read.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync } from "node:fs";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Alert } from "../../alerts/queue/due-alerts.ts";
+import { alertTable } from "../../alerts/queue/table.ts";
+import { startAlerts } from "../../gateway/reporting/alerts.ts";
+import { probesOf } from "../../gateway/reporting/probes.ts";
+import type { Price } from "../../gateway/service.ts";
+import { recordAlarm } from "../../gateway/store/alarm.ts";
+import { fileBytesOf, walBytesMax } from "../../gateway/store/disk.ts";
+import { lockOf, neighboursOf } from "../../gateway/store/neighbours.ts";
+import type { ChainStatus, Watcher } from "../../gateway/watcher/watcher.ts";
+import { insertTransaction, pairAgent } from "../../lab/kit/gateway-database.ts";
+import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
+import { until } from "../support/until.ts";
+
+let gateway: TestGateway;
+beforeEach(async () => {
+  gateway = await startTestGateway();
+});
+afterEach(() => gateway.close());
+
+const well: ChainStatus = {
+  ...{ chain: "local", network: "eip155:31337", ok: true, detail: "", plain: "", head: 9, final: 9, headAgeMs: 1 },
+  nodes: [{ url: "http://one", ok: true, detail: "", since: null, plain: "", lagBlocks: 0 }],
+};
+const fresh: Price = { price: 1n, atMs: 0, isStale: false, origin: "markets" };
+
+interface World {
+  chain: ChainStatus;
+  freeBytes: number | null;
+  certificateEndsAtMs: number | null;
+  outOfService: string;
+  price: Price | null;
+  readonly online: Set<string>;
+}
+
+/** What is told after each look, a quarter of an hour apart by the monotonic clock. */
+function watch() {
+  const { store, config } = gateway.service;
+  const world: World = {
+    ...{ chain: well, freeBytes: null, certificateEndsAtMs: null, outOfService: "", price: fresh, online: new Set<string>() },
+  };
+  const told: Alert[] = [];
+  let nowMs = 0;
+  const watcher = { chainStatus: () => [world.chain] } as unknown as Watcher;
+  const probes = probesOf({
+    ...{ config, store, clock: () => gateway.clock.nowMs, watcher: () => watcher },
+    certificateEndsAtMs: () => world.certificateEndsAtMs,
+    outOfService: (currency) => (currency === "usdt" ? world.outOfService : ""),
+  });
+  const alerts = startAlerts({
+    ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, watcher: () => watcher, probes },
+    ...{ log: pino({ level: "silent" }), currencies: { eth: config.currencies.eth as never } },
+    hub: { online: (id) => world.online.has(id) },
+    prices: { of: () => world.price, canHave: (_currency, fiat) => fiat === "USD" },
+    freeBytes: () => world.freeBytes,
+    clock: () => gateway.clock.nowMs,
+    monotonic: () => nowMs,
+    deliver: async (body) => {
+      told.push(JSON.parse(body) as Alert);
+      return "";
+    },
+  });
+  const look = async (afterMinutes = 0): Promise<readonly Alert[]> => {
+    const before = told.length;
+    nowMs += afterMinutes * 60_000;
+    alerts.look();
+    await until(() => alerts.counts().waiting === 0);
+    return told.slice(before);
+  };
+  return { world, look, close: alerts.close };
+}
+
+const says = (alerts: readonly Alert[]) => alerts.map(({ event, subject, message }) => [event, subject, message]);
+
+describe("a gateway that is in trouble", () => {
+  it("a gateway that is well tells nothing, and each row of its table is told once with a line to type", async () => {
+    const { world, look, close } = watch();
+    const { store } = gateway.service;
+    try {
+      expect(await look(61)).toEqual([]);
+      const agent = pairAgent(store, "b");
+      const held = { operation: "withdraw", mode: "auto", stage: "awaiting_approval", status: 0, merchant: "m-b" } as const;
+      insertTransaction(store, { ...held, id: "5".repeat(32), orderId: "w", createdAt: gateway.clock.nowMs - 3_600_001 });
+      insertTransaction(store, { ...held, operation: "sweep", id: "6".repeat(32), orderId: "s", stage: "stuck" });
+      store.database.run("UPDATE agents SET lockedCode = 'LEDGER_DAMAGED'");
+      store.database.run(
+        "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt, failedAt, failedStatus) VALUES ('c_1', 'm-b', 'https://a.example/', '', x'00', 1, 2, 500)",
+      );
+      recordAlarm(store.database, {
+        at: gateway.clock.nowMs,
+        actor: "hub",
+        code: "HUB_LEDGER_FORKED",
+        subject: "x",
+        detail: "two",
+      });
+      world.freeBytes = 5;
+      world.certificateEndsAtMs = gateway.clock.nowMs + 86_400_000;
+      world.outOfService = "wrong decimals";
+      world.price = { ...fresh, isStale: true };
+      const [node] = well.nodes;
+      world.chain = { ...well, nodes: [{ ...node, since: 1, detail: "NODE_LAG: 9 blocks behind" } as never] };
+      const first = await look();
+      world.chain = { ...well, ok: false, detail: "NODE_HTTP" };
+      const later = [...first, ...(await look(61)), ...(await look(61))];
+      const events = new Set(later.map(({ event }) => event));
+      const ofGateway = Object.entries(alertTable).filter(([, [by]]) => by.includes("gateway"));
+      // The node's own row has its test below, the write-ahead file's a process.
+      const missing = ofGateway.map(([event]) => event).filter((event) => !events.has(event as never));
+      expect(missing).toEqual(["node-poor", "wal-large"]);
+      for (const alert of later) expect(alert.hint, alert.event).not.toBe("");
+      expect(later.length).toBe(new Set(later.map(({ event, subject }) => `${event} ${subject}`)).size);
+      const waiting = later.find(({ event }) => event === "withdrawals-waiting");
+      expect(waiting?.message).toMatch(/^1 withdrawal waits at Shop \(m-b\), the oldest since \S+ as awaiting_approval$/);
+      expect(waiting?.hint).toBe("autowithdraw-gateway withdrawals list --merchant m-b --status 0");
+      expect(later.find(({ event }) => event === "callbacks-failing")?.message).toBe(
+        "callback target c_1 of Shop takes no event: it answered 500",
+      );
+      expect(later.find(({ event }) => event === "certificate-ends")?.message).toMatch(
+        /^the certificate ends at .*renew it, then reload$/,
+      );
+      expect(agent.id).toBe("b".repeat(16));
+      expect(await look(61)).toEqual([]);
+    } finally {
+      close();
+    }
+  });
+
+  it("a gateway that is well again tells the end of each trouble", async () => {
+    const { world, look, close } = watch();
+    try {
+      world.certificateEndsAtMs = gateway.clock.nowMs - 1;
+      world.price = null;
+      const [node] = well.nodes;
+      world.chain = {
+        ...well,
+        nodes: [node as never, { ...node, url: "http://two", since: 1, detail: "NODE_LAG: behind" } as never],
+      };
+      expect((await look()).map(({ event }) => event)).toEqual(["certificate-ends"]);
+      expect(says(await look(15))).toEqual([
+        ["node-poor", "local http://two", "node http://two of local: NODE_LAG: behind"],
+        ["price-stale", "eth USD", "no price of eth in USD holds: quotes are refused"],
+      ]);
+      Object.assign(world, { certificateEndsAtMs: null, price: fresh, chain: well });
+      expect((await look()).map(({ event }) => event).sort()).toEqual([
+        "certificate-ends-over",
+        "node-poor-over",
+        "price-stale-over",
+      ]);
+    } finally {
+      close();
+    }
+  });
+
+  it("alerts of 2,000 agents that are away are told one by one, and none is given up", async () => {
+    const { store } = gateway.service;
+    store.write((database) => {
+      database.run(
+        "INSERT INTO merchants (id, name, createdAt) WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) SELECT 'many_' || i, 'Shop', 0 FROM n",
+      );
+      database.run(
+        `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+         SELECT 'a_' || id, id, 'w', 1, '', '', '[]', '[]', '[]', 0 FROM merchants WHERE id LIKE 'many%'`,
+      );
+    });
+    const { look, close } = watch();
+    try {
+      await look();
+      const told: Alert[] = [];
+      for (let round = 0; round < 9; round += 1) told.push(...(await look(11)));
+      expect(new Set(told.filter(({ event }) => event === "agent-away").map(({ subject }) => subject)).size).toBe(2_000);
+    } finally {
+      close();
+    }
+  });
+});
+
+/** Holds a state of the database open in a process of its own, as a forgotten shell does. */
+async function holder(database: string) {
+  const script = `const { DatabaseSync } = require("@photostructure/sqlite");
+    const raw = new DatabaseSync(${JSON.stringify(database)});
+    raw.exec("BEGIN"); raw.prepare("SELECT count(*) FROM meta").get();
+    process.stdout.write("open\\n"); process.stdin.resume();`;
+  const child = spawn(process.execPath, ["-e", script], { stdio: ["pipe", "pipe", "inherit"] });
+  await once(child.stdout, "data");
+  return {
+    pid: child.pid ?? 0,
+    async end() {
+      child.kill();
+      await once(child, "exit");
+    },
+  };
+}
+
+describe("neighbours of the database's file", () => {
+  it("a clean stop leaves nothing but the database, with everything in it, unless another process has it open", async () => {
+    const { store, config } = gateway.service;
+    const beside = (): readonly string[] => readdirSync(gateway.dir).filter((name) => /^gateway\.db-/.test(name));
+    store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Nine', 9)");
+    store.database.all("SELECT * FROM merchants");
+    expect(beside()).not.toEqual([]);
+    const other = await holder(config.database);
+    store.close();
+    expect(existsSync(`${config.database}-wal`)).toBe(true);
+    await other.end();
+    const again = new DatabaseSync(config.database);
+    expect(again.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({ name: "Nine" });
+    again.close();
+    gateway = await startTestGateway();
+    const second = gateway.service;
+    second.store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Nine', 9)");
+    second.store.database.all("SELECT * FROM merchants");
+    second.store.close();
+    second.store.close();
+    expect(beside()).toEqual([]);
+    const alone = new DatabaseSync(second.config.database, { readOnly: true });
+    expect(alone.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({ name: "Nine" });
+    alone.close();
+  });
+
+  it("a process that keeps an old state open is named once the write-ahead file has grown, and told; the file shrinks after it", async () => {
+    const { store, config } = gateway.service;
+    const { look, close } = watch();
+    const grow = (): void => {
+      for (let round = 0; round < 5; round += 1)
+        store.write((database) =>
+          database.run("INSERT INTO meta VALUES (?, hex(randomblob(8000000)))", `grown ${Math.random()}`),
+        );
+    };
+    const shell = await holder(config.database);
+    try {
+      expect(neighboursOf(config.database).map(({ pid }) => pid)).toContain(shell.pid);
+      grow();
+      expect(fileBytesOf(`${config.database}-wal`)).toBeGreaterThan(walBytesMax);
+      const [alert] = await look();
+      expect(alert).toMatchObject({ event: "wal-large", subject: "database" });
+      expect(alert?.message).toMatch(
+        new RegExp(
+          `^the write-ahead file of the database has \\d+ MiB: end \\S+ \\(process ${shell.pid}\\), which reads an old state$`,
+        ),
+      );
+      await shell.end();
+      store.database.all("PRAGMA wal_checkpoint(RESTART)");
+      store.database.run("INSERT INTO meta VALUES ('one', 'more')");
+      expect(fileBytesOf(`${config.database}-wal`)).toBeLessThanOrEqual(walBytesMax);
+      expect((await look()).map(({ event }) => event)).toEqual(["wal-large-over"]);
+    } finally {
+      close();
+    }
+  });
+
+  it("a line of the kernel's locks names process and file, and another line nothing", () => {
+    const lines = [
+      "1: POSIX  ADVISORY  READ  4242 08:01:131079 124 124",
+      "12: OFDLCK ADVISORY  WRITE -1 fd:00:77 0 EOF",
+      "3: -> POSIX  ADVISORY  WRITE 17 00:2e:9 120 120",
+      "",
+      "4: FLOCK  ADVISORY  WRITE 5 08:01:12 0 EOF",
+    ];
+    expect(lines.map(lockOf)).toEqual([
+      { pid: 4242, inode: "131079" },
+      null,
+      { pid: 17, inode: "9" },
+      null,
+      { pid: 5, inode: "12" },
+    ]);
+    expect(neighboursOf("/nowhere/gateway.db")).toEqual([]);
+  });
+});
