@@ -190,10 +190,18 @@ export interface Bidding {
   /** The least tip above every attempt so far; 0 if no attempt offered a tip. */
   leastTip(attempts: Attempts): bigint;
   /**
-   * Offers to try for an operator's `replace` or `cancel`, best first. Refuses with
-   * REPLACEMENT_FEES.
+   * Offers to try for an operator's `replace` or `cancel`, best first; the best one fits the fee
+   * market, if it is known. Refuses with REPLACEMENT_FEES.
    */
-  manualReplacement(attempts: Attempts, isCancel: boolean, wish: TxParams): Offers;
+  manualReplacement(attempts: Attempts, isCancel: boolean, wish: TxParams, feeMarket?: FeeMarket | null): Offers;
+  /** The fee market beside an offer, for the operator. */
+  beside(txParams: TxParams, feeMarket: FeeMarket): MarketView;
+}
+
+/** The fee market in words, and the reason why no block takes an offer now; "" if one may. */
+export interface MarketView {
+  readonly now: string;
+  readonly tooLow: string;
 }
 
 /** The payment that a link asks a wallet for. Addresses canonical, the amount above zero. */

@@ -11,6 +11,7 @@ import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { expiryExclusionOf, familyOf, saySlot } from "../chains/families.ts";
 import type { TypedFees } from "../chains/family.ts";
+import { type FeeMarketTexts, readFeeMarket } from "../chains/fee-market.ts";
 import { feeWords, sumWords } from "./amounts.ts";
 import { typed } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
@@ -42,8 +43,8 @@ export async function manualReplacement(
   const typedFees = familyOf(network).fees.typed(options);
   if (!typedFees.ok) throw new AgentError("COMMAND_USAGE", "none", typedFees.problem);
   const wish = { transactionId, act, approver, txParams: typedFees.txParams };
-  const { withdrawal, plan } = await askOperator(state, "manualReplacement", { ...wish, plan: null });
-  if (options.json !== true) terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan)}`);
+  const { withdrawal, plan, feeMarket } = await askOperator(state, "manualReplacement", { ...wish, plan: null });
+  if (options.json !== true) terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan, feeMarket)}`);
   await confirmed(act, transactionId, options, terminal, isOrder(withdrawal) ? `${act} it?` : "sign it?");
   const done = await askOperator(state, "manualReplacement", { ...wish, plan });
   if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
@@ -94,7 +95,7 @@ async function confirmed(
 }
 
 /** Everything to which a yes agrees, and its meaning on chain. */
-function planWords(withdrawal: OperatorView, plan: ReplacementPlan): string {
+function planWords(withdrawal: OperatorView, plan: ReplacementPlan, feeMarket: FeeMarketTexts | null): string {
   if (isOrder(withdrawal)) return orderWords(withdrawal, plan);
   const before = withdrawal.attempts.at(-1);
   const { fees } = familyOf(withdrawal.network);
@@ -104,8 +105,25 @@ function planWords(withdrawal: OperatorView, plan: ReplacementPlan): string {
     ...fees.rows(plan.txParams, before?.txParams ?? null, `attempt ${before?.attempt}`),
     ["fee at most", feeWords(fees.most(plan.txParams), withdrawal.network)],
   ];
-  const lines = wrapped(onChain(withdrawal, plan), wordsWidth);
-  return `\n${fields([...rows, ...lines.map((line, at) => [at === 0 ? "on chain" : "", line] as const)])}\n`;
+  return `\n${fields([...rows, ...marketRows(withdrawal, plan, feeMarket), ...wrappedRow("on chain", onChain(withdrawal, plan))])}\n`;
+}
+
+/** The fee market of the moment, and a warning if no block takes the offer at it. */
+function marketRows(
+  { network }: OperatorView,
+  { txParams }: ReplacementPlan,
+  feeMarket: FeeMarketTexts | null,
+): readonly (readonly [string, string])[] {
+  const { bidding } = familyOf(network).fees;
+  if (feeMarket === null || bidding === null)
+    return wrappedRow("market now", "not known: the chain's nodes do not answer the courier; status shows why");
+  const { now, tooLow } = bidding.beside(txParams, readFeeMarket(feeMarket));
+  const warning = `${tooLow}. A higher offer: --max-fee, within maxFee of config.json`;
+  return [...wrappedRow("market now", now), ...(tooLow === "" ? [] : wrappedRow("WARNING", warning))];
+}
+
+function wrappedRow(name: string, text: string): readonly (readonly [string, string])[] {
+  return wrapped(text, wordsWidth).map((line, at) => [at === 0 ? name : "", line] as const);
 }
 
 /** The effect of an operator's decision on a chain without replacements. */
@@ -124,10 +142,7 @@ function orderWords(withdrawal: OperatorView, { act, attempt }: ReplacementPlan)
         ? `every attempt is void: nothing is paid, and the order ends as failed now`
         : `an attempt may still come into a block, and then ${sum} is paid; when the last one is void, ` +
           `nothing is paid and the order ends as failed`;
-  const lines = [["does", does] as const, ["on chain", means] as const].flatMap(([name, text]) =>
-    wrapped(text, wordsWidth).map((line, at) => [at === 0 ? name : "", line] as const),
-  );
-  return `\n${fields(lines)}\n`;
+  return `\n${fields([...wrappedRow("does", does), ...wrappedRow("on chain", means)])}\n`;
 }
 
 function onChain(withdrawal: OperatorView, { act }: ReplacementPlan): string {

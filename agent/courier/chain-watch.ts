@@ -2,6 +2,7 @@
  * Watches a chain during a run: passes the nodes' reports to the scheduler, and the nodes'
  * availability to the status.
  */
+import type { FeeMarket } from "../../chains/family.ts";
 import type { Shared } from "./run-state.ts";
 import { asking, nodesDetail } from "./status.ts";
 import { createWatch } from "./watch/watch.ts";
@@ -33,6 +34,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
     awayWords: "",
     block: 0,
     nativeBalance: "",
+    feeMarket: null as FeeMarket | null,
     balances: new Map<string, bigint>() as ReadonlyMap<string, bigint>,
     unfit: new Map<string, string>() as ReadonlyMap<string, string>,
     hasCode: false,
@@ -58,6 +60,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
       known.hasCode = chainState.accountHasCode;
       known.nativeBalance = `${chainState.balances.get("") ?? ""}`;
       known.balances = chainState.balances;
+      known.feeMarket = chainState.feeMarket;
       known.unfit = chainState.unfit;
       feed({ kind: "block", chain, chainState });
       if (isBack) tellStatus();

@@ -4,6 +4,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import type { AgentLog } from "../../base/log.ts";
+import type { FeeMarket } from "../../chains/family.ts";
 import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import type { CourierSettings } from "../config/settings.ts";
 import type { SignerSummary } from "../socket/summary.ts";
@@ -57,6 +58,7 @@ export interface KnownChain {
   awayWords: string; // the same with the node's own text
   block: number;
   nativeBalance: string;
+  feeMarket: FeeMarket | null; // by the last block, null before the first
   balances: ReadonlyMap<string, bigint>; // empty when unknown
   unfit: ReadonlyMap<string, string>; // by contract, as in the chain's state
   hasCode: boolean;

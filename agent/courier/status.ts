@@ -1,4 +1,5 @@
 /** The courier's view of the outside for the signer, so `status` has only one source. */
+import { feeMarketTexts } from "../../chains/fee-market.ts";
 import type { ChainHealth } from "../../chains/health.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
 import type { CourierNode } from "../socket/courier-status.ts";
@@ -22,9 +23,10 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
       const trouble = troubleOf(known, health);
       const age = health?.headAgeMs ?? null;
       const detail = trouble || `block ${known.block}${age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`}`;
-      const { block, nativeBalance } = known;
+      const { block, nativeBalance, feeMarket } = known;
       const told = { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
-      return { ...told, headAtMs: headAtMs(access?.nodes.status() ?? []), nodes: nodeViews(access, health) };
+      const market = trouble !== "" || feeMarket === null ? {} : { feeMarket: feeMarketTexts(feeMarket) };
+      return { ...told, ...market, headAtMs: headAtMs(access?.nodes.status() ?? []), nodes: nodeViews(access, health) };
     }),
     waiting: waits,
     durableMedianUs: options.metrics.durableMedianUs(),

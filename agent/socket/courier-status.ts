@@ -20,6 +20,9 @@ export interface CourierStatus {
     // own time of the newest block that enough nodes have reached, Unix milliseconds; 0 if unknown
     readonly headAtMs: number;
     readonly nativeBalance: string; // wei at the last final block, "" if unknown
+    // by the newest block, decimal strings in the family's own fields; absent while the nodes are
+    // away
+    readonly feeMarket?: Readonly<Record<string, string>>;
     readonly nodes: readonly CourierNode[]; // in the order of config.json
   }[];
   // e.g. funds, fee ceiling

@@ -331,7 +331,12 @@ export interface OperatorAnswers {
    */
   approve: { readonly withdrawal: OperatorView; readonly wait: WaitView | null };
   refuse: { readonly withdrawal: OperatorView };
-  manualReplacement: { readonly withdrawal: OperatorView; readonly plan: ReplacementPlan };
+  manualReplacement: {
+    readonly withdrawal: OperatorView;
+    readonly plan: ReplacementPlan;
+    // the chain's fee market by the courier's last report, decimal strings; null if it knows none
+    readonly feeMarket: Readonly<Record<string, string>> | null;
+  };
   end: { readonly withdrawal: OperatorView; readonly plan: EndPlan };
   pause: { readonly paused: boolean };
   recover: { readonly plan: RecoveryPlan; readonly done: boolean };

@@ -3,7 +3,7 @@
  * accepted. Its earlier orders continue, and its agent stays connected for them. Each act is one
  * transaction with a line in the audit table.
  */
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyNames } from "../../chains/family.ts";
@@ -113,11 +113,13 @@ function create(name: string, options: CreateOptions): void {
   const accounts = accountsOf(xpub ?? []);
   asOperator(options, (by, config) => {
     const wanted: NewMerchant = { name, language, profile };
-    const made =
-      accounts.length === 0 ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, ...accounts);
-    if (!allowed(made)) return;
     const file = agentConfigText(config, options.nodes);
+    // The file comes first: keys are shown once, so nothing may fail after they are made.
     if (configOut !== undefined) writeOwnFile(configOut, file);
+    const made = removingOnFailure(configOut, () =>
+      accounts.length === 0 ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, ...accounts),
+    );
+    if (!allowed(made)) return;
     const { ok: _, ...shown } = made;
     if (options.json === true) {
       printJson({ ...shown, ...firstAddresses(accounts) });
@@ -129,6 +131,18 @@ function create(name: string, options: CreateOptions): void {
     if (accounts.length > 0) print(receivingWords(accounts));
     if (configOut !== undefined) print(writtenWords(configOut, file));
   });
+}
+
+/** Does an act, and removes the file that was written for it if the act fails or is refused. */
+function removingOnFailure<T extends { readonly ok: boolean }>(path: string | undefined, act: () => T): T {
+  let isDone = false;
+  try {
+    const done = act();
+    isDone = done.ok;
+    return done;
+  } finally {
+    if (!isDone && path !== undefined) rmSync(path, { force: true });
+  }
 }
 
 /**

@@ -110,6 +110,7 @@ beforeAll(async () => {
     manualReplacement: () => ({
       withdrawal: broadcast,
       plan: { act: "replace", attempt: 2, txParams: { gasLimit: "21000", maxFeePerGas: "2", maxPriorityFeePerGas: "1" } },
+      feeMarket: { baseFeePerGas: "1", maxPriorityFeePerGas: "1", maxPriorityFeePerGasHigh: "1" },
     }),
     end: () => ({ withdrawal: broadcast, plan: { slot: "7", counted: "0" } }),
     pause: ({ paused }) => ({ paused }),

@@ -23,6 +23,7 @@ const known: KnownChain = {
   awayWords: "",
   block: 9,
   nativeBalance: "7",
+  feeMarket: null,
   balances: new Map(),
   unfit: new Map(),
   hasCode: false,
@@ -55,6 +56,12 @@ describe("a chain in the courier's status", () => {
     const third = { ...good, url: "http://three" };
     expect(saidOf([good, refused, third])).toMatchObject({ ok: true, nodes: [{}, { since: nowMs - 60_000 }, {}] });
     expect(saidOf([good, good, third])).toMatchObject({ ok: true, detail: "block 9" });
+  });
+
+  it("a chain's fee market is in the status as long as the chain can be used", () => {
+    const feeMarket = { baseFeePerGas: 1_000n, maxPriorityFeePerGas: 2n };
+    expect(saidOf([good], { feeMarket })?.feeMarket).toEqual({ baseFeePerGas: "1000", maxPriorityFeePerGas: "2" });
+    expect(saidOf([good], { feeMarket, away: "NODE_TIMEOUT" })?.feeMarket).toBeUndefined();
   });
 
   it("a chain with a node that was not asked yet is ok, and that node is out since no time", () => {

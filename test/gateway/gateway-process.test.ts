@@ -204,6 +204,9 @@ describe("the command line", () => {
     expect(Object.keys(settings.prices.sources)).toHaveLength(6);
     writeFileSync(config, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", port: 0 }, prices: {} }));
     const out = join(dir, "config.json");
+    const nowhere = await run("merchant", "create", "Shop", "--config", config, "--config-out", join(dir, "no", "config.json"));
+    expect([nowhere.status, nowhere.stdout]).toEqual([2, ""]);
+    expect(JSON.parse((await run("merchant", "list", "--config", config, "--json")).stdout)).toEqual([]);
     const made = await run("merchant", "create", "Shop", "--config", config, "--json", "--config-out", out);
     const merchant = JSON.parse(made.stdout);
     expect(merchant).toMatchObject({

@@ -7,8 +7,9 @@ import { Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
 import type { OperatorView, ReplacementPlan } from "../../agent/socket/verbs.ts";
 import { type AnyAnswer, hotWallet, Kit, settings, txParams } from "../../lab/kit/signer-kit.ts";
+import { well } from "../support/operator-socket.ts";
 
-type Shown = AnyAnswer & { readonly plan: ReplacementPlan };
+type Shown = AnyAnswer & { readonly plan: ReplacementPlan; readonly feeMarket: object | null };
 
 const choice = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
 
@@ -20,6 +21,18 @@ function order(kit: Kit, act: "replace" | "cancel", transactionId: string, numbe
   const shown = plan(kit, act, transactionId, numbers);
   expect(shown.code).toBeUndefined();
   return kit.operate("manualReplacement", { transactionId, act, txParams: { ...choice, ...numbers }, plan: shown.plan }) as Shown;
+}
+
+/** The courier's word of the fee market. */
+function tellMarket(kit: Kit, chain: string, baseFeePerGas: bigint): void {
+  const courier = well.courier!;
+  const [first] = courier.chains;
+  const feeMarket = {
+    baseFeePerGas: `${baseFeePerGas}`,
+    maxPriorityFeePerGas: "1000000000",
+    maxPriorityFeePerGasHigh: "1000000000",
+  };
+  expect(kit.ask("tell", { courier: { ...courier, chains: [{ ...first, chain, feeMarket }] } })).toMatchObject({ ok: true });
 }
 
 /** The bytes of the newest attempt, read by code that is not ours. */
@@ -73,6 +86,24 @@ describe("replace by an operator", () => {
     expect(plan(kit, "replace", transactionId).plan.txParams.maxFeePerGas).toBe("112500000000");
     const above = { maxFeePerGas: "200000000000", maxPriorityFeePerGas: "2000000000" };
     expect(plan(kit, "replace", transactionId, above).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
+  });
+
+  it.each(["replace", "cancel"] as const)("a %s by an operator offers what the fee market wants, within the limits", (act) => {
+    const market = (baseFeePerGas: bigint) => {
+      const { kit, transactionId } = paying();
+      tellMarket(kit, kit.show(transactionId).chain, baseFeePerGas);
+      const shown = plan(kit, act, transactionId);
+      expect(shown.feeMarket).toMatchObject({ baseFeePerGas: `${baseFeePerGas}` });
+      order(kit, act, transactionId);
+      return BigInt(shown.plan.txParams.maxFeePerGas!);
+    };
+    expect(market(1_000_000_000n)).toBe(4_000_000_001n);
+    expect(market(20_000_000_000n)).toBe(42_000_000_001n);
+    // Far above the limits: the offer goes as near to the limit as steps of an eighth come.
+    const limited = market(1_000_000_000_000n);
+    const limit = act === "cancel" ? 10_000_000_000_000_000n / 21_000n : 10_000_000_000_000_000n / 65_000n;
+    expect(limited).toBeLessThanOrEqual(limit);
+    expect(limited).toBeGreaterThan((limit * 7n) / 8n);
   });
 
   it("a replacement by an operator does not do what was not shown, and twice is once", () => {

@@ -206,7 +206,11 @@ function ending(voidBy: AttemptView["voidBy"], isCancelling = false): () => void
         if (act === "replace" && voidBy === undefined) return refusal("WITHDRAWAL_ALIVE", alive);
         const isOver = act === "cancel" && voidBy !== undefined && plan !== null;
         const ended = { ...withdrawal, state: "expired", code: "JOB_EXPIRED" } as const;
-        return { withdrawal: isOver ? ended : withdrawal, plan: { act: act as "replace", attempt: 2, txParams: {} } };
+        return {
+          withdrawal: isOver ? ended : withdrawal,
+          plan: { act: act as "replace", attempt: 2, txParams: {} },
+          feeMarket: null,
+        };
       },
     };
   };
@@ -485,9 +489,11 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
       manualReplacement: ({ act, plan }) => {
         const attempt = withdrawal.attempts.length + 1;
+        const baseFeePerGas = act === "cancel" ? "1000000000000" : "25000000000";
+        const feeMarket = { baseFeePerGas, maxPriorityFeePerGas: "1000000000", maxPriorityFeePerGasHigh: "1000000000" };
         const gasLimit = act === "cancel" ? "21000" : (first?.txParams?.gasLimit ?? "");
         const fees = { gasLimit, maxFeePerGas: "60000000001", maxPriorityFeePerGas: "3000000001" };
-        if (plan === null || first === undefined) return { withdrawal, plan: { act, attempt, txParams: fees } };
+        if (plan === null || first === undefined) return { withdrawal, plan: { act, attempt, txParams: fees }, feeMarket };
         const made = {
           ...first,
           txParams: fees,
@@ -495,7 +501,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
           attempt,
           txHash: `0x${"5e".repeat(32)}`,
         };
-        return { withdrawal: { ...withdrawal, attempts: [...withdrawal.attempts, made] }, plan };
+        return { withdrawal: { ...withdrawal, attempts: [...withdrawal.attempts, made] }, plan, feeMarket };
       },
     };
   },

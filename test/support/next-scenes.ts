@@ -116,7 +116,11 @@ function toppingUp(): void {
     ...kit.signer.answers,
     list: () => ({ withdrawals: [...list, { ...cancelledOne, state: "expired" }, { ...cancelledOne, state: "paid" }] }),
     show: () => ({ withdrawal: topUp, history: [], wait: null, outgoing: [] }),
-    manualReplacement: ({ act }) => ({ withdrawal: topUp, plan: { act: act as "replace", attempt: 2, txParams: {} } }),
+    manualReplacement: ({ act }) => ({
+      withdrawal: topUp,
+      plan: { act: act as "replace", attempt: 2, txParams: {} },
+      feeMarket: null,
+    }),
   };
 }
 

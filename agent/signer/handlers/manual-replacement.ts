@@ -9,7 +9,7 @@
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
-import type { Bidding, Fees, TxParams } from "../../../chains/family.ts";
+import type { Bidding, FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { ReplacementPlan, ReplacementWish } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
@@ -29,13 +29,15 @@ interface Found {
 
 /**
  * Returns the plan of `replace` or `cancel`; records nothing. Without fees from the operator, both
- * fees are twice the newest attempt's. If twice is above the limits, they rise by an eighth, which
- * nodes ask of a replacement.
+ * fees are at least twice the newest attempt's, and as high as the fee market wants if the courier
+ * knows it. If that is above the limits, lower offers follow, down to an eighth more than before,
+ * which nodes ask of a replacement.
  * @throws AgentError TRANSACTION_FIELD if the given numbers are out of range
  */
 export function planReplacement(
   context: RequestContext,
   wish: ReplacementWish,
+  feeMarket: FeeMarket | null,
 ): { readonly ok: true; readonly withdrawal: Withdrawal; readonly plan: ReplacementPlan } | Refusal {
   const found = find(context, wish);
   if (!found.ok) return found;
@@ -47,7 +49,8 @@ export function planReplacement(
     const refused = cannotOrder(withdrawal, wish.act);
     return refused ?? { ok: true, withdrawal, plan: { act: wish.act, attempt: withdrawal.attempts.length + 1, txParams: {} } };
   }
-  const txParams = bidding.manualReplacement(withdrawal.attempts, act === "cancel", readWish(withdrawal, wish.txParams));
+  const wished = readWish(withdrawal, wish.txParams);
+  const txParams = bidding.manualReplacement(withdrawal.attempts, act === "cancel", wished, feeMarket);
   if (!txParams.ok) return txParams;
   let first: Refusal | null = null;
   for (const each of txParams.txParams) {

@@ -6,6 +6,7 @@
 import { AgentError, type Refusal, refuse } from "../../../base/fault.ts";
 import { version } from "../../../base/version.ts";
 import { networkOf } from "../../../chains/families.ts";
+import { type FeeMarketTexts, readFeeMarket } from "../../../chains/fee-market.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import { boolean, hex, integer, nullable, object, oneOf, type Reader, record, string } from "../../../protocol/shape.ts";
 import {
@@ -185,16 +186,29 @@ function manualReplacement(
 ): void {
   const { plan, approver, ...wish } = asked;
   if (plan === null) {
-    const planned = planReplacement(signer.context(), wish);
-    const answer = planned.ok ? { ...planned, withdrawal: viewOf(signer, planned.withdrawal) } : planned;
+    const feeMarket = marketOf(signer, wish.transactionId);
+    const planned = planReplacement(signer.context(), wish, feeMarket === null ? null : readFeeMarket(feeMarket));
+    const answer = planned.ok ? { ...planned, withdrawal: viewOf(signer, planned.withdrawal), feeMarket } : planned;
     signer.whenDurable(() => reply(answer));
     return;
   }
   signer.manualReplacement(wish, plan, approver, (answer) => {
     const withdrawal = signer.core.book.find(wish.transactionId);
     const isDone = "ok" in answer && answer.ok && withdrawal !== undefined;
-    reply(isDone ? { ok: true, withdrawal: viewOf(signer, withdrawal), plan } : (answer as Refusal | AgentError));
+    reply(
+      isDone
+        ? { ok: true, withdrawal: viewOf(signer, withdrawal), plan, feeMarket: marketOf(signer, wish.transactionId) }
+        : (answer as Refusal | AgentError),
+    );
   });
+}
+
+/** The fee market of a withdrawal's chain by the courier's last report; null if it knows none. */
+function marketOf(signer: Signer, id: string): FeeMarketTexts | null {
+  const withdrawal = signer.core.book.find(id);
+  if (withdrawal === undefined) return null;
+  const { chain: name } = viewOf(signer, withdrawal);
+  return signer.run.courier?.chains.find(({ chain }) => chain === name)?.feeMarket ?? null;
 }
 
 /** Shows a plan, or ends the sweep with the slot that the order names. */
