@@ -123,7 +123,7 @@ function expiredWords(one: OperatorView): string {
 
 function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
   const address = one.address === "" ? " --address ADDRESS" : "";
-  const type = `${typed(`approve ${one.transactionId}${address}`)}, or refuse in its place`;
+  const type = `to pay it: ${typed(`approve ${one.transactionId}${address}`)}; to reject it: ${typed(`refuse ${one.transactionId}`)}`;
   const isOfRecovery = one.code === "RECOVERY_HOLD";
   const validUntilMs = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
   const first = compareWords(one, compared);
@@ -147,10 +147,11 @@ function hindrance(judged: Judged): Diagnosis | null {
   const own = courier.waiting.find(({ transactionId }) => transactionId === one.transactionId);
   if (own !== undefined && !isStale(own.why, judged)) return waitingDiagnosis(own.why, judged);
   if (one.state === "signed" && courier.link !== "up")
-    return stuck(
-      `the link to the gateway is down (${courier.linkDetail}), and nothing leaves before the gateway confirms`,
-      "mend the link, status says how; nothing is lost, and it goes on by itself then",
-    );
+    return {
+      verdict: "waits",
+      why: `the link to the gateway is down (${courier.linkDetail}), and nothing leaves before the gateway confirms`,
+      what: "nothing is lost, and it goes on by itself when the link is up; to end it sooner: status says what to mend",
+    };
   const chain = courier.chains.find((known) => known.chain === one.chain);
   if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking) return nodesDiagnosis(chain);
   return null;
@@ -221,7 +222,11 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   const code = codeIn(why);
   if (code === "SWEEP_OR_TOPUP_OPEN") return oneAtATimeDiagnosis(code);
   if (code === "WITHDRAWAL_WAITS_FOR_OPERATOR") return operatorsDiagnosis(judged);
-  if (code !== "") return stuck(`${codes[code][3]} (${code})`, remedyIn(code) || seeStatus);
+  const told = code === "" ? why : `${codes[code][3]} (${code})`;
+  if (code === "SIGNER_PAUSED")
+    return { verdict: "waits for an operator", why: told, what: `${typed("resume")}, when signing may go on` };
+  if (code === "WITHDRAWAL_TOO_SOON") return { verdict: "waits", why: told, what: "nothing: it goes on by itself" };
+  if (code !== "") return stuck(told, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);
   return stuck(why, waitRemedies[why] ?? seeStatus);
 }

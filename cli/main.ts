@@ -131,7 +131,10 @@ function decidingCommands(run: Run): readonly Command[] {
 }
 
 function adoptCommand(run: Run): Command {
-  return onState("adopt", "Begins an account at the slot that the nodes count, after a yes: one that was used before.")
+  return onState(
+    "adopt",
+    "For an account that was used before pairing: starts counting its nonces where the chain stands, after your yes.",
+  )
     .argument("<chain>", "its name, as in config.json")
     .option("--address <address>", "a deposit address that is swept; the hot wallet unless named")
     .option("--yes <slot>", "do not ask: the count that was shown")
@@ -145,7 +148,7 @@ function replacementCommand(run: Run, act: "replace" | "cancel", description: st
     .argument("<id>", "its transactionId")
     .option(
       "--max-fee <price>",
-      "most per unit of computation (default: twice the attempt before, or an eighth more where limits ask for it)",
+      "most per unit of computation (default: what the fee market wants and at least twice the attempt before, within the limits)",
     )
     .option("--tip <price>", "the tip per unit of computation (default: likewise)")
     .option("--compute-limit <number>", "the compute limit (default: as before; a cancel has the least)")
@@ -184,9 +187,13 @@ function helpingCommands(run: Run): readonly Command[] {
     replacementCommand(
       run,
       "replace",
-      "Has an open withdrawal signed again on its slot, more expensive where fees are bid, after showing how.",
+      "Signs a sent withdrawal again with a higher fee (same nonce, so it is paid once), after your yes.",
     ),
-    replacementCommand(run, "cancel", "Ends an open withdrawal unpaid where the chain still can, after showing how."),
+    replacementCommand(
+      run,
+      "cancel",
+      "Tries to stop a sent withdrawal: pays nothing to yourself on the same nonce. The chain takes one of the two.",
+    ),
     endCommand(run),
     pauseCommand(run, "pause", "Stops new signatures until resume; what is signed goes on."),
     pauseCommand(run, "resume", "Lets the signer sign again after pause."),
@@ -197,7 +204,7 @@ function recoverCommand(run: Run): Command {
   return withEncKey(
     onState(
       "recover",
-      "Shows the ledger that the gateway's order would open here, and opens it after a yes (docs/recovering.md).",
+      "Shows the plan of a recovery that the gateway ordered, and carries it out after your yes (docs/recovering.md).",
     ),
   )
     .option("--yes <digest>", "do not ask: the digest that was shown; with --finish and --new-ledger the agent's id")

@@ -4,7 +4,14 @@
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
-import type { AttemptView, LedgerLine, OperatorView, SignerStatus, WaitView } from "../agent/socket/verbs.ts";
+import {
+  type AttemptView,
+  type LedgerLine,
+  type OperatorView,
+  type SignerStatus,
+  type WaitView,
+  withdrawalsListMax,
+} from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { slotWord } from "../chains/families.ts";
@@ -14,7 +21,6 @@ import { askOperator } from "./operator.ts";
 import { type Compared, chainWords, isHolding, outgoingWordsOf } from "./outgoing-transactions.ts";
 import { fields, moment, momentHere, type Terminal, table, wrapped } from "./terminal.ts";
 
-const limitMax = 1000;
 const nowWidth = 62;
 
 export interface ListOptions {
@@ -65,8 +71,8 @@ export function transactionIdFrom(text: string): string {
  */
 export function limitFrom(text: string): number {
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= limitMax) return limit;
-  throw new AgentError("COMMAND_USAGE", "none", `--limit must be a whole number from 1 to ${limitMax}`);
+  if (limit >= 1 && limit <= withdrawalsListMax) return limit;
+  throw new AgentError("COMMAND_USAGE", "none", `--limit must be a whole number from 1 to ${withdrawalsListMax}`);
 }
 
 export async function listWithdrawals(state: StateFolder, options: ListOptions, terminal: Terminal): Promise<number> {

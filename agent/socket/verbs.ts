@@ -277,6 +277,9 @@ export interface ReplacementPlan {
 /** The most characters of each text in the courier's status. */
 export const statusTextMax = 1024;
 
+/** The most withdrawals in one answer of `list`. */
+export const withdrawalsListMax = 500;
+
 /** The most characters of an operator's name; visible ASCII. */
 export const approverMax = 64;
 

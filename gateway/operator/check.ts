@@ -3,7 +3,7 @@
  * database and its disk, port, certificate, and the chains' nodes and tokens. Changes nothing, and
  * works while a gateway runs.
  */
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { reasonOf } from "../../base/fault.ts";
@@ -86,8 +86,9 @@ function certificateFindings({ listen, publicUrl }: GatewayConfig, nowMs: number
   const { certificate, key } = listen.tls;
   let read: X509Certificate;
   try {
-    readFileSync(key);
     read = new X509Certificate(readFileSync(certificate));
+    if (!read.checkPrivateKey(createPrivateKey(readFileSync(key))))
+      return [finding("GATEWAY_TLS", "error", `the key ${key} of listen.tls is not the one of ${certificate}`)];
   } catch (cause) {
     return [finding("GATEWAY_TLS", "error", `certificate or key of listen.tls cannot be used: ${reasonOf(cause)}`)];
   }

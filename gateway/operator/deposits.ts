@@ -214,7 +214,7 @@ function note(id: string, text: string, options: JsonOption): void {
 }
 
 export function addDepositCommands(program: Command): void {
-  const deposits = program.command("deposits").description("what was to be paid in, and what was");
+  const deposits = program.command("deposits").description("deposit requests and their payments");
   withFilters(deposits.command("list").description("the newest ones"))
     .option("--late", "those alone that were paid after their end")
     .action(list);

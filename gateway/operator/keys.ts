@@ -226,7 +226,7 @@ export function addKeyCommands(program: Command): void {
     .option("--at <time>", "when this one ends, in the place of a day from now", moment)
     .option("--public-key <hex>", "EdDSA: your own new public key, 32 bytes")
     .action(rotate);
-  acting(key.command("expire").description("say when one ends: now unless told").argument("<keyId>"))
+  acting(key.command("expire").description("set when a key expires (default: now)").argument("<keyId>"))
     .option("--at <time>", "when, in UTC", moment)
     .option("--never", "take its end away")
     .action(expire);

@@ -189,7 +189,7 @@ export function addReportCommand(program: Command): void {
   withCsv(withBoth(program.command("report").description("each merchant's month, for an accountant: had, came, went, has")))
     .option("--month <month>", "in UTC, such as 2026-11; the one before this one unless told", monthOf)
     .option("--since <time>", "another time, from here on", moment)
-    .option("--until <time>", "and before here; now unless told", moment)
+    .option("--until <time>", "and before here (default: now)", moment)
     .option("--merchant <id>", "whose")
     .option("--on-chain", "compare both ends with the chain; the nodes must keep old state")
     .action(report);

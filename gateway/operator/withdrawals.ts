@@ -129,7 +129,7 @@ function endOfWithdrawal({ row, signatures }: ShownWithdrawal): string {
 }
 
 export function addWithdrawalCommands(program: Command): void {
-  const withdrawals = program.command("withdrawals").description("what was to be paid out, and what was");
+  const withdrawals = program.command("withdrawals").description("withdrawal orders and their payments");
   withFilters(withdrawals.command("list").description("the newest ones")).action(list);
   withBoth(
     withdrawals.command("show").description("one, with its agent and what was signed for it").argument("<transactionId>"),

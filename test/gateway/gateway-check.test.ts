@@ -3,7 +3,7 @@
  * a broken one exactly its own code.
  */
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -188,6 +188,20 @@ it.runIf(hasOpenssl)("a certificate is for publicUrl's name, and not near its en
   expect((await checkGateway(path, today + 100 * 86_400_000))[0]?.severity).toBe("error");
   write({ listen, publicUrl: "http://localhost:8080" });
   expect((await checkGateway(path, today)).map((one) => one.code)).toContain("GATEWAY_PUBLIC_URL");
+});
+
+it.runIf(hasOpenssl)("a certificate and a key that do not fit are an error before a reload takes them", async () => {
+  const tls = certificate("pay.example.com", 90);
+  const otherKey = join(dir, "other.key");
+  renameSync(join(dir, "tls.key"), otherKey);
+  const renewed = certificate("pay.example.com", 90);
+  const listen = { host: "127.0.0.1", port: portOf() };
+  write({ listen: { ...listen, tls: renewed }, publicUrl: "https://pay.example.com" });
+  expect(await checkGateway(path, Date.now())).toEqual([]);
+  write({ listen: { ...listen, tls: { ...tls, ...renewed, key: otherKey } } });
+  expect((await checkGateway(path, Date.now())).map(({ code, severity }) => [code, severity])).toEqual([
+    ["GATEWAY_TLS", "error"],
+  ]);
 });
 
 it("gateway check warns of a disk that is nearly full, and would start all the same", async () => {

@@ -132,6 +132,12 @@ describe("systemd units", () => {
     }
   });
 
+  it("the gateway's reload checks the file that start reads before the signal", () => {
+    const unit = "autowithdraw-gateway.service";
+    const [start = ""] = values(unit, "ExecStart");
+    expect(values(unit, "ExecReload")).toEqual([start.replace(" start ", " check "), "/bin/kill -HUP $MAINPID"]);
+  });
+
   it("systemd units name every process in the journal, and leave its exit reason where everybody reads them", () => {
     const services = units.filter((name) => name.endsWith(".service"));
     expect(new Set(services.flatMap((unit) => values(unit, "SyslogIdentifier"))).size).toBe(services.length);

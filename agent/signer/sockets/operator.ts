@@ -18,6 +18,7 @@ import {
   type Request,
   type SignerStatus,
   type WithdrawalState,
+  withdrawalsListMax,
 } from "../../socket/verbs.ts";
 import { adoptByOperator, beginsAgain } from "../handlers/adopt.ts";
 import { approve } from "../handlers/approve.ts";
@@ -40,7 +41,6 @@ import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 import { operatorViewOf, waitOf } from "./operator-view.ts";
 import { manualReplaceOf, noRoomOf, stuckOf, unreachableOf } from "./stuck.ts";
 
-const listMax = 500;
 const transactionId = hex(16);
 const optionalDigest = string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ });
 const address = string({ max: 128, pattern: /^[\x21-\x7e]*$/ });
@@ -86,7 +86,7 @@ export function operatorVerbs(
       const status = statusOf(signer, environment);
       signer.whenDurable(() => reply({ ok: true, status }));
     }),
-    list: verb("list", object({ openOnly: boolean(), limit: integer({ min: 1, max: listMax }) }), (body, reply) => {
+    list: verb("list", object({ openOnly: boolean(), limit: integer({ min: 1, max: withdrawalsListMax }) }), (body, reply) => {
       const withdrawals = newest(signer, body.openOnly, body.limit).map((withdrawal) => viewOf(signer, withdrawal));
       signer.whenDurable(() => reply({ ok: true, withdrawals }));
     }),
