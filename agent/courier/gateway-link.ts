@@ -167,7 +167,7 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
       const fields = { transactionId, state, code, amount, currency };
       // The log reports an approved withdrawal when it is signed.
       if (state === "approved") options.log.debug({ event: "withdrawal-approved", ...fields }, "a withdrawal was approved");
-      else options.log.info({ event: "withdrawal-admitted", ...fields }, "a withdrawal was admitted");
+      else options.log.info({ event: "withdrawal-admitted", ...fields }, `a withdrawal was taken in, and is ${state}`);
     }
     return;
   }

@@ -210,6 +210,10 @@ function end(chain: WatchedChain, database: Database, row: TransactionRow, closi
     finalBlock,
     changedAt: chain.clock(),
   });
-  if (isEnded) chain.log.info({ event: "withdrawal-ended", id: row.id, txHash, code }, `withdrawal ${stage}`);
+  if (isEnded)
+    chain.log.info(
+      { event: "withdrawal-ended", transactionId: row.id, orderId: row.orderId, txHash, code },
+      `withdrawal ${stage}`,
+    );
   return isEnded;
 }

@@ -236,8 +236,8 @@ async function place(service: Service, request: WithdrawalRequest, order: Order)
 }
 
 function wake(service: Service, row: TransactionRow, agent: string): void {
-  const { id, merchant, mode } = row;
-  service.log.info({ event: "withdrawal-made", transactionId: id, merchant, mode, agent }, "withdrawal made");
+  const { id, orderId, merchant, mode } = row;
+  service.log.info({ event: "withdrawal-made", transactionId: id, orderId, merchant, mode, agent }, "withdrawal made");
   service.signals.emit("changed", { transactionId: row.id });
   service.signals.emit("job", { agent });
 }
