@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { createServiceManager } from "../alerts/notify/service-manager.ts";
 import { AgentError } from "../base/fault.ts";
+import { codeEnvironment, networkEnvironment } from "../base/ignored-environment.ts";
 import { isJournalStream } from "../base/log.ts";
 import { programVersion } from "../base/version.ts";
 import { visible, visibleLines } from "../base/visible.ts";
@@ -19,6 +20,7 @@ import { check } from "./check/check.ts";
 import { readConfig } from "./config/config.ts";
 import { configDigest } from "./config/digest.ts";
 import { findConfigFile } from "./config/location.ts";
+import { egressOf } from "./config/network.ts";
 import type { AgentSettings, ConfigSource, CourierSettings, SignerSettings } from "./config/settings.ts";
 import { exitReasonFolder, removeExitReason, writeExitReason } from "./exit-reason.ts";
 import { emptyCoreDumps } from "./files/core-dumps.ts";
@@ -131,6 +133,7 @@ function takeConfig(path: string, options: Options): Taken & { readonly encKey: 
     if (options.role === "courier" && Object.keys(secrets).length > 0) {
       throw new AgentError("CONFIG_SECRET_PRESENT", "none", `${path} holds ${Object.keys(secrets).join(", ")}`);
     }
+    egressOf(settings.network); // certificates that cannot be used are refused before anything starts
     // The accounts are known only after the keystore is open; the limits are checked the same
     // without them.
     readRules(settings, []);
@@ -202,6 +205,7 @@ function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings[
     configDigest: digest,
     ...(settings.notify === undefined ? {} : { notify: settings.notify }),
     ...(settings.metrics === undefined ? {} : { metrics: settings.metrics }),
+    ...egressFields(settings),
   });
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {
@@ -209,6 +213,11 @@ function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings[
     handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current()))));
     return child;
   };
+}
+
+function egressFields({ network }: AgentSettings): Pick<CourierSettings, "egress"> {
+  const egress = egressOf(network);
+  return egress === null ? {} : { egress };
 }
 
 function readyWords(role: Options["role"], locked: string): string {
@@ -309,10 +318,7 @@ function leaveWords(options: Options, verdict: Verdict): void {
  */
 export async function main(argv: readonly string[]): Promise<number> {
   emptyCoreDumps(); // This process holds encKey too.
-  for (const name of ["NODE_OPTIONS", "NODE_PATH", "LD_PRELOAD"]) {
-    if ((process.env[name] ?? "") !== "")
-      say("environment-ignored", `${name} is set; it is not passed on to signer and courier, but may have run code here`);
-  }
+  for (const words of codeEnvironment(process.env)) say("environment-ignored", words);
   try {
     const options = commandLine(argv);
     if (options.json === true && options.check !== true)
@@ -323,6 +329,7 @@ export async function main(argv: readonly string[]): Promise<number> {
         (text) => process.stdout.write(visibleLines(text)),
         isJournalStream(process.env.JOURNAL_STREAM, fstatSync(1)),
       );
+    for (const words of networkEnvironment(process.env)) say("environment-ignored", words);
     return await run(options, (verdict) => exitReason(options, verdict)).catch((error: unknown) => {
       const verdict = verdictOn(error);
       exitReason(options, verdict);

@@ -262,6 +262,7 @@ export const codes = {
   CONFIG_PLACEHOLDER: ["fault", "none", "operator", "a placeholder stands where a secret belongs", "put your own value in its place"],
   CONFIG_GATEWAY_URL: ["fault", "none", "operator", "gatewayUrl is not an origin", "write it as https://host or https://host:port"],
   CONFIG_GATEWAY_PLAINTEXT: ["fault", "none", "operator", "gatewayUrl is plain http off loopback", "use https"],
+  CONFIG_CA: ["fault", "none", "operator", "the file of certificates that network.ca names cannot be used", "write the authority's certificate in PEM to that file, owned by root, and let nobody else write it"],
   CONFIG_NODE_URL: ["fault", "none", "operator", "the address of a chain node is not http or https", "write it as https://host/path"],
   CONFIG_PRESET: ["fault", "none", "operator", "a preset has no such name, or is of another chain", "take a name from docs/chains.md, or write the lines out"],
   CONFIG_CHAIN_TWICE: ["fault", "none", "operator", "two chains have the same chainId", "keep one of them"],

@@ -1,14 +1,15 @@
 /**
  * The HTTP client for every request that leaves this program: to chain nodes, markets, receivers of
  * callbacks and of alerts. An exchange is bounded in time and size, follows no redirect, uses no
- * proxy of the environment, and its outcome is a value. Tries each address of a name, and names the
- * address that refused. Reaches only the given origin. Sources: RFC 9110 (HTTP semantics), RFC 8305
- * (several addresses of a name).
+ * proxy of the environment (egress.ts has the configuration's), and its outcome is a value. Tries
+ * each address of a name, and names the address that refused. Reaches only the given origin.
+ * Sources: RFC 9110 (HTTP semantics), RFC 8305 (several addresses of a name).
  */
 import type { Dispatcher, Pool as PoolOf } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import { version } from "../base/version.ts";
 import { type AnswerPlace, AnswerRoom } from "./answer-room.ts";
+import { isByProxy, openTunnel, trusted } from "./egress.ts";
 import { reasonOf } from "./reason.ts";
 
 export interface Request {
@@ -35,6 +36,7 @@ export type Outcome =
       readonly ok: true;
       readonly status: number;
       readonly retryAfter: string; // seconds as digits, "" without one
+      readonly date: string; // the server's own, as it wrote it; "" without one
       readonly body: Buffer;
     }
   | {
@@ -91,13 +93,8 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     maxHeaderSize: headerBytesMax,
     headersTimeout: 0, // the exchange's own timer bounds the complete exchange
     bodyTimeout: 0,
-    connect: {
-      timeout: options.connectMs ?? connectMsDefault,
-      autoSelectFamily: true,
-      autoSelectFamilyAttemptTimeout: attemptMs,
-      ...(options.ca === undefined ? {} : { ca: options.ca }),
-    },
-  });
+    connect: connectorOf(options),
+  } as PoolOf.Options);
   const underWay = new Set<{ abort(): void }>();
   const way = { pool, isOnce: options.idleMs === 0, room: options.room ?? roomOfProcess };
   return {
@@ -113,6 +110,23 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
       for (const exchange of [...underWay]) exchange.abort();
       void pool.destroy().catch(() => {});
     },
+  };
+}
+
+/** The way to an origin: by the proxy of this process, or directly. */
+function connectorOf({ origin, ca, connectMs = connectMsDefault }: OutgoingOptions): PoolOf.Options["connect"] {
+  if (ca === undefined && isByProxy(new URL(origin).hostname))
+    return ({ hostname, port, protocol, servername }, done) => {
+      const isSecure = protocol === "https:";
+      const target = { hostname, port: Number(port || 0), isSecure, ...(servername ? { servername } : {}) };
+      openTunnel(target, connectMs, (error, socket) => (socket === null ? done(error as Error, null) : done(null, socket)));
+    };
+  const certificates = ca ?? trusted();
+  return {
+    timeout: connectMs,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: attemptMs,
+    ...(certificates === undefined ? {} : { ca: certificates as string | string[] }),
   };
 }
 
@@ -139,7 +153,7 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
   let breakOff: (() => void) | null = null; // set when the request has a connection
   const chunks: Buffer[] = [];
   let size = 0;
-  let head = { status: 0, retryAfter: "" };
+  let head = { status: 0, retryAfter: "", date: "" };
   let timer = setTimeout(() => fail(failed("timeout", `no answer in ${timeoutMs} ms`)), timeoutMs);
 
   function end(outcome: Outcome): void {
@@ -175,7 +189,8 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
       if (status < 200) return true; // RFC 9110 section 15.2: the answer is still to come
       const headers = new Map(pairsOf(raw));
       const coding = headers.get("content-encoding") ?? "identity";
-      head = { status, retryAfter: retryAfterOf(headers.get("retry-after") ?? "", headers.get("date") ?? "") };
+      const date = headers.get("date") ?? "";
+      head = { status, retryAfter: retryAfterOf(headers.get("retry-after") ?? "", date), date };
       // In a later tick, because another exchange's parser is at work when memory is given back.
       place = room.enter(() => setImmediate(goOn));
       if (bodyMs !== undefined) {

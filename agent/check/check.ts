@@ -16,6 +16,7 @@ import { jsonText, visible } from "../../base/visible.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import { findConfigFile } from "../config/location.ts";
+import { egressOf } from "../config/network.ts";
 import { chainsOfGateway, nodesOfGatewayWords } from "../config/nodes-of-gateway.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import { stateFolder } from "../files/state-folder.ts";
@@ -123,9 +124,12 @@ async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findi
  * Lets another process ask the nodes, within one bound for all of them, so the check ends for any
  * behaviour of a node.
  */
-function checkChains({ chains, currencies }: AgentSettings): readonly Finding[] {
+function checkChains({ chains, currencies, network }: AgentSettings): readonly Finding[] {
+  const findings: Finding[] = [];
+  const egress = orFinding(findings, () => egressOf(network));
+  if (findings.length > 0) return findings;
   const done = spawnSync(process.execPath, [fileURLToPath(programPath(import.meta.url, "./main"))], {
-    input: JSON.stringify({ chains, currencies }),
+    input: JSON.stringify({ chains, currencies, egress }),
     encoding: "utf8",
     timeout: chainsMs,
     stdio: ["pipe", "pipe", "inherit"],

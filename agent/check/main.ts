@@ -4,8 +4,13 @@
  */
 import "../../base/no-inspector.ts";
 import { readFileSync } from "node:fs";
+import type { Egress } from "../../base/egress.ts";
+import { useEgress } from "../../outgoing/egress.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import { judgeChains, lookAtChains } from "./chains.ts";
 
-const settings = JSON.parse(readFileSync(0, "utf8")) as Pick<AgentSettings, "chains" | "currencies">;
+type Given = Pick<AgentSettings, "chains" | "currencies"> & { readonly egress: Egress | null };
+
+const { egress, ...settings } = JSON.parse(readFileSync(0, "utf8")) as Given;
+if (egress !== null) useEgress(egress);
 process.stdout.write(JSON.stringify(judgeChains(settings, await lookAtChains(settings), Date.now())));

@@ -1,6 +1,7 @@
 /**
  * config.json as types: all that the agent reads, without its three secrets. `config.ts` parses it.
  */
+import type { Egress } from "../../base/egress.ts";
 import type { ChainId, FamilyName, NodesFrom } from "../../chains/family.ts";
 
 export interface ChainSettings {
@@ -62,6 +63,14 @@ export interface AgentSettings {
   readonly stuckAfterMinutes: number; // after this time `status` calls an open withdrawal stuck; 1 … 10080
   readonly notify?: NotifySettings;
   readonly metrics?: MetricsSettings;
+  readonly network?: NetworkSettings;
+}
+
+/** The way out of a company's network, for the gateway, for each node and for `notify.url`. */
+export interface NetworkSettings {
+  readonly ca?: string; // absolute path of a PEM file: trusted besides the machine's own certificates
+  readonly proxy?: string; // http://[USER:PASSWORD@]HOST:PORT
+  readonly direct: readonly string[]; // hosts and .domains that the proxy is not asked for
 }
 
 /** The receiver of the courier's events: a program with its arguments, or an address. */
@@ -96,6 +105,7 @@ export interface CourierSettings {
   readonly configDigest: string; // agent/config/digest.ts
   readonly notify?: NotifySettings;
   readonly metrics?: MetricsSettings;
+  readonly egress?: Egress;
 }
 
 /** The settings that the signer gets, without an address of any node or gateway. */

@@ -11,6 +11,7 @@ import { type ChainId, type Family, familyNames, type NodesFrom } from "../../ch
 import { expandPresets } from "../../chains/presets.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
+import { readNetwork } from "./network.ts";
 import { readMetrics, readNotify } from "./notify.ts";
 import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings, SweepSettings } from "./settings.ts";
 import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } from "./values.ts";
@@ -18,7 +19,17 @@ import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } 
 /** The keys of config.json that are secrets. */
 export const secretNames = ["mnemonic", "apiKey", "encKey"] as const;
 
-const topKeys = ["gatewayUrl", ...secretNames, "chains", "currencies", "policy", "stuckAfterMinutes", "notify", "metrics"];
+const topKeys = [
+  "gatewayUrl",
+  ...secretNames,
+  "chains",
+  "currencies",
+  "policy",
+  "stuckAfterMinutes",
+  "notify",
+  "metrics",
+  "network",
+];
 const chainKeys = ["family", "chainId", "nodes", "nodesFrom", "confirmations", "feeModel"];
 const currencyKeys = ["chain", "decimal", "contract"];
 const presetKey = "preset";
@@ -89,11 +100,12 @@ export function readSettings(value: JsonValue): AgentSettings {
   });
   const notify = top.notify === undefined ? {} : { notify: readNotify(top.notify, currencies) };
   const metrics = top.metrics === undefined ? {} : { metrics: readMetrics(top.metrics) };
+  const network = top.network === undefined ? {} : { network: readNetwork(top.network) };
   const stuckAfterMinutes =
     top.stuckAfterMinutes === undefined
       ? stuckAfterMinutesDefault
       : asInteger(top.stuckAfterMinutes, "stuckAfterMinutes", 1, stuckAfterMinutesMax);
-  return { gatewayUrl, chains, currencies, policy, stuckAfterMinutes, ...notify, ...metrics };
+  return { gatewayUrl, chains, currencies, policy, stuckAfterMinutes, ...notify, ...metrics, ...network };
 }
 
 function readGatewayUrl(value: JsonValue): string {

@@ -15,6 +15,7 @@ import { isLoopback } from "../../base/loopback.ts";
 import { version } from "../../base/version.ts";
 import { openSender } from "../../chains/connect.ts";
 import { presetBlockMs } from "../../chains/health.ts";
+import { useEgress } from "../../outgoing/egress.ts";
 import { privateKeyFromSeed, publicKeyFromHex } from "../../protocol/envelope.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import type { CourierSettings, MetricsSettings } from "../config/settings.ts";
@@ -117,6 +118,7 @@ async function main(): Promise<void> {
   const deliver = notify === undefined ? null : createDelivery(notify.target);
   const alertMonitor = createAlertMonitor({ settings, deliver, clock, monotonic, log });
   const served = settings.metrics === undefined ? null : serve(settings, settings.metrics, { log, metrics, alertMonitor });
+  if (settings.egress !== undefined) useEgress(settings.egress);
   const courier = createCourier({
     agent: identity.agent,
     address: linkAddress(settings.gatewayUrl),

@@ -72,8 +72,17 @@ export interface CourierView {
    * well.
    */
   readonly isOver: boolean;
-  /** While an operator must decide: the facts for a notice. */
-  readonly awaited?: { readonly orderId: string; readonly expiresAt: number };
+  /**
+   * While an operator must decide: the facts for a notice. The job, which the courier carried, has
+   * both.
+   */
+  readonly awaited?: Awaited;
+}
+
+/** What a notice says of a withdrawal that waits for a person. */
+export interface Awaited {
+  readonly order: string; // the shop's own reference
+  readonly endsAtMs: number; // Unix milliseconds
 }
 
 /** A withdrawal as operators see it. No answer on the courier's socket has this type. */

@@ -12,7 +12,7 @@ import { exitCodes } from "../../agent/launcher/exit-status.ts";
 import { assertPaired } from "../../agent/launcher/paired.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { type Finding, faultFound } from "../../base/finding.ts";
+import { type Finding, faultFound, orFinding } from "../../base/finding.ts";
 import { jsonText } from "../../base/visible.ts";
 import { askOperator } from "../operator.ts";
 import { isPast, readProgress } from "../pair/progress.ts";
@@ -194,6 +194,9 @@ function configOf(state: StateFolder, named: string | undefined, isPaired: boole
 type Settings = NonNullable<ReturnType<typeof lookAtConfig>["settings"]>;
 
 async function lookAtNetwork(settings: Settings, outside: Outside): Promise<Look> {
+  const unusable: Finding[] = [];
+  orFinding(unusable, () => outside.leaveBy(settings.network));
+  if (unusable.length > 0) return { findings: unusable, unseen: ["the chains' nodes and the gateway's clock"] };
   const [chains, gateway] = await Promise.all([outside.chains(settings), outside.gatewayTime(settings.gatewayUrl)]);
   const clocks = judgeClocks(outside.now(), gateway, chains);
   // The age of a block proves nothing while the clock of this machine is in doubt.

@@ -7,9 +7,12 @@ import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, 
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ChainView, lookAtChains } from "../../agent/check/chains.ts";
+import { egressOf } from "../../agent/config/network.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
-import { reasonOf } from "../../base/fault.ts";
+import { withCause } from "../../base/connection-words.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
+import { useEgress } from "../../outgoing/egress.ts";
+import { createOutgoing } from "../../outgoing/exchange.ts";
 import { type Machine, thisMachine } from "../machine.ts";
 
 export interface Outside {
@@ -31,6 +34,11 @@ export interface Outside {
   exposure(unit: string): number | null;
   /** The date in the gateway's answer of any status. Never rejects. */
   gatewayTime(url: string): Promise<GatewayTime>;
+  /**
+   * Sets the way out of this process, before the questions to gateway and nodes. @throws AgentError
+   * CONFIG_CA, FILE_*
+   */
+  leaveBy(network: AgentSettings["network"]): void;
   chains(settings: Pick<AgentSettings, "chains" | "currencies">): Promise<readonly ChainView[]>;
 }
 
@@ -42,6 +50,7 @@ export type GatewayTime =
 const syncs = 9;
 const syncBytes = Buffer.alloc(4096, "doctor\n");
 const gatewayMs = 5_000;
+const headBytesMax = 1_024;
 const analyzers = ["/usr/bin/systemd-analyze", "/bin/systemd-analyze"];
 const analyzeMs = 10_000;
 
@@ -63,6 +72,10 @@ export const thisOutside: Outside = {
   stateFolders,
   exposure,
   gatewayTime: (url) => gatewayTime(url, Date.now),
+  leaveBy: (network) => {
+    const egress = egressOf(network);
+    if (egress !== null) useEgress(egress);
+  },
   chains: (settings) => lookAtChains(settings),
 };
 
@@ -124,15 +137,17 @@ export function exposureIn(text: string): number | null {
  * Asks for the gateway's first page, because every answer has a date (RFC 9110 section 6.6.1).
  * Never rejects.
  */
-export async function gatewayTime(url: string, now: () => number): Promise<GatewayTime> {
+export function gatewayTime(url: string, now: () => number): Promise<GatewayTime> {
   const earliestMs = now();
-  try {
-    const answer = await fetch(url, { method: "HEAD", redirect: "manual", signal: AbortSignal.timeout(gatewayMs) });
-    const dateMs = Date.parse(answer.headers.get("date") ?? "");
-    if (Number.isNaN(dateMs)) return { ok: false, reason: "its answer has no date" };
-    return { ok: true, dateMs, earliestMs, latestMs: now() };
-  } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    return { ok: false, reason: reasonOf(cause) };
-  }
+  const outgoing = createOutgoing({ origin: new URL(url).origin, connectionsMax: 1, idleMs: 0 });
+  const request = { method: "HEAD", path: "/", bytesMax: headBytesMax, timeoutMs: gatewayMs, bodyMs: 1 } as const;
+  return new Promise((resolve) => {
+    outgoing.send(request, (outcome) => {
+      outgoing.close();
+      if (!outcome.ok) return resolve({ ok: false, reason: withCause(outcome.why) });
+      const dateMs = Date.parse(outcome.date);
+      if (Number.isNaN(dateMs)) return resolve({ ok: false, reason: "its answer has no date" });
+      return resolve({ ok: true, dateMs, earliestMs, latestMs: now() });
+    });
+  });
 }

@@ -55,7 +55,10 @@ export async function registerAgent(
 ): Promise<Granted> {
   const parts = [Buffer.from(JSON.stringify(settings)), secrets.apiKey, secrets.linkSeed];
   const answer = (await ask("registering/main", parts, [])) as RegisteringAnswer;
-  if (!answer.ok) throw new AgentError(answer.code, "unknown", answer.message);
+  if (!answer.ok) {
+    const { code, message, hint } = answer;
+    throw new AgentError(code, "unknown", message, hint === "" ? {} : { hint });
+  }
   const { agent, merchant, ledgerEpoch, gatewayKey, keyId, shortCode } = answer;
   return { agent, merchant, ledgerEpoch, gatewayKey, keyId, shortCode };
 }

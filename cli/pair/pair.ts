@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { type Config, type ConfigSecrets, readConfig, type SecretName } from "../../agent/config/config.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { encKeyCredential, findConfigFile } from "../../agent/config/location.ts";
+import { egressOf } from "../../agent/config/network.ts";
 import { chainsOfGateway, nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { giveToOwner } from "../../agent/files/owner.ts";
@@ -235,7 +236,8 @@ async function registered(run: Run, progress: Progress): Promise<Granted> {
     const proven = await proveWallet(transcript, { folder: state.signer, encKey: await encKeyOf(run) }, withoutNetwork());
     steps.end("the signer's key and the key of each account signed the request");
     steps.begin("registering");
-    const settings = { gatewayUrl: progress.gatewayUrl, transcript, proven };
+    const egress = egressOf(config.settings.network) ?? undefined;
+    const settings = { gatewayUrl: progress.gatewayUrl, transcript, proven, egress };
     const answer = await registerAgent(settings, { apiKey, linkSeed: seed });
     steps.end(`at ${progress.gatewayUrl}`);
     return answer;

@@ -3,12 +3,14 @@
  * secret. Only types.
  */
 import type { Code } from "../../base/codes.ts";
+import type { Egress } from "../../base/egress.ts";
 import type { TranscriptProofs } from "../../protocol/pairing.ts";
 
 export interface RegisteringSettings {
   readonly gatewayUrl: string;
   readonly transcript: string;
   readonly proven: TranscriptProofs; // by the process with the keys
+  readonly egress?: Egress | undefined; // left out: directly, with the machine's own certificates
 }
 
 /** The gateway's grant, verified against the key that apiKey names. */
@@ -23,4 +25,4 @@ export interface Granted {
 
 export type RegisteringAnswer =
   | ({ readonly ok: true } & Granted)
-  | { readonly ok: false; readonly code: Code; readonly message: string };
+  | { readonly ok: false; readonly code: Code; readonly message: string; readonly hint: string }; // "" the code's own

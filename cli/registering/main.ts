@@ -8,7 +8,10 @@
 import "../../base/no-inspector.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
 import type { Code } from "../../base/codes.ts";
+import { connectionAdvice, withCause } from "../../base/connection-words.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
+import { useEgress } from "../../outgoing/egress.ts";
+import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import { openGrant, parseSealedGrant, type SealedGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { parseApiKey, sealTranscript } from "../../protocol/pairing.ts";
@@ -39,49 +42,30 @@ interface HttpAnswer {
   readonly body: Uint8Array;
 }
 
-async function post(gatewayUrl: string, body: string): Promise<HttpAnswer> {
-  try {
-    const answer = await fetch(`${gatewayUrl}/agent/v1/pair`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "accept-language": "en" },
-      body,
-      redirect: "manual",
-      signal: AbortSignal.timeout(timeoutMs),
+/**
+ * Asks the gateway once. Its answer may be lost on the way, so the effect of a failure is unknown.
+ * @throws AgentError PAIRING_AWAY with a hint by what was seen, PAIRING_ANSWER
+ */
+function post(gatewayUrl: string, body: string): Promise<HttpAnswer> {
+  const outgoing = createOutgoing({ origin: gatewayUrl, connectionsMax: 1, idleMs: 0 });
+  const headers = { "accept-language": "en" };
+  const request = { method: "POST", path: "/agent/v1/pair", headers, body, bytesMax: answerBytesMax, timeoutMs } as const;
+  return new Promise((resolve, reject) => {
+    outgoing.send(request, (outcome) => {
+      outgoing.close();
+      if (outcome.ok) resolve(outcome);
+      else reject(failureOf(gatewayUrl, outcome));
     });
-    return { status: answer.status, body: await readBody(answer) };
-  } catch (cause) {
-    if (cause instanceof AgentError) throw cause;
-    throw new AgentError(
-      "PAIRING_AWAY",
-      "unknown",
-      `the gateway at ${gatewayUrl} cannot be reached (${reasonOf(cause)})`,
-      {},
-      { cause },
-    );
-  }
+  });
 }
 
-async function readBody(answer: Response): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  const reader = answer.body?.getReader();
-  for (;;) {
-    const step = await reader?.read();
-    if (step === undefined || step.done) return Buffer.concat(chunks);
-    length += step.value.length;
-    if (length > answerBytesMax) throw new AgentError("PAIRING_ANSWER", "unknown", "the gateway's answer is far too long");
-    chunks.push(step.value);
-  }
-}
-
-/** The system's code (ECONNREFUSED, CERT_HAS_EXPIRED …) is one or two causes deep. */
-function reasonOf(error: unknown): string {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    const { code } = at as NodeJS.ErrnoException;
-    if (typeof code === "string") return code;
-    if (at.name === "TimeoutError") return `no answer within ${timeoutMs / 1000} s`;
-  }
-  return error instanceof Error ? error.name : "unknown";
+function failureOf(gatewayUrl: string, outcome: Extract<Outcome, { ok: false }>): AgentError {
+  if (outcome.kind === "size") return new AgentError("PAIRING_ANSWER", "unknown", "the gateway's answer is far too long");
+  const seen = outcome.kind === "timeout" ? `no answer within ${timeoutMs / 1000} s` : outcome.why;
+  const advice = connectionAdvice(outcome.code || seen);
+  const hint = advice === null ? "" : `the sealed keystore is kept; ${advice.hint}, then run pair again`;
+  const message = `the gateway at ${gatewayUrl} cannot be reached (${withCause(seen)})`;
+  return new AgentError("PAIRING_AWAY", "unknown", message, { hint });
 }
 
 /** A gateway's text for the operator: only printable characters, and not too many. */
@@ -116,6 +100,7 @@ async function register(
   apiKeyBytes: Uint8Array,
   linkSeed: Uint8Array,
 ): Promise<RegisteringAnswer> {
+  if (settings.egress !== undefined) useEgress(settings.egress);
   const apiKey = parseApiKey(apiKeyBytes);
   apiKeyBytes.fill(0);
   const linkKey = privateKeyFromSeed(linkSeed);
@@ -157,7 +142,7 @@ async function answer(): Promise<RegisteringAnswer> {
     return await register(JSON.parse(Buffer.from(settings).toString("utf8")) as RegisteringSettings, apiKey, linkSeed);
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    return { ok: false, code: error.code, message: error.message };
+    return { ok: false, code: error.code, message: error.message, hint: String(error.context.hint ?? "") };
   } finally {
     apiKey?.fill(0);
     linkSeed?.fill(0);

@@ -6,6 +6,7 @@
 import { nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { type Code, codes } from "../../base/codes.ts";
+import { connectionAdvice } from "../../base/connection-words.ts";
 import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
 import { typed } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
@@ -351,6 +352,8 @@ const closeRemedies: Readonly<Record<string, string>> = {
 /** The hint for a link that is down, "" when only time helps. `detail` as in the status. */
 export function linkRemedy(detail: string): string {
   const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
+  const advice = detail.startsWith("LINK_SOCKET") ? connectionAdvice(detail) : null;
+  if (advice !== null) return advice.hint;
   // The signer's own code explains more than LINK_REFUSED in front of it.
   return closeRemedies[closed] ?? remedyIn(detail.replace(/^LINK_REFUSED: (?=[A-Z])/, ""));
 }

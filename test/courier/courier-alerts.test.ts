@@ -80,13 +80,13 @@ describe("conditions", () => {
   });
 
   it("the notice of a withdrawal that waits for a person has its order, amount, end and the lines to type", () => {
-    const awaited = { orderId: "A-17", expiresAt: Date.parse("2026-11-24T04:00:00Z") };
+    const awaited = { order: "A-17", endsAtMs: Date.parse("2026-11-24T04:00:00Z") };
     const ofItem = (change: Partial<SnapshotItem>) =>
       conditionsOf({ ...well, items: [{ ...item, state: "held", ...change }] }, notify, currencies).conditions[0];
     expect(ofItem({ awaited })).toMatchObject({
       message: "a withdrawal of 1 eth (order A-17) waits for an operator until 2026-11-24T04:00:00.000Z",
       hint: "autowithdraw show t1; approve t1 pays it, refuse t1 rejects it",
-      endsAt: awaited.expiresAt,
+      endsAt: awaited.endsAtMs,
       context: { amount: "1", orderId: "A-17", until: "2026-11-24T04:00:00.000Z" },
     });
     const unknown = ofItem({ awaited: null });

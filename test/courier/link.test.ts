@@ -249,7 +249,11 @@ describe("an open link", () => {
     await first.close();
     const watched = linkTo(first.url);
     await until(() => watched.downs.length >= 5);
-    expect(watched.downs.every(({ code, detail }) => code === "LINK_SOCKET" && detail === "ECONNREFUSED")).toBe(true);
+    expect(
+      watched.downs.every(
+        ({ code, detail }) => code === "LINK_SOCKET" && detail === "ECONNREFUSED: nothing listens at this address",
+      ),
+    ).toBe(true);
     await gateway({ port });
     await until(() => watched.link.isUp);
   });

@@ -50,7 +50,7 @@ const deposit = (orderId: string): TransactionRow => {
 };
 const waiting = () => listUnattributed(kit.store.database, null, 10);
 const credit = (orderId: string, payments: readonly string[], isShortFine = false) =>
-  creditPayments({ store: kit.store, nowMs: kit.nowMs } as unknown as Operator, deposit(orderId).id, {
+  creditPayments({ store: kit.store, nowMs: kit.nowMs, actor: "operator" } as unknown as Operator, deposit(orderId).id, {
     ...{ payments, reason: "the customer's hash", isShortFine },
   });
 const acts = (orderId: string) => listActsOn(kit.store.database, deposit(orderId).id).map(({ act }) => act);

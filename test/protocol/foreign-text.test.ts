@@ -77,7 +77,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   "an answer of a market": each(parseExact, readPrice),
   // lukevella/rallly 3297, kubernetes-sigs/external-dns 6484: an answer to a webhook without end.
   "an answer of a shop to a callback": each(
-    (text) => receivedOf({ ok: true, status: 500, retryAfter: text, body: Buffer.from(text) }),
+    (text) => receivedOf({ ok: true, status: 500, retryAfter: text, date: text, body: Buffer.from(text) }),
     (text) => retryAfterOfShop(text, 0),
   ),
   "Retry-After of any server": (text) => retryAfterOf(text, text),

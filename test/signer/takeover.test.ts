@@ -30,7 +30,7 @@ describe("an agent counts as caught up", () => {
   type Agent = Awaited<ReturnType<typeof link.handshake>>;
   const fast = { heartbeatMs: 20, deadMs: 5_000 };
   const release = (run: string | null, notCaughtUpToo?: "notCaughtUp"): object => {
-    const by = { store: link.db.store, nowMs: 9_000, run } as Operator;
+    const by = { store: link.db.store, nowMs: 9_000, run, actor: "operator" } as Operator;
     return unpairAgent(by, link.keys.id, notCaughtUpToo);
   };
   const caughtUpIs = (): string | undefined =>
@@ -141,7 +141,7 @@ describe("an agent counts as caught up", () => {
 
   it("an agent does not count as caught up while its recovery is awaited", () => {
     const { store } = link.db;
-    recoverAgent({ store, nowMs: 9_000 } as Operator, link.keys.id, 0);
+    recoverAgent({ store, nowMs: 9_000, actor: "operator" } as Operator, link.keys.id, 0);
     keepCaughtUp(store.database, link.keys.id, "first run");
     expect(caughtUpIs()).toBe("");
     store.database.run("UPDATE recoveries SET takenAt = 9000");

@@ -70,6 +70,7 @@ export class DoctorKit {
       stateFolders: () => [join(this.dir, "agent", "other"), join(this.dir, "agent", "none")],
       exposure: (unit) => this.exposures.get(unit) ?? null,
       gatewayTime: (url) => gatewayTime(url, () => this.outside.now()),
+      leaveBy: () => {},
       chains: (settings) => lookAtChains(settings, 1_000),
     };
   }

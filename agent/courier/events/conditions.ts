@@ -102,10 +102,14 @@ function heldCondition({ transactionId, currency, amount, awaited }: SnapshotIte
   const words = `a withdrawal of ${amount} ${currency}`;
   if (awaited === null)
     return { ...condition("withdrawal-held", transactionId, `${words} waits for an operator`, context), hint };
-  const { orderId, expiresAt } = awaited;
-  const until = new Date(expiresAt).toISOString();
-  const message = `${words} (order ${orderId}) waits for an operator until ${until}`;
-  return { ...condition("withdrawal-held", transactionId, message, { ...context, orderId, until }), hint, endsAt: expiresAt };
+  const { order, endsAtMs } = awaited;
+  const until = new Date(endsAtMs).toISOString();
+  const message = `${words} (order ${order}) waits for an operator until ${until}`;
+  return {
+    ...condition("withdrawal-held", transactionId, message, { ...context, orderId: order, until }),
+    hint,
+    endsAt: endsAtMs,
+  };
 }
 
 function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {

@@ -3,9 +3,12 @@
  * connection ends, and tries again without end. Opens only one WebSocket at a time. Limits:
  * failures.md 7.1, written out in docs/protocol.md section 4.3.
  */
+import type { Socket } from "node:net";
 import WebSocket, { type RawData } from "ws";
 import type { Code } from "../../../base/codes.ts";
+import { withCause } from "../../../base/connection-words.ts";
 import { AgentError } from "../../../base/fault.ts";
+import { isByProxy, openTunnel, trusted } from "../../../outgoing/egress.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import type { Head, OpenSlots } from "../../../protocol/messages.ts";
 import { type BackoffLimits, backoffMs } from "./backoff.ts";
@@ -203,7 +206,7 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     if (upAtMs >= 0) alive();
     act(received);
   });
-  socket.on("error", (error: NodeJS.ErrnoException) => drop("LINK_SOCKET", error.code ?? error.message));
+  socket.on("error", (error: NodeJS.ErrnoException) => drop("LINK_SOCKET", withCause(seenIn(error))));
   socket.on("close", (code, reason) =>
     drop(...ended("LINK_ENDED", `closed by the gateway, ${code} ${printable(reason)}`.trim())),
   );
@@ -218,7 +221,27 @@ function openSocket(address: string, times: LinkTimes): WebSocket {
     maxPayload: agentFrameBytesMax,
     maxFragments: fragmentsMax,
     maxBufferedChunks: bufferedChunksMax,
+    ...wayTo(address, times.handshakeMs),
   });
+}
+
+/** The options of a connection that leaves by the proxy, or trusts more certificates. */
+function wayTo(address: string, timeoutMs: number): WebSocket.ClientOptions {
+  const { hostname, port, protocol } = new URL(address);
+  const ca = trusted();
+  if (!isByProxy(hostname)) return ca === undefined ? {} : { ca: [...ca] };
+  const target = { hostname, port: Number(port || 0), isSecure: protocol === "wss:" };
+  const createConnection = (_options: object, done: (error: Error | null, socket?: Socket) => void): undefined => {
+    openTunnel(target, timeoutMs, (error, socket) => (socket === null ? done(error) : done(null, socket)));
+    return undefined;
+  };
+  return { createConnection: createConnection as unknown as NonNullable<WebSocket.ClientOptions["createConnection"]> };
+}
+
+/** The code of an error, with the words of one whose code says little. */
+function seenIn({ code, message }: NodeJS.ErrnoException): string {
+  if (code === undefined) return message;
+  return code.startsWith("PROXY_") ? `${code}: ${message}` : code;
 }
 
 function receive(session: Session, data: RawData, isBinary: boolean, nowMs: number): Received | AgentError {

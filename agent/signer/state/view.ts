@@ -26,7 +26,7 @@ export function courierViewOf(withdrawal: Withdrawal, policy: Policy): CourierVi
     amountUnits: unitsOf(withdrawal, policy),
     address: withdrawal.address,
     sender: step.account || (policy.sender(job)?.account ?? ""),
-    ...(isAwaited(step) ? { awaited: { orderId: job.orderId, expiresAt: job.expiresAt } } : {}),
+    ...(isAwaited(step) ? { awaited: { order: job.orderId, endsAtMs: job.expiresAt } } : {}),
   };
 }
 
