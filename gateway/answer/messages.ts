@@ -169,6 +169,11 @@ export const answerCodes = {
   transaction_not_found: [404, "The transaction was not found.", "İşlem bulunamadı."],
   currency_not_found: [404, "The currency was not found.", "Para birimi bulunamadı."],
   callback_not_found: [404, "The callback target was not found.", "Geri çağrı hedefi bulunamadı."],
+  upgrade_required: [
+    426,
+    "This path is the link of agents and takes a WebSocket alone.",
+    "Bu adres ajanların bağlantısıdır ve yalnızca WebSocket kabul eder.",
+  ],
   method_not_allowed: [405, "This path does not take this method.", "Bu adres bu yöntemi kabul etmiyor."],
   request_timeout: [408, "The request did not arrive in time.", "İstek zamanında ulaşmadı."],
   order_id_reused: [

@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { AgentError } from "../../base/fault.ts";
 import { visible } from "../../base/visible.ts";
+import { linkPath } from "../../protocol/messages.ts";
 import { type Answer, render, say } from "../answer/answer.ts";
 import { type Language, languageOf } from "../answer/language.ts";
 import type { AnswerCode } from "../answer/messages.ts";
@@ -99,6 +100,8 @@ const knownPaths: readonly (readonly [RegExp, string])[] = [
 
 function notFound(request: FastifyRequest): Answer {
   const path = request.url.split("?")[0] ?? "";
+  // A proxy that drops the headers of an upgrade makes a plain request of it.
+  if (path === linkPath) return say("upgrade_required", {}, { Upgrade: "websocket", Connection: "Upgrade" });
   const allow = knownPaths.find(([pattern]) => pattern.test(path))?.[1];
   return allow === undefined ? say("not_found") : say("method_not_allowed", {}, { Allow: allow });
 }
