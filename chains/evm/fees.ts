@@ -7,9 +7,10 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { ConfiguredChain, Description, FeeMarket, Fees, MarketView, PricedAttempt, TxParams, TypedFees } from "../family.ts";
+import type { ConfiguredChain, Description, FeeMarket, Fees, PricedAttempt, TxParams, TypedFees } from "../family.ts";
 import { feeModelOf } from "./fee-model.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
+import { besideMarket, fittingOffers } from "./market-offers.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
 
 /** Nodes take a replacement from 10 % on (both fees); an eighth leaves room for their rounding. */
@@ -66,7 +67,7 @@ export const fees: Fees = {
   tipOf: (txParams) => BigInt(evm(txParams).maxPriorityFeePerGas),
   computeLimitOf: (txParams) => BigInt(evm(txParams).gasLimit),
   first,
-  bidding: { replacement, replacementAt, leastTip, manualReplacement, beside },
+  bidding: { replacement, replacementAt, leastTip, manualReplacement, beside: besideMarket },
   tooLittle,
   unbounded,
   say,
@@ -242,37 +243,8 @@ function manualReplacement(
     return aboveTold(attempts, { ...offer, ...beside, ...(data === undefined ? {} : { dataFee: data }) });
   };
   const twice = { fee: 2n * fee + 1n, tip: 2n * tip + 1n };
-  const fitting = feeMarket === null ? [] : fittingMarket(feeMarket as EvmFeeMarket, twice, least.tip);
+  const fitting = feeMarket === null ? [] : fittingOffers(feeMarket as EvmFeeMarket, twice, least.tip);
   return { ok: true, txParams: [...fitting, twice, least].map((offer) => named(offer.fee, offer.tip)) };
-}
-
-interface Offer {
-  readonly fee: bigint;
-  readonly tip: bigint;
-}
-
-/** Lower offers, each an eighth below the last, are tried if the limits allow no higher one. */
-const lowerOffersMax = 64;
-
-/** Offers above `twice` that fit the market, the highest first. */
-function fittingMarket(feeMarket: EvmFeeMarket, twice: Offer, leastTip: bigint): readonly Offer[] {
-  const { baseFeePerGas, maxPriorityFeePerGas: asked } = feeMarket;
-  const bestTip = larger(twice.tip, asked);
-  const best = { fee: 2n * baseFeePerGas + bestTip, tip: bestTip };
-  if (best.fee <= twice.fee) return [{ fee: twice.fee, tip: best.tip }];
-  const found = [best];
-  const tip = larger(leastTip, asked);
-  for (let fee = best.fee; fee > twice.fee && found.length <= lowerOffersMax; fee = (fee * 7n) / 8n) found.push({ fee, tip });
-  return found;
-}
-
-function beside(txParams: TxParams, feeMarket: FeeMarket): MarketView {
-  const { baseFeePerGas, maxPriorityFeePerGas } = feeMarket as EvmFeeMarket;
-  const offered = evm(txParams).maxFeePerGas;
-  const now = `base fee ${gwei(`${baseFeePerGas}`)} gwei per gas, usual tip ${gwei(`${maxPriorityFeePerGas}`)}`;
-  if (BigInt(offered) >= baseFeePerGas) return { now, tooLow: "" };
-  const low = `this offer is at most ${gwei(offered)} gwei per gas, and the base fee is ${gwei(`${baseFeePerGas}`)}`;
-  return { now, tooLow: `${low}: no block takes it before the base fee falls below the offer` };
 }
 
 /** An attempt with less gas would fail on chain, or no block would take it. */

@@ -11,7 +11,7 @@ import { type PriceReadingRow, savePrices } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
 import type { Ask } from "./ask.ts";
 import { priceText } from "./decimal.ts";
-import { createMarketClient, type Slot } from "./market-client.ts";
+import { createMarketClient, isUnlisted, type Slot } from "./market-client.ts";
 import type { Pair } from "./markets.ts";
 import { type Board, pairsOf } from "./price-cache.ts";
 import { type JudgeRules, judge, momentOf } from "./price-median.ts";
@@ -57,6 +57,7 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
     for (const pair of pairs) {
       const slots = clients.flatMap((client) => client.slots.get(pair) ?? []);
       const readings = slots.flatMap(({ reading }) => reading ?? []);
+      board.unlist(pair, slots.length > 0 && slots.every(isUnlisted));
       const { price, atMs, leftOut } = judge(readings, rules, clock());
       for (const slot of slots) slot.leftOut = slot.reading === null ? "silent" : (leftOut.get(slot.reading.source) ?? "");
       if (price !== null) board.publish({ ...pair, price, atMs });
@@ -72,7 +73,8 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
       if (isStale === stale.has(pair)) continue;
       if (isStale) {
         stale.add(pair);
-        log.warn({ event: "price-stale", asset, fiat }, "no two sources agree on a price; quotes of it are refused");
+        const why = board.isUnlisted(pair) ? "no source lists it" : "no two sources agree on a price";
+        log.warn({ event: "price-stale", asset, fiat }, `${why}; quotes of it are refused`);
       } else {
         stale.delete(pair);
         log.info({ event: "price-fresh", asset, fiat }, "the sources agree on a price again");

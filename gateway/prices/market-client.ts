@@ -1,12 +1,14 @@
 /**
  * One market as the feed asks it, one request after another. After a failure the market is left
- * alone for a while, longer each time. For a pair that it does not list, it is left alone for an
- * hour. Keeps the newest answer for each pair.
+ * alone for a while, longer each time. A pair that it refuses is left alone in the same way, alone
+ * and up to an hour, because one refusal may be a passing fault. Keeps the newest answer for each
+ * pair.
  */
+import type { JsonValue } from "../../base/json.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { PriceSource, SourceName } from "../config/price-settings.ts";
 import type { Ask, Asked } from "./ask.ts";
-import { parseExact } from "./exact-json.ts";
+import { parseExact, textAt } from "./exact-json.ts";
 import { markets, type Pair, type Question, type Said } from "./markets.ts";
 import type { LeftOut, Reading } from "./price-median.ts";
 
@@ -16,7 +18,11 @@ export interface Slot {
   trouble: string; // problem of its newest answer; "" none
   leftOut: LeftOut; // from the newest judgement
   notBeforeMs: number;
+  missing: number; // answers in a row without a price of the pair: refused, or not in the list
 }
+
+/** True if the source does not list the pair, as far as it can be told: it never had a price. */
+export const isUnlisted = ({ reading, missing }: Slot): boolean => reading === null && missing >= missingMin;
 
 export interface MarketClientOptions {
   readonly source: PriceSource;
@@ -41,15 +47,18 @@ export interface MarketClient {
 const minuteMs = 60_000;
 const backOffMsMax = 15 * minuteMs;
 /** A market that does not list a pair may list it later. */
-const unlistedMs = 60 * minuteMs;
+const refusedMsMax = 60 * minuteMs;
+/** From so many answers without a price on, a pair that never had one counts as not listed. */
+const missingMin = 3;
 const doublingsMax = 10;
-const unlistedStatus = [400, 404];
+const wordsMax = 120;
+const refusedStatus = [400, 404];
 
 export function createMarketClient({ source, pairs, everyMs, ask, signal, log, clock }: MarketClientOptions): MarketClient {
   const { name } = source;
   const market = markets[name];
   const taken = pairs.filter(({ fiat }) => market.fiats.includes(fiat));
-  const slots = new Map(taken.map((pair) => [pair, emptySlot()] as const));
+  const slots = new Map(taken.map((pair) => [pair, emptySlot(market.questions([pair]).length > 0)] as const));
   const origin = source.url === "" ? market.origin : source.url;
   let isBusy = false;
   let failures = 0;
@@ -59,18 +68,33 @@ export function createMarketClient({ source, pairs, everyMs, ask, signal, log, c
   function take(question: Question, asked: Asked): boolean {
     if (asked.ok) {
       const answer = parseExact(asked.text);
-      for (const pair of question.pairs)
-        receive(slots.get(pair), name, answer === null ? null : market.read(answer, pair), clock());
+      for (const pair of question.pairs) {
+        const words = answer === null ? "" : refusalIn(answer);
+        receive(slots.get(pair), name, { said: answer === null ? null : market.read(answer, pair), words }, clock());
+      }
       return true;
     }
-    const isUnlisted = unlistedStatus.includes(asked.status);
-    for (const [pair, slot] of slots) {
-      if (isUnlisted && !question.pairs.includes(pair)) continue;
-      slot.trouble = asked.why;
-      if (isUnlisted) slot.notBeforeMs = clock() + unlistedMs;
+    if (refusedStatus.includes(asked.status)) {
+      for (const pair of question.pairs) refuse(pair, asked.why);
+      return true;
     }
-    if (!isUnlisted) leaveAlone(asked.why, asked.waitMs);
-    return isUnlisted;
+    for (const slot of slots.values()) slot.trouble = asked.why;
+    leaveAlone(asked.why, asked.waitMs);
+    return false;
+  }
+
+  /** The answer for one pair costs this pair alone, shortly at first. */
+  function refuse(pair: Pair, why: string): void {
+    const slot = slots.get(pair);
+    if (slot === undefined) return;
+    const waitMs = Math.min(refusedMsMax, everyMs * 2 ** Math.min(slot.missing, doublingsMax));
+    slot.missing += 1;
+    slot.trouble = why;
+    slot.notBeforeMs = clock() + waitMs;
+    const { asset, fiat } = pair;
+    const words = `${asset} in ${fiat}: ${why}`;
+    if (slot.missing === 1)
+      log.warn({ event: "price-source-failed", source: name, why: words }, "a source refused a pair; it is asked again");
   }
 
   function leaveAlone(why: string, waitMs: number): void {
@@ -107,11 +131,31 @@ export function createMarketClient({ source, pairs, everyMs, ask, signal, log, c
   };
 }
 
-const emptySlot = (): Slot => ({ reading: null, trouble: "not asked yet", leftOut: "silent", notBeforeMs: 0 });
+/**
+ * The slot of a pair before its first answer; a pair that the source has no question for is not
+ * listed.
+ */
+function emptySlot(isAsked: boolean): Slot {
+  const none = { reading: null, leftOut: "silent", notBeforeMs: 0 } as const;
+  return isAsked
+    ? { ...none, trouble: "not asked yet", missing: 0 }
+    : { ...none, trouble: "does not list it", missing: missingMin };
+}
 
-function receive(slot: Slot | undefined, source: SourceName, said: Said | null, nowMs: number): void {
+/** The source's own words in an answer that is no price; "" without any. */
+function refusalIn(answer: JsonValue): string {
+  return (textAt(answer, "error", "0") || textAt(answer, "message")).slice(0, wordsMax);
+}
+
+interface Told {
+  readonly said: Said | null;
+  readonly words: string; // the source's own, if it said no price
+}
+
+function receive(slot: Slot | undefined, source: SourceName, { said, words }: Told, nowMs: number): void {
   if (slot === undefined) return;
-  slot.trouble = said === null ? "no price in the answer" : "";
+  slot.missing = said === null ? slot.missing + 1 : 0;
+  slot.trouble = said === null ? `no price in the answer${words === "" ? "" : `: ${words}`}` : "";
   if (said === null) return;
   const markSinceMs = slot.reading?.mark === said.mark ? slot.reading.markSinceMs : nowMs;
   slot.reading = { ...said, source, readAtMs: nowMs, markSinceMs };

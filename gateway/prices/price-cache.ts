@@ -17,6 +17,9 @@ export interface MarketPrice extends Pair {
 export interface Board extends Prices {
   /** Takes a price that the markets agree on, and replaces the pair's older price. */
   publish(price: MarketPrice): void;
+  /** Says that no source lists a pair, or that one may have it. */
+  unlist(pair: Pair, isUnlisted: boolean): void;
+  isUnlisted(pair: Pair): boolean;
   /** The newest price that the markets agreed on, for every pair. */
   agreed(): readonly MarketPrice[];
 }
@@ -35,6 +38,7 @@ export function createBoard(
   clock: () => number,
   earlier: readonly MarketPrice[] = [],
 ): Board {
+  const unlisted = new Set<string>();
   const byPair = new Map(earlier.map((one) => [nameOf(one), one]));
 
   function typedOf(id: string, fiat: Fiat): Price | null {
@@ -60,8 +64,12 @@ export function createBoard(
     of: (currency, fiat) => typedOf(currency.id, fiat) ?? agreedOn(currency, fiat),
     canHave(currency, fiat) {
       const asked = settings.sources.filter(({ name }) => markets[name].fiats.includes(fiat));
-      return typedOf(currency.id, fiat) !== null || (currency.market !== "" && asked.length >= sourcesMin);
+      if (typedOf(currency.id, fiat) !== null) return true;
+      const { market: asset } = currency;
+      return asset !== "" && asked.length >= sourcesMin && !unlisted.has(nameOf({ asset, fiat }));
     },
+    unlist: (pair, isUnlisted) => void (isUnlisted ? unlisted.add(nameOf(pair)) : unlisted.delete(nameOf(pair))),
+    isUnlisted: (pair) => unlisted.has(nameOf(pair)),
     publish: (price) => void byPair.set(nameOf(price), price),
     agreed: () => [...byPair.values()],
   };

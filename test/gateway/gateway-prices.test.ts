@@ -117,6 +117,8 @@ async function startMarket(name: SourceName, behaves: Behaviour): Promise<LocalM
 }
 
 interface World {
+  readonly names: readonly SourceName[];
+  canHave(fiat: Fiat): boolean;
   readonly db: GatewayDatabase;
   readonly clock: { nowMs: number };
   readonly markets: readonly LocalMarket[];
@@ -169,6 +171,8 @@ async function world(prices: Partial<Record<SourceName, string>>, settings: obje
   const listed = () => listPrices(db.store, config, clock.nowMs);
   return {
     ...{ db, clock, markets: local, feed, events },
+    names: entries.map(([name]) => name),
+    canHave: (fiat) => board.canHave(currency, fiat),
     price(fiat) {
       const found = board.of(currency, fiat);
       expect(boardOf({ config, store: db.store, clock: () => clock.nowMs }).of(currency, fiat)).toEqual(found);
@@ -419,7 +423,36 @@ describe("the feed", () => {
     expect(one.lines()).toMatch(/left out: nothing moves there since 2026-01-02T03:05:05/);
   });
 
-  it("the feed of prices asks no more for an hour about a pair that a market does not list, and goes on with the others", async () => {
+  it("one refusal of all sources costs one round, and quotes go on", async () => {
+    const one = await world({ coinbase: "3000", kraken: "3000", bitstamp: "3000" });
+    await one.round();
+    const before = one.price("USD");
+    const well = one.names.map((name) => [name, marketOf(one, name).behaves] as const);
+    for (const status of [404, 400]) {
+      for (const [name] of well) marketOf(one, name).behaves = says('{"message":"NotFound"}', status);
+      await one.round();
+      for (const [name, behaves] of well) marketOf(one, name).behaves = behaves;
+      await one.round();
+      await one.round();
+      expect([one.price("USD"), one.leftOut("USD").coinbase]).toEqual([before, ""]);
+    }
+    expect(one.events).toContain("price-source-failed");
+  });
+
+  it("a pair that no source lists is told apart from one that has no price now", async () => {
+    const one = await world({ coinbase: "3000", kraken: "3000" });
+    for (const name of one.names) marketOf(one, name).behaves = says('{"error":["EQuery:Unknown asset pair"]}');
+    await one.round();
+    expect(one.canHave("USD")).toBe(true);
+    for (let i = 0; i < 3; i += 1) await one.round();
+    expect(one.canHave("USD")).toBe(false);
+    expect(one.lines()).toContain("no price in the answer: EQuery:Unknown asset pair");
+    for (const name of one.names) marketOf(one, name).behaves = says(answerOf(name, "3000", start, 1));
+    await one.round();
+    expect(one.canHave("USD")).toBe(true);
+  });
+
+  it("the feed of prices asks ever less about a pair that a market does not list, and goes on with the others", async () => {
     const one = await world({ coinbase: "3000", kraken: "3000" });
     const coinbase = marketOf(one, "coinbase");
     const well = coinbase.behaves;
@@ -427,13 +460,14 @@ describe("the feed", () => {
       request.url === "/products/ETH-USD/ticker"
         ? says('{"message":"NotFound"}', 404)(request, response)
         : well(request, response);
-    await one.round();
-    await one.round();
-    expect(coinbase.asked.filter((path) => path.includes("ETH-USD"))).toHaveLength(1);
-    expect(coinbase.asked.filter((path) => path.includes("ETH-EUR"))).toHaveLength(2);
+    for (let i = 0; i < 64; i += 1) await one.round();
+    const asked = coinbase.asked.filter((path) => path.includes("ETH-USD")).length;
+    expect(asked).toBeGreaterThan(4);
+    expect(asked).toBeLessThan(9);
+    expect(coinbase.asked.filter((path) => path.includes("ETH-EUR"))).toHaveLength(64);
     expect([one.price("USD"), one.price("EUR")?.price]).toEqual([null, "3000"]);
     await one.round(3_600);
-    expect(coinbase.asked.filter((path) => path.includes("ETH-USD"))).toHaveLength(2);
+    expect(coinbase.asked.filter((path) => path.includes("ETH-USD"))).toHaveLength(asked + 1);
   });
 
   it("the feed of prices ends with what is under way, and stores nothing afterwards", async () => {

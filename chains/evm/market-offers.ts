@@ -1,0 +1,47 @@
+/**
+ * The fee market beside an operator's replacement: offers that blocks take now, and the words about
+ * an offer that they do not take. Pure. Source: EIP-1559.
+ */
+import { formatAmount } from "../../protocol/amount.ts";
+import type { FeeMarket, MarketView, TxParams } from "../family.ts";
+import { gweiDecimal } from "./network.ts";
+
+/** In wei per gas. */
+export interface Offer {
+  readonly fee: bigint;
+  readonly tip: bigint;
+}
+
+/** Lower offers, each an eighth below the last, are tried if the limits allow no higher one. */
+const lowerOffersMax = 64;
+
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+
+/** A figure of the market that is not there is a bug of the caller, and counts as 0. */
+const figuresOf = ({ baseFeePerGas = 0n, maxPriorityFeePerGas = 0n }: FeeMarket) => ({
+  baseFee: baseFeePerGas,
+  usualTip: maxPriorityFeePerGas,
+});
+
+/** Offers above `twice` that fit the market, the highest first. */
+export function fittingOffers(feeMarket: FeeMarket, twice: Offer, leastTip: bigint): readonly Offer[] {
+  const { baseFee, usualTip } = figuresOf(feeMarket);
+  const bestTip = larger(twice.tip, usualTip);
+  const best = { fee: 2n * baseFee + bestTip, tip: bestTip };
+  if (best.fee <= twice.fee) return [{ fee: twice.fee, tip: best.tip }];
+  const found = [best];
+  const tip = larger(leastTip, usualTip);
+  for (let fee = best.fee; fee > twice.fee && found.length <= lowerOffersMax; fee = (fee * 7n) / 8n) found.push({ fee, tip });
+  return found;
+}
+
+/** The market in words, and the reason why no block takes an offer now. */
+export function besideMarket({ maxFeePerGas = "0" }: TxParams, feeMarket: FeeMarket): MarketView {
+  const { baseFee, usualTip } = figuresOf(feeMarket);
+  const gwei = (wei: bigint): string => formatAmount(wei, gweiDecimal);
+  const now = `base fee ${gwei(baseFee)} gwei per gas, usual tip ${gwei(usualTip)}`;
+  const offered = BigInt(maxFeePerGas);
+  if (offered >= baseFee) return { now, tooLow: "" };
+  const low = `this offer is at most ${gwei(offered)} gwei per gas, and the base fee is ${gwei(baseFee)}`;
+  return { now, tooLow: `${low}: no block takes it before the base fee falls below the offer` };
+}
