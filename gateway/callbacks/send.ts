@@ -113,7 +113,7 @@ async function tryAddresses(url: URL, letter: Letter, lookUp: LookUp, way: Way &
     if (address === undefined || tried.size === addressesMax) {
       if (await lookUp.more()) continue;
       if (codes.size > 0) return unsent(`could not be reached (${[...codes].join(", ")})`);
-      return unsent(lookUp.found().length === 0 ? "the name has no address" : "the name leads to an address that is not public");
+      return unsent(lookUp.found().length === 0 ? lookUp.whyNone() : "the name leads to an address that is not public");
     }
     tried.add(address);
     const isLast = left.length === 1 && !lookUp.isPending();
@@ -137,6 +137,8 @@ interface LookUp {
    */
   readonly usable: Promise<void>;
   found(): readonly string[];
+  /** Why nothing was found, once all is known. */
+  whyNone(): string;
   isPending(): boolean;
   /** Waits for the rest. False: all was known before. */
   more(): Promise<boolean>;
@@ -152,7 +154,14 @@ function startLookUp(url: URL, { settings, nameServers, underWay }: Way): LookUp
   const known = isIP(host) === 0 ? (isLoopback(host) ? ["127.0.0.1"] : null) : [host];
   if (known !== null) {
     const nothing = async (): Promise<boolean> => false;
-    return { usable: Promise.resolve(), found: () => known, isPending: () => false, more: nothing, end: () => {} };
+    return {
+      usable: Promise.resolve(),
+      found: () => known,
+      whyNone: () => noAddress,
+      isPending: () => false,
+      more: nothing,
+      end: () => {},
+    };
   }
   const resolver = new Resolver({ timeout: Math.ceil(settings.timeoutMs / 4), tries: 2 });
   if (nameServers !== undefined) resolver.setServers([...nameServers]);
@@ -171,12 +180,17 @@ function startLookUp(url: URL, { settings, nameServers, underWay }: Way): LookUp
     found.push(...addresses);
     if (found.length > 0 && pending > 0) moment = setTimeout(begin, otherFamilyMs);
   };
-  const none = (): readonly string[] => [];
+  const codes: string[] = [];
+  const none = (error: NodeJS.ErrnoException): readonly string[] => {
+    codes.push(error.code ?? "");
+    return [];
+  };
   const all = Promise.all([resolver.resolve4(host), resolver.resolve6(host)].map((one) => one.catch(none).then(answered)));
   const rest = all.then(() => {});
   return {
     usable: Promise.race([rest, early]),
     found: () => found,
+    whyNone: () => whyNoAddress(codes),
     isPending: () => pending > 0,
     more: async () => {
       const wasPending = pending > 0;
@@ -190,6 +204,18 @@ function startLookUp(url: URL, { settings, nameServers, underWay }: Way): LookUp
       cancel();
     },
   };
+}
+
+const noAddress = "the name has no address";
+
+/**
+ * The reason by the codes of both families; a fault of the name servers says nothing of the name.
+ */
+export function whyNoAddress(codes: readonly string[]): string {
+  const has = (...some: readonly string[]): boolean => codes.some((code) => some.includes(code));
+  if (has("ESERVFAIL", "EREFUSED", "EFORMERR", "ENOTIMP")) return `the name servers cannot say (${codes.join(", ")})`;
+  if (has("ETIMEOUT", "ECANCELLED", "ECONNREFUSED")) return "the name servers do not answer";
+  return codes.length > 0 && codes.every((code) => code === "ENOTFOUND") ? "there is no such name" : noAddress;
 }
 
 interface Exchange extends Way {

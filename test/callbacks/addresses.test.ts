@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { AddressOrder, addressesMax } from "../../gateway/callbacks/address-order.ts";
-import { type CallbackSender, createCallbackSender } from "../../gateway/callbacks/send.ts";
+import { type CallbackSender, createCallbackSender, whyNoAddress } from "../../gateway/callbacks/send.ts";
 import { type CallbackSettings, callbackSettings } from "../../gateway/config/callback-settings.ts";
 import { type NameServer, startNameServer } from "../support/name-server.ts";
 
@@ -143,7 +143,25 @@ describe("a try of a callback", () => {
     // Enough time on a busy machine to ask, to wait for the other family, and to be refused.
     const late = await callbackSenderTo(["127.0.0.2"], null);
     expect(await late.send(letter(port))).toMatchObject({ status: 0, answer: "could not be reached (ECONNREFUSED)" });
-    expect((await (await callbackSenderTo(null, null, short)).send(letter(port))).answer).toBe("the name has no address");
+    expect((await (await callbackSenderTo(null, null, short)).send(letter(port))).answer).toBe("the name servers do not answer");
+  });
+
+  it("a try of a callback tells a name that is not there from name servers that fail", async () => {
+    const port = await receiver("127.0.0.1");
+    const answerFor = async (code: number): Promise<string> => {
+      const server = await startNameServer({ four: () => [], six: () => [], code });
+      names.push(server);
+      const asker = createCallbackSender({ settings, monotonic: () => performance.now(), nameServers: [server.at], ca });
+      return (await asker.send(letter(port))).answer;
+    };
+    expect(await answerFor(0)).toBe("the name has no address");
+    expect(await answerFor(3)).toBe("there is no such name");
+    expect(await answerFor(2)).toBe("the name servers cannot say (ESERVFAIL, ESERVFAIL)");
+    expect([whyNoAddress(["ENOTFOUND", "ENODATA"]), whyNoAddress([])]).toEqual([
+      "the name has no address",
+      "the name has no address",
+    ]);
+    expect(whyNoAddress(["ENOTFOUND", "ETIMEOUT"])).toBe("the name servers do not answer");
   });
 
   it("a try of a callback begins at the address that took the last one", async () => {

@@ -10,6 +10,7 @@ export interface NameServer {
 export async function startNameServer(answers: {
   readonly four: () => readonly string[] | null;
   readonly six: () => readonly string[] | null;
+  readonly code?: number; // of every answer: 0 fine, 2 the server failed, 3 no such name
 }): Promise<NameServer> {
   const socket: UdpSocket = createSocket("udp4");
   socket.on("message", (query, from) => {
@@ -18,7 +19,7 @@ export async function startNameServer(answers: {
     const addresses = isFour ? answers.four() : answers.six();
     if (addresses === null) return;
     const head = Buffer.from(query.subarray(0, end));
-    head.writeUInt16BE(0x8180, 2);
+    head.writeUInt16BE(0x8180 | (answers.code ?? 0), 2);
     head.writeUInt16BE(addresses.length, 6);
     head.writeUInt16BE(0, 10);
     const records = addresses.map((address) => {
