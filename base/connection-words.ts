@@ -50,10 +50,7 @@ const table: readonly (readonly [pattern: RegExp, advice: Advice])[] = [
       hint: "look at the name, and at DNS of this machine; a host that only the company's proxy knows needs network.proxy in config.json",
     },
   ],
-  [
-    /PROXY_REFUSED.*\b407\b/,
-    { words: "the proxy wants a user name", hint: "write it in network.proxy: http://USER:PASSWORD@HOST:PORT" },
-  ],
+  [/PROXY_LOGIN/, { words: "the proxy wants a user name", hint: "write it in network.proxy: http://USER:PASSWORD@HOST:PORT" }],
   [
     /PROXY_REFUSED/,
     { words: "the proxy refuses this host", hint: "let the proxy pass CONNECT to it, or name the host in network.direct" },
@@ -87,7 +84,7 @@ export function connectionAdvice(seen: string): Advice | null {
   return table.find(([pattern]) => pattern.test(seen))?.[1] ?? null;
 }
 
-/** What was seen, with its likely cause behind it. */
+/** The observation, with its likely cause behind it. */
 export function withCause(seen: string): string {
   const advice = connectionAdvice(seen);
   return advice === null ? seen : `${seen}: ${advice.words}`;

@@ -48,8 +48,8 @@ function fault(code: string, message: string): Error {
 
 /**
  * Opens a connection to a host through the proxy, with TLS to the host itself for a secure one, so
- * that the proxy sees names and no content. Calls `done` once. An error has a code: PROXY_REFUSED
- * with the proxy's status, PROXY_ANSWER, or the system's own.
+ * that the proxy sees names and no content. Calls `done` once. An error has a code: PROXY_REFUSED,
+ * PROXY_LOGIN with the proxy's status, PROXY_ANSWER, or the system's own.
  */
 export function openTunnel(
   target: TunnelTarget,
@@ -80,7 +80,9 @@ export function openTunnel(
       return;
     }
     if (!status.startsWith("2")) {
-      fail(fault("PROXY_REFUSED", `the proxy refused ${authority}: HTTP status ${status}`));
+      // Without the connection no words of it are left, so the code has the cause.
+      const code = status === "407" ? "PROXY_LOGIN" : "PROXY_REFUSED";
+      fail(fault(code, `the proxy refused ${authority}: HTTP status ${status}`));
       return;
     }
     socket.removeListener("error", fail);

@@ -79,7 +79,7 @@ export interface CourierView {
   readonly awaited?: Awaited;
 }
 
-/** What a notice says of a withdrawal that waits for a person. */
+/** The facts of a withdrawal that waits for a person, for an alert. */
 export interface Awaited {
   readonly order: string; // the shop's own reference
   readonly endsAtMs: number; // Unix milliseconds

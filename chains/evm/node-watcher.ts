@@ -141,6 +141,7 @@ export function watcherOf(reader: Reader): WatcherNodes {
       };
     },
     close() {
+      waves.close();
       together.close();
       for (const nodes of each) nodes.close();
     },

@@ -115,6 +115,22 @@ describe("paced waves", () => {
   });
 });
 
+describe("paced waves that are closed", () => {
+  it("paced waves that are closed end at once, in the middle of a rest of a minute", async () => {
+    const waves = new PacedWaves(256);
+    const quota = new AgentError("NODE_QUOTA", "none", "too many", { quietMs: 60_000 });
+    let asked = 0;
+    const ended = waves.ask([1], async () => {
+      asked += 1;
+      throw quota;
+    });
+    setTimeout(() => waves.close(), 20);
+    await expect(ended).rejects.toMatchObject({ code: "NODE_CLOSED" });
+    expect(asked).toBe(1);
+    await expect(waves.ask([1], async () => 1)).rejects.toMatchObject({ code: "NODE_CLOSED" });
+  });
+});
+
 describe("an EVM watcher whose node takes few questions a second", () => {
   it("an EVM watcher whose node takes few questions a second reads more balances than it takes at once", async () => {
     let [second, inSecond] = [0, 0];

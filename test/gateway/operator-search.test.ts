@@ -44,6 +44,7 @@ describe("the operator's search", () => {
     const asTold = [
       address,
       address.toLowerCase(),
+      address.replace("EfFD", "effD"),
       hash,
       hash.toUpperCase().replace("X", "x"),
       hash.slice(2),

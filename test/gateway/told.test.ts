@@ -42,7 +42,7 @@ interface World {
   readonly online: Set<string>;
 }
 
-/** What is told after each look, a quarter of an hour apart by the monotonic clock. */
+/** The alerts after each look, a quarter of an hour apart by the monotonic clock. */
 function watch() {
   const { store, config } = gateway.service;
   const world: World = {

@@ -142,7 +142,8 @@ describe("an exchange out of a company's network", () => {
     expect(await get(`https://${name}:${port}`)).toMatchObject({ ok: false, code: "PROXY_REFUSED", isUnsent: true });
     const named = await proxyWith("a:b");
     useEgress({ ca, proxy: `http://127.0.0.1:${named.port}`, direct: [] });
-    expect(await get(`https://${name}:${port}`)).toMatchObject({ ok: false, code: "PROXY_REFUSED" });
+    expect(await get(`https://${name}:${port}`)).toMatchObject({ ok: false, code: "PROXY_LOGIN" });
+    expect(connectionAdvice("PROXY_LOGIN")?.hint).toContain("USER:PASSWORD@");
     useEgress({ ca, proxy: `http://127.0.0.1:${port}`, direct: [] }); // speaks TLS at once
     expect(await get(`https://${name}:${port}`)).toMatchObject({ ok: false });
     useEgress({ ca, proxy: "http://127.0.0.1:1", direct: [] });
