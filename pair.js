@@ -16,7 +16,4 @@ if (version[0] * 1e6 + version[1] * 1e3 + version[2] < 18019001) {
   );
   process.exit(2);
 }
-// With dist/ built, production packages only; `--workspaces=false` keeps the gateway's out (npm 10
-// and 11).
-var production = ["ci", "--omit=dev", "--ignore-scripts", "--workspaces=false", "--no-audit", "--no-fund", "--loglevel=error"];
-void import("./cli/launch/launch.js").then((launch) => launch.install("cli/pair/main.js", production));
+void import("./cli/launch/launch.js").then((launch) => launch.install("cli/pair/main.js"));

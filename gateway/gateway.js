@@ -28,7 +28,9 @@ if (!isNewEnough)
   );
 // A release comes built, and without what builds.
 const isRelease = !existsSync(new URL("../scripts/build.js", import.meta.url));
-const bring = isRelease ? "node autowithdraw.js install --gateway, as root" : "npm ci --ignore-scripts && npm run build";
+const bring = isRelease
+  ? "node autowithdraw.js install --gateway, as root"
+  : "npm ci --include=dev --ignore-scripts && npm run build";
 const isVersion = process.argv[2] === "--version";
 const isHelp = process.argv.slice(2).some((word) => word === "--help" || word === "-h");
 const usage = `Usage: node gateway/gateway.js <command> [options]   init, start, merchant create, agents and more

@@ -9,6 +9,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, w
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sourceStamp, stampFile } from "../cli/launch/stamp.js";
+import { compilerHeapMiB, troubleOf } from "../cli/launch/started.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -28,6 +29,14 @@ function exchange(fresh, place) {
   }
 }
 
+/** The program's own lines say why it ended with a status; nobody else tells of a signal. */
+function fail(trouble, what) {
+  const why = trouble.hint === "" ? `${what}, see above` : trouble.why;
+  const hint = trouble.hint === "" ? "" : `hint: ${trouble.hint}\n`;
+  process.stderr.write(`build: ${why}; the build that was there is untouched\n${hint}`);
+  process.exitCode = 1;
+}
+
 const stamp = sourceStamp();
 mkdirSync(join(root, ".cache"), { recursive: true });
 // Beside the tree's other scratch: a rename does not cross file systems.
@@ -35,20 +44,16 @@ const aside = mkdtempSync(join(root, ".cache", "build-"));
 try {
   const fresh = join(aside, "dist");
   const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-  const args = [compiler, "-p", join(root, "tsconfig.build.json"), "--outDir", fresh];
-  if (spawnSync(process.execPath, args, { stdio: "inherit", cwd: root }).status !== 0) {
-    process.stderr.write("build: the compiler found errors, see above; the build that was there is untouched\n");
-    process.exitCode = 1;
-  } else {
+  const args = [`--max-old-space-size=${compilerHeapMiB}`, compiler, "-p", join(root, "tsconfig.build.json"), "--outDir", fresh];
+  const compiled = troubleOf("the compiler", spawnSync(process.execPath, args, { stdio: "inherit", cwd: root }));
+  if (compiled !== null) fail(compiled, "the compiler found errors");
+  else {
     for (const contract of ["lab/kit/token.sol", "lab/deposits/contracts.sol"])
       copyFileSync(join(root, contract), join(fresh, contract));
     const manual = [join(fresh, "packaging", "manual.js"), fresh];
-    if (spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }).status !== 0) {
-      process.stderr.write(
-        "build: manual pages and completion could not be made, see above; the build that was there is untouched\n",
-      );
-      process.exitCode = 1;
-    } else {
+    const made = troubleOf("the maker of manual pages", spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }));
+    if (made !== null) fail(made, "manual pages and completion could not be made");
+    else {
       writeFileSync(join(fresh, ".built"), `${stamp}\n`);
       exchange(fresh, dirname(stampFile));
     }

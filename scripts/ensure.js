@@ -8,6 +8,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sourceStamp, stampFile } from "../cli/launch/stamp.js";
+import { npmAll, troubleOf } from "../cli/launch/started.js";
 import { bringLocalChain } from "./local-chain.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -19,8 +20,10 @@ function stop(line, hint) {
 
 function run(command, args, failed) {
   const done = spawnSync(command, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"], shell: false });
-  if (done.error !== undefined) stop(`${command} cannot be started: ${done.error.message}`, "install Node.js with npm");
-  if (done.status !== 0) stop(failed, "the lines above say why; nothing else was changed");
+  const trouble = troubleOf(command === process.execPath ? "node" : command, done);
+  if (trouble === null) return;
+  if (trouble.hint === "") stop(failed, "the lines above say why; nothing else was changed");
+  stop(`${failed}: ${trouble.why}`, trouble.hint);
 }
 
 const [major = 0, minor = 0, patch = 0] = process.versions.node.split(".").map(Number);
@@ -59,7 +62,9 @@ function isInstalled() {
 
 if (!isInstalled()) {
   process.stderr.write("installing exactly what package-lock.json names, without install scripts\n");
-  run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], "npm ci failed");
+  run("npm", npmAll, "npm ci failed");
+  if (!isInstalled())
+    stop("npm ci reported success, and yet packages are missing", "npm config list shows what this machine sets for npm");
 }
 
 if (process.argv.includes("--chain")) {

@@ -10,11 +10,12 @@ import { fileURLToPath } from "node:url";
 import { missingPackages, productionPackages } from "./packages.js";
 import { placeholdersLeft } from "./placeholders.js";
 import { stampFile } from "./stamp.js";
+import { npmProduction, troubleOf } from "./started.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 const isRelease = !existsSync(join(root, "scripts", "build.js"));
-const bring = isRelease ? "npm ci --omit=dev --ignore-scripts" : "npm ci --ignore-scripts && npm run build";
+const bring = isRelease ? "npm ci --omit=dev --ignore-scripts" : "npm ci --include=dev --ignore-scripts && npm run build";
 
 const how = isRelease
   ? `as root: node autowithdraw.js install; to run it from its own folder, there: ${bring}`
@@ -71,25 +72,22 @@ async function run(program) {
 }
 
 /**
- * As `launch`, after bringing packages (npm with `npmArguments`) and build where they are missing;
- * what is there is left alone.
+ * As `launch`, after bringing packages and build where they are missing; what is there is left
+ * alone.
  */
-export async function install(program, npmArguments) {
+export async function install(program) {
   if (isAnsweredUnready()) return;
   const built = existsSync(stampFile);
   if (!built || missingPackages(root).length > 0) stopAtPlaceholders();
   if (!built) {
     step("installing", "this copy is not built yet: all packages, exactly as package-lock.json names them, then the build");
-    if (runQuietly(process.execPath, [join(root, "scripts", "ensure.js"), "--pair"]) !== 0) {
-      stop("installing or building failed", "the lines above say why; run node pair.js again when it is solved");
-    }
+    runQuietly(process.execPath, [join(root, "scripts", "ensure.js"), "--pair"], "installing or building failed");
   } else if (missingPackages(root).length > 0) {
     step(
       "installing",
       `${productionPackages(root).length} packages, exactly as package-lock.json names them, no install scripts`,
     );
-    if (runQuietly("npm", npmArguments) !== 0)
-      stop("npm ci failed", "the lines above say why; run node pair.js again when it is solved");
+    runQuietly("npm", npmProduction, "npm ci failed");
   } else if (process.argv[2] !== "--version") {
     step("installing", "nothing: every package is here as package-lock.json names it");
   }
@@ -104,10 +102,13 @@ function stopAtPlaceholders() {
 }
 
 /** Both streams of what runs go to stderr: stdout is for the answer. */
-function runQuietly(command, args) {
+function runQuietly(command, args, failed) {
   const done = spawnSync(command, args, { cwd: root, stdio: ["ignore", 2, 2] });
-  if (done.error !== undefined) stop(`${command} cannot be started: ${done.error.message}`, "install Node.js together with npm");
-  return done.status;
+  const trouble = troubleOf(command === process.execPath ? "node" : command, done);
+  if (trouble === null) return;
+  const solved = "run node pair.js again when it is solved";
+  if (trouble.hint === "") stop(failed, `the lines above say why; ${solved}`);
+  stop(`${failed}: ${trouble.why}`, `${trouble.hint}; ${solved}`);
 }
 
 /** The form of every step of pairing (cli/pair/steps.ts). */
