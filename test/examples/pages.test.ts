@@ -14,7 +14,7 @@ import { tree } from "../../gateway/command.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
-const pages = ["shop", "testnets", "nspawn"].map((name) => `examples/${name}/README.md`);
+const pages = ["shop", "testnets", "nspawn", "notify"].map((name) => `examples/${name}/README.md`);
 const shellOf = (page: string): string => [...read(page).matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text).join("");
 const nspawn = shellOf("examples/nspawn/README.md");
 
@@ -71,7 +71,7 @@ describe("the pages of examples/", () => {
   });
 
   it("every link of a page leads to a file, and every folder of examples/ has a page", () => {
-    expect(readdirSync(join(projectRoot, "examples")).sort()).toEqual(["nspawn", "shop", "testnets"]);
+    expect(readdirSync(join(projectRoot, "examples")).sort()).toEqual(["notify", "nspawn", "shop", "testnets"]);
     for (const page of pages)
       for (const [, link = ""] of read(page).matchAll(/\]\((?!https?:)([^)#]+)/g))
         expect(existsSync(join(projectRoot, page, "..", link)), `${page}: ${link}`).toBe(true);
