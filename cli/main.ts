@@ -8,36 +8,28 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import { stateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/exit-status.ts";
 import { AgentError } from "../base/fault.ts";
+import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
 import { programVersion } from "../base/version.ts";
 import { jsonText } from "../base/visible.ts";
 import { lifetimeSecondsMax } from "../client/signature-token.ts";
-import { showAddress } from "./address.ts";
 import { type AdoptOptions, adopt } from "./adopt.ts";
 import { type BackupOptions, backup, restore } from "./backup-commands.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
-import { type DoctorOptions, doctor } from "./doctor/doctor.ts";
-import { thisOutside } from "./doctor/outside.ts";
 import { type EndOptions, end } from "./end.ts";
 import { main as runInstall } from "./install/main.ts";
+import { checkCommand, doctorCommand, lookingCommands } from "./looking.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { completionScript, type Shell, shells } from "./manual/completion.ts";
+import { agentIds } from "./manual/offered-ids.ts";
 import { manualReplacement, type ReplacementOptions } from "./manual-replacement.ts";
 import { descriptor, pairCommand } from "./pair/command.ts";
 import { type PauseOptions, pause } from "./pause.ts";
 import { type RecoverOptions, recover } from "./recover.ts";
 import { type RekeyOptions, rekey } from "./rekey.ts";
-import { type StatusOptions, showStatus } from "./status/status.ts";
+import { type Common, onState, type Run, withEncKey } from "./state-command.ts";
 import { processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
-import { verify } from "./verify.ts";
-import { limitFrom, listWithdrawals, showWithdrawal, transactionIdFrom } from "./withdrawals.ts";
-
-interface Common {
-  readonly state?: string;
-  readonly json?: boolean;
-}
-
-type Run = (act: (terminal: Terminal) => Promise<number> | number, isJson: boolean) => Promise<void>;
+import { transactionIdFrom } from "./withdrawals.ts";
 
 const helpWidth = 80;
 
@@ -45,67 +37,6 @@ function lifetime(text: string): number {
   const seconds = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (seconds >= 1 && seconds <= lifetimeSecondsMax) return seconds;
   throw new InvalidArgumentError(`Seconds, 1 to ${lifetimeSecondsMax}.`);
-}
-
-/** A command that works on a state folder. */
-function onState(name: string, description: string): Command {
-  return new Command(name)
-    .description(description)
-    .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")
-    .option("--json", "print one line of JSON");
-}
-
-function lookingCommands(run: Run, machine: Machine): readonly Command[] {
-  return [
-    onState("status", "Whether everything works: exit code 0 yes, 1 not quite, 3 not running, 4 locked, 5 no right.")
-      .option("--watch", "show it again every two seconds")
-      .option("--held", "only the ids that wait for an operator; exit code 1 when there are any")
-      .action((options: Common & StatusOptions) =>
-        run((terminal) => showStatus(stateFolder(options.state), options, terminal, machine), options.json === true),
-      ),
-    onState("withdrawals", "Lists withdrawals, newest first.")
-      .option("--open", "only those that are not final")
-      .option("--limit <number>", "at most so many", "20")
-      .action((options: Common & { open?: boolean; limit: string }) =>
-        run(
-          (terminal) => listWithdrawals(stateFolder(options.state), { ...options, limit: limitFrom(options.limit) }, terminal),
-          options.json === true,
-        ),
-      ),
-    onState("show", "Shows one withdrawal whole, with its records in the ledger.")
-      .argument("<id>", "its transactionId")
-      .action((id: string, options: Common) =>
-        run(
-          (terminal) => showWithdrawal(stateFolder(options.state), transactionIdFrom(id), options.json === true, terminal),
-          options.json === true,
-        ),
-      ),
-    onState("address", "The address to send funds to.")
-      .argument("[currency]", "its id, as in config.json")
-      .action((currency: string | undefined, options: Common) =>
-        run(
-          (terminal) => showAddress(stateFolder(options.state), currency, options.json === true, terminal),
-          options.json === true,
-        ),
-      ),
-    onState("verify", "Reads the whole ledger back and checks every hash.").action((options: Common) =>
-      run((terminal) => verify(stateFolder(options.state), options.json === true, terminal), options.json === true),
-    ),
-  ];
-}
-
-function doctorCommand(run: Run, machine: Machine): Command {
-  return onState(
-    "doctor",
-    "Looks at everything around the agent that is known to go wrong: exit code 0 nothing found, 1 findings.",
-  )
-    .option("--config <file>", "the config.json to look at (default: the one that the signer goes by)")
-    .action((options: Common & DoctorOptions) =>
-      run(
-        (terminal) => doctor(stateFolder(options.state), options, terminal, { ...thisOutside, machine }),
-        options.json === true,
-      ),
-    );
 }
 
 const approverHelp = "who decides, as the ledger will say (this user's name unless given)";
@@ -121,6 +52,7 @@ function decidingCommands(run: Run): readonly Command[] {
         run((terminal) => approve(stateFolder(options.state), transactionIdFrom(id), options, terminal), options.json === true),
       ),
     onState("refuse", "Refuses a held withdrawal for good.")
+      .alias("reject")
       .argument("<id>", "its transactionId")
       .option("--as <name>", approverHelp)
       .option("--yes", "do not ask")
@@ -216,14 +148,6 @@ function recoverCommand(run: Run): Command {
     );
 }
 
-/** A command that opens data sealed under encKey. */
-function withEncKey(command: Command): Command {
-  return command
-    .option("--config <file>", "configuration, where encKey may stand (default: config.json beside pair.js)")
-    .option("--enc-key-file <file>", "read the encKey in use from this file, mode 0600")
-    .option("--enc-key-fd <number>", "read it from this open descriptor", descriptor);
-}
-
 function keepingCommands(run: Run): readonly Command[] {
   return [
     withEncKey(onState("rekey", "Seals the keystore under another encKey; crypto must not run."))
@@ -290,7 +214,7 @@ function completionCommand(run: Run, root: () => Command): Command {
     .addArgument(new Argument("<shell>", "which shell").choices(shells))
     .action((shell: Shell) =>
       run((terminal) => {
-        terminal.out(completionScript(shell, root(), "autowithdraw"));
+        terminal.out(completionScript(shell, root(), { program: "autowithdraw", offered: agentIds }));
         return exitCodes.fine;
       }, false),
     );
@@ -301,6 +225,16 @@ export function commandTree(): Command {
   const nothing: World = { run: async () => {}, ended: () => {}, terminal: { out: () => {} }, machine: thisMachine };
   return program(nothing);
 }
+
+/** The commands as the help lists them. */
+const commandGroups: CommandGroups = [
+  ["Set up", ["install", "upgrade", "uninstall", "pair", "check"]],
+  ["Look", ["status", "withdrawals", "show", "address", "doctor", "verify"]],
+  ["Decide", ["approve", "refuse", "pause", "resume"]],
+  ["Unblock a payment or an account", ["replace", "cancel", "end", "adopt"]],
+  ["Keep and recover", ["backup", "restore", "rekey", "recover"]],
+  ["For programs and shells", ["token", "completion"]],
+];
 
 interface World {
   readonly run: Run;
@@ -320,7 +254,7 @@ function program({ run, ended, terminal, machine }: World): Command {
   const commands = [
     ...[...installingCommands(ended), pairCommand(run), ...lookingCommands(run, machine), doctorCommand(run, machine)],
     ...[...decidingCommands(run), ...helpingCommands(run), adoptCommand(run), recoverCommand(run)],
-    ...[...keepingCommands(run), tokenCommand(run)],
+    ...[checkCommand(run), ...keepingCommands(run), tokenCommand(run)],
     completionCommand(run, () => root),
   ];
   for (const command of [root, ...commands]) {
@@ -330,6 +264,7 @@ function program({ run, ended, terminal, machine }: World): Command {
       .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: () => {}, getOutHelpWidth: () => helpWidth });
   }
   for (const command of commands) root.addCommand(command);
+  root.configureHelp({ formatHelp: groupedHelp(root, commandGroups) });
   return root;
 }
 
@@ -342,7 +277,7 @@ export async function runCommand(argv: readonly string[], terminal: Terminal, ma
       const { code, message, hint } = verdict;
       terminal.out(`${jsonText({ ok: false, code, message, hint })}\n`);
     }
-    terminal.err(verdictLines(verdict, argv[0] === "pair" ? "pair" : "crypto"));
+    terminal.err(verdictLines(verdict, argv[0] === "pair" ? "pair" : "autowithdraw"));
     exitCode = verdict.exitCode;
   };
   const run: Run = async (act, isJson) => {

@@ -15,7 +15,7 @@ export interface Terminal {
   clear?(): void;
   /** An operator is at the terminal and can answer. */
   readonly isInteractive: boolean;
-  /** The greatest width of a line; 80 if unknown. */
+  /** The greatest width of a line; 80 if missing. A pipe or a file takes any: Infinity. */
   readonly columns?: number;
   /** True if an operator watches the output of `err`: then long work shows that it goes on. */
   readonly isWatched?: boolean;
@@ -62,7 +62,7 @@ export function processTerminal(): Terminal {
     user: process.env.SUDO_USER || userName(),
     isInteractive: process.stdin.isTTY === true && process.stderr.isTTY === true,
     get columns() {
-      return Math.max(columnsMin, process.stdout.isTTY === true ? process.stdout.columns : 0);
+      return process.stdout.isTTY === true ? Math.max(columnsMin, process.stdout.columns) : Number.POSITIVE_INFINITY;
     },
     isWatched: process.stderr.isTTY === true,
     confirm: async (question) => {

@@ -25,6 +25,10 @@ const nowWidth = 62;
 
 export interface ListOptions {
   readonly open?: boolean | undefined;
+  readonly order?: string | undefined;
+  readonly address?: string | undefined;
+  readonly since?: number | undefined; // ms since 1970
+  readonly until?: number | undefined;
   readonly limit: number;
   readonly json?: boolean | undefined;
 }
@@ -76,13 +80,16 @@ export function limitFrom(text: string): number {
 }
 
 export async function listWithdrawals(state: StateFolder, options: ListOptions, terminal: Terminal): Promise<number> {
-  const { withdrawals } = await askOperator(state, "list", { openOnly: options.open === true, limit: options.limit });
+  const { open, limit, order, address, since, until } = options;
+  const filter = Object.fromEntries(Object.entries({ order, address, since, until }).filter(([, value]) => value !== undefined));
+  const { withdrawals } = await askOperator(state, "list", { openOnly: open === true, limit, ...filter });
   if (options.json === true) {
     terminal.out(`${jsonText({ ok: true, withdrawals })}\n`);
     return exitCodes.fine;
   }
   if (withdrawals.length === 0) {
-    terminal.out(options.open === true ? "no open withdrawals\n" : "no withdrawals yet\n");
+    const isFiltered = Object.keys(filter).length > 0;
+    terminal.out(isFiltered ? "no such withdrawals\n" : open === true ? "no open withdrawals\n" : "no withdrawals yet\n");
     return exitCodes.fine;
   }
   const rows = withdrawals.map((one) => [
@@ -97,7 +104,8 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
   terminal.out(
     `${table(["transactionId", "state", "amount", "address", slotWord(withdrawals.map(({ network }) => network)), "changed", "orderId"], rows, terminal.columns)}\n`,
   );
-  if (withdrawals.length === options.limit) terminal.out(`\nthe newest ${options.limit}; more with --limit\n`);
+  // A pipe gets records alone, one a line.
+  if (withdrawals.length === limit) terminal.err(`the newest ${limit}; more with --limit, older ones with --until\n`);
   return exitCodes.fine;
 }
 

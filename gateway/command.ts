@@ -9,6 +9,7 @@ import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { createServiceManager } from "../alerts/notify/service-manager.ts";
 import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
+import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
 import { programVersion } from "../base/version.ts";
 import { readConfig } from "./config/config.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
@@ -85,9 +86,18 @@ function epochNumber(text: string): number {
   return ledgerEpoch;
 }
 
+/** The commands as the help lists them. */
+const commandGroups: CommandGroups = [
+  ["Set up and run", ["init", "check", "start", "health", "backup"]],
+  ["Look", ["status", "find", "balances", "alarms", "audit", "currencies", "prices"]],
+  ["Shops and their servers", ["merchant", "key", "callbacks", "agents"]],
+  ["Money", ["deposits", "withdrawals", "sweeps"]],
+  ["Books", ["reconcile", "report", "scan"]],
+];
+
 /** Every command and its options. The manual page is also made from this tree. */
 export function tree(): Command {
-  const program = new Command("gateway")
+  const program = new Command("autowithdraw-gateway")
     .description("The payment service: REST for shops, a link for their agents.")
     .version(programVersion, "--version", "print the version");
   program
@@ -99,17 +109,18 @@ export function tree(): Command {
   program.command("start").description("run").addOption(configOption()).action(start);
   addMerchantCommands(program);
   addKeyCommands(program);
-  const agents = withBoth(program.command("agents").description("the paired servers")).action(agentsList);
+  const agents = program.command("agents").alias("agent").description("the paired servers");
+  withBoth(agents.command("list", { isDefault: true }).description("all of them")).action(agentsList);
   acting(agents.command("unpair").description("let the merchant pair another server").argument("<agentId>"))
     .option(
       "--skip-catch-up",
       "although this database may lack what it paid; the next server then holds every order for an operator",
     )
     .option("--open", "although withdrawals or sweeps are open with it, which no other server can end")
-    .action((id: string, _own: unknown, command: Command) => agentsUnpair(id, command.optsWithGlobals()));
+    .action((id: string, options: Parameters<typeof agentsUnpair>[1]) => agentsUnpair(id, options));
   acting(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
     .option("--above-epoch <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
-    .action((id: string, _own: unknown, command: Command) => agentsRecover(id, command.optsWithGlobals()));
+    .action((id: string, options: Parameters<typeof agentsRecover>[1]) => agentsRecover(id, options));
   addStatusCommand(program);
   addFindCommand(program);
   addAuditCommands(program);
@@ -132,6 +143,7 @@ export function tree(): Command {
   withBoth(program.command("check").description("look whether it would start, and start nothing; exit code 0 or 2")).action(
     check,
   );
+  program.configureHelp({ formatHelp: groupedHelp(program, commandGroups) });
   return program;
 }
 
@@ -174,12 +186,26 @@ export async function main(): Promise<void> {
 }
 
 /**
+ * A group alone lists, and its list would take a mistyped command for an argument.
+ * @throws CommanderError naming the commands of the group
+ */
+function assertKnown(program: Command, [first = "", second = "-"]: readonly string[]): void {
+  const group = program.commands.find((one) => one.name() === first || one.aliases().includes(first));
+  if (group === undefined || group.commands.length === 0 || second.startsWith("-") || second === "help") return;
+  const names = group.commands.map((one) => one.name());
+  if (names.includes(second)) return;
+  const message = `unknown command '${first} ${second}'; there are ${names.join(", ")}`;
+  throw new CommanderError(exit.usage, "commander.unknownCommand", message);
+}
+
+/**
  * Runs one command line: the words after the program's name. Sets the exit status; never rejects.
  */
 export async function run(words: readonly string[]): Promise<void> {
   const program = tree();
   silence(program);
   try {
+    assertKnown(program, words);
     await program.parseAsync(words, { from: "user" });
   } catch (error) {
     process.exitCode = complainOf(error);

@@ -17,7 +17,7 @@ const isNewEnough = major > 20 || (major === 20 && minor >= 9);
 const entry = fileURLToPath(new URL("../dist/gateway/command.js", import.meta.url));
 
 function stop(message, hint) {
-  process.stderr.write(`gateway: ${message}\nhint: ${hint}\n`);
+  process.stderr.write(`autowithdraw-gateway: ${message}\nhint: ${hint}\n`);
   process.exit(2);
 }
 

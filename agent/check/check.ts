@@ -15,7 +15,7 @@ import { systemPath } from "../../base/system-path.ts";
 import { jsonText, visible } from "../../base/visible.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
-import { findConfigFile } from "../config/location.ts";
+import { encKeyCredential, findConfigFile } from "../config/location.ts";
 import { egressOf } from "../config/network.ts";
 import { chainsOfGateway, nodesOfGatewayWords } from "../config/nodes-of-gateway.ts";
 import type { AgentSettings } from "../config/settings.ts";
@@ -100,6 +100,7 @@ async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findi
   try {
     const key = await findEncKey({
       credentials: process.env.CREDENTIALS_DIRECTORY,
+      sealed: encKeyCredential(findConfigFile(options.configSource ?? options.config)),
       file: options.encKeyFile,
       fd: options.encKeyFd,
       config: secrets.encKey,

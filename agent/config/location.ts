@@ -12,7 +12,7 @@ export function findConfigFile(named?: string): string {
   if (named !== undefined) return resolve(named);
   const installed = process.env.AUTOWITHDRAW_CONFIG ?? "";
   if (installed !== "") return resolve(installed);
-  return join(projectRoot(), "config.json");
+  return join(programFolder(), "config.json");
 }
 
 /**
@@ -28,7 +28,7 @@ export function encKeyCredential(configPath: string): string | undefined {
  * The folder of pair.js, crypto.js and autowithdraw.js: above agent/ in the source tree, above
  * dist/ after a build.
  */
-function projectRoot(): string {
+export function programFolder(): string {
   const above = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
   return above.endsWith("dist") ? dirname(above) : above;
 }

@@ -292,10 +292,19 @@ export const withdrawalsListMax = 500;
 /** The most characters of an operator's name; visible ASCII. */
 export const approverMax = 64;
 
+/** The withdrawals that `list` is about; each field that is missing lets all through. */
+export interface ListFilter {
+  readonly order?: string; // its orderId, complete
+  readonly address?: string; // its destination, complete
+  readonly since?: number; // ms since 1970
+  readonly until?: number;
+}
+
 /** Requests on the operator socket. `approver` is the name that the caller gives, visible ASCII. */
 export interface OperatorRequests {
   status: Record<never, never>;
-  list: { readonly openOnly: boolean; readonly limit: number };
+  /** `since` and `until` are about the time of the request; `until` itself is left out. */
+  list: { readonly openOnly: boolean; readonly limit: number } & ListFilter;
   /**
    * `address`: the destination that an approval would give, so that `wait` is about that address.
    */

@@ -90,6 +90,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
       "cli/launch/placeholders.js",
       "cli/launch/packages.js",
       "cli/launch/stamp.js",
+      "cli/launch/started.js",
       "config.example.json",
     ],
     helps: [manual("autowithdraw"), manual("crypto"), completion("autowithdraw")],

@@ -27,7 +27,7 @@ exec ${call} "$@"
 `;
   }
   return `${head}case "\${1-}/\${2-}" in
-/* | -* | init/* | help/* | merchant/ | key/) ;;
+/* | -* | init/* | help/*) ;;
 *)
   named=no
   for word in "$@"; do

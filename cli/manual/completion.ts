@@ -1,40 +1,55 @@
 /**
  * Completion for a shell, made from the definitions that parse the command line. Pure: definitions
- * in, a script out. Commands, options and an option's choices are completed by name; every other
- * word as a file. Sources: bash(1) Programmable Completion; zshcompsys(1); fish's complete.
+ * in, a script out. Commands, options and an option's choices are completed by name, an id by
+ * asking the program; every other word as a file. Sources: bash(1) Programmable Completion;
+ * zshcompsys(1); fish's complete.
  */
 import type { Command, Option } from "commander";
 
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
+/** Shell words that print values, one a line, for the first argument of a command by its words. */
+export type Offered = Readonly<Record<string, string>>;
+
 interface Known {
   readonly name: string;
   readonly description: string;
   readonly options: readonly Option[];
   readonly choices: readonly string[]; // choices of its first argument
+  readonly offered: string; // shell words that print them, "" if nothing does
+}
+
+export interface Completed {
+  readonly program: string; // the command's name as typed
+  readonly maker?: string; // the command that prints the script again
+  readonly offered: Offered;
 }
 
 /**
- * The script for one shell. `program`: the command's name as typed; `maker`: the command that
- * prints the script again. Only bash completes a command within a group.
+ * The script for one shell. Only bash completes a command within a group.
  */
-export function completionScript(shell: Shell, root: Command, program: string, maker = `${program} completion ${shell}`): string {
-  const known = root.commands.map((command) => knownOf(command, command.name()));
+export function completionScript(
+  shell: Shell,
+  root: Command,
+  { program, offered, maker = `${program} completion ${shell}` }: Completed,
+): string {
+  const known = root.commands.map((command) => knownOf(command, command.name(), offered));
   const within = root.commands.flatMap((group) =>
-    group.commands.map((command) => knownOf(command, `${group.name()} ${command.name()}`)),
+    group.commands.map((command) => knownOf(command, `${group.name()} ${command.name()}`, offered)),
   );
   if (shell === "bash") return bash(program, { known, within, maker });
   return shell === "zsh" ? zsh(program, known) : fish(program, known);
 }
 
 /** For a group, the first argument is the name of one of its commands. */
-function knownOf(command: Command, name: string): Known {
+function knownOf(command: Command, name: string, offered: Offered): Known {
   return {
     name,
     description: command.description(),
     options: command.options.filter((option) => !option.hidden),
     choices: [...command.commands.map((one) => one.name()), ...(command.registeredArguments[0]?.argChoices ?? [])],
+    offered: offered[name] ?? "",
   };
 }
 
@@ -62,8 +77,11 @@ function bash(program: string, { known, within, maker }: Script): string {
   );
   const values = all.flatMap((one) => one.options.filter(takesValue).map(({ long }) => pattern(`${one.name}:${long}`)));
   const places = all
-    .filter((one) => one.choices.length > 0)
-    .map((one) => `      ${pattern(one.name)}) words="${one.choices.join(" ")}" ;;`);
+    .filter(({ choices, offered }) => choices.length > 0 || offered !== "")
+    .map(({ name, choices, offered }) => {
+      const words = offered === "" ? choices.join(" ") : `$(${offered})`;
+      return `      ${pattern(name)}) words="${words}" ;;`;
+    });
   const groups = within.map(({ name }) => pattern(name)).join("|");
   const inner = `
   if [ "$COMP_CWORD" -gt 2 ]; then
@@ -111,7 +129,8 @@ function zsh(program: string, known: readonly Known[]): string {
     return `      '${one.long}[${quoted(one.description)}]${takesValue(one) ? `:${quoted(one.name())}:${values}` : ""}'`;
   };
   const cases = known.map((one) => {
-    const place = one.choices.length === 0 ? "'*:file:_files'" : `'1:${one.name}:(${one.choices.join(" ")})'`;
+    const listed = one.choices.length === 0 ? "'*:file:_files'" : `'1:${one.name}:(${one.choices.join(" ")})'`;
+    const place = one.offered === "" ? listed : `"1:${one.name}:{compadd -- \${=$(${one.offered})}}"`;
     return `    ${one.name}) _arguments \\\n${[...one.options.map(option), `      '--help[show what it takes]'`, `      ${place}`].join(" \\\n")} ;;`;
   });
   return `#compdef ${program}
@@ -136,6 +155,11 @@ if [ "$funcstack[1]" = "_${program}" ]; then _${program} "$@"; else compdef _${p
 `;
 }
 
+const firstOf = ({ offered, choices }: Known): readonly string[] => {
+  if (offered !== "") return [`(${offered})`];
+  return choices.length === 0 ? [] : [choices.join(" ")];
+};
+
 function fish(program: string, known: readonly Known[]): string {
   const text = (words: string): string => words.replaceAll("\\", "\\\\").replaceAll("'", "\\'");
   const lines = known.flatMap((one) => [
@@ -145,9 +169,7 @@ function fish(program: string, known: readonly Known[]): string {
         option.argChoices === undefined ? (takesValue(option) ? " -r" : "") : ` -x -a '${option.argChoices.join(" ")}'`;
       return `complete -c ${program} -n '__fish_seen_subcommand_from ${one.name}' -l ${(option.long ?? "").replace(/^--/, "")}${values} -d '${text(option.description)}'`;
     }),
-    ...(one.choices.length === 0
-      ? []
-      : [`complete -c ${program} -n '__fish_seen_subcommand_from ${one.name}' -x -a '${one.choices.join(" ")}'`]),
+    ...firstOf(one).map((words) => `complete -c ${program} -n '__fish_seen_subcommand_from ${one.name}' -x -a '${words}'`),
   ]);
   return `# Completion of ${program} for fish, made by: ${program} completion fish\n${lines.join("\n")}\n`;
 }

@@ -4,16 +4,23 @@
  */
 import type { Argument, Command, Option } from "commander";
 
+/** A term of a list, and its meaning. */
+export type Told = readonly [term: string, meaning: string];
+
 export interface ManualFields {
   readonly program: string; // as typed
   readonly version: string;
-  readonly exitCodes: readonly (readonly [code: string, meaning: string])[];
+  readonly exitCodes: readonly Told[];
+  readonly files: readonly Told[];
+  readonly environment: readonly Told[];
+  /** Lines to type, each with its purpose. */
+  readonly examples: readonly Told[];
   readonly seeAlso: readonly string[]; // other pages, such as crypto(1)
 }
 
 /** The page of a program with all of its commands. */
 export function manualPage(root: Command, fields: ManualFields): string {
-  const { program, version, exitCodes, seeAlso } = fields;
+  const { program, version, exitCodes, files, environment, examples, seeAlso } = fields;
   const commands = leavesOf(root, program);
   const lines = [
     `.TH ${inRoff(program).toUpperCase()} 1 "" "${inRoff(program)} ${inRoff(version)}" "autowithdraw"`,
@@ -24,8 +31,10 @@ export function manualPage(root: Command, fields: ManualFields): string {
     ...commands.map(({ words, command }) => `\\fB${inRoff(words)}\\fR ${inRoff(operandsOf(command))}`),
     ".fi",
     ...(commands.length === 1 && commands[0]?.command === root ? optionsSection(root) : commandsSection(commands)),
-    ".SH EXIT STATUS",
-    ...exitCodes.flatMap(([code, meaning]) => [".TP", `.B ${inRoff(code)}`, inRoff(meaning)]),
+    ...listSection("EXIT STATUS", exitCodes),
+    ...listSection("FILES", files),
+    ...listSection("ENVIRONMENT", environment),
+    ...examplesSection(examples),
     ".SH SEE ALSO",
     seeAlso.map(inRoff).join(", "),
   ];
@@ -45,6 +54,16 @@ interface Leaf {
 function leavesOf(command: Command, words: string): readonly Leaf[] {
   const inner = command.commands.flatMap((child) => leavesOf(child, `${words} ${child.name()}`));
   return inner.length === 0 || command.options.length > 0 ? [{ words, command }, ...inner] : inner;
+}
+
+function listSection(title: string, told: readonly Told[]): readonly string[] {
+  return [`.SH ${title}`, ...told.flatMap(([term, meaning]) => [".TP", `.B ${inRoff(term)}`, inRoff(meaning)])];
+}
+
+/** The purpose comes first, then the line, which is never broken. */
+function examplesSection(told: readonly Told[]): readonly string[] {
+  const lines = told.flatMap(([line, purpose]) => [inRoff(purpose), ".PP", ".nf", `\\fB${inRoff(line)}\\fR`, ".fi", ".PP"]);
+  return [".SH EXAMPLES", ...lines.slice(0, -1)];
 }
 
 function operandsOf(command: Command): string {

@@ -5,6 +5,7 @@ import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/exit-st
 import { AgentError, invariant } from "../../base/fault.ts";
 import { jsonText, shellWord } from "../../base/visible.ts";
 import { type SecretCopy, secretCopies } from "../config-copies.ts";
+import { configWords, stateWords } from "../default-words.ts";
 import { fields, type Terminal } from "../terminal.ts";
 import { type PairOptions, type PairResult, pair } from "./pair.ts";
 import { accountsFor } from "./transcript-fields.ts";
@@ -13,8 +14,8 @@ import { accountsFor } from "./transcript-fields.ts";
 export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, isJson: boolean) => Promise<void>): Command {
   return new Command("pair")
     .description("Seals the wallet of config.json, registers this server at the gateway, takes the secrets out of config.json.")
-    .option("--config <file>", "configuration (default: config.json beside pair.js)")
-    .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")
+    .option("--config <file>", configWords("configuration"))
+    .option("--state <folder>", stateWords())
     .option("--mnemonic-file <file>", "read the mnemonic from this file, mode 0600")
     .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
     .option("--enc-key-file <file>", "read encKey from this file, mode 0600; it then leaves config.json too")

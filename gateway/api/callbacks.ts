@@ -4,6 +4,8 @@
  * the text of a receiver's answer, because a target must not be a way to read another server.
  * Source: docs/api.md, Targets by a key.
  */
+
+import { momentOf, readMoment } from "../../base/timestamp.ts";
 import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
 import { readObject } from "../answer/body.ts";
 import type { Caller } from "../auth/authenticate.ts";
@@ -21,7 +23,6 @@ import {
   resume,
   sendAgain,
 } from "../callbacks/targets.ts";
-import { momentOf, readMoment } from "../config/timestamp.ts";
 import type { Service } from "../service.ts";
 import { type CallbackTargetRow, type TargetState, targetStates } from "../store/callback-targets.ts";
 import type { Database } from "../store/store.ts";

@@ -4,12 +4,13 @@
  * pages. The next page is in a Link header, so that the body stays the plain array of the
  * interface. Sources: the interface; RFC 8288 (Link); docs/api.md, All transactions.
  */
+
+import { readMoment } from "../../base/timestamp.ts";
 import { orderIdPattern } from "../../protocol/fields.ts";
 import { type Answer, data, isAnswer, list, say } from "../answer/answer.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
 import { onlyInterface } from "../answer/interface-fields.ts";
 import { recordOf } from "../answer/record.ts";
-import { readMoment } from "../config/timestamp.ts";
 import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import {

@@ -2,9 +2,10 @@
  * Acts on callback targets, for the operator's commands and for a shop's key: one rule for both.
  * Each act runs inside the caller's transaction and writes a line into the audit table.
  */
+
+import { momentOf } from "../../base/timestamp.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
 import { sealSecret } from "../auth/secret-box.ts";
-import { momentOf } from "../config/timestamp.ts";
 import { recordAct } from "../store/audit.ts";
 import {
   countWaiting,

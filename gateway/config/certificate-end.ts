@@ -1,5 +1,5 @@
 /** The end of a certificate, as `check`, `/ready`, log and alerts tell it. Pure. */
-import { momentOf } from "./timestamp.ts";
+import { momentOf } from "../../base/timestamp.ts";
 
 /** Somebody is told from this time before the end on; most renewals come a month before it. */
 export const certificateWarningMs = 14 * 86_400_000;

@@ -8,10 +8,10 @@
 
 import type { Code } from "../../base/codes.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
+import { momentOf } from "../../base/timestamp.ts";
 import { findFamily } from "../../chains/families.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
-import { momentOf } from "../config/timestamp.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";

@@ -4,9 +4,9 @@
  * its next request.
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
+import { momentOf } from "../../base/timestamp.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
 import { createKey, type NewKey, pairingScopes, revokeKey, shopScopes } from "../auth/keys.ts";
-import { momentOf } from "../config/timestamp.ts";
 import { catchUp, notCaughtUpReason } from "../recovery/catch-up.ts";
 import { beginRecovery } from "../recovery/recovery.ts";
 import { type AgentAccount, hotWalletAddresses } from "../store/agent-accounts.ts";

@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { type Code, codes } from "../../base/codes.ts";
 import { type Act, alarmPrefix, listActs } from "../store/audit.ts";
 import { dateOf } from "./accounts.ts";
-import { asOperator, type JsonOption, print, printCsv, printJson } from "./command.ts";
+import { asOperator, type JsonOption, printCsv, printJson, printList } from "./command.ts";
 import { type CsvOptions, csvTable, moment, rowCount, withBoth, withCsv } from "./words.ts";
 
 interface AuditOptions extends JsonOption, CsvOptions {
@@ -41,7 +41,7 @@ function audit(options: AuditOptions): void {
     const rows = listActs(store.database, queryOf(options, false)).map(listedAct);
     if (table !== null) printCsv(table, columns, rows);
     else if (options.json === true) printJson(rows);
-    else print(rows.map(actLine).join("\n") || "Nothing like that was done.");
+    else printList(rows.map(actLine), "Nothing like that was done.");
   });
 }
 
@@ -54,7 +54,7 @@ function alarms(options: AuditOptions): void {
     const rows = listActs(store.database, queryOf(options, true)).map(listedAlarm);
     if (table !== null) printCsv(table, alarmColumns, rows);
     else if (options.json === true) printJson(rows);
-    else print(rows.map(alarmLines).join("\n") || "No alarm is like that.");
+    else printList(rows.map(alarmLines), "No alarm is like that.");
   });
 }
 

@@ -11,7 +11,7 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type DifferenceRow, listDifferences } from "../store/books.ts";
 import { merchantNames } from "../store/merchants.ts";
 import type { Store } from "../store/store.ts";
-import { allowed, asOperator, type JsonOption, print, printCsv, printJson } from "./command.ts";
+import { allowed, asOperator, type JsonOption, printCsv, printJson, printList } from "./command.ts";
 import { areKnown } from "./named.ts";
 import { type CsvOptions, csvTable, withBoth, withCsv } from "./words.ts";
 
@@ -96,7 +96,7 @@ function balances(options: BalancesOptions): void {
     const lines = listBalances(by.store, config, { merchant, currency, isAll: all === true });
     if (table !== null) printCsv(table, columns, lines as readonly (BalanceLine & Record<string, unknown>)[]);
     else if (options.json === true) printJson(lines);
-    else print(lines.map(describe).join("\n") || "No merchant has anything; --all lists them nevertheless.");
+    else printList(lines.map(describe), "No merchant has anything; --all lists them nevertheless.");
   });
 }
 

@@ -16,7 +16,7 @@ import {
   rotateCallback,
   testCallback,
 } from "./callbacks.ts";
-import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
+import { allowed, asOperator, exit, type JsonOption, print, printJson, printList } from "./command.ts";
 import { areKnown } from "./named.ts";
 import { acting, moment } from "./words.ts";
 
@@ -36,13 +36,13 @@ function wholeNumber(text: string): number {
 
 /** Adds the commands to the program's tree. */
 export function addCallbackCommands(program: Command, withBoth: (command: Command) => Command): void {
-  const callbacks = program.command("callbacks").description("who is told of events by HTTP");
+  const callbacks = program.command("callbacks").alias("callback").description("who is told of events by HTTP");
   acting(callbacks.command("add").description("tell a merchant's server; prints the secret, once"))
     .requiredOption("--merchant <id>", "whose")
     .requiredOption("--url <url>", "https address that takes a POST")
     .option("--events <list>", "only these, with commas between; all unless told", eventList, [])
     .action(add);
-  withBoth(callbacks.command("list").description("all of them, or one merchant's; never a secret"))
+  withBoth(callbacks.command("list", { isDefault: true }).description("all of them, or one merchant's; never a secret"))
     .option("--merchant <id>", "whose")
     .action(list);
   acting(callbacks.command("test").description("send a test event now").argument("<callbackId>")).action(test);
@@ -85,7 +85,7 @@ function list(options: JsonOption & { readonly merchant?: string }): void {
     if (!allowed(areKnown(by, options))) return;
     const lines = listCallbacks(by, options.merchant);
     if (options.json === true) printJson(lines);
-    else print(lines.length === 0 ? "No callback target has been added yet." : lines.map(targetText).join("\n"));
+    else printList(lines.map(targetText), "No callback target has been added yet.");
   });
 }
 
@@ -145,7 +145,7 @@ function deliveries(options: DeliveriesOptions): void {
     const of = { ...(merchant === undefined ? {} : { merchant }), ...(target === undefined ? {} : { target }) };
     const views = callbackDeliveries(by, of, Math.min(limit, countMax));
     if (options.json === true) printJson(views);
-    else print(views.length === 0 ? "Nothing was sent in the last 60 days." : views.map(deliveryText).join("\n"));
+    else printList(views.map(deliveryText), "Nothing was sent in the last 60 days.");
   });
 }
 

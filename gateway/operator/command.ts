@@ -41,7 +41,7 @@ export function complain(message: string, hint: string): void {
     process.stderr.write(`${priorityOf("error")}${visible(logLine(form, { hint }))}\n`);
     return;
   }
-  process.stderr.write(`gateway: ${visible(message)}\n${hint === "" ? "" : `hint: ${visible(hint)}\n`}`);
+  process.stderr.write(`autowithdraw-gateway: ${visible(message)}\n${hint === "" ? "" : `hint: ${visible(hint)}\n`}`);
 }
 
 /**
@@ -52,6 +52,15 @@ export function answer(event: "config-reload" | "config-refused" | "service-mana
   const level = gatewayEvents[event][1];
   const line = logLine({ at: clock(), level, process: "gateway", event, message });
   process.stderr.write(`${isJournal ? priorityOf(level) : ""}${visible(line)}\n`);
+}
+
+/**
+ * Prints the records of a list, or `none`. A terminal shows the lines of each record; a pipe gets
+ * one line a record, as grep and awk need it.
+ */
+export function printList(records: readonly string[], none: string): void {
+  const isShown = process.stdout.isTTY === true;
+  print(records.map((text) => (isShown ? text : text.replaceAll(/\n {2,}/g, "  "))).join("\n") || none);
 }
 
 /** Prints a value for a program; no character of it is replaced. */
@@ -178,23 +187,25 @@ export function agentsList(options: JsonOption): void {
       printJson(agents);
       return;
     }
-    if (agents.length === 0) print("No agent has paired yet.");
-    for (const agent of agents) {
-      const state = agent.unpairedAt === "" ? pairedState(agent) : "unpaired";
-      print(`${agent.agentId}  ${state}  ${agent.merchant} (${agent.merchantId})  short code ${agent.shortCode}`);
-      print(
-        `  ${agent.hotWalletAddresses.join(", ")}  epoch ${agent.ledgerEpoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
-      );
-      if (agent.software !== "") print(`  runs ${agent.software}`);
-      if (agent.policy !== "") print(`  limits ${agent.policy}`);
-      if (agent.notCaughtUp === "") continue;
-      const effect = agent.unpairedAt === "" ? "agents unpair is refused" : "the next server begins with a recovery";
-      print(`  not caught up, so ${effect}: ${agent.notCaughtUp}`);
-    }
+    printList(agents.map(agentText), "No agent has paired yet.");
   });
 }
 
-function pairedState({ lockedCode, pausedAt }: ReturnType<typeof listAgents>[number]): string {
+type ListedAgent = ReturnType<typeof listAgents>[number];
+
+function agentText(agent: ListedAgent): string {
+  const state = agent.unpairedAt === "" ? pairedState(agent) : "unpaired";
+  const effect = agent.unpairedAt === "" ? "agents unpair is refused" : "the next server begins with a recovery";
+  return [
+    `${agent.agentId}  ${state}  ${agent.merchant} (${agent.merchantId})  short code ${agent.shortCode}`,
+    `  ${agent.hotWalletAddresses.join(", ")}  epoch ${agent.ledgerEpoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
+    ...(agent.software === "" ? [] : [`  runs ${agent.software}`]),
+    ...(agent.policy === "" ? [] : [`  limits ${agent.policy}`]),
+    ...(agent.notCaughtUp === "" ? [] : [`  not caught up, so ${effect}: ${agent.notCaughtUp}`]),
+  ].join("\n");
+}
+
+function pairedState({ lockedCode, pausedAt }: ListedAgent): string {
   if (lockedCode !== "") return `locked ${lockedCode}`;
   return pausedAt === "" ? "paired" : `paused by its operator since ${pausedAt}`;
 }

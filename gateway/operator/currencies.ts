@@ -8,7 +8,7 @@ import { type GatewayConfig, type GatewayCurrency, readConfig } from "../config/
 import { type Fiat, fiats } from "../config/fiat.ts";
 import { boardOf } from "../prices/prices.ts";
 import type { Prices } from "../service.ts";
-import { asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { asOperator, type JsonOption, printJson, printList } from "./command.ts";
 import { askHealth, type Health } from "./health.ts";
 import { withBoth } from "./words.ts";
 
@@ -79,7 +79,7 @@ async function list(options: JsonOption): Promise<void> {
   asOperator(options, ({ store, nowMs }, config) => {
     const lines = describeService(config, health, boardOf({ config, store, clock: () => nowMs }));
     if (options.json === true) printJson(lines);
-    else print(lines.map(linesOf).join("\n") || "The configuration names no currency.");
+    else printList(lines.map(linesOf), "The configuration names no currency.");
   });
 }
 

@@ -18,7 +18,7 @@ import {
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
 import type { Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
 import { creditPayments, paymentName } from "./crediting.ts";
 import { areKnown } from "./named.ts";
 import {
@@ -105,7 +105,11 @@ function list(options: ListOptions): void {
     const rows = listDeposits(by, queryOf(["deposit"], options));
     if (table !== null) printRecords(table, rows, config);
     else if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
-    else print(rows.map((row) => describeRecord(row, received(config, row))).join("\n") || "No deposit is like that.");
+    else
+      printList(
+        rows.map((row) => describeRecord(row, received(config, row))),
+        "No deposit is like that.",
+      );
   });
 }
 
@@ -196,12 +200,12 @@ function unattributed(options: UnattributedOptions): void {
       printJson(rows.map((row) => listedPayment(config, row)));
       return;
     }
-    if (rows.length === 0) print("No payment waits for a request.");
-    for (const row of rows) {
+    const texts = rows.map((row) => {
       const { payment, merchant, merchantId, network, address, block, orderId } = listedPayment(config, row);
-      print(`${payment}\n  ${amountText(config, row.currency, `${row.leftUnits}`)} to ${address}, ${network} block ${block}`);
-      print(`  of ${merchant} (${merchantId}), order ${orderId}`);
-    }
+      const amount = amountText(config, row.currency, `${row.leftUnits}`);
+      return `${payment}\n  ${amount} to ${address}, ${network} block ${block}\n  of ${merchant} (${merchantId}), order ${orderId}`;
+    });
+    printList(texts, "No payment waits for a request.");
   });
 }
 
@@ -214,8 +218,8 @@ function note(id: string, text: string, options: JsonOption): void {
 }
 
 export function addDepositCommands(program: Command): void {
-  const deposits = program.command("deposits").description("deposit requests and their payments");
-  withFilters(deposits.command("list").description("the newest ones"))
+  const deposits = program.command("deposits").alias("deposit").description("deposit requests and their payments");
+  withFilters(deposits.command("list", { isDefault: true }).description("the newest ones"))
     .option("--late", "those alone that were paid after their end")
     .action(list);
   withBoth(deposits.command("show").description("one, with its payments and notes").argument("<transactionId>")).action(show);

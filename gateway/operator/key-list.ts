@@ -49,19 +49,14 @@ export function listKeys(
 }
 
 /** Lines of at most 80 characters, except for a merchant's long name. */
-export function describeKeys(keys: readonly KeyLine[]): string {
-  if (keys.length === 0) return "No key has been made yet.";
-  return keys.flatMap(linesOf).join("\n");
-}
-
-function linesOf(key: KeyLine): readonly string[] {
+export function describeKey(key: KeyLine): string {
   return [
     `${key.keyId}  ${stateOf(key)}  ${key.merchant} (${key.merchantId})`,
     `  ${key.scopes.join(",")}${key.pairingUsed ? " (pairing used up)" : ""}`,
     `  ${key.profile}, ${key.alg}, made ${key.createdAt}`,
     `  last used ${key.lastUsedAt || "never"}`,
     ...(key.allowedAddresses.length === 0 ? [] : [`  from ${key.allowedAddresses.join(", ")} alone`]),
-  ];
+  ].join("\n");
 }
 
 function stateOf({ revokedAt, expiresAt }: KeyLine): string {

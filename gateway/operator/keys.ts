@@ -12,8 +12,8 @@ import { readKey, setKeyAddresses, setKeyExpiry, takeKeyRights } from "../store/
 import type { KeyProfile, KeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { addKey, dateOf, type Operator, revoke } from "./accounts.ts";
-import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
-import { describeKeys, listKeys } from "./key-list.ts";
+import { allowed, asOperator, exit, type JsonOption, print, printJson, printList } from "./command.ts";
+import { describeKey, listKeys } from "./key-list.ts";
 import { acting, moment, withBoth } from "./words.ts";
 
 const hourMs = 3_600_000;
@@ -143,7 +143,7 @@ function list(options: JsonOption & { readonly merchant?: string }): void {
     const listed = listKeys(by, options.merchant);
     if (!allowed(listed)) return;
     if (options.json === true) printJson(listed.keys);
-    else print(describeKeys(listed.keys));
+    else printList(listed.keys.map(describeKey), "No key has been made yet.");
   });
 }
 
@@ -206,7 +206,7 @@ function network(text: string, before: readonly string[] = []): readonly string[
 }
 
 export function addKeyCommands(program: Command): void {
-  const key = program.command("key").description("API keys");
+  const key = program.command("key").alias("keys").description("API keys");
   acting(key.command("create").description("add one"))
     .requiredOption("--merchant <id>", "whose")
     .option("--scopes <list>", `of ${scopes.join(",")}`, scopeList, ["read", "deposit"])
@@ -219,7 +219,7 @@ export function addKeyCommands(program: Command): void {
     .option("--public-key <hex>", "EdDSA: your own public key, 32 bytes")
     .option("--ip <cidr>", "from this address or network alone; may be given several times", network)
     .action(create);
-  withBoth(key.command("list").description("all of them, or one merchant's; never a secret"))
+  withBoth(key.command("list", { isDefault: true }).description("all of them, or one merchant's; never a secret"))
     .option("--merchant <id>", "whose")
     .action(list);
   acting(key.command("rotate").description("make one with the same rights; this one ends a day later").argument("<keyId>"))

@@ -12,9 +12,9 @@ import { recordAct } from "../store/audit.ts";
 import { type MerchantSummary, merchantSummaries, merchantSummary, setMerchantDisabled } from "../store/merchants.ts";
 import { createMerchant, createReceiver, dateOf, type NewMerchant, type Operator } from "./accounts.ts";
 import { agentConfigText } from "./agent-config.ts";
-import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
+import { allowed, asOperator, exit, type JsonOption, print, printJson, printList } from "./command.ts";
 import { writeOwnFile } from "./folder.ts";
-import { describeKeys, type KeyLine, listKeys } from "./key-list.ts";
+import { describeKey, type KeyLine, listKeys } from "./key-list.ts";
 import { addMerchantPageCommand, describePage, type MerchantPageLine, pageLineOf } from "./merchant-page.ts";
 import { acting, withBoth } from "./words.ts";
 import { type ReceivingAccount, readAccount } from "./xpub.ts";
@@ -190,7 +190,10 @@ function show(id: string, options: JsonOption): void {
     const shown = showMerchant(by, id);
     if (!allowed(shown)) return;
     if (options.json === true) printJson(shown.merchant);
-    else print(`${describeMerchant(shown.merchant)}\n${describeKeys(shown.merchant.keys)}`);
+    else
+      print(
+        `${describeMerchant(shown.merchant)}\n${shown.merchant.keys.map(describeKey).join("\n") || "No key has been made yet."}`,
+      );
   });
 }
 
@@ -198,7 +201,7 @@ function list(options: JsonOption): void {
   asOperator(options, (by) => {
     const merchants = listMerchants(by);
     if (options.json === true) printJson(merchants);
-    else print(merchants.length === 0 ? "No merchant has been made yet." : merchants.map(describeMerchant).join("\n"));
+    else printList(merchants.map(describeMerchant), "No merchant has been made yet.");
   });
 }
 
@@ -223,7 +226,7 @@ function newFile(path: string): string {
 }
 
 export function addMerchantCommands(program: Command): void {
-  const merchant = program.command("merchant").description("the shops");
+  const merchant = program.command("merchant").alias("merchants").description("the shops");
   acting(
     merchant
       .command("create")
@@ -240,7 +243,7 @@ export function addMerchantCommands(program: Command): void {
     )
     .addOption(new Option("--language <language>", "of messages when a request names none").choices(["en", "tr"]).default("en"))
     .action(create);
-  withBoth(merchant.command("list").description("all of them")).action(list);
+  withBoth(merchant.command("list", { isDefault: true }).description("all of them")).action(list);
   withBoth(merchant.command("show").description("one, with its keys").argument("<merchantId>")).action(show);
   addMerchantPageCommand(merchant);
   acting(

@@ -5,8 +5,8 @@
  */
 import type { Logger } from "pino";
 import { AgentError } from "../../base/fault.ts";
+import { momentOf } from "../../base/timestamp.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { momentOf } from "../config/timestamp.ts";
 
 export interface ReloadOptions {
   /** @throws AgentError */

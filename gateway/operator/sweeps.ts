@@ -18,7 +18,7 @@ import { listedTransactions } from "../store/transaction-lists.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/sweep-requests.ts";
 import { dateOf, type Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printCsv, printJson } from "./command.ts";
+import { allowed, asOperator, type JsonOption, print, printCsv, printJson, printList } from "./command.ts";
 import { areKnown } from "./named.ts";
 import { amountText, describeActs, type ListOptions, listedActs, queryOf, withFilters } from "./records.ts";
 import { acting, csvTable, withBoth } from "./words.ts";
@@ -85,7 +85,7 @@ function list(options: ListOptions): void {
       printJson({ sweeps: rows, waiting: waiting.map(expiryExclusionOf) });
       return;
     }
-    print(rows.map(describe).join("\n") || "Nothing was swept.");
+    printList(rows.map(describe), "Nothing was swept.");
     for (const one of waiting) print(describeWaiting(one));
   });
 }
@@ -177,9 +177,11 @@ function order(text: string, options: JsonOption & { readonly currency?: string 
 }
 
 export function addSweepCommands(program: Command): void {
-  const sweeps = program.command("sweeps").description("what went from deposit addresses to the hot wallet");
+  const sweeps = program.command("sweeps").alias("sweep").description("what went from deposit addresses to the hot wallet");
   withFilters(
-    sweeps.command("list").description("sweeps and top-ups with their fees, and what waits and why (not in CSV)"),
+    sweeps
+      .command("list", { isDefault: true })
+      .description("sweeps and top-ups with their fees, and what waits and why (not in CSV)"),
   ).action(list);
   withBoth(sweeps.command("show").description("one, with its top-up and what was signed").argument("<transactionId>")).action(
     show,

@@ -13,7 +13,7 @@ import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import { listedTransactions, type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
 import { areKnown } from "./named.ts";
 import {
   describeActs,
@@ -54,7 +54,11 @@ function list(options: ListOptions): void {
     const rows = listedTransactions(store.database, queryOf(["withdraw"], options));
     if (table !== null) printRecords(table, rows, config);
     else if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
-    else print(rows.map((row) => describeRecord(row, amountOf(row))).join("\n") || "No withdrawal is like that.");
+    else
+      printList(
+        rows.map((row) => describeRecord(row, amountOf(row))),
+        "No withdrawal is like that.",
+      );
   });
 }
 
@@ -129,8 +133,8 @@ function endOfWithdrawal({ row, signatures }: ShownWithdrawal): string {
 }
 
 export function addWithdrawalCommands(program: Command): void {
-  const withdrawals = program.command("withdrawals").description("withdrawal orders and their payments");
-  withFilters(withdrawals.command("list").description("the newest ones")).action(list);
+  const withdrawals = program.command("withdrawals").alias("withdrawal").description("withdrawal orders and their payments");
+  withFilters(withdrawals.command("list", { isDefault: true }).description("the newest ones")).action(list);
   withBoth(
     withdrawals.command("show").description("one, with its agent and what was signed for it").argument("<transactionId>"),
   ).action(show);

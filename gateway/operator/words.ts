@@ -3,8 +3,8 @@
  * typed values.
  */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { readMoment } from "../../base/timestamp.ts";
 import { type CsvTable, type SeparatorName, separators, tableForPeople, tableForPrograms } from "../answer/csv-cell.ts";
-import { readMoment } from "../config/timestamp.ts";
 import { exit } from "./command.ts";
 
 /** Gives a command `--config` and `--json`. */

@@ -7,8 +7,8 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { momentOf } from "../../base/timestamp.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
-import { momentOf } from "../config/timestamp.ts";
 import { recordAct } from "../store/audit.ts";
 import { outgoingOf } from "../store/outgoing-transactions.ts";
 import type { Database } from "../store/store.ts";

@@ -35,6 +35,7 @@ const beneath = [
   "cli/launch/packages.js",
   "cli/launch/placeholders.js",
   "cli/launch/stamp.js",
+  "cli/launch/started.js",
   "dist/.built",
 ];
 const papers = ["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "config.example.json"];

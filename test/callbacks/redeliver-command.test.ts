@@ -123,8 +123,11 @@ describe("callbacks redeliver", () => {
       .filter((line) => line.includes("callbacks redeliver"));
     expect(told.some((line) => line.includes("--callback ID [--since TIME]"))).toBe(true);
     expect(page("operations")).toContain("`callbacks redeliver --callback ID --since TIME`");
-    const manual = manualPage(tree(), { program: "autowithdraw-gateway", exitCodes: [], seeAlso: [], version: "0" });
-    const completion = completionScript("bash", tree(), "autowithdraw-gateway");
+    const manual = manualPage(tree(), {
+      ...{ program: "autowithdraw-gateway", exitCodes: [], seeAlso: [], version: "0" },
+      ...{ files: [], environment: [], examples: [] },
+    });
+    const completion = completionScript("bash", tree(), { program: "autowithdraw-gateway", offered: {} });
     for (const text of [manual.replaceAll("\\-", "-"), completion]) for (const option of options) expect(text).toContain(option);
     expect(manual.replaceAll("\\-", "-")).toContain(command?.description());
   });

@@ -67,7 +67,7 @@ describe("verify without a running signer", () => {
     writeFileSync(path, readFileSync(path, "utf8").replace('"ledgerEpoch":1', '"ledgerEpoch":2'));
     const edited = await run("verify --state STATE");
     expect(edited.code).toBe(4);
-    expect(edited.text).toMatch(/^crypto: .+\nhint: .+\n$/);
+    expect(edited.text).toMatch(/^autowithdraw: .+\nhint: .+\n$/);
   });
 });
 

@@ -144,9 +144,9 @@ async function answerOf(line: string): Promise<unknown> {
 
 /**
  * These commands answer from processes of their own: test/keystore/copies-process.test.ts and
- * test/pairing/pairing.test.ts run them.
+ * test/pairing/pairing.test.ts run them, and test/cli/crypto-check.test.ts runs check.
  */
-const elsewhere = ["pair", "rekey", "backup", "restore"];
+const elsewhere = ["pair", "rekey", "backup", "restore", "check"];
 
 describe("docs/cli-json.md", () => {
   it.each([

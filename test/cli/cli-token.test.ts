@@ -43,7 +43,7 @@ describe("token", () => {
     writeFileSync(join(kit.dir, "open.key"), apiKey, { mode: 0o644 });
     const { code, text } = await run(line);
     expect(code, text).toBe(exit);
-    expect(text).toMatch(/^crypto: .+\nhint: .+\n$/);
+    expect(text).toMatch(/^autowithdraw: .+\nhint: .+\n$/);
     expect(text).not.toContain(secret);
   });
 });

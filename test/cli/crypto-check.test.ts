@@ -3,7 +3,7 @@
  * proof that it starts and changes nothing.
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { mnemonicToSeedSync } from "bip39";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -13,6 +13,7 @@ import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { type FakeNode, startFakeNode } from "../../lab/kit/fake-node.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { AgentFolder, knownMnemonic } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -104,6 +105,28 @@ it("a folder that would start has nothing, by every role, and nothing is changed
   expect(folder.contents()).toEqual(before);
   const plain = await folder.launcher("crypto.js", "--check", "--config", folder.config, "--state", folder.state, ...encKey());
   expect(plain.output).toMatch(/^crypto: would start \(both, /);
+});
+
+it("autowithdraw check says what crypto --check says, with the same exit code, and its JSON has the fields of docs/cli-json.md", async () => {
+  const words = ["--config", folder.config, ...encKey()];
+  const [own, direct] = [
+    await folder.cli("check", ...words),
+    await folder.launcher("crypto.js", "--check", "--state", folder.state, ...words),
+  ];
+  expect([own.code, own.output]).toEqual([0, direct.output]);
+  rmSync(join(folder.state, "signer", "ledger"), { recursive: true });
+  const ill = await folder.cli("check", ...words, "--json");
+  expect(ill.code).toBe(2);
+  const answer = JSON.parse(ill.output) as { readonly findings: readonly object[] };
+  const section =
+    readFileSync(join(projectRoot, "docs/cli-json.md"), "utf8")
+      .split(/^## /m)
+      .find((part) => part.startsWith("check\n")) ?? "";
+  const fields = [
+    ...Object.keys(answer).filter((name) => name !== "findings"),
+    ...Object.keys(answer.findings[0] ?? {}).map((name) => `findings[].${name}`),
+  ];
+  expect([...section.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name)).toEqual(fields);
 });
 
 const cases: readonly (readonly [string, number, string, () => unknown])[] = [

@@ -6,9 +6,11 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Command } from "commander";
 import { beforeAll, describe, expect, it } from "vitest";
 import { commandTree, runCommand } from "../../cli/main.ts";
 import { shells } from "../../cli/manual/completion.ts";
+import { agentIds, gatewayIds } from "../../cli/manual/offered-ids.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 import { tree as gatewayTree } from "../../gateway/command.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -99,6 +101,52 @@ describe("completion", () => {
     expect(offered("rekey", "--enc-key-file", join(projectRoot, "config.exam"))).toHaveLength(1);
   });
 
+  it("completion in bash offers the ids that the program lists, for each command that takes one", () => {
+    const bin = mkdtempSync(join(tmpdir(), "aw-completion-"));
+    const [held, open, ended] = ["a1", "b2", "c3"].map((part) => part.repeat(16));
+    const program = `#!/bin/sh
+case "$*" in
+"status --held") printf '${held}\\n' ;;
+"withdrawals --open --limit 100") printf 'transactionId  state\\n${open}  broadcast\\n' ;;
+"withdrawals --limit 100") printf 'transactionId  state\\n${open}  broadcast\\n${ended}  paid\\n' ;;
+"agents list") printf '${held}  paired  Shop\\n' ;;
+*) exit 1 ;;
+esac
+`;
+    for (const name of ["autowithdraw", "autowithdraw-gateway"]) writeFileSync(join(bin, name), program, { mode: 0o755 });
+    const path = process.env.PATH ?? "";
+    process.env.PATH = `${bin}:${path}`;
+    try {
+      for (const name of ["approve", "refuse"]) expect(offered(name, ""), name).toEqual([held]);
+      for (const name of ["replace", "cancel", "end"]) expect(offered(name, ""), name).toEqual([open]);
+      expect(offered("show", "")).toEqual([open, ended]);
+      expect(offered("show", "c3c")).toEqual([ended]);
+      const gateway = readFileSync(join(projectRoot, "dist", "completion", "autowithdraw-gateway"), "utf8");
+      expect(offeredBy(gateway, "autowithdraw-gateway", ["agents", "unpair", ""])).toEqual([held]);
+    } finally {
+      process.env.PATH = path;
+      rmSync(bin, { recursive: true });
+    }
+  });
+
+  it("every command that ids are offered for is there, and its first argument is an id", () => {
+    const known = (root: Command): Map<string, Command> =>
+      new Map(
+        root.commands.flatMap((one) =>
+          [one, ...one.commands].map((each) => [each === one ? one.name() : `${one.name()} ${each.name()}`, each]),
+        ),
+      );
+    for (const [root, ids] of [
+      [commandTree(), agentIds],
+      [gatewayTree(), gatewayIds],
+    ] as const) {
+      const all = known(root);
+      for (const name of Object.keys(ids)) expect(all.get(name)?.registeredArguments[0]?.name(), name).toMatch(/[iI]d$/);
+      for (const [name, command] of all)
+        if (/Id$|^id$/.test(command.registeredArguments[0]?.name() ?? "")) expect(Object.keys(ids), name).toContain(name);
+    }
+  });
+
   it("completion for other shells names every command and option too; an unknown shell is refused", async () => {
     for (const shell of ["zsh", "fish"]) {
       const { code, text } = await printed(`completion ${shell}`);
@@ -112,15 +160,18 @@ describe("completion", () => {
   });
 
   for (const [shell, check] of [
-    ["zsh", ["-n", "/dev/stdin"]],
-    ["fish", ["--no-execute", "/dev/stdin"]],
+    ["zsh", "-n"],
+    ["fish", "--no-execute"],
   ] as const) {
     const isThere = spawnSync(shell, ["--version"]).error === undefined;
     if (!isThere)
       process.stderr.write(`SKIPPED: the completion is not read by ${shell}; to have it read: apt-get install ${shell}\n`);
     it.skipIf(!isThere)(`the completion is read by ${shell}`, async () => {
       const { text } = await printed(`completion ${shell}`);
-      const done = spawnSync(shell, check, { input: text, encoding: "utf8" });
+      const dir = mkdtempSync(join(tmpdir(), "aw-completion-"));
+      writeFileSync(join(dir, "script"), text);
+      const done = spawnSync(shell, [check, join(dir, "script")], { encoding: "utf8" });
+      rmSync(dir, { recursive: true });
       expect([done.status, done.stderr]).toEqual([0, ""]);
     });
   }
@@ -130,6 +181,41 @@ describe("manual pages", () => {
   const page = (name: string): string => readFileSync(join(projectRoot, "dist", "man", `${name}.1`), "utf8");
   const hasMan = spawnSync("man", ["--version"]).error === undefined && spawnSync("groff", ["--version"]).error === undefined;
   if (!hasMan) process.stderr.write("SKIPPED: no manual page is read by man; to have them read: apt-get install man-db groff\n");
+
+  it("manual pages have their sections, and each line of EXAMPLES is a command that the program takes", () => {
+    const trees = { autowithdraw: commandTree(), "autowithdraw-gateway": gatewayTree() } as const;
+    for (const [name, root] of Object.entries(trees)) {
+      const text = page(name).replaceAll("\\-", "-");
+      for (const section of ["FILES", "ENVIRONMENT", "EXAMPLES"])
+        expect(text, name).toMatch(new RegExp(`^\\.SH ${section}$`, "m"));
+      const lines = [...(text.split(".SH EXAMPLES")[1] ?? "").matchAll(/^\\fB(\S+) (.*)\\fR$/gm)];
+      expect(lines.length, name).toBeGreaterThan(3);
+      for (const [, program, words = ""] of lines) {
+        expect(program).toBe(name);
+        const [first = "", ...rest] = words.split(/ [|>] /)[0]?.split(" ") ?? [];
+        const found = root.commands.find((one) => one.name() === first);
+        const own = [found, ...(found?.commands ?? [])].flatMap((one) => one?.options.map(({ long }) => long) ?? []);
+        expect(found, words).toBeDefined();
+        for (const word of rest.filter((one) => one.startsWith("--"))) expect(own, words).toContain(word);
+      }
+    }
+    expect(page("crypto")).toContain(".SH FILES");
+  });
+
+  it("the help lists every command in one group", async () => {
+    const texts = [(await printed("--help")).text, gatewayTree().helpInformation()];
+    for (const [text = "", root] of [
+      [texts[0], commandTree()],
+      [texts[1], gatewayTree()],
+    ] as const) {
+      expect(text).not.toMatch(/^Commands:$/m);
+      const headings = [...text.matchAll(/^([A-Z][^\n:]*):$/gm)].map(([, heading]) => heading);
+      expect(headings.length).toBeGreaterThanOrEqual(6);
+      expect(text.split("Help:")[1]).not.toMatch(/^ {2}(?!help)[a-z]/m);
+      for (const command of root.commands)
+        expect([...text.matchAll(new RegExp(`^  ${command.name()}\\b(?!-)`, "gm"))], command.name()).toHaveLength(1);
+    }
+  });
 
   it("manual pages have every command and every option", () => {
     const bare = (text: string): string => text.replaceAll("\\-", "-").replaceAll("\\(dq", '"').replaceAll("\\&", "");

@@ -65,7 +65,7 @@ describe.runIf(hasScript)("approve and refuse on a terminal", () => {
     const { code, output } = await typed("approve", answer);
     expect([code, decisions()], output).toEqual([1, []]);
     expect(output).toMatch(
-      /\(yes\/no\) \w*\ncrypto: not answered with yes: nothing was changed\nhint: run it again and answer with the whole word yes\n$/,
+      /\(yes\/no\) \w*\nautowithdraw: not answered with yes: nothing was changed\nhint: run it again and answer with the whole word yes\n$/,
     );
   });
 });
@@ -88,13 +88,13 @@ describe.runIf(hasScript)("encKey on a terminal", () => {
     ["Ctrl-D", keys.ctrlD],
   ])("encKey on a terminal is given up by %s", async (_, answer) => {
     const { code, output } = await check(answer);
-    expect([code, output]).toEqual([2, expect.stringMatching(/^encKey: \ncrypto: no encKey was typed\nhint: .+\n$/)]);
+    expect([code, output]).toEqual([2, expect.stringMatching(/^encKey: \nautowithdraw: no encKey was typed\nhint: .+\n$/)]);
   });
 
   it("encKey on a terminal is not shown", async () => {
     const secret = randomBytes(32).toString("hex");
     const { output } = await check(`${secret}${keys.enter}`);
-    expect(output).toMatch(/^encKey: \n[\s\S]*crypto: /);
+    expect(output).toMatch(/^encKey: \n[\s\S]*autowithdraw: /);
     expect(output).not.toContain(secret);
   });
 });

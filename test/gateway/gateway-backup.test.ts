@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { AgentError } from "../../base/fault.ts";
 import { listAgents, revoke } from "../../gateway/operator/accounts.ts";
 import { backUp, checkBackup } from "../../gateway/operator/backup.ts";
-import { describeKeys, listKeys } from "../../gateway/operator/key-list.ts";
+import { describeKey, listKeys } from "../../gateway/operator/key-list.ts";
 import { checkCopy } from "../../gateway/store/copy.ts";
 import { keyOfStore } from "../../gateway/store/inspect.ts";
 import { schemaVersion } from "../../gateway/store/schema.ts";
@@ -221,10 +221,12 @@ describe("key list", () => {
     expect(one(gateway.merchant.keyId)).toMatchObject({ pairingUsed: true });
     expect(one(gateway.merchant.keyId)?.lastUsedAt).not.toBe("");
     expect(listed.keys.at(-1)?.keyId).toBe(old.keyId);
-    const text = JSON.stringify(listed) + describeKeys(listed.keys);
+    const text = JSON.stringify(listed) + listed.keys.map(describeKey).join("\n");
     for (const { apiKey } of [shop, old, gateway.merchant]) expect(text).not.toContain(apiKey.split(".")[1]);
     expect(
-      describeKeys(listed.keys)
+      listed.keys
+        .map(describeKey)
+        .join("\n")
         .split("\n")
         .every((line) => line.length <= 80),
     ).toBe(true);

@@ -191,7 +191,7 @@ describe("the command line", () => {
     copyFileSync(launcher, join(bare, "gateway", "gateway.js"));
     const ran = spawnSync(process.execPath, [join(bare, "gateway", "gateway.js"), "health"], { encoding: "utf8" });
     rmSync(bare, { recursive: true, force: true });
-    expect([ran.status, ran.stderr]).toEqual([2, expect.stringMatching(/^gateway: nothing is built yet\nhint: /)]);
+    expect([ran.status, ran.stderr]).toEqual([2, expect.stringMatching(/^autowithdraw-gateway: nothing is built yet\nhint: /)]);
   });
 
   it("the command line goes from init to a first answered request, typed by hand", async () => {
@@ -199,7 +199,10 @@ describe("the command line", () => {
     for (const name of ["gateway.key", "gateway.db", "gateway.config.json"])
       expect(statSync(join(dir, name)).mode & 0o777, name).toBe(0o600);
     const again = await run("init", "--dir", dir);
-    expect([again.status, again.stderr]).toEqual([2, expect.stringMatching(/^gateway: .* is there already\nhint: /)]);
+    expect([again.status, again.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^autowithdraw-gateway: .* is there already\nhint: /),
+    ]);
     const settings = JSON.parse(readFileSync(config, "utf8"));
     expect(Object.keys(settings.prices.sources)).toHaveLength(6);
     writeFileSync(config, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", port: 0 }, prices: {} }));
@@ -255,7 +258,10 @@ describe("the command line", () => {
     const taken = join(dir, "taken.json");
     writeFileSync(taken, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", port } }));
     const ran = await run("start", "--config", taken);
-    expect([ran.status, ran.stderr]).toEqual([1, expect.stringMatching(/^gateway: .* cannot listen at .*EADDRINUSE\nhint: /)]);
+    expect([ran.status, ran.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^autowithdraw-gateway: .* cannot listen at .*EADDRINUSE\nhint: /),
+    ]);
     await new Promise((resolve) => other.close(resolve));
     writeFileSync(taken, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", prot: port } }));
     expect((await run("start", "--config", taken)).status).toBe(2);
@@ -297,7 +303,10 @@ describe("the command line", () => {
 
   it("the command line answers a clear no with 1, wrong usage with 2, and no gateway with 3", async () => {
     const revoked = await run("key", "revoke", "k_0000000000000000", "--config", config);
-    expect([revoked.status, revoked.stderr]).toEqual([1, expect.stringMatching(/^gateway: there is no such API key.*\nhint: /)]);
+    expect([revoked.status, revoked.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^autowithdraw-gateway: there is no such API key.*\nhint: /),
+    ]);
     expect((await run("agents", "unpair", "none", "--config", config)).status).toBe(1);
     expect(await run("agents", "--config", config, "--json")).toMatchObject({ status: 0, stdout: "[]\n" });
     const key = ["key", "create", "--merchant", "m_0", "--config", config];
@@ -312,7 +321,7 @@ describe("the command line", () => {
       const ran = await run(...key, ...args);
       expect([ran.status, ran.stderr], args.join(" ")).toEqual([
         args.length === 0 ? 1 : 2,
-        expect.stringMatching(/^gateway: .*\nhint: .*\n$/),
+        expect.stringMatching(/^autowithdraw-gateway: .*\nhint: .*\n$/),
       ]);
     }
     expect((await run("start", "--config", join(dir, "gone.json"))).status).toBe(2);
@@ -322,8 +331,12 @@ describe("the command line", () => {
     writeFileSync(join(dir, "closed.json"), JSON.stringify({ ...closed, listen: { host: "127.0.0.1", port: 9 } }));
     expect((await run("health", "--config", join(dir, "closed.json"))).status).toBe(3);
     for (const [name, bytes, words] of [
-      ["garbage.db", "no database ".repeat(1000), /^gateway: .*garbage\.db cannot be used as a database: .*\nhint: .*\n$/],
-      ["empty.db", "", /^gateway: .*empty\.db is empty and was not made by init\nhint: .*\n$/],
+      [
+        "garbage.db",
+        "no database ".repeat(1000),
+        /^autowithdraw-gateway: .*garbage\.db cannot be used as a database: .*\nhint: .*\n$/,
+      ],
+      ["empty.db", "", /^autowithdraw-gateway: .*empty\.db is empty and was not made by init\nhint: .*\n$/],
     ] as const) {
       writeFileSync(join(dir, name), bytes);
       writeFileSync(join(dir, "other.json"), JSON.stringify({ ...closed, database: `sqlite:${name}` }));
@@ -331,9 +344,13 @@ describe("the command line", () => {
       expect([ran.status, ran.stderr]).toEqual([2, expect.stringMatching(words)]);
       expect(readFileSync(join(dir, name), "utf8")).toBe(bytes);
     }
-    for (const name of ["merchant", "key"]) {
-      expect(await run(name)).toMatchObject({ status: 2, stderr: expect.stringMatching(/^Usage: gateway \w+ .*create/s) });
-    }
+    for (const name of ["merchant", "merchants", "key", "agents", "deposits", "withdrawals", "sweeps", "callbacks"])
+      expect((await run(name, "--config", config)).status, name).toBe(0);
+    const mistyped = await run("withdrawals", "shw", "--config", config);
+    expect(mistyped).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("unknown command 'withdrawals shw'; there are list, show"),
+    });
     const piped = spawnSync("sh", ["-c", `"$0" "$1" agents --config "$2" | true`, process.execPath, launcher, config]);
     expect(String(piped.stderr)).toBe("");
     expect((await run("--help")).status).toBe(0);

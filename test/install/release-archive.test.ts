@@ -168,6 +168,7 @@ describe("the archive", () => {
       "cli/launch/packages.js",
       "cli/launch/placeholders.js",
       "cli/launch/stamp.js",
+      "cli/launch/started.js",
       "config.example.json",
       "crypto.js",
       "crypto.ts",

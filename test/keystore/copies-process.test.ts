@@ -273,7 +273,7 @@ describe("rekey", () => {
     ]) {
       const done = await stateOf(state, "rekey", ...withKey(), ...words);
       expect(done.code, done.output).toBe(2);
-      expect(done.output).toMatch(/^crypto: .+\nhint: .+\n$/);
+      expect(done.output).toMatch(/^autowithdraw: .+\nhint: .+\n$/);
     }
     const nowhere = await stateOf(join(folder, "nowhere"), "rekey", ...withKey(), "--make-enc-key", join(folder, "b"));
     expect([nowhere.code, existsSync(join(folder, "nowhere"))]).toEqual([2, false]);

@@ -4,6 +4,7 @@
  */
 import { Transaction } from "ethers";
 import { describe, expect, it, vi } from "vitest";
+import type { ListFilter } from "../../agent/socket/verbs.ts";
 import { assertSafe } from "../../lab/kit/invariants.ts";
 import { type AnyAnswer, hotWallet, Kit, shop, token, txParams, vault } from "../../lab/kit/signer-kit.ts";
 
@@ -301,6 +302,25 @@ describe("statements", () => {
 });
 
 describe("the operator", () => {
+  it("the operator lists the withdrawals of an order, an address or a time, and no others", () => {
+    const kit = new Kit().ready();
+    const first = kit.pay();
+    const [begun] = kit.operate("list", { openOnly: false, limit: 10 }).withdrawals;
+    const { orderId = "", address = "", requestedAt = 0 } = begun ?? {};
+    kit.now += 60_000;
+    kit.request({ amount: "1001" });
+    const listed = (filter: ListFilter): string[] =>
+      kit.operate("list", { openOnly: false, limit: 10, ...filter }).withdrawals.map((view) => view.transactionId);
+    expect(listed({})).toHaveLength(2);
+    expect(listed({ order: orderId })).toEqual([first.transactionId]);
+    expect(listed({ order: `${orderId}x` })).toEqual([]);
+    expect(listed({ address: address.toLowerCase() })).toContain(first.transactionId);
+    expect(listed({ address: `0x${"01".repeat(20)}` })).toEqual([]);
+    expect(listed({ until: requestedAt + 1 })).toEqual([first.transactionId]);
+    expect(listed({ since: requestedAt + 1 })).not.toContain(first.transactionId);
+    expect(listed({ since: requestedAt, until: requestedAt })).toEqual([]);
+  });
+
   it("the operator sees the state and the history, and can have the ledger checked", () => {
     const kit = new Kit().ready();
     const paid = kit.pay();

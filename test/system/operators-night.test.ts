@@ -213,7 +213,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     const approve = (answer: string, code: number): Promise<string> =>
       night.typed(night.machine, `autowithdraw approve ${id}`, [{ ...yes, keys: answer }], { user: "alice" }, code);
     for (const answer of [`no${keys.enter}`, keys.ctrlC, keys.ctrlD])
-      expect(await approve(answer, 1)).toContain("\ncrypto: not answered with yes: nothing was changed\n");
+      expect(await approve(answer, 1)).toContain("\nautowithdraw: not answered with yes: nothing was changed\n");
     expect(await approve(yes.keys, 0)).toContain("now approved: 0.95 eth to");
     await night.paid(order);
     const numbers = await night.must(

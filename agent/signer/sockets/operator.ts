@@ -12,6 +12,7 @@ import { boolean, hex, integer, nullable, object, oneOf, type Reader, record, st
 import {
   type Answer,
   approverMax,
+  type ListFilter,
   type OperatorRequests,
   type OperatorVerb,
   type OperatorView,
@@ -30,6 +31,7 @@ import { refuseByOperator } from "../handlers/refuse.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { isBegun } from "../state/accounts.ts";
 import { canonicalLimits, limitsDigest, loosened } from "../state/canonical.ts";
+import { canonicalAddress } from "../state/content.ts";
 import { approvalDigestOf } from "../state/digest.ts";
 import { limitsInForce, nodesOfGateway } from "../state/in-force.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
@@ -49,6 +51,11 @@ const firstSlotOrNone = string({ max: 16, pattern: /^(?:|0|[1-9][0-9]*)$/ });
 const wished = string({ max: 39, pattern: /^(?:|0|[1-9][0-9]*)$/ });
 const wish = record(wished, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
 const act = oneOf("replace", "cancel");
+const moment = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
+const listFields: Reader<OperatorRequests["list"]> = object(
+  { openOnly: boolean(), limit: integer({ min: 1, max: withdrawalsListMax }) },
+  { order: string({ min: 1, max: 128 }), address, since: moment, until: moment },
+);
 const approver = string({ min: 1, max: approverMax, pattern: /^[\x21-\x7e]+$/ });
 
 const replacementFields: Reader<OperatorRequests["manualReplacement"]> = object({
@@ -86,8 +93,8 @@ export function operatorVerbs(
       const status = statusOf(signer, environment);
       signer.whenDurable(() => reply({ ok: true, status }));
     }),
-    list: verb("list", object({ openOnly: boolean(), limit: integer({ min: 1, max: withdrawalsListMax }) }), (body, reply) => {
-      const withdrawals = newest(signer, body.openOnly, body.limit).map((withdrawal) => viewOf(signer, withdrawal));
+    list: verb("list", listFields, (body, reply) => {
+      const withdrawals = newest(signer, body).map((withdrawal) => viewOf(signer, withdrawal));
       signer.whenDurable(() => reply({ ok: true, withdrawals }));
     }),
     show: verb("show", object({ transactionId }, { address }), (body, reply) => show(signer, body, reply)),
@@ -225,11 +232,21 @@ function end(signer: Signer, asked: OperatorRequests["end"], reply: (outcome: Ou
  * Lists the open withdrawals first, the last recorded one on top, then the closed ones in the same
  * order.
  */
-function newest(signer: Signer, openOnly: boolean, limit: number): readonly Withdrawal[] {
+function newest(signer: Signer, { openOnly, limit, ...filter }: OperatorRequests["list"]): readonly Withdrawal[] {
   const { book } = signer.core;
   const open = [...book.open()].filter((withdrawal) => !openOnly || !isOver(withdrawal));
-  const all = openOnly ? open : [...book.recent(), ...open];
+  const all = (openOnly ? open : [...book.recent(), ...open]).filter((withdrawal) => passes(withdrawal, filter));
   return all.sort((a, b) => b.job.sequence - a.job.sequence).slice(0, limit);
+}
+
+/** Operators copy an address of a chain whose letters' case means nothing in either case. */
+function passes({ job, requestedAt, address: destination }: Withdrawal, { order, address, since, until }: ListFilter): boolean {
+  return (
+    (order === undefined || job.orderId === order) &&
+    (address === undefined || canonicalAddress(destination) === canonicalAddress(address)) &&
+    (since === undefined || requestedAt >= since) &&
+    (until === undefined || requestedAt < until)
+  );
 }
 
 function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: Outcome) => void): void {

@@ -1,0 +1,28 @@
+/** The ids that completion offers, each by the command that lists them. */
+import type { Offered } from "./completion.ts";
+
+/** In a pipe, lists have a heading and one record a line, which begins with its id. */
+const idsOf = (words: string): string => `${words} 2>/dev/null | cut -d" " -f1 | sed 1d`;
+/** Lists of the gateway have no heading. */
+const gatewayIdsOf = (words: string): string => `autowithdraw-gateway ${words} 2>/dev/null | cut -d" " -f1`;
+
+export const agentIds: Offered = {
+  show: idsOf("autowithdraw withdrawals --limit 100"),
+  approve: "autowithdraw status --held 2>/dev/null",
+  refuse: "autowithdraw status --held 2>/dev/null",
+  replace: idsOf("autowithdraw withdrawals --open --limit 100"),
+  cancel: idsOf("autowithdraw withdrawals --open --limit 100"),
+  end: idsOf("autowithdraw withdrawals --open --limit 100"),
+};
+
+export const gatewayIds: Offered = {
+  ...Object.fromEntries(["show", "page", "disable", "enable"].map((name) => [`merchant ${name}`, gatewayIdsOf("merchant list")])),
+  ...Object.fromEntries(["rotate", "expire", "allow", "revoke"].map((name) => [`key ${name}`, gatewayIdsOf("key list")])),
+  ...Object.fromEntries(["test", "rotate", "remove"].map((name) => [`callbacks ${name}`, gatewayIdsOf("callbacks list")])),
+  ...Object.fromEntries(["unpair", "recover"].map((name) => [`agents ${name}`, gatewayIdsOf("agents list")])),
+  ...Object.fromEntries(
+    ["show", "credit", "note"].map((name) => [`deposits ${name}`, gatewayIdsOf("deposits list --limit 100")]),
+  ),
+  "withdrawals show": gatewayIdsOf("withdrawals list --limit 100"),
+  "sweeps show": gatewayIdsOf("sweeps list --limit 100"),
+};

@@ -1,0 +1,29 @@
+/** Options that many commands share: the state folder, JSON, the places of encKey. */
+import { Command } from "commander";
+import { configWords, stateWords } from "./default-words.ts";
+import { descriptor } from "./pair/command.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface Common {
+  readonly state?: string;
+  readonly json?: boolean;
+}
+
+/** Runs a command, and makes an exit code of its result or of its error. */
+export type Run = (act: (terminal: Terminal) => Promise<number> | number, isJson: boolean) => Promise<void>;
+
+/** A command that works on a state folder. */
+export function onState(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .option("--state <folder>", stateWords())
+    .option("--json", "print one line of JSON");
+}
+
+/** A command that opens data sealed under encKey. */
+export function withEncKey(command: Command): Command {
+  return command
+    .option("--config <file>", configWords("configuration, where encKey may stand"))
+    .option("--enc-key-file <file>", "read the encKey in use from this file, mode 0600")
+    .option("--enc-key-fd <number>", "read it from this open descriptor", descriptor);
+}
