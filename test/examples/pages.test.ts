@@ -21,7 +21,9 @@ const nspawn = shellOf("examples/nspawn/README.md");
 /** The command that these words name, as deep as the tree goes. */
 function commandOf(top: Command, [name, ...words]: readonly string[]): Command | undefined {
   const found = top.commands.find((one) => one.name() === name);
-  return found === undefined || found.commands.length === 0 ? found : (commandOf(found, words) ?? found);
+  if (found === undefined || found.commands.length === 0) return found;
+  // A group alone lists.
+  return commandOf(found, words) ?? commandOf(found, ["list"]) ?? found;
 }
 
 /** Lines of the pages that call a program, as words after its name. */
