@@ -187,6 +187,11 @@ export interface Bidding {
    * uses only the lower of the nodes' tips.
    */
   replacementAt(feeMarket: FeeMarket, attempts: Attempts, computeLimit: bigint, attempt: number, isTipLow: boolean): TxParams;
+  /**
+   * A fee market whose offers are lower, for fee caps that the usual offer does not fit; step 0 is
+   * the market itself. Null below the lowest offer that still outlives a full block.
+   */
+  lowered(feeMarket: FeeMarket, step: number): FeeMarket | null;
   /** The least tip above every attempt so far; 0 if no attempt offered a tip. */
   leastTip(attempts: Attempts): bigint;
   /**
@@ -235,6 +240,8 @@ export interface Family {
   isTxHash(text: string): boolean;
   /** The canonical form. Refuses with ADDRESS_*. */
   parseAddress(text: string): ParsedAddress;
+  /** True for a canonical address that the protocol itself uses, so no person has its key. */
+  isReserved(address: string): boolean;
   /** A link that wallets of the family open; "" if the family has no form of link. */
   paymentUri(link: PaymentLink): string;
   /** A deposit address under the id of a deposit account. @throws ADDRESS_* */

@@ -4,8 +4,9 @@
  */
 import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
+import { isReservedAddress } from "../curve/reserved.ts";
 import type { Family, Slots } from "../family.ts";
-import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
+import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import { feeModels } from "./fee-model.ts";
 import { fees } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
@@ -44,6 +45,7 @@ export const evm: Family = {
   networkOf: ({ chainId }) => networkOf(Number(chainId)),
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),
   parseAddress,
+  isReserved: (address) => isReservedAddress(addressBytes(address)),
   depositAddress: depositAddressOf,
   paymentUri,
   paths: pathsOf(coinType),

@@ -10,7 +10,7 @@ import { shapeFault } from "../../protocol/shape.ts";
 import type { ConfiguredChain, Description, FeeMarket, Fees, PricedAttempt, TxParams, TypedFees } from "../family.ts";
 import { feeModelOf } from "./fee-model.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
-import { besideMarket, fittingOffers } from "./market-offers.ts";
+import { besideMarket, fittingOffers, loweredMarket } from "./market-offers.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
 
 /** Nodes take a replacement from 10 % on (both fees); an eighth leaves room for their rounding. */
@@ -67,7 +67,7 @@ export const fees: Fees = {
   tipOf: (txParams) => BigInt(evm(txParams).maxPriorityFeePerGas),
   computeLimitOf: (txParams) => BigInt(evm(txParams).gasLimit),
   first,
-  bidding: { replacement, replacementAt, leastTip, manualReplacement, beside: besideMarket },
+  bidding: { replacement, replacementAt, leastTip, manualReplacement, lowered: loweredMarket, beside: besideMarket },
   tooLittle,
   unbounded,
   say,

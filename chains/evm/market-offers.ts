@@ -1,6 +1,6 @@
 /**
- * The fee market beside an operator's replacement: offers that blocks take now, and the words about
- * an offer that they do not take. Pure. Source: EIP-1559.
+ * The fee market beside an operator's replacement and beside fee caps: offers that blocks take now,
+ * and the words about an offer that they do not take. Pure. Source: EIP-1559.
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import type { FeeMarket, MarketView, TxParams } from "../family.ts";
@@ -33,6 +33,20 @@ export function fittingOffers(feeMarket: FeeMarket, twice: Offer, leastTip: bigi
   const tip = larger(leastTip, usualTip);
   for (let fee = best.fee; fee > twice.fee && found.length <= lowerOffersMax; fee = (fee * 7n) / 8n) found.push({ fee, tip });
   return found;
+}
+
+/**
+ * The part of the base fee in an offer, in eighths: usually twice the base fee. The last one
+ * outlives one full block, which raises the base fee by an eighth (EIP-1559).
+ */
+const offeredEighths = [16n, 14n, 12n, 10n, 9n] as const;
+
+/** The market as an offer of twice its base fee must see it to offer that part. */
+export function loweredMarket(feeMarket: FeeMarket, step: number): FeeMarket | null {
+  const eighths = offeredEighths[step];
+  if (eighths === undefined) return null;
+  const { baseFee } = figuresOf(feeMarket);
+  return { ...feeMarket, baseFeePerGas: (baseFee * eighths + 15n) / 16n };
 }
 
 /** The market in words, and the reason why no block takes an offer now. */

@@ -7,6 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { ChainOutcome, Found, PaidFrom, PaidToken, SenderNodes, SignedAttempt, WantedPayment } from "../nodes.ts";
 import { createDecimals } from "../providers/node-decimals.ts";
 import { encodeTransferCall } from "./erc20.ts";
+import { evm } from "./family.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import type { EvmNodes } from "./node.ts";
 import { outcomeOf, type Sent } from "./outcome.ts";
@@ -127,7 +128,8 @@ export function createComputeLimit(
   };
   return async (account, payment) => {
     const { contract, destination } = payment;
-    if (!isBilledAsGas(nodes) && contract === "" && (await isPlain(destination))) return { ok: true, computeLimit: gasPlain };
+    if (!isBilledAsGas(nodes) && contract === "" && !evm.isReserved(destination) && (await isPlain(destination)))
+      return { ok: true, computeLimit: gasPlain };
     const { to, valueUnits, input } = sentBy(payment);
     const estimate = await estimated(nodes, { from: account, to, valueWei: valueUnits, data: input });
     if (!estimate.ok) return estimate;

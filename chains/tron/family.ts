@@ -8,8 +8,9 @@
 
 import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
+import { isReservedAddress } from "../curve/reserved.ts";
 import type { Description, Family } from "../family.ts";
-import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
+import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import { lifetimeMsMax, marginMs, timestamp, timestamped, validUntilMs } from "./expiry-exclusion.ts";
 import * as fees from "./fees.ts";
 import { coinType, namespace, nativeDecimal, networkOf, readChainId } from "./network.ts";
@@ -68,6 +69,7 @@ export const tron = {
   networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),
   isTxHash: (text: string): boolean => /^[0-9a-f]{64}$/.test(text),
   parseAddress,
+  isReserved: (address) => isReservedAddress(addressBytes(address)),
   depositAddress: depositAddressOf,
   paymentUri: (): string => "",
   paths: pathsOf(coinType),

@@ -20,9 +20,10 @@ export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, 
     .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
     .option("--enc-key-file <file>", "read encKey from this file, mode 0600; it then leaves config.json too")
     .option("--enc-key-fd <number>", "read encKey from this open descriptor", descriptor)
+    .option("--expect-address <address>", "the hot wallet's address: another mnemonic is refused before anything is sealed")
     .option(
       "--yes",
-      "the mnemonic is written down elsewhere: do not ask; without a terminal nothing leaves config.json without it",
+      "the mnemonic is written down elsewhere, and its wallet is the right one: do not ask; without a terminal nothing leaves config.json without it",
     )
     .option("--json", "print one line of JSON; steps go to stderr")
     .action((options: PairOptions) => run((terminal) => runPair(options, terminal), options.json === true));

@@ -20,17 +20,18 @@ import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
 import { assertWhole } from "../../agent/launcher/paired.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
+import { parseAddress } from "../../chains/families.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { withoutNetwork } from "../child.ts";
 import type { Granted } from "../registering/answer.ts";
-import type { SealedWallet } from "../sealing/answer.ts";
+import type { SealedWallet, SealingSettings } from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
 import { beginLedger, proveWallet, registerAgent, sealWallet } from "./children.ts";
 import { isPast, type Progress, readProgress, writeProgress } from "./progress.ts";
 import { linkSeed, readSeed, transcriptOf } from "./request.ts";
 import { scrub } from "./scrub.ts";
 import { Steps } from "./steps.ts";
-import { currenciesOf, networksOf } from "./transcript-fields.ts";
+import { accountsFor, currenciesOf, networksOf } from "./transcript-fields.ts";
 
 export interface PairOptions {
   readonly config?: string | undefined;
@@ -39,6 +40,7 @@ export interface PairOptions {
   readonly apiKeyFile?: string | undefined;
   readonly encKeyFile?: string | undefined;
   readonly encKeyFd?: number | undefined;
+  readonly expectAddress?: string | undefined; // of the hot wallet
   readonly yes?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
@@ -187,12 +189,13 @@ async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet
     invariant(progress !== null, "the mnemonic is required until the wallet is sealed");
     return progress.wallet;
   }
-  const encKey = await encKeyOf(run);
   const within = withoutNetwork();
-  steps.begin("sealing");
+  const wanted = { folder: state.signer, networks: networksOf(config.settings), expected: expectedAddress(options) };
   try {
-    const folder = { folder: state.signer, networks: networksOf(config.settings) };
-    const { made, ...wallet } = await sealWallet(folder, { mnemonic, encKey }, within);
+    if (progress === null && wanted.expected === "") await assertOwnWallet(run, wanted, mnemonic);
+    const encKey = await encKeyOf(run);
+    steps.begin("sealing");
+    const { made, ...wallet } = await sealWallet({ ...wanted, isLook: false }, { mnemonic, encKey }, within);
     const where =
       within === null ? "no network module loaded; this machine permits no closed network" : "in a process without a network";
     steps.end(made ? `the wallet, ${where}` : `the wallet was sealed before and is the same`);
@@ -208,6 +211,38 @@ async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet
   } finally {
     mnemonic.fill(0);
   }
+}
+
+/** @throws AgentError COMMAND_USAGE for a text that is no address; "" if no address is expected. */
+function expectedAddress({ expectAddress = "" }: PairOptions): string {
+  if (expectAddress === "") return "";
+  const parsed = parseAddress(expectAddress);
+  if (parsed.ok) return parsed.address;
+  throw new AgentError("COMMAND_USAGE", "none", `--expect-address is no address of a hot wallet (${parsed.code})`);
+}
+
+/**
+ * Asks an operator whether the mnemonic's addresses are those of the wallet. A wallet with a BIP-39
+ * passphrase, and one on another path, has other addresses, and money would be sent there.
+ * @throws AgentError PAIRING_OTHER_WALLET
+ */
+async function assertOwnWallet(
+  { terminal, options }: Run,
+  wanted: Omit<SealingSettings, "isLook">,
+  mnemonic: Uint8Array,
+): Promise<void> {
+  if (!terminal.isInteractive || options.yes === true) return;
+  const secrets = { mnemonic, encKey: new Uint8Array(0) };
+  const { accounts } = await sealWallet({ ...wanted, isLook: true }, secrets, withoutNetwork());
+  const lines = accountsFor(accounts, "hot", wanted.networks).map(({ id, networks }) => `    ${id}  (${networks.join(", ")})`);
+  terminal.err(`
+  The mnemonic pays from, and is to be funded at:
+${lines.join("\n")}
+  Compare with the first address that your wallet shows. A wallet with a BIP-39
+  passphrase (a 25th word) shows another one, and is not supported.
+`);
+  if (await terminal.confirm("  Is this the wallet's address? (yes/no) ")) return;
+  throw new AgentError("PAIRING_OTHER_WALLET", "none", "not answered with yes: nothing was sealed");
 }
 
 /** Found only once in a run, so an operator types it only once. */

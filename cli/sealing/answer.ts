@@ -11,6 +11,10 @@ import type { ChildFault } from "../child.ts";
 export interface SealingSettings {
   readonly folder: string; // the signer's
   readonly networks: readonly string[]; // CAIP-2, sorted
+  /** A hot wallet's address that the mnemonic must give, canonical; "" for none. */
+  readonly expected: string;
+  /** Gives the accounts and writes nothing. */
+  readonly isLook: boolean;
 }
 
 /** The public part of a wallet and of the signer that holds it. */

@@ -13,7 +13,7 @@ import { Secret } from "../../agent/keystore/secret.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { familiesOf } from "../../chains/families.ts";
-import { answerWith, type SealingAnswer, type SealingSettings } from "./answer.ts";
+import { answerWith, type SealedWallet, type SealingAnswer, type SealingSettings } from "./answer.ts";
 import { seedOf } from "./mnemonic.ts";
 import { walletIn } from "./wallet.ts";
 
@@ -24,6 +24,9 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
   seed.fill(0);
   const wallet = walletOf(accounts);
   try {
+    const named = namedAccounts(accounts);
+    assertExpected(named, settings.expected);
+    if (settings.isLook) return { ok: true, made: false, wallet, accounts: named, signerKey: "" };
     const isThere = hasKeystore(settings.folder);
     if (!isThere) {
       const contents = { wallet, networks: settings.networks, accounts, signerSeed: new Secret(randomBytes(32)) };
@@ -36,7 +39,7 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
       if (back.wallet !== wallet) {
         throw new AgentError("KEYSTORE_EXISTS", "none", `${settings.folder} holds the keystore of another wallet`);
       }
-      if (JSON.stringify(namedAccounts(back.accounts)) !== JSON.stringify(namedAccounts(accounts))) {
+      if (JSON.stringify(namedAccounts(back.accounts)) !== JSON.stringify(named)) {
         throw new AgentError(
           "PAIRING_READ_BACK",
           "none",
@@ -50,6 +53,12 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
   } finally {
     wipeAccounts(accounts);
   }
+}
+
+function assertExpected(accounts: SealedWallet["accounts"], expected: string): void {
+  const hot = accounts.filter(({ purpose }) => purpose === "hot").map(({ id }) => id);
+  if (expected === "" || hot.includes(expected)) return;
+  throw new AgentError("PAIRING_OTHER_WALLET", "none", `the mnemonic gives ${hot.join(" and ")}, not ${expected}`);
 }
 
 const [settings, mnemonic, encKey] = readFrames();

@@ -82,8 +82,10 @@ export function placeProblem(
   config: GatewayConfig,
   { agent, address, network }: Place,
 ): { readonly code: "address_invalid" | "address_own" | "address_contract"; readonly reason: string } | null {
-  const parsed = familyOf(network).parseAddress(address);
+  const family = familyOf(network);
+  const parsed = family.parseAddress(address);
   if (!parsed.ok) return { code: "address_invalid", reason: parsed.code };
+  if (family.isReserved(parsed.address)) return { code: "address_invalid", reason: "ADDRESS_RESERVED" };
   const bad = badPlace(database, config, { agent, address: parsed.address, network });
   return bad === null ? null : { code: bad, reason: "" };
 }

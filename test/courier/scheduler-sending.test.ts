@@ -3,8 +3,8 @@
  * a higher fee is asked for.
  */
 import { describe, expect, it } from "vitest";
-import { confirm, declined, look, observedBody, refused, revertFor, sent, whyOf } from "../support/scheduler-answers.ts";
-import { asked, attemptOf, drive, hashOf, idOf, only, sentView, viewOf } from "../support/scheduler-views.ts";
+import { confirm, declined, gasFor, look, observedBody, refused, revertFor, sent, whyOf } from "../support/scheduler-answers.ts";
+import { asked, attemptOf, drive, feeOf, hashOf, idOf, only, sentView, viewOf } from "../support/scheduler-views.ts";
 
 describe("sending", () => {
   it("the scheduler sends released bytes at once, in order of nonce, and none that are not released", () => {
@@ -288,9 +288,40 @@ describe("a replacement with a higher fee", () => {
   it("a replacement with a higher fee waits for its ceiling block by block", () => {
     const driver = waited();
     blockLater(driver, 16);
-    driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_DAY"));
-    expect(whyOf(driver, 1)).toBe("fee POLICY_FEE_ABOVE_DAY");
-    expect(asked(driver.block(17))).toEqual(["replace:1"]);
+    const offers: bigint[] = [];
+    for (let block = 17; block <= 21; block++) {
+      driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_DAY"));
+      expect(whyOf(driver, 1)).toBe("fee POLICY_FEE_ABOVE_DAY");
+      const effects = driver.block(block);
+      expect(asked(effects)).toEqual(["replace:1"]);
+      offers.push(feeOf(effects));
+    }
+    // Each block tries a lower offer, and after the lowest one the usual one.
+    expect(offers.slice(1, 4).every((offer, at) => offer <= (offers[at] ?? 0n))).toBe(true);
+    expect(offers.at(-1)).toBeGreaterThanOrEqual(offers[0] ?? 0n);
+  });
+
+  it("a replacement with a higher fee begins at the usual offer, also after the first attempt was signed for less", () => {
+    const offers = [false, true].map((isLowered) => {
+      const driver = drive([viewOf(1, "approved")]);
+      driver.block(10);
+      gasFor(driver, 1);
+      if (isLowered) expect(asked(driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL")))).toEqual(["sign:1"]);
+      driver.feed({
+        kind: "answered",
+        verb: "sign",
+        transactionId: idOf(1),
+        answer: { ok: true, withdrawal: sentView(1, "broadcast") },
+      });
+      sent(driver, 1);
+      const seen = { kind: "answered", verb: "observed", transactionId: idOf(1) } as const;
+      blockLater(driver, 16);
+      driver.feed({ ...seen, answer: { ok: true, withdrawal: sentView(1, "broadcast") } });
+      const replaced = blockLater(driver, 17);
+      expect(asked(replaced)).toEqual(["replace:1"]);
+      return feeOf(replaced);
+    });
+    expect(offers[1]).toBe(offers[0]);
   });
 
   it("a replacement with a higher fee is sent once released, and both attempts are looked for", () => {

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { waiting } from "../../agent/courier/scheduler/scheduler.ts";
 import { confirm, gasFor, look, refused, revertFor, whyOf } from "../support/scheduler-answers.ts";
-import { asked, drive, helloOf, idOf, only, sentView, token, viewOf } from "../support/scheduler-views.ts";
+import { asked, drive, feeMarket, feeOf, helloOf, idOf, only, sentView, token, viewOf } from "../support/scheduler-views.ts";
 
 describe("asking for a signature", () => {
   it("the scheduler asks for gas once facts are there, and signs with them", () => {
@@ -104,12 +104,31 @@ describe("asking for a signature", () => {
     const driver = drive([viewOf(1, "approved"), viewOf(2, "approved")]);
     driver.block(10);
     gasFor(driver, 1);
+    for (let lower = 1; lower <= 4; lower++)
+      expect(asked(driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL")))).toEqual(["sign:1"]);
     expect(asked(driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL")))).toEqual([]);
     expect(whyOf(driver, 1)).toBe("fee POLICY_FEE_ABOVE_WITHDRAWAL");
     expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
     expect(asked(driver.tick(1000))).toEqual([]);
     expect(asked(driver.block(11))).toEqual(["sign:1"]);
   });
+
+  it.each(["POLICY_FEE_ABOVE_WITHDRAWAL", "POLICY_FEE_ABOVE_DAY"])(
+    "below a ceiling (%s) the scheduler offers less, down to an eighth above the base fee, and begins at the top at the next block",
+    (code) => {
+      const driver = drive([viewOf(1, "approved")]);
+      driver.block(10);
+      const offers: bigint[] = [];
+      let effects = gasFor(driver, 1);
+      for (let turn = 0; turn < 9 && only(effects, "ask").length > 0; turn++) {
+        offers.push(feeOf(effects));
+        effects = driver.feed(refused("sign", 1, code));
+      }
+      const { baseFeePerGas: base, maxPriorityFeePerGas: tip } = feeMarket;
+      expect(offers).toEqual([16n, 14n, 12n, 10n, 9n].map((eighths) => 2n * ((base * eighths + 15n) / 16n) + tip));
+      expect(feeOf(driver.block(11))).toBe(offers[0]);
+    },
+  );
 
   it("the scheduler asks again, ever more slowly, for what the policy has no room for yet", () => {
     const driver = drive([viewOf(1, "approved")]);
@@ -221,9 +240,16 @@ describe("asking for a signature", () => {
     expect(more).toEqual([]);
     expect(ask).toMatchObject({ verb: "sign", body: { transactionId: idOf(1), txParams: { gasLimit: "21000" } } });
     // Prices were too high: the estimate is asked for again when the answer is old.
-    driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+    const refuseAll = (): void => {
+      for (let offer = 1; offer <= 5; offer++) {
+        driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+        // A lower offer, as long as there is one.
+        expect(asked(driver.tick(1))).toEqual(offer === 5 ? [] : ["sign:1"]);
+      }
+    };
+    refuseAll();
     expect(asked(driver.block(11))).toEqual(["sign:1"]);
-    driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+    refuseAll();
     driver.tick(60_001);
     expect(only(driver.block(12), "gas")).toHaveLength(1);
   });

@@ -242,6 +242,7 @@ describe("questions before a withdrawal", () => {
       { valid: false, code: "address_invalid", address: "" },
     ],
     ["no address", "0x1", { valid: false, code: "address_invalid" }],
+    ["a precompiled contract", `0x${"0".repeat(39)}1`, { valid: false, code: "address_invalid", reason: "ADDRESS_RESERVED" }],
     ["the hot wallet", wallet.hotWalletAddress, { valid: false, code: "address_own" }],
     ["a token's contract", usdtContract, { valid: false, code: "address_contract" }],
   ])("the check of an address: %s", async (_, address, expected) => {

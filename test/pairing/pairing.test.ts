@@ -260,24 +260,64 @@ describe("without a yes", () => {
   it("the mnemonic stays after a no to the question as well, and the hint does not say to fund the wallet", async () => {
     const before = fill();
     const { runCommand } = (await import(join(projectRoot, "dist", "cli", "main.js"))) as typeof import("../../cli/main.ts");
-    let [output, asked] = ["", ""];
+    let output = "";
+    const asked: string[] = [];
     const say = (text: string): void => {
       output += text;
     };
     const code = await runCommand(["pair", ...args()], {
       ...{ out: say, err: say, user: "ann", isInteractive: true, now: Date.now, sleep: async () => false },
       confirm: async (question) => {
-        asked = question;
-        return false;
+        asked.push(question);
+        return question.includes("wallet");
       },
     });
-    expect([code, asked]).toEqual([1, "  Is it written down in another place? (yes/no) "]);
+    const [wallet, written] = ["  Is this the wallet's address? (yes/no) ", "  Is it written down in another place? (yes/no) "];
+    expect([code, asked]).toEqual([1, [wallet, written]]);
     expect(output).toContain("paired, but not done: mnemonic and apiKey not taken out of config.json");
     expect(output).toContain(`${left}nobody said whether the mnemonic is written down\nhint: `);
     expect(output).toContain("run pair again and answer yes: it does only what is left");
     expect(output).toContain(gateway.shortCode);
     expect(output).not.toContain("send funds");
     expect(readFileSync(agent.config, "utf8")).toBe(before);
+  });
+});
+
+describe("the wallet that an operator means", () => {
+  const first = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+
+  it("the wallet that an operator means is named: another mnemonic is refused before anything is sealed", async () => {
+    fill();
+    for (const [address, code, fault] of [
+      ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8", 1, "PAIRING_OTHER_WALLET"],
+      ["0x7099", 2, "COMMAND_USAGE"],
+    ] as const) {
+      const other = await agent.pair("--json", "--expect-address", address);
+      expect([other.code, lastJson(other.output).code], other.output).toEqual([code, fault]);
+      expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
+    }
+    const right = await agent.pair("--expect-address", first.toLowerCase());
+    expect(right.code, right.output).toBe(0);
+  });
+
+  it("the wallet that an operator means is asked for on a terminal: a no seals nothing, and names the passphrase", async () => {
+    const before = fill();
+    const { runCommand } = (await import(join(projectRoot, "dist", "cli", "main.js"))) as typeof import("../../cli/main.ts");
+    let output = "";
+    const say = (text: string): void => {
+      output += text;
+    };
+    const code = await runCommand(["pair", "--config", agent.config, "--state", agent.state], {
+      ...{ out: say, err: say, user: "ann", isInteractive: true, now: Date.now, sleep: async () => false },
+      confirm: async () => false,
+    });
+    expect(code, output).toBe(1);
+    expect(output).toContain(`    ${first}  (`);
+    expect(output).toContain("BIP-39");
+    expect(output).toContain("pair: not answered with yes: nothing was sealed\nhint: ");
+    expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
+    expect(readFileSync(agent.config, "utf8")).toBe(before);
+    expect((await agent.pair()).code).toBe(0);
   });
 });
 

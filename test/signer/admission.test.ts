@@ -141,6 +141,8 @@ describe("a job that cannot be done", () => {
     ["to a bad address", { address: "nowhere" }, "ADDRESS_FORMAT"],
     ["to an address with a wrong checksum", { address: `${shop.slice(0, -1)}9` }, "ADDRESS_CHECKSUM"],
     ["to the zero address", { address: `0x${"0".repeat(40)}` }, "ADDRESS_ZERO"],
+    ["to a precompiled contract", { address: `0x${"0".repeat(39)}9` }, "ADDRESS_RESERVED"],
+    ["to a system contract", { address: `0x${"0".repeat(36)}0100` }, "ADDRESS_RESERVED"],
     ["above the limit", { amount: "1000.000001" }, "POLICY_ABOVE_WITHDRAWAL"],
     ["whose id is not its order's", { transactionId: "ab".repeat(16) }, "JOB_ID_MISMATCH"],
     ["that ran out", { issuedAt: begun - 10, expiresAt: begun - 1 }, "JOB_EXPIRED"],

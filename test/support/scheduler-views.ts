@@ -17,6 +17,8 @@ export const account = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
 const destination = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 export const gwei = 1_000_000_000n;
+/** The fee market of every block here, in wei per gas. */
+export const feeMarket = { baseFeePerGas: 10n * gwei, maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei } as const;
 
 export function idOf(sequence: number): string {
   return sequence.toString(16).padStart(32, "0");
@@ -91,7 +93,7 @@ export function chainStateOf(number: number, over: Partial<ChainState> = {}): Ch
   return {
     number,
     finalNumber: number - 2,
-    feeMarket: { baseFeePerGas: 10n * gwei, maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei },
+    feeMarket,
     balances: new Map([
       ["", 1000n * 10n ** 18n],
       [token, 10n ** 12n],
@@ -151,4 +153,11 @@ export function only<K extends SchedulerEffect["kind"]>(
 /** `verb:sequence` of every request to the signer. */
 export function asked(effects: readonly SchedulerEffect[]): string[] {
   return only(effects, "ask").map((effect) => `${effect.verb}:${Number.parseInt(effect.body.transactionId, 16)}`);
+}
+
+/** The highest fee that the only request among the effects offers, in wei per gas; 0 without one. */
+export function feeOf(effects: readonly SchedulerEffect[]): bigint {
+  const [ask] = only(effects, "ask");
+  const txParams = ask !== undefined && "txParams" in ask.body ? (ask.body.txParams as Readonly<Record<string, string>>) : {};
+  return BigInt(txParams.maxFeePerGas ?? 0);
 }

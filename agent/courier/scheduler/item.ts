@@ -50,6 +50,8 @@ export interface Item {
   gas: { readonly limit: bigint; readonly atMs: number } | null;
   gasAskedAtMs: number | null;
   isTipLow: boolean; // the signer refused the higher tip of the nodes
+  /** Steps below the usual offer, for the attempt after so many; the signer refused those above. */
+  lowered: { readonly attempts: number; readonly steps: number };
   reverts: { count: number; firstAtMs: number };
   reserved: Reserve;
   feeAskedWei: bigint; // fee in the last `sign` or `replace`, reserved until the view shows it

@@ -10,7 +10,7 @@ import { named } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { byPatience, isPastSending } from "./expiry-exclusion.ts";
 import type { Account, Declined, Item } from "./item.ts";
-import { askGas, feesOf, gasOf } from "./signing.ts";
+import { askGas, feesOf, gasOf, marketFor } from "./signing.ts";
 import { ask, bySlot, file, freeUnits, isAside, lowest, releasedAttempts, releasedVersions } from "./withdrawals.ts";
 
 /** The same bytes are sent again after this time, for nodes without them. */
@@ -244,12 +244,10 @@ export function signAgain(account: Account, nowMs: number, out: SchedulerEffect[
 }
 
 /** Raises by the signer's own rule, or to the fee market if that is higher. */
-function replacement(
-  { account, isTipLow, view: { attempts } }: Item,
-  newest: AttemptView,
-  computeLimit: bigint,
-): TxParams | null {
+function replacement(item: Item, newest: AttemptView, computeLimit: bigint): TxParams | null {
+  const { account, isTipLow, view } = item;
   const { bidding } = feesOf(account);
   if (account.chainState === null || bidding === null) return null;
-  return bidding.replacementAt(account.chainState.feeMarket, attempts, computeLimit, newest.attempt, isTipLow);
+  const feeMarket = marketFor(item, account.chainState.feeMarket);
+  return bidding.replacementAt(feeMarket, view.attempts, computeLimit, newest.attempt, isTipLow);
 }

@@ -4,7 +4,7 @@
  * within a currency, so an unpayable nonce never stands in front of payable ones.
  */
 import { familyOf } from "../../../chains/families.ts";
-import type { Fees, TxParams } from "../../../chains/family.ts";
+import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
@@ -76,7 +76,7 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
       return;
     }
     const gas = gasOf(item, 0, nowMs);
-    const txParams = fees.first(feeMarket, gas ?? fees.computeLimitMin);
+    const txParams = fees.first(marketFor(item, feeMarket), gas ?? fees.computeLimitMin);
     if (!isCovered(item, fees.most(txParams))) {
       item.waiting = whyUncovered(item);
       item.reverts = { count: 0, firstAtMs: 0 };
@@ -89,6 +89,27 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
     // Takes the item out of this queue, so `at` names the next one.
     askSign(item, txParams, nowMs, out);
   }
+}
+
+/**
+ * The fee market for the next offer: lower than the nodes' one where the signer refused the offers
+ * above.
+ */
+export function marketFor(item: Item, feeMarket: FeeMarket): FeeMarket {
+  const { bidding } = feesOf(item.account);
+  return bidding?.lowered(feeMarket, stepsBelow(item)) ?? feeMarket;
+}
+
+function stepsBelow({ lowered, view: { attempts } }: Item): number {
+  return lowered.attempts === attempts.length ? lowered.steps : 0;
+}
+
+/** Whether a lower offer is left to try; after the lowest one the next try begins at the top. */
+function lowerOffer(item: Item, feeMarket: FeeMarket): boolean {
+  const steps = stepsBelow(item) + 1;
+  const isLeft = (feesOf(item.account).bidding?.lowered(feeMarket, steps) ?? null) !== null;
+  item.lowered = { attempts: item.view.attempts.length, steps: isLeft ? steps : 0 };
+  return isLeft;
 }
 
 /**
@@ -161,7 +182,7 @@ export function finishIntent(item: Item, nowMs: number, out: SchedulerEffect[]):
   if (feeMarket === null) return;
   const computeLimit = gasOf(item, 0, nowMs);
   if (computeLimit === null) askGas(item, nowMs, out);
-  else askSign(item, feesOf(item.account).first(feeMarket, computeLimit), nowMs, out);
+  else askSign(item, feesOf(item.account).first(marketFor(item, feeMarket), computeLimit), nowMs, out);
 }
 
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
@@ -231,8 +252,13 @@ export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
   // A tip over its cap comes from the higher of the nodes' figures, so the lower figure is used
   // from now on.
   if (code === "POLICY_TIP_ABOVE_MAX") item.isTipLow = true;
+  const { chainState } = item.account;
+  if (code.startsWith("POLICY_FEE_ABOVE") && chainState !== null && lowerOffer(item, chainState.feeMarket)) {
+    item.waiting = `fee ${code}`;
+    return false;
+  }
   // A fee over its cap depends on the fee market, so the scheduler offers it again at each block.
-  if (isOfFeeMarket(code) && item.account.chainState !== null) {
+  if (isOfFeeMarket(code) && chainState !== null) {
     setAside(item, `fee ${code}`, "next block");
     return false;
   }

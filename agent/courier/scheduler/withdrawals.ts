@@ -184,6 +184,7 @@ function createItem(view: CourierView, account: Account, openedAtMs: number): It
     gas: null,
     gasAskedAtMs: null,
     isTipLow: false,
+    lowered: { attempts: 0, steps: 0 },
     reverts: { count: 0, firstAtMs: 0 },
     reserved: nothing,
     feeAskedWei: 0n,

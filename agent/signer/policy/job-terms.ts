@@ -67,11 +67,14 @@ export function destinationOf(rules: Rules, question: Question, text: string, li
 }
 
 /**
- * Returns an address outside the wallet; refuses the wallet's own address and a token's contract.
+ * Returns an address outside the wallet; refuses the wallet's own address, a token's contract, and
+ * an address of the chain itself.
  */
 export function outsiderAt(rules: Rules, text: string, network: string, limits: Limits): ParsedAddress {
-  const parsed = familyOf(network).parseAddress(text);
+  const family = familyOf(network);
+  const parsed = family.parseAddress(text);
   if (!parsed.ok) return parsed;
+  if (family.isReserved(parsed.address)) return refuse("ADDRESS_RESERVED");
   if (parsed.address === hotWalletOn(rules, network)) return refuse("POLICY_DENIED_OWN");
   if (rules.contracts.has(parsed.address)) return refuse("POLICY_DENIED_CONTRACT");
   if (limits.deny.has(parsed.address)) return refuse("POLICY_DENIED");
