@@ -232,6 +232,7 @@ export const codes = {
   LINK_REFUSED: ["fault", "none", "operator", "the signer did not accept a frame of the gateway", "read the code beside it; if it repeats, something between alters frames"],
   COURIER_BOOTSTRAP: ["fault", "none", "operator", "the courier was not started by crypto", "start it with crypto"],
   COURIER_DECLINED: ["fault", "unknown", "operator", "every node that was asked refused the bytes of a withdrawal, so it is in no pool", "read the node's own words: raise the limit that they name, or name another node in config.json; it is offered again by itself"],
+  COURIER_TOKEN_REFUSES: ["alarm", "none", "operator", "the token's contract refuses every transfer of the hot wallet: its withdrawals wait", "ask the token's issuer: it is paused, or it has blocked the hot wallet; payments go on by themselves"],
   COURIER_FUNDS: ["alarm", "none", "operator", "the hot wallet holds too little for what waits, or less than notify.lowFunds wants", "send funds to the hot wallet address, which the command address prints"],
   COURIER_NOTIFY: ["alarm", "none", "operator", "what happens cannot be told to the command or address of notify", "mend the command or address of notify in config.json, or take the key out"],
   COURIER_OTHER_AGENT: ["fault", "none", "operator", "link.json and the ledger belong to two agents", "put the state folder back together from one backup"],

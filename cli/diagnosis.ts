@@ -324,7 +324,7 @@ const fundsFor: Readonly<Record<string, string>> = {
 
 const waitRemedies: Readonly<Record<string, string>> = {
   "no node takes it": "look at the chain's nodes, or name better ones in config.json; it is handed to them again by itself",
-  [wouldRevert]: "look whether the receiver can take this token; after some minutes it is refused by itself",
+  [wouldRevert]: "look whether the receiver can take this token; after half a minute it is refused by itself",
   "the token's balance cannot be read": "check contract and nodes of this currency in config.json",
 };
 

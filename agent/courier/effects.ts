@@ -84,7 +84,11 @@ async function answerOf(access: ChainAccess, effect: NodeQuestion): Promise<Sche
       return {
         kind: "gas",
         transactionId: effect.withdrawal.transactionId,
-        answer: await access.gas(effect.from, effect.withdrawal),
+        ...(effect.isOwn === true ? { isOwn: true } : {}),
+        answer: await access.gas(
+          effect.from,
+          effect.isOwn === true ? { ...effect.withdrawal, address: effect.from } : effect.withdrawal,
+        ),
       };
     case "look":
       return { kind: "looked", ...accountIn(effect), found: await access.look(effect.wanted) };

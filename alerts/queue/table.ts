@@ -31,6 +31,13 @@ export const alertTable = table({
     "withdrawals wait because the chain's fees are above maxFee",
     "wait, or raise maxFee",
   ],
+  "currency-refused": [
+    "courier",
+    "error",
+    "currency",
+    "the token's contract refuses every transfer of the hot wallet: its withdrawals wait",
+    "ask the token's issuer: it is paused, or it has blocked the hot wallet",
+  ],
   "agent-locked": [
     "courier, gateway",
     "error",

@@ -329,10 +329,11 @@ export function declinedIn(why: string): string {
   return /^offered, no node took it: (.*)$/s.exec(why)?.[1] ?? "";
 }
 
-/** Reasons that wait for an operator and stop every new withdrawal of the account. */
+/** Reasons that wait for a person and stop every new withdrawal of an account or a currency. */
 const standstills = [
   ["ACCOUNT_BEHIND", "the chain has seen more transactions than the ledger"],
   ["ACCOUNT_WAITS", "behind a lower slot that is quarantined"],
+  ["COURIER_TOKEN_REFUSES", "the token's contract refuses every transfer of the hot wallet"],
   ["LEDGER_DISK_FULL", "until the ledger's disk has room"],
   ["LEDGER_POISONED", "until the ledger can be written"],
   ["LEDGER_READ_ONLY", "until the ledger's disk is writable again"],

@@ -75,6 +75,8 @@ describe("conditions", () => {
     expect(named({ items: [{ ...item, why: "funds" }] })).toEqual(["withdrawal-stuck t1"]);
     expect(named({ items: [{ ...item, why: "nodes NODE_TIMEOUT" }] })).toEqual([]);
     expect(named({ items: [{ ...item, why: "fee POLICY_FEE" }] })).toEqual(["withdrawal-stuck t1", "fees-high local"]);
+    const refusing = { ...item, currency: "usdt", why: "COURIER_TOKEN_REFUSES" };
+    expect(named({ items: [refusing, { ...refusing, transactionId: "t2" }] })).toEqual(["currency-refused usdt"]);
     const [stuck] = conditionsOf({ ...well, items: [{ ...item, why: "funds" }] }, notify, currencies).conditions;
     expect([stuck?.afterMs, stuck?.context.why]).toEqual([30 * 60_000, "funds"]);
   });

@@ -281,7 +281,7 @@ describe("a withdrawal", () => {
 
   it("a withdrawal waits, and says why, while the chain would revert it", async () => {
     const kit = await kitOn();
-    const refusing = "0x00000000000000000000000000000000000c0de0";
+    const refusing = "0xc0de000000000000000000000000000000000de0";
     await rpc(anvil.url, "anvil_setCode", [refusing, "0x60006000fd"]);
     const { transactionId } = kit.gateway.order({ address: refusing });
     await until(() => kit.signer.signer.run.courier?.waiting.some((one) => one.why.includes("revert")) === true, 8000);

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { waiting } from "../../agent/courier/scheduler/scheduler.ts";
-import { confirm, gasFor, look, refused, revertFor, whyOf } from "../support/scheduler-answers.ts";
+import { confirm, gasFor, look, ownTransferFor, refused, revertFor, whyOf } from "../support/scheduler-answers.ts";
 import { asked, drive, feeMarket, feeOf, helloOf, idOf, only, sentView, token, viewOf } from "../support/scheduler-views.ts";
 
 describe("asking for a signature", () => {
@@ -278,7 +278,8 @@ describe("a call that would revert", () => {
     expect(asked(revertFor(driver, 1))).toEqual([]);
     expect(only(driver.tick(17_000), "gas")).toHaveLength(0);
     expect(only(driver.tick(1000), "gas")).toHaveLength(1);
-    const [ask] = only(revertFor(driver, 1), "ask");
+    expect(revertFor(driver, 1)).toMatchObject([{ kind: "gas", isOwn: true, from: viewOf(1, "approved").sender }]);
+    const [ask] = only(ownTransferFor(driver, 1, false), "ask");
     expect(ask?.body).toEqual({ transactionId: idOf(1), code: "CHAIN_WOULD_REVERT" });
   });
 
@@ -288,12 +289,53 @@ describe("a call that would revert", () => {
     driver.block(10);
     for (const waitMs of [12_000, 18_000, 0]) {
       const effects = revertFor(driver, 1);
-      if (waitMs === 0) expect(effects.map((effect) => effect.kind)).toEqual(["ask"]);
+      if (waitMs === 0) expect(effects).toMatchObject([{ kind: "gas", isOwn: true }]);
       driver.tick(waitMs);
     }
+    expect(ownTransferFor(driver, 1, false)).toMatchObject([{ kind: "ask", verb: "decline" }]);
     expect(only(driver.tick(1000), "gas")).toEqual([]);
     expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
     expect(asked(gasFor(driver, 1))).toEqual([]);
+  });
+
+  it("a call that would revert, as the account's transfer to itself would, declines nobody: the token is tried again each minute", () => {
+    const usdt = { currency: "usdt", contract: token, amountUnits: "5" };
+    const driver = drive([viewOf(1, "approved", usdt), viewOf(2, "approved", usdt), viewOf(3, "approved")]);
+    driver.block(10);
+    for (const waitMs of [12_000, 18_000, 0]) {
+      revertFor(driver, 1);
+      driver.tick(waitMs);
+    }
+    expect(asked(ownTransferFor(driver, 1, true))).toEqual([]);
+    // The coin of the chain is paid meanwhile.
+    expect(asked(gasFor(driver, 3))).toEqual(["sign:3"]);
+    for (let minute = 1; minute <= 3; minute++) {
+      const ofToken = (effects: ReturnType<typeof driver.tick>): readonly number[] =>
+        only(effects, "gas").flatMap(({ withdrawal }) => (withdrawal.contract === token ? [withdrawal.sequence] : []));
+      expect(ofToken(driver.tick(59_000))).toEqual([]);
+      for (const sequence of [1, 2]) expect(whyOf(driver, sequence)).toBe("COURIER_TOKEN_REFUSES");
+      expect(ofToken(driver.tick(1_000))).toEqual([1, 2]);
+      expect(only(revertFor(driver, 1), "gas")).toMatchObject([{ isOwn: true }]);
+      expect(asked(ownTransferFor(driver, 1, true))).toEqual([]);
+      revertFor(driver, 2);
+      ownTransferFor(driver, 2, true);
+    }
+    driver.tick(60_000);
+    expect(asked(gasFor(driver, 1))).toEqual(["sign:1"]);
+    expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
+  });
+
+  it("a call that would revert is declined once the token takes transfers again, and the answer about the own transfer says so", () => {
+    const driver = drive([viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" })]);
+    driver.block(10);
+    for (const waitMs of [12_000, 18_000, 0]) {
+      revertFor(driver, 1);
+      driver.tick(waitMs);
+    }
+    ownTransferFor(driver, 1, true);
+    driver.tick(60_000);
+    revertFor(driver, 1);
+    expect(asked(ownTransferFor(driver, 1, false))).toEqual(["decline:1"]);
   });
 
   it("a call that would revert is not declined while funds are missing", () => {

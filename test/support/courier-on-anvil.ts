@@ -24,7 +24,7 @@ export function startsAnvil(): void {
 }
 
 /** Another address each time, which nobody has paid yet. */
-export const receiver = () => `0x00000000000000000000000000000000000b${(++last).toString(16).padStart(4, "0")}`;
+export const receiver = () => `0xb0b000000000000000000000000000000000${(++last).toString(16).padStart(4, "0")}`;
 
 /**
  * A courier between its neighbours, on the chain unless other nodes are named; no test may leave a

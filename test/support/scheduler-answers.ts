@@ -15,6 +15,17 @@ export const revertFor = (driver: Driver, sequence: number) =>
     answer: { ok: false, code: "NODE_WOULD_REVERT", effect: "none", wouldRevert: true },
   });
 
+/** The answer about the same transfer to the paying account itself. */
+export const ownTransferFor = (driver: Driver, sequence: number, isRefused: boolean) =>
+  driver.feed({
+    kind: "gas",
+    transactionId: idOf(sequence),
+    isOwn: true,
+    answer: isRefused
+      ? { ok: false, code: "NODE_WOULD_REVERT", effect: "none", wouldRevert: true }
+      : { ok: true, gasLimit: 40_000n },
+  });
+
 export const refused = (verb: "sign" | "replace" | "observed", sequence: number, code: string) =>
   ({ kind: "answered", verb, transactionId: idOf(sequence), answer: { ok: false, code, effect: "none" } }) as const;
 

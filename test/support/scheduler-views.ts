@@ -155,7 +155,9 @@ export function asked(effects: readonly SchedulerEffect[]): string[] {
   return only(effects, "ask").map((effect) => `${effect.verb}:${Number.parseInt(effect.body.transactionId, 16)}`);
 }
 
-/** The highest fee that the only request among the effects offers, in wei per gas; 0 without one. */
+/**
+ * The highest fee that the only request among the effects offers, in wei per gas; 0 without one.
+ */
 export function feeOf(effects: readonly SchedulerEffect[]): bigint {
   const [ask] = only(effects, "ask");
   const txParams = ask !== undefined && "txParams" in ask.body ? (ask.body.txParams as Readonly<Record<string, string>>) : {};

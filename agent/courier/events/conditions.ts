@@ -17,8 +17,10 @@ const feesMs = 5 * minuteMs;
  * States that a withdrawal must leave by itself; in the later states it only waits for the chain.
  */
 const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "signed", "released", "broadcast"]);
-/** Reasons for which every withdrawal waits; each has an event of its own. */
-const general = /^(?:locked|link|nodes|SIGNER_PAUSED)(?: |$)/;
+/**
+ * Reasons for which every withdrawal, or every one of a currency, waits; each has its own event.
+ */
+const general = /^(?:locked|link|nodes|SIGNER_PAUSED|COURIER_TOKEN_REFUSES)(?: |$)/;
 
 /** Every condition that holds, and the events whose state is unknown now. */
 export function conditionsOf(
@@ -45,6 +47,7 @@ export function conditionsOf(
     ),
     ...snapshot.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
     ...feeConditions(snapshot.items),
+    ...refusedConditions(snapshot.items),
     ...lowFundsOf(snapshot, notify.lowFunds, currencies).map(({ currency, has, wanted }) =>
       condition("funds-low", currency, `the hot wallet has ${has} ${currency}, less than ${wanted}`, { has, wanted }),
     ),
@@ -118,6 +121,17 @@ function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   return [...chains].map(([chain, waiting]) =>
     condition("fees-high", chain, `fees of ${chain} are above maxFee`, { waiting }, feesMs),
   );
+}
+
+/** A paused token, or a blocked hot wallet, is one trouble, whatever the number of withdrawals. */
+function refusedConditions(items: readonly SnapshotItem[]): readonly Condition[] {
+  const currencies = new Map<string, number>();
+  for (const { currency, why } of items)
+    if (why === "COURIER_TOKEN_REFUSES") currencies.set(currency, (currencies.get(currency) ?? 0) + 1);
+  return [...currencies].map(([currency, waiting]) => {
+    const words = `the contract of ${currency} refuses every transfer of the hot wallet: ${waiting} wait`;
+    return condition("currency-refused", currency, words, { code: "COURIER_TOKEN_REFUSES", waiting });
+  });
 }
 
 function signerConditions({ summary }: Snapshot): readonly Condition[] {

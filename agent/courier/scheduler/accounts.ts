@@ -44,6 +44,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       flight: new Set(),
       pending: new Set(),
       unincluded: new Set(),
+      refusing: new Map(),
       reservedNative: 0n,
       reservedTokens: new Map(),
       settling: [],

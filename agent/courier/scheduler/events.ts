@@ -63,6 +63,7 @@ export type SchedulerEvent =
   | {
       readonly kind: "gas";
       readonly transactionId: string;
+      readonly isOwn?: true; // of the transfer to the paying account itself
       /**
        * `wouldRevert` is the node's judgement on the call; any other no is a fault of the question.
        */
@@ -115,7 +116,14 @@ export type Asking =
 
 /** Questions to a chain's nodes. */
 export type NodeQuestion =
-  | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: CourierView }
+  /** `isOwn` asks for the same transfer to the paying account itself. */
+  | {
+      readonly kind: "gas";
+      readonly chain: string;
+      readonly from: string;
+      readonly withdrawal: CourierView;
+      readonly isOwn?: true;
+    }
   | { readonly kind: "look"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   /** Asks if attempts of an account are void, those of each withdrawal together. */

@@ -123,6 +123,11 @@ export interface Account {
    * number.
    */
   readonly unincluded: Set<Item>;
+  /**
+   * Tokens whose contract refused a transfer of this account to itself, with the time until which
+   * nothing of them is asked for.
+   */
+  readonly refusing: Map<string, number>;
   reservedNative: bigint;
   readonly reservedTokens: Map<string, bigint>;
   /** Final withdrawals, newer than the known balances; reserved until the balances include them. */

@@ -13,7 +13,7 @@ import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from
 import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
 import { bump, declinedWords, resend, send, signAgain, takeSent } from "./sending.ts";
-import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
+import { advance, finishIntent, standstill, takeGas, takeOwnTransfer, takeRefusal } from "./signing.ts";
 import {
   count,
   countersFailed,
@@ -342,7 +342,8 @@ function takeItemEvent(
   const item = book.items.get(event.transactionId);
   if (item === undefined) return [];
   if (event.kind === "gas") {
-    takeGas(item, event.answer, nowMs, out);
+    if (event.isOwn === true) takeOwnTransfer(item, event.answer, nowMs, out);
+    else takeGas(item, event.answer, nowMs, out);
     bump(item.account, nowMs, out);
     renew(item.account, nowMs, out);
     if (item.view.state === "intent") steer(item, nowMs, out);

@@ -21,6 +21,8 @@ const gasValidMs = 60_000;
 const revertsMax = 3;
 const revertsOverMs = 30_000;
 const revertRetryMs = 12_000;
+/** After this time a token is tried again that refused a transfer of the account to itself. */
+const refusingMs = 60_000;
 const faultRetryMs = 2000;
 const fullRetryMs = 500;
 const refusalRetryMs = 5000;
@@ -65,6 +67,11 @@ export function advance(book: Book, account: Account, inFlightMax: number, nowMs
 function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {
   const fees = feesOf(account);
   const feeMarket = account.chainState?.feeMarket ?? null;
+  const [head] = queue;
+  if (head !== undefined && nowMs < (account.refusing.get(head.view.contract) ?? 0)) {
+    head.waiting = "COURIER_TOKEN_REFUSES";
+    return;
+  }
   for (let at = 0; at < queue.length && feeMarket !== null; ) {
     const item = queue[at] as Item;
     if (isBusy(item, nowMs)) {
@@ -192,6 +199,7 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: Sched
   if (answer.ok) {
     item.gas = { limit: answer.gasLimit, atMs: nowMs };
     item.reverts = { count: 0, firstAtMs: 0 };
+    item.account.refusing.delete(item.view.contract);
     return;
   }
   if (!answer.wouldRevert) {
@@ -220,15 +228,43 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: Sched
   const { reverts } = item;
   if (reverts.count === 0) reverts.firstAtMs = nowMs;
   reverts.count += 1;
-  if (reverts.count >= revertsMax && nowMs - reverts.firstAtMs >= revertsOverMs) {
-    item.asking = ask("decline", nowMs);
-    const body = { transactionId: item.view.transactionId, code: "CHAIN_WOULD_REVERT" };
-    out.push({ kind: "ask", withdrawal: item.view, verb: "decline", body });
+  const { account, view } = item;
+  if (account.refusing.has(view.contract) || (reverts.count >= revertsMax && nowMs - reverts.firstAtMs >= revertsOverMs)) {
+    if (view.contract === "") decline(item, nowMs, out);
+    else {
+      item.gasAskedAtMs = nowMs;
+      out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view, isOwn: true });
+    }
     return;
   }
   // The retries are spread so that the last one falls just past the required time.
   const nextAtMs = reverts.count >= revertsMax - 1 ? reverts.firstAtMs + revertsOverMs : nowMs + revertRetryMs;
   setAside(item, "the chain would revert it", { notBeforeMs: Math.max(nextAtMs, nowMs + faultRetryMs) });
+}
+
+function decline(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+  item.asking = ask("decline", nowMs);
+  const body = { transactionId: item.view.transactionId, code: "CHAIN_WOULD_REVERT" };
+  out.push({ kind: "ask", withdrawal: item.view, verb: "decline", body });
+}
+
+/**
+ * Takes the answer about the same transfer to the paying account itself. If that one fails too, the
+ * trouble is the token's or the account's, so no withdrawal is declined: all of the token wait.
+ */
+export function takeOwnTransfer(item: Item, answer: GasAnswer, nowMs: number, out: SchedulerEffect[]): void {
+  item.gasAskedAtMs = null;
+  const { account, view } = item;
+  if (!answer.ok && answer.wouldRevert) {
+    account.refusing.set(view.contract, nowMs + refusingMs);
+    return;
+  }
+  if (!answer.ok) {
+    if (item.asking === null) setAside(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
+    return;
+  }
+  account.refusing.delete(view.contract);
+  if (view.state === "approved" && item.asking === null) decline(item, nowMs, out);
 }
 
 function computeLimitOf({ account }: Item, newest: AttemptView | undefined): bigint {
