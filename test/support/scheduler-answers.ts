@@ -15,7 +15,7 @@ export const revertFor = (driver: Driver, sequence: number) =>
     answer: { ok: false, code: "NODE_WOULD_REVERT", effect: "none", wouldRevert: true },
   });
 
-/** The answer about the same transfer to the paying account itself. */
+/** The answer about the same transfer to the hot wallet itself. */
 export const ownTransferFor = (driver: Driver, sequence: number, isRefused: boolean) =>
   driver.feed({
     kind: "gas",

@@ -63,7 +63,7 @@ export type SchedulerEvent =
   | {
       readonly kind: "gas";
       readonly transactionId: string;
-      readonly isOwn?: true; // of the transfer to the paying account itself
+      readonly isOwn?: true; // of the transfer to the hot wallet itself
       /**
        * `wouldRevert` is the node's judgement on the call; any other no is a fault of the question.
        */
@@ -116,7 +116,7 @@ export type Asking =
 
 /** Questions to a chain's nodes. */
 export type NodeQuestion =
-  /** `isOwn` asks for the same transfer to the paying account itself. */
+  /** `isOwn` asks for the same transfer to the hot wallet itself. */
   | {
       readonly kind: "gas";
       readonly chain: string;

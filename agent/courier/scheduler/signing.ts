@@ -249,7 +249,7 @@ function decline(item: Item, nowMs: number, out: SchedulerEffect[]): void {
 }
 
 /**
- * Takes the answer about the same transfer to the paying account itself. If that one fails too, the
+ * Takes the answer about the same transfer to the hot wallet itself. If that one fails too, the
  * trouble is the token's or the account's, so no withdrawal is declined: all of the token wait.
  */
 export function takeOwnTransfer(item: Item, answer: GasAnswer, nowMs: number, out: SchedulerEffect[]): void {
