@@ -284,7 +284,7 @@ async function slotCounts(
 export async function settled<A>(answer: Promise<AnswerTo<A>>): Promise<({ readonly ok: true } & A) | SchedulerNo> {
   try {
     const found = await answer;
-    return found.ok ? found : { ok: false, code: found.code, effect: found.effect };
+    return found.ok ? found : { ok: false, code: found.code, detail: found.detail, effect: found.effect };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     return { ok: false, code: error.code, effect: error.effect };

@@ -111,7 +111,7 @@ async function answerHandshake(shared: Shared, link: Link, reporter: Reporter, f
   const isOver = (): boolean => state.isEnded || state.linkUps !== connection || !link.isUp;
   if (isOver()) return;
   if (!admitted.ok) {
-    link.drop("LINK_REFUSED", admitted.code);
+    link.drop("LINK_REFUSED", reasonOf(admitted));
     return;
   }
   const hello = await askHello(shared);
@@ -184,6 +184,11 @@ function ordersTaken({ state, tellStatus }: Shared, code: string): void {
   if (state.link !== "up" || state.isOffered || detail === state.linkDetail) return;
   state.linkDetail = detail;
   tellStatus();
+}
+
+/** For clocks that differ the code alone does not say which one is wrong. */
+function reasonOf({ code, detail = "" }: SchedulerNo): string {
+  return code === "CLOCK_SKEW" && detail !== "" ? `${code}: ${detail}` : code;
 }
 
 /** An acknowledgement of the gateway, as it came. */

@@ -75,7 +75,9 @@ function compared(places: CredentialPlaces, given: Found | null): string {
   try {
     if (given === null) return "it opens";
     if (!isSame(sealed, given.bytes)) {
-      throw new AgentError("INSTALL_ENCKEY", "none", `${given.from} holds another encKey than ${places.credential}`);
+      throw new AgentError("INSTALL_ENCKEY", "none", `${given.from} holds another encKey than ${places.credential}`, {
+        hint: `autowithdraw check --enc-key-file ${given.from} says which of the two opens the keystore; if it is this one, remove ${places.credential} and run it again; else leave --enc-key-file out`,
+      });
     }
     takeOutOfConfig(places);
     return `it opens, and is that of ${given.from}`;

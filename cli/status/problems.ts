@@ -33,7 +33,7 @@ export interface Seen {
 /** The courier sends its view every few seconds. An older view means that it has stopped. */
 const courierWordMsMax = 60_000;
 /** After this time a healthy courier has connected and has asked its nodes. */
-const startMs = 15_000;
+export const startMs = 15_000;
 /** A warning comes below this multiple of the least free space. */
 const roomWarned = 4;
 
@@ -295,13 +295,23 @@ function wordsAfterCode(detail: string): string {
   return detail.replace(/^[A-Z][A-Z0-9_]*(?:: |$)/, "");
 }
 
-/** Withdrawals that wait for funds or for lower fees, and currencies below their threshold. */
-function moneyProblems({ waiting, lowFunds }: CourierStatus, findings: Findings): void {
+/**
+ * Withdrawals that wait for funds or for lower fees, currencies below their threshold, and a hot
+ * wallet without the coin for fees.
+ */
+function moneyProblems({ waiting, lowFunds, chains }: CourierStatus, findings: Findings): void {
   const forFunds = waiting.filter(({ why }) => why.startsWith("funds")).length;
   if (forFunds > 0) findings.found("COURIER_FUNDS", `${forFunds} wait for funds of the hot wallet`, remedyIn("COURIER_FUNDS"));
   const forFees = waiting.filter(({ why }) => why.startsWith("fee "));
   for (const code of new Set(forFees.map(({ why }) => codeIn(why.slice("fee ".length)))))
     findings.found(code, `${forFees.length} wait for lower fees (${code})`, remedyIn(code));
+  for (const chain of chains.filter(({ nativeBalance }) => nativeBalance === "0"))
+    findings.found(
+      "COURIER_FUNDS",
+      `the hot wallet of ${chain.chain} holds none of the chain's own coin, so it can pay no fee`,
+      remedyIn("COURIER_FUNDS"),
+      true,
+    );
   for (const { currency, has, wanted } of lowFunds)
     findings.found(
       "COURIER_FUNDS",

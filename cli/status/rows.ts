@@ -5,8 +5,11 @@
 import type { LimitView, SignerStatus, SweepLimitView } from "../../agent/socket/verbs.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { momentHere } from "../terminal.ts";
+import { moment, momentHere } from "../terminal.ts";
 import { bytesWords } from "./problems.ts";
+
+/** For this time after a change of the limits, the looser ones are named. */
+const looserMs = 86_400_000;
 
 type Row = readonly [name: string, text: string];
 
@@ -21,7 +24,10 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
     ["wallet", status.wallet],
     ["running", `version ${status.version}, since ${momentHere(status.startedAt)}`],
     ["config", `${config.path}, read ${momentHere(config.readAt)}`],
-    ...status.policyLooser.map((words) => ["", `looser than before: ${words}`] as const),
+    // Later the limits in force are the usual ones, and the words would hide a new change.
+    ...(nowMs - status.policyChangedAt < looserMs ? status.policyLooser : []).map(
+      (words) => ["", `looser than before ${moment(status.policyChangedAt)}: ${words}`] as const,
+    ),
     ...(status.policyChangedAt === 0 ? [] : [["", `limits last changed ${momentHere(status.policyChangedAt)}`] as const]),
     ["keys", `unlocked, encKey from ${encKeyPlaces[status.encKeyFrom] ?? status.encKeyFrom}`],
     ["isolation", status.isolation],

@@ -8,10 +8,12 @@ import { jsonText } from "../../base/visible.ts";
 import type { Machine } from "../machine.ts";
 import { askOperator } from "../operator.ts";
 import { fields, type Terminal } from "../terminal.ts";
-import { type Problem, problemsOf } from "./problems.ts";
+import { type Problem, problemsOf, startMs } from "./problems.ts";
 import { rowsOf } from "./rows.ts";
 
 const watchMs = 2_000;
+/** While crypto starts, it is asked again after this time. */
+const startLookMs = 500;
 const heldIdsMax = 500;
 
 export interface StatusOptions {
@@ -42,7 +44,7 @@ export async function showStatus(
   machine: Machine,
 ): Promise<number> {
   if (options.held === true) return showHeld(state, options.json === true, terminal, machine);
-  if (options.watch !== true) return show(state, await ask(state, machine), options, terminal, machine);
+  if (options.watch !== true) return show(state, await started(state, terminal, machine), options, terminal, machine);
   for (;;) {
     try {
       const status = await ask(state, machine);
@@ -55,6 +57,18 @@ export async function showStatus(
       terminal.out(line);
     }
     if (!(await terminal.sleep(watchMs))) return exitCodes.fine;
+  }
+}
+
+/**
+ * The status, once the courier has said what it sees. Right after a start this takes some seconds,
+ * and an answer before would be about the start alone.
+ */
+async function started(state: StateFolder, terminal: Terminal, machine: Machine): Promise<SignerStatus> {
+  for (;;) {
+    const status = await ask(state, machine);
+    const isStarting = status.courier === null && terminal.now() - status.startedAt < startMs;
+    if (!isStarting || !(await terminal.sleep(startLookMs))) return status;
   }
 }
 

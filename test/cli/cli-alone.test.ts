@@ -12,7 +12,7 @@ import { unitsIn } from "../../cli/machine.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { kit, nowMs, run, usesTheKit } from "../support/command-kit.ts";
+import { kit, nowMs, run, Screen, usesTheKit } from "../support/command-kit.ts";
 import { well } from "../support/operator-socket.ts";
 
 usesTheKit();
@@ -51,6 +51,33 @@ describe("verify without an answer of the signer", () => {
       vi.useRealTimers();
     }
     expect(kit.signer.asked.map(({ verb }) => verb)).toEqual(["status"]);
+  });
+});
+
+describe("status right after a start", () => {
+  const startedAt = nowMs - 2_000;
+  const silent = { ...well, startedAt, courier: null };
+
+  it("status right after a start waits for the courier's first word, and then everything works", async () => {
+    let asked = 0;
+    kit.signer.answers = { status: () => ({ status: ++asked < 4 ? silent : { ...well, startedAt } }) };
+    const screen = new Screen();
+    screen.rounds = 100;
+    const { code, text } = await run("status --state STATE", screen);
+    expect([code, asked], text).toEqual([0, 4]);
+    expect(text).toContain("everything works");
+  });
+
+  it("status right after a start waits no longer than a start takes, nor when the terminal ends the wait", async () => {
+    for (const [at, rounds] of [
+      [nowMs - 15_000, 100],
+      [startedAt, 0],
+    ] as const) {
+      kit.signer.answers = { status: () => ({ status: { ...silent, startedAt: at } }) };
+      const screen = new Screen();
+      screen.rounds = rounds;
+      expect((await run("status --state STATE", screen)).code).toBe(1);
+    }
   });
 });
 

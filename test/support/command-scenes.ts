@@ -269,7 +269,16 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "courier not caught up yet": ill({}, null),
   "just started": ill({ startedAt: nowMs - 2_000, courierConnected: false }, null),
   "courier silent": ill({}, { at: nowMs - 300_000 }),
-  "clocks apart": ill({}, { link: "down", linkDetail: "LINK_REFUSED: CLOCK_SKEW" }),
+  "no coin for fees": ill({}, { chains: well.courier?.chains.map((chain) => ({ ...chain, nativeBalance: "0" })) ?? [] }),
+  "looser since yesterday": ill({ policyLooser: ["eth maxPerDay 20, was 10"], policyChangedAt: nowMs - 25 * 3_600_000 }),
+  "the token refuses": waits("COURIER_TOKEN_REFUSES"),
+  "clocks apart": ill(
+    {},
+    {
+      link: "down",
+      linkDetail: "LINK_REFUSED: CLOCK_SKEW: 121 minutes apart: here 2026-11-20T21:40:03Z, at the gateway 2026-11-20T19:39:03Z",
+    },
+  ),
   "newer epoch": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4003 epoch" }),
   "locked at the gateway": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4004 locked" }),
   "gateway forgot": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4009 behind" }),

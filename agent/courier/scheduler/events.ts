@@ -23,6 +23,7 @@ export interface VoidFound {
 export interface SchedulerNo {
   readonly ok: false;
   readonly code: string;
+  readonly detail?: string; // the signer's own words
   readonly effect: Effect;
 }
 

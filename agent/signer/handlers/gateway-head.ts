@@ -14,11 +14,18 @@ import { aheadOfBlocks, lock, type RequestContext } from "./context.ts";
 export function skewOf(context: RequestContext, { at }: { readonly at: number }): Refusal | null {
   const { run, localMs, monotonicMs } = context;
   const skewMs = Math.abs(at - localMs);
-  if (skewMs > skewMaxMs) return refuse("CLOCK_SKEW", `${skewMs} ms`);
+  if (skewMs > skewMaxMs) return refuse("CLOCK_SKEW", skewWords(at, localMs));
   // Checked as if this envelope were taken, because the gateway's clock is one of the two compared
   // with the chains.
   const isNewer = at > run.gatewayAt;
   return aheadOfBlocks({ run: isNewer ? { ...run, gatewayAt: at, receivedAt: monotonicMs } : run, localMs, monotonicMs });
+}
+
+/** Both times, because an operator must learn which clock is wrong. */
+function skewWords(at: number, localMs: number): string {
+  const minutes = Math.round(Math.abs(at - localMs) / 60_000);
+  const [here, there] = [localMs, at].map((ms) => new Date(ms).toISOString().slice(0, 19));
+  return `${minutes} minutes apart: here ${here}Z, at the gateway ${there}Z`;
 }
 
 export function foreignTo({ core }: RequestContext, envelope: Pick<Jobs, "agent" | "ledgerEpoch">): Refusal | null {
