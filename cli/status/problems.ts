@@ -308,7 +308,7 @@ function moneyProblems({ waiting, lowFunds, chains }: CourierStatus, findings: F
   for (const chain of chains.filter(({ nativeBalance }) => nativeBalance === "0"))
     findings.found(
       "COURIER_FUNDS",
-      `the hot wallet of ${chain.chain} holds none of the chain's own coin, so it can pay no fee`,
+      `the hot wallet of ${chain.chain} holds no native coin, so it can pay no fee`,
       remedyIn("COURIER_FUNDS"),
       true,
     );
