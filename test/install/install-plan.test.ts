@@ -355,8 +355,10 @@ describe("the gateway's short command", () => {
       spawnSync("sh", ["-c", call, "sh", ...words], { encoding: "utf8" }).stdout.trim();
     const config = "--config /var/lib/autowithdraw-gateway/gateway.config.json";
     expect(given("agents")).toBe(`/p/l agents ${config}`);
+    // A group alone lists.
+    for (const group of ["merchant", "key"]) expect(given(group)).toBe(`/p/l ${group} ${config}`);
     expect(given("merchant", "create", "A B")).toBe(`/p/l merchant create A B ${config}`);
-    for (const words of [[], ["merchant"], ["key"], ["--help"], ["help", "key"], ["init", "--dir", "d"], ["agents", "--help"]])
+    for (const words of [[], ["--help"], ["help", "key"], ["init", "--dir", "d"], ["agents", "--help"]])
       expect(given(...words)).toBe(["/p/l", ...words].join(" "));
   });
 });

@@ -183,7 +183,11 @@ describe("the secrets that each process sees", () => {
     return JSON.parse(done.stdout);
   }
   const seal = (): { readonly [name: string]: unknown } =>
-    sealing("main", [JSON.stringify({ folder: folder(), networks: ["eip155:1"] }), knownMnemonic, agent.encKey]);
+    sealing("main", [
+      JSON.stringify({ folder: folder(), networks: ["eip155:1"], expected: "", isLook: false }),
+      knownMnemonic,
+      agent.encKey,
+    ]);
 
   it("the sealing process loads no module that could reach a network", () => {
     expect(seal()).toMatchObject({
