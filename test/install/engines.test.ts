@@ -64,7 +64,7 @@ await import(${JSON.stringify(pathToFileURL(join(projectRoot, launcher)).href)})
     };
     const older = part === "agent" ? "18.19.0" : "18.20.4";
     expect(saidOn(older)).toMatch(
-      new RegExp(`^\\w+: Node ${least[part]} or later is needed, this is ${older}\\nhint: install Node 22 or 24 .*\\n$`),
+      new RegExp(`^[\\w-]+: Node ${least[part]} or later is needed, this is ${older}\\nhint: install Node 22 or 24 .*\\n$`),
     );
     expect(saidOn(least[part])).toBe("");
   });
