@@ -37,6 +37,6 @@ export function check({ config, state, encKeyFile, encKeyFd, json }: CheckOption
     maxBuffer: answerBytesMax,
     encoding: "utf8",
   });
-  terminal.out(stdout);
+  terminal.out(stdout ?? "");
   return status ?? exitCodes.bug;
 }

@@ -279,7 +279,8 @@ describe("a call that would revert", () => {
     expect(only(driver.tick(17_000), "gas")).toHaveLength(0);
     expect(only(driver.tick(1000), "gas")).toHaveLength(1);
     expect(revertFor(driver, 1)).toMatchObject([{ kind: "gas", isOwn: true, from: viewOf(1, "approved").sender }]);
-    const [ask] = only(ownTransferFor(driver, 1, false), "ask");
+    expect(only(ownTransferFor(driver, 1, false), "gas")).toHaveLength(1);
+    const [ask] = only(revertFor(driver, 1), "ask");
     expect(ask?.body).toEqual({ transactionId: idOf(1), code: "CHAIN_WOULD_REVERT" });
   });
 
@@ -292,7 +293,8 @@ describe("a call that would revert", () => {
       if (waitMs === 0) expect(effects).toMatchObject([{ kind: "gas", isOwn: true }]);
       driver.tick(waitMs);
     }
-    expect(ownTransferFor(driver, 1, false)).toMatchObject([{ kind: "ask", verb: "decline" }]);
+    expect(only(ownTransferFor(driver, 1, false), "gas")).toHaveLength(1);
+    expect(revertFor(driver, 1)).toMatchObject([{ kind: "ask", verb: "decline" }]);
     expect(only(driver.tick(1000), "gas")).toEqual([]);
     expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
     expect(asked(gasFor(driver, 1))).toEqual([]);
@@ -325,17 +327,48 @@ describe("a call that would revert", () => {
     expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
   });
 
-  it("a call that would revert is declined once the token takes transfers again, and the answer about the own transfer says so", () => {
-    const driver = drive([viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" })]);
+  const usdt = { currency: "usdt", contract: token, amountUnits: "5" };
+  /**
+   * Three failures over thirty seconds, and the question about the transfer to the wallet itself.
+   */
+  const failing = () => {
+    const driver = drive([viewOf(1, "approved", usdt)]);
     driver.block(10);
     for (const waitMs of [12_000, 18_000, 0]) {
       revertFor(driver, 1);
       driver.tick(waitMs);
     }
+    return driver;
+  };
+
+  it("a call that would revert is signed, not declined, when the token is released between the last estimate and the next", () => {
+    const driver = failing();
+    expect(only(ownTransferFor(driver, 1, false), "gas")).toHaveLength(1);
+    expect(asked(gasFor(driver, 1))).toEqual(["sign:1"]);
+  });
+
+  it("a call that would revert after a pause of the token is declined only after three failures over thirty seconds of its own", () => {
+    const driver = failing();
     ownTransferFor(driver, 1, true);
     driver.tick(60_000);
     revertFor(driver, 1);
-    expect(asked(ownTransferFor(driver, 1, false))).toEqual(["decline:1"]);
+    expect(asked(ownTransferFor(driver, 1, false))).toEqual([]);
+    expect(asked(revertFor(driver, 1))).toEqual([]);
+    driver.tick(28_000);
+    expect(asked(revertFor(driver, 1))).toEqual([]);
+    driver.tick(12_000);
+    expect(asked(revertFor(driver, 1))).toEqual(["decline:1"]);
+  });
+
+  it("a call that would revert holds up no other withdrawal of a token that refuses every transfer to the sender", () => {
+    const driver = failing();
+    expect(asked(ownTransferFor(driver, 1, true))).toEqual([]);
+    driver.feed({ kind: "views", withdrawals: [viewOf(2, "approved", usdt)] });
+    driver.tick(60_000);
+    revertFor(driver, 1);
+    gasFor(driver, 2);
+    expect(asked(ownTransferFor(driver, 1, true))).toEqual(["sign:2"]);
+    expect(whyOf(driver, 1)).toBe("the chain would revert it");
   });
 
   it("a call that would revert is not declined while funds are missing", () => {

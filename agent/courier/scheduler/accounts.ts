@@ -45,6 +45,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       pending: new Set(),
       unincluded: new Set(),
       refusing: new Map(),
+      transferable: new Map(),
       reservedNative: 0n,
       reservedTokens: new Map(),
       settling: [],

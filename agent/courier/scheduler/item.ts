@@ -128,6 +128,8 @@ export interface Account {
    * nothing of them is asked for.
    */
   readonly refusing: Map<string, number>;
+  /** The time at which nodes last estimated a transfer of a token without an objection. */
+  readonly transferable: Map<string, number>;
   reservedNative: bigint;
   readonly reservedTokens: Map<string, bigint>;
   /** Final withdrawals, newer than the known balances; reserved until the balances include them. */

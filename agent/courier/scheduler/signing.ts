@@ -199,7 +199,7 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: Sched
   if (answer.ok) {
     item.gas = { limit: answer.gasLimit, atMs: nowMs };
     item.reverts = { count: 0, firstAtMs: 0 };
-    item.account.refusing.delete(item.view.contract);
+    takesTransfers(item, nowMs);
     return;
   }
   if (!answer.wouldRevert) {
@@ -229,12 +229,15 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: Sched
   if (reverts.count === 0) reverts.firstAtMs = nowMs;
   reverts.count += 1;
   const { account, view } = item;
-  if (account.refusing.has(view.contract) || (reverts.count >= revertsMax && nowMs - reverts.firstAtMs >= revertsOverMs)) {
-    if (view.contract === "") decline(item, nowMs, out);
-    else {
-      item.gasAskedAtMs = nowMs;
-      out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view, isOwn: true });
-    }
+  const isLasting = reverts.count >= revertsMax && nowMs - reverts.firstAtMs >= revertsOverMs;
+  const isReceivers = isTroubleOfReceiver(item);
+  if (isLasting && isReceivers) {
+    decline(item, nowMs, out);
+    return;
+  }
+  if (!isReceivers && (isLasting || account.refusing.has(view.contract))) {
+    item.gasAskedAtMs = nowMs;
+    out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view, isOwn: true });
     return;
   }
   // The retries are spread so that the last one falls just past the required time.
@@ -248,23 +251,46 @@ function decline(item: Item, nowMs: number, out: SchedulerEffect[]): void {
   out.push({ kind: "ask", withdrawal: item.view, verb: "decline", body });
 }
 
+/** The token takes transfers of this account now. */
+function takesTransfers({ account, view }: Item, nowMs: number): void {
+  account.refusing.delete(view.contract);
+  account.transferable.set(view.contract, nowMs);
+}
+
+/**
+ * True if no other payment would fail too. The native coin cannot be paused, a sweep is ordered
+ * again by the gateway, and a token is sound that took a transfer since the first failure.
+ */
+function isTroubleOfReceiver({ account, view, reverts }: Item): boolean {
+  if (view.contract === "" || account.isDeposit) return true;
+  return (account.transferable.get(view.contract) ?? -1) >= reverts.firstAtMs;
+}
+
 /**
  * Takes the answer about the same transfer to the hot wallet itself. If that one fails too, the
- * trouble is the token's or the account's, so no withdrawal is declined: all of the token wait.
+ * trouble is the token's or the account's, so no withdrawal is declined: all of the token wait. If
+ * not, the payment is estimated once more, because the token may have been released meanwhile.
  */
 export function takeOwnTransfer(item: Item, answer: GasAnswer, nowMs: number, out: SchedulerEffect[]): void {
   item.gasAskedAtMs = null;
   const { account, view } = item;
-  if (!answer.ok && answer.wouldRevert) {
-    account.refusing.set(view.contract, nowMs + refusingMs);
+  if (answer.ok) {
+    takesTransfers(item, nowMs);
+    if (view.state === "approved" && item.asking === null) askGas(item, nowMs, out);
     return;
   }
-  if (!answer.ok) {
+  if (!answer.wouldRevert) {
     if (item.asking === null) setAside(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
     return;
   }
-  account.refusing.delete(view.contract);
-  if (view.state === "approved" && item.asking === null) decline(item, nowMs, out);
+  // Some tokens refuse every transfer to the sender. Another withdrawal shows that this one is
+  // sound.
+  if (isTroubleOfReceiver(item)) {
+    setAside(item, "the chain would revert it", { notBeforeMs: nowMs + revertRetryMs });
+    return;
+  }
+  account.refusing.set(view.contract, nowMs + refusingMs);
+  item.reverts = { count: 0, firstAtMs: 0 };
 }
 
 function computeLimitOf({ account }: Item, newest: AttemptView | undefined): bigint {
