@@ -49,7 +49,7 @@ export const gatewayCodes = {
     "unknown",
     "operator",
     "an account of an agent paid by a transaction that nobody here ordered",
-    "find out who else signs with the account's key; what its owner did by another wallet shows here as well, once",
+    "find out who else signs with the account's key; what its owner did by another wallet shows here as well, once; if it paid an order, name it with withdrawals paid",
   ],
   WATCHER_PAYMENT_GONE: [
     "alarm",
@@ -114,6 +114,7 @@ export const gatewayCodes = {
   GATEWAY_UNKNOWN_CURRENCY: ["refusal", "none", "operator", "there is no such currency", "copy the id from currencies"],
   GATEWAY_NOTHING_HELD: ["refusal", "none", "operator", "the address holds nothing that could be swept", "copy an address from deposits show; what a merchant who only receives is paid stays where it is"],
   GATEWAY_NOT_CREDITED: ["refusal", "none", "operator", "the deposit was not credited", "look at it with deposits show; an expired one that was paid late can be credited"],
+  GATEWAY_NOT_ASSIGNED: ["refusal", "none", "operator", "the transaction is not this withdrawal's payment", "look at the withdrawal with withdrawals show, and for the transaction with find HASH"],
   GATEWAY_UNKNOWN_AGENT: ["refusal", "none", "operator", "there is no such agent, or it is unpaired already", "copy the id from agents"],
   GATEWAY_AGENT_NOT_CAUGHT_UP: ["refusal", "none", "operator", "the gateway's database may lack payments of this agent, and another server would make them again", "let gateway and agent run for half a minute, then try again; HUB_DATABASE_BEHIND: see docs/recovering.md section 2; for a server that is gone for good read section 5 there, then add --skip-catch-up"],
   GATEWAY_AGENT_OPEN: ["refusal", "none", "operator", "withdrawals or sweeps are open with this server, and no other can end them", "let them end first: withdrawals list --status 0 and sweeps list --status 0 show them; --open releases it all the same, and they stay Pending: docs/recovering.md section 5"],

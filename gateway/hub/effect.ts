@@ -14,6 +14,7 @@ import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../pro
 import { attemptsMax } from "../../protocol/payloads.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
+import type { AssignedPayment } from "../store/assigned-payments.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 import { unreachableCode } from "../store/slots.ts";
 
@@ -28,7 +29,8 @@ export interface Around {
   readonly slot: string | null; // the slot of this withdrawal
   readonly known: SignatureRow | null; // the attempt that a signed entry names
   readonly slotOwner: string | null; // the withdrawal that holds a signed entry's slot
-  readonly hashOwner: string | null; // the withdrawal of the same account that has a signed entry's txHash
+  readonly hashOwner: string | null; // the other withdrawal of the same account that has a signed entry's txHash
+  readonly assigned: AssignedPayment | null; // what paid it, as an operator says
   readonly isVoid: boolean; // it was signed, and every attempt except the named one is void
   /**
    * True if the agent accepted the handshake of this connection, so this database is complete.
@@ -52,6 +54,11 @@ export type Effect =
   | { readonly kind: "answer"; readonly change: Change }
   | { readonly kind: "sign"; readonly change: Change; readonly newAttempt: boolean; readonly newSlot: boolean }
   | { readonly kind: "advance"; readonly change: Change }
+  /**
+   * The agent will sign nothing for the withdrawal, and an operator has said which transaction paid
+   * it: it is Completed by that transaction.
+   */
+  | { readonly kind: "paid"; readonly by: AssignedPayment }
   /**
    * The agent reports the end. The end counts after this database holds that all attempts are void,
    * or that the chain cannot reach the slot.
@@ -120,8 +127,8 @@ function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Aroun
   }
   const address = row.receiverAddress === "" && entry.address !== "" ? { receiverAddress: entry.address } : {};
   if (entry.decision === "approved" || entry.decision === "held") {
-    if (row.status === 2 && !isSigned) {
-      return contradiction(`transaction ${row.id} was ${entry.decision} after it had failed unsigned`);
+    if (row.status !== 0 && !isSigned) {
+      return contradiction(`transaction ${row.id} was ${entry.decision} after it had ended unsigned`);
     }
     const stage = entry.decision === "approved" ? "queued" : "awaiting_approval";
     const moves = row.status === 0 && unsignedStages.has(row.stage);
@@ -135,6 +142,7 @@ function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Aroun
     return contradiction(`transaction ${row.id} was expired while an attempt of it is not void`);
   }
   if (row.status !== 0) return { kind: "answer", change: {} };
+  if (around.assigned !== null) return { kind: "paid", by: around.assigned };
   return { kind: "answer", change: { status: 2, stage: entry.decision, code: entry.code || entry.decision } };
 }
 
@@ -158,9 +166,9 @@ interface Signed {
 /** The reasons why a signed entry contradicts the database, in order. */
 export const signedGuards: readonly Guard<Signed, Effect>[] = [
   [
-    "failed unsigned before",
-    ({ row, around }) => row.status === 2 && !around.isSigned,
-    ({ row }) => contradiction(`transaction ${row.id} was signed after it had failed unsigned`),
+    "ended unsigned before",
+    ({ row, around }) => row.status !== 0 && !around.isSigned,
+    ({ row }) => contradiction(`transaction ${row.id} was signed after it had ended unsigned`),
   ],
   [
     "no destination",

@@ -16,6 +16,7 @@ import { awaitsRecovery, isOfRecovery, notOfRecovery, takeRecovery } from "../re
 import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
+import { assignedOf, assignedTo } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
 import { holderOfJob, markAnswered } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
@@ -24,7 +25,7 @@ import { insertSlot, slotOf, slotOwner } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { isAllVoid, keepExpiry } from "../store/void-attempts.ts";
-import { updateWithdrawal } from "../store/withdrawals.ts";
+import { completeAssigned, updateWithdrawal } from "../store/withdrawals.ts";
 import { type Around, type Change, effectOf } from "./effect.ts";
 
 /** The reason why none of an agent's statements is stored. */
@@ -199,6 +200,13 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
       progress.changed.add(transactionOf(entry));
       return null;
     }
+    case "paid": {
+      const { transactionId } = effect.by;
+      markAnswered(database, transactionId, nowMs);
+      progress.decided.add(transactionId);
+      if (completeAssigned(database, effect.by, nowMs)) progress.changed.add(transactionId);
+      return null;
+    }
     case "expire":
       keepExpiry(database, transactionOf(entry), effect.code, nowMs);
       return null;
@@ -207,7 +215,10 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
     case "advance": {
       const transactionId = transactionOf(entry);
       if (effect.kind === "sign" && effect.newSlot) insertSlot(database, entry as SignedEntry, transactionId);
-      if (effect.kind === "sign" && effect.newAttempt) insertSignature(database, attemptOf(agent, entry as SignedEntry));
+      if (effect.kind === "sign" && effect.newAttempt) {
+        tellUnassigned(progress, transactionId);
+        insertSignature(database, attemptOf(agent, entry as SignedEntry));
+      }
       // A signature also answers the job, so that a job whose first answer was lost with an older
       // database is not sent again and again.
       if (effect.kind !== "advance" && markAnswered(database, transactionId, nowMs)) progress.decided.add(transactionId);
@@ -242,6 +253,7 @@ const unsigned = {
   known: null,
   slotOwner: null,
   hashOwner: null,
+  assigned: null,
   isVoid: false,
 } as const;
 
@@ -262,15 +274,30 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Aro
   if (entry.kind === "observed" || entry.kind === "asked") return { ...unsigned, ...base };
   const waits = base.row !== null && expiryExclusionOf(base.row.network) !== null;
   const isVoid = waits && isAllVoid(database, id, entry.kind === "signed" ? entry.txHash : "");
-  const around = { ...base, isSigned: isSigned(database, id), isVoid };
+  const assigned = assignedOf(database, id) ?? null;
+  const around = { ...base, isSigned: isSigned(database, id), isVoid, assigned };
   if (entry.kind === "decision") return { ...unsigned, ...around };
   return {
     ...around,
     slot: slotOf(database, id) ?? null,
     known: readSignature(database, id, entry.attempt) ?? null,
     slotOwner: slotOwner(database, entry) ?? null,
-    hashOwner: signedBy(database, entry) ?? null,
+    hashOwner: signedBy(database, entry) ?? otherAssigned(database, entry),
   };
+}
+
+/** The other withdrawal that an operator says the entry's transaction paid. */
+function otherAssigned(database: Database, entry: SignedEntry): string | null {
+  const id = assignedTo(database, entry) ?? null;
+  return id === entry.transactionId ? null : id;
+}
+
+/** Records that a signature ends what an operator had assigned to its withdrawal. */
+function tellUnassigned({ database, agent, nowMs }: Progress, transactionId: string): void {
+  const assigned = assignedOf(database, transactionId);
+  if (assigned === undefined) return;
+  const detail = `agent ${agent.id} had signed it; ${assigned.txHash} is nobody's payment again`;
+  recordAct(database, { at: nowMs, actor: `agent ${agent.id}`, act: "payment not assigned", subject: transactionId, detail });
 }
 
 function attemptOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "voidAt"> {

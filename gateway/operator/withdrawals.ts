@@ -1,11 +1,12 @@
 /**
- * `withdrawals`: lists withdrawals, and shows one with its agent and every signed attempt. Changes
- * nothing.
+ * `withdrawals`: lists withdrawals, and shows one with its agent and every signed attempt. `paid`
+ * names the transaction that paid an order which gateway and agent have both forgotten.
  */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
+import { type AssignedPayment, assignedOf } from "../store/assigned-payments.ts";
 import { type Act, listActsOn } from "../store/audit.ts";
 import { jobOf } from "../store/jobs.ts";
 import { recalledAtOf } from "../store/recalls.ts";
@@ -13,6 +14,7 @@ import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import { listedTransactions, type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
+import { assignPayment } from "./assigning.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
 import { areKnown } from "./named.ts";
 import {
@@ -25,7 +27,7 @@ import {
   queryOf,
   withFilters,
 } from "./records.ts";
-import { csvTable, withBoth } from "./words.ts";
+import { acting, csvTable, remark, withBoth } from "./words.ts";
 
 export interface ShownWithdrawal {
   readonly ok: true;
@@ -33,6 +35,7 @@ export interface ShownWithdrawal {
   readonly job: JobRow | undefined;
   readonly signatures: readonly SignatureRow[];
   readonly recalledAt: number | null; // when its shop asked for its end; null if it did not, or it has ended or is signed
+  readonly assigned: AssignedPayment | undefined; // what paid it, as an operator says
   readonly acts: readonly Act[];
 }
 
@@ -41,7 +44,8 @@ export function showWithdrawal({ store: { database } }: Operator, id: string): S
   const row = namedTransaction(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   const [signatures, acts] = [listSignatures(database, id), listActsOn(database, id)];
-  return { ok: true, row, job: jobOf(database, id), signatures, recalledAt: recalledAtOf(database, id), acts };
+  const [recalledAt, assigned] = [recalledAtOf(database, id), assignedOf(database, id)];
+  return { ok: true, row, job: jobOf(database, id), signatures, recalledAt, assigned, acts };
 }
 
 const amountOf = ({ amount, currency }: NamedTransaction): string => `${amount} ${currency}`;
@@ -84,7 +88,7 @@ function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showWithdrawal(by, id);
     if (!allowed(shown)) return;
-    const { row, job, signatures, recalledAt, acts } = shown;
+    const { row, job, signatures, recalledAt, assigned, acts } = shown;
     const attempts = signatures.map((signature) => {
       const { attempt, account, slot, txHash, feeMax } = signature;
       const fee = formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal);
@@ -96,6 +100,7 @@ function show(id: string, options: JsonOption): void {
         minedAttempt: minedIn(row, signatures)?.attempt ?? null,
         finalBlock: row.finalBlock,
         recalledAt: dateOf(recalledAt),
+        assigned: assigned?.txHash ?? "",
       };
       printJson({ ...listedRecord(row, config), ...place, ...end, attempts, acts: listedActs(acts) });
       return;
@@ -106,7 +111,9 @@ function show(id: string, options: JsonOption): void {
     if (job !== undefined) print(jobWords(job));
     for (const one of attempts)
       print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`);
-    if (recalledAt !== null) print(`  its shop asked at ${dateOf(recalledAt)} to cancel it; the agent has not answered yet`);
+    if (assigned !== undefined)
+      print(`  paid by ${assigned.txHash} in block ${assigned.block}, as an operator says${waitWords(row)}`);
+    else if (recalledAt !== null) print(`  its shop asked at ${dateOf(recalledAt)} to cancel it; the agent has not answered yet`);
     if (row.status !== 0) print(endOfWithdrawal(shown));
     print(`  callback ${callbackWords[row.callbackStatus]}`);
     if (acts.length > 0) print(describeActs(acts));
@@ -116,6 +123,9 @@ function show(id: string, options: JsonOption): void {
 /** The attempt that a block holds; undefined without one that is known. */
 const minedIn = ({ txHash }: NamedTransaction, signatures: readonly SignatureRow[]): SignatureRow | undefined =>
   txHash === "" ? undefined : signatures.find((one) => one.txHash === txHash);
+
+const waitWords = ({ status }: NamedTransaction): string =>
+  status === 0 ? "; Completed once its agent has refused to pay it as well" : "";
 
 const callbackWords = ["waits to be delivered", "delivered", "given up", "not asked for"] as const;
 
@@ -132,10 +142,40 @@ function endOfWithdrawal({ row, signatures }: ShownWithdrawal): string {
   return `${ended}: ${which}, in block ${finalBlock}${fee}`;
 }
 
+interface PaidOptions extends JsonOption {
+  readonly transaction: string;
+  readonly reason: string;
+}
+
+function paid(id: string, { transaction: txHash, reason, ...options }: PaidOptions): Promise<void> | void {
+  return asOperator(options, async (by, config) => {
+    const assigned = await assignPayment(by, config, id, { txHash, reason });
+    if (!allowed(assigned)) return;
+    const { row } = assigned;
+    const state = row.status === 1 ? "it is Completed" : "it is Completed once its agent has refused to pay it as well";
+    if (options.json === true) printJson(listedRecord(row, config));
+    else print(`${txHash} paid ${id}: ${state}.`);
+  });
+}
+
 export function addWithdrawalCommands(program: Command): void {
   const withdrawals = program.command("withdrawals").alias("withdrawal").description("withdrawal orders and their payments");
   withFilters(withdrawals.command("list", { isDefault: true }).description("the newest ones")).action(list);
   withBoth(
     withdrawals.command("show").description("one, with its agent and what was signed for it").argument("<transactionId>"),
   ).action(show);
+  acting(
+    withdrawals
+      .command("paid")
+      .description("name the transaction that paid one, where gateway and agent have both forgotten it")
+      .argument("<transactionId>"),
+  )
+    .requiredOption("--transaction <hash>", "a final one of the hot wallet that no order here explains", txHashText)
+    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .action(paid);
+}
+
+function txHashText(text: string): string {
+  if (!/^[0-9A-Za-z]{1,100}$/.test(text)) throw new InvalidArgumentError("a transaction's hash, as a block explorer shows it");
+  return text;
 }

@@ -115,7 +115,8 @@ CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE o
  * Agents' signatures. An account has a hash only once, and no agent can claim the hash of another
  * account. `validUntilMs` is the chain time until which a block takes an attempt, 0 if a slot keeps
  * others out. `voidAttempts` has withdrawals reported expired before this database held all
- * attempts as void.
+ * attempts as void. `assignedPayments` has final transactions that no signature explains, each with
+ * the withdrawal that an operator says it paid; a signature of that withdrawal removes the row.
  */
 const signing = `
 CREATE TABLE signatures (
@@ -131,6 +132,12 @@ CREATE TABLE slots (
   PRIMARY KEY (network, account, slot)) STRICT;
 CREATE TABLE voidAttempts (
   transactionId TEXT PRIMARY KEY REFERENCES transactions(id), code TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
+CREATE TABLE assignedPayments (
+  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), network TEXT NOT NULL, account TEXT NOT NULL, txHash TEXT NOT NULL,
+  block INTEGER NOT NULL, feeUnits TEXT NOT NULL, at INTEGER NOT NULL, UNIQUE (txHash, account)) STRICT;
+CREATE TRIGGER assignedSigned AFTER INSERT ON signatures BEGIN
+  DELETE FROM assignedPayments WHERE transactionId = NEW.transactionId;
+END;
 `;
 
 /**

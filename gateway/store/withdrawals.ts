@@ -4,6 +4,7 @@
  * unswept balances.
  */
 
+import type { AssignedPayment } from "./assigned-payments.ts";
 import { reserve, unreserve } from "./reserved.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
@@ -115,6 +116,22 @@ export function endWithdrawal(database: Database, id: string, ending: Withdrawal
   return changes > 0;
 }
 
+/**
+ * Ends an unsigned withdrawal as Completed by the payment that an operator assigned to it; also one
+ * that had failed. A withdrawal that is Completed is not changed.
+ * @returns true if the row changed
+ */
+export function completeAssigned(database: Database, { transactionId, ...paid }: AssignedPayment, nowMs: number): boolean {
+  const before = readTransaction(database, transactionId);
+  const { changes } = database.run(
+    `UPDATE transactions SET status = 1, stage = 'completed', code = '', txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?
+       WHERE id = ? AND status <> 1`,
+    ...[paid.txHash, paid.feeUnits, paid.block, nowMs, transactionId],
+  );
+  if (changes > 0 && before !== undefined) changed(database, before, readTransaction(database, transactionId) ?? null);
+  return changes > 0;
+}
+
 export type Promised = Pick<TransactionRow, "operation" | "currency" | "amountUnits" | "status">;
 
 /** Withdrawals and top-ups of an account on a network that ended in a later block than `block`. */
@@ -125,7 +142,6 @@ export function listEndedAfter(database: Database, account: string, network: str
   );
 }
 
-/** The number of pending withdrawals in each stage, and when the oldest was made. */
 /** A merchant with open withdrawals, and the oldest of them. */
 export interface WaitingMerchant {
   readonly merchant: string;
@@ -147,6 +163,7 @@ export function listWaitingMerchants(database: Database, beforeMs: number, most:
   );
 }
 
+/** The number of pending withdrawals in each stage, and when the oldest was made. */
 export function listPendingByStage(
   database: Database,
 ): readonly { readonly stage: string; readonly count: number; readonly oldestAt: number }[] {

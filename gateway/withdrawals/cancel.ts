@@ -64,6 +64,8 @@ export async function cancelWithdrawal(service: Service, request: CancelRequest)
   const now = readTransaction(store.database, id) ?? row;
   const { status, stage } = now;
   if (isSigned(store.database, id)) return say("not_cancellable", { transactionId: id });
+  // An operator may have named the transaction that paid it (operator/assigning.ts).
+  if (status === 1) return say("not_cancellable", { transactionId: id });
   const cancelled = isCancelled(now);
   const message = messageOf(cancelled ? "withdrawal_cancelled" : "cancel_requested", request.language);
   return data({ message, transactionId: id, cancelled, status, stage });

@@ -318,6 +318,7 @@ describe("effect of an entry", () => {
     known: null,
     slotOwner: null,
     hashOwner: null,
+    assigned: null,
     ...{ isVoid: false, isHandshakeDone: true },
     ...change,
   });

@@ -76,7 +76,7 @@ describe("tables of guards", () => {
 
   it("a signed entry contradicts the database by these rows, in this order", () => {
     expect(namesOf(signedGuards)).toEqual([
-      "failed unsigned before",
+      "ended unsigned before",
       "no destination",
       "another spelling of slot or txHash",
       "another network or account",

@@ -213,7 +213,18 @@ describe("recovery", () => {
     type Shown = { outgoing: { slot: string }[] };
     expect((await world.operator<Shown>("show", again)).outgoing).toMatchObject([{ slot: "1" }]);
     expect((await world.operator<Shown>("show", fresh)).outgoing).toEqual([]);
+    // Gateway and agent have both forgotten the order; the chain shows its payment.
+    const [paid] = (await world.operator<{ outgoing: { txHash: string }[] }>("show", again)).outgoing;
+    const named = ["--transaction", paid?.txHash ?? "", "--reason", "seen on the chain"];
+    expect(world.gatewayOutcome("withdrawals", "paid", fresh, ...named)).toMatchObject({
+      exitCode: 1,
+      said: expect.stringContaining("the transaction paid 0x4242"),
+    });
+    expect(world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
+    expect(await world.shop.transaction(again)).toMatchObject({ status: 0 });
     expect((await world.operator("refuse", again, "--yes")).exitCode).toBe(0);
+    await world.completed(again);
+    expect(await world.shop.transaction(again)).toMatchObject({ status: 1, txHash: paid?.txHash });
     expect((await world.approve(fresh)).exitCode).toBe(0);
     await world.completed(fresh);
     await world.finish();

@@ -1,0 +1,165 @@
+/**
+ * Assigns an outgoing transaction to the withdrawal that it paid, for an order that gateway and
+ * agent have both forgotten: the chain has the payment, and no signature here explains it. The shop
+ * hears Completed. An operator names both, and the audit table keeps the reason.
+ */
+import { type Refusal, refuse } from "../../base/fault.ts";
+import { openWatcher } from "../../chains/connect.ts";
+import type { Payment } from "../../chains/family.ts";
+import type { Ending, Judgement } from "../../chains/nodes.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import { notCaughtUpReason } from "../recovery/catch-up.ts";
+import { listSendersFrom } from "../store/agents.ts";
+import { assignedOf, assignedTo, insertAssigned } from "../store/assigned-payments.ts";
+import { recordAct } from "../store/audit.ts";
+import { agentOfJob } from "../store/jobs.ts";
+import { outgoingOf } from "../store/outgoing-transactions.ts";
+import { keepRecall } from "../store/recalls.ts";
+import type { OutgoingRow } from "../store/rows.ts";
+import { isSigned, signedBy } from "../store/signatures.ts";
+import type { Database } from "../store/store.ts";
+import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
+import { completeAssigned } from "../store/withdrawals.ts";
+import { nodeLog } from "../watcher/node-log.ts";
+import type { Operator } from "./accounts.ts";
+import { makeLog } from "./command.ts";
+
+export interface Assigning {
+  readonly txHash: string;
+  readonly reason: string;
+}
+
+/** Asks the chain's nodes whether a final transaction made exactly this payment. */
+export type Judge = (payment: Payment, txHash: string) => Promise<Judgement>;
+
+interface Candidate {
+  readonly ok: true;
+  readonly row: NamedTransaction;
+  readonly outgoing: OutgoingRow;
+  readonly payment: Payment; // as the withdrawal asks for it, in the transaction's slot
+}
+
+type Assigned = { readonly ok: true; readonly row: NamedTransaction } | Refusal;
+
+/**
+ * Assigns the transaction `txHash` to the withdrawal `id`. A withdrawal that failed unsigned
+ * becomes Completed at once. An open one is recalled, and becomes Completed once its agent has
+ * refused it, so that the agent cannot pay it as well. Harmless to call twice with the same
+ * transaction. Refuses GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_AGENT_NOT_CAUGHT_UP while the agent
+ * may still tell that the transaction paid another withdrawal. Refuses GATEWAY_NOT_ASSIGNED for a
+ * withdrawal that was signed or is Completed, and for a transaction that is not final, is
+ * explained, or differs from the withdrawal in network, wallet, receiver, contract or amount.
+ * After a refusal nothing is written.
+ * @throws AgentError NODE_* if the nodes do not answer, or do not agree
+ */
+export async function assignPayment(
+  by: Operator,
+  config: GatewayConfig,
+  id: string,
+  { txHash, reason }: Assigning,
+  judge: Judge = askChain(config),
+): Promise<Assigned> {
+  const read = by.store.database;
+  const found = candidateOf(by, read, config, id, txHash);
+  if (!("outgoing" in found)) return found;
+  const judged = await judge(found.payment, found.outgoing.txHash);
+  if (judged.kind !== "completed") return no(`${txHash} is not exactly this payment, as the nodes say now (${judged.kind})`);
+  return by.store.writeIfOk((database) => {
+    const still = candidateOf(by, database, config, id, txHash);
+    if (!("outgoing" in still)) return still;
+    keep(database, by, still, judged.final);
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "payment assigned",
+      subject: id,
+      detail: `${still.outgoing.txHash}: ${reason}`,
+    });
+    return { ok: true, row: namedTransaction(database, "withdraw", id) ?? still.row };
+  });
+}
+
+const no = (words: string): Refusal => refuse("GATEWAY_NOT_ASSIGNED", words);
+
+function keep(database: Database, { nowMs }: Operator, { row, outgoing }: Candidate, { feeUnits }: Ending): void {
+  const { network, account, txHash, block } = outgoing;
+  const assigned = { transactionId: row.id, network, account, txHash, block, feeUnits: `${feeUnits}`, at: nowMs };
+  insertAssigned(database, assigned);
+  if (row.status === 2) completeAssigned(database, assigned, nowMs);
+  else keepRecall(database, row.id, nowMs);
+}
+
+/** The withdrawal and the transaction if they fit, or the withdrawal alone if this is done. */
+function candidateOf(
+  { run }: Operator,
+  database: Database,
+  config: GatewayConfig,
+  id: string,
+  asTyped: string,
+): Candidate | Assigned {
+  const row = namedTransaction(database, "withdraw", id);
+  if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+  const outgoing = outgoingOf(database, row.network, asTyped) ?? outgoingOf(database, row.network, asTyped.toLowerCase());
+  const assigned = assignedOf(database, id);
+  if (assigned !== undefined) {
+    if (assigned.txHash === outgoing?.txHash) return { ok: true, row };
+    return no(`${assigned.txHash} was assigned to it`);
+  }
+  const problem = orderProblem(database, row);
+  if (problem !== null) return no(problem);
+  if (outgoing === undefined) return no(`no final transaction of a hot wallet on ${row.network} has this hash`);
+  const { network, account, slot, contract } = outgoing;
+  const differs = paymentProblem(database, config, row, outgoing);
+  if (differs !== null) return no(differs);
+  for (const agent of listSendersFrom(database, outgoing.account, row.network)) {
+    const behind = notCaughtUpReason(agent, run);
+    if (behind !== null) return refuse("GATEWAY_AGENT_NOT_CAUGHT_UP", behind);
+  }
+  const payment = { network, account, slot, contract, destination: row.receiverAddress, amountUnits: BigInt(row.amountUnits) };
+  return { ok: true, row, outgoing, payment };
+}
+
+function orderProblem(database: Database, row: NamedTransaction): string | null {
+  if (row.status === 1) return "the withdrawal is Completed already";
+  if (isSigned(database, row.id)) return "the withdrawal was signed here: the chain decides its end";
+  if (row.receiverAddress === "") return "the withdrawal has no receiver's address yet: its agent names it";
+  if (row.status === 0 && agentOfJob(database, row.id)?.unpairedAt !== null)
+    return "no paired agent can refuse the withdrawal, so it may still be paid";
+  return null;
+}
+
+function paymentProblem(database: Database, config: GatewayConfig, row: NamedTransaction, outgoing: OutgoingRow): string | null {
+  const { txHash, account, receiver, contract, units } = outgoing;
+  const owner = signedBy(database, outgoing) ?? assignedTo(database, outgoing);
+  if (owner !== undefined) return `${txHash} paid ${owner}`;
+  if (account !== row.depositAddress) return `${account} made it, and the withdrawal is paid from ${row.depositAddress}`;
+  const wanted = contractOf(config, row);
+  if (wanted === null) return `the configuration does not have ${row.currency} any more`;
+  if (receiver !== row.receiverAddress)
+    return `the transaction paid ${receiver || "nobody"}, and the withdrawal is for ${row.receiverAddress}`;
+  if (contract !== wanted)
+    return `the transaction moved ${contract || "the native coin"}, and the withdrawal is in ${row.currency}`;
+  if (units !== row.amountUnits) return `the transaction paid ${units} base units, and the withdrawal is for ${row.amountUnits}`;
+  return null;
+}
+
+/**
+ * The contract of a withdrawal's currency, "" for the native coin; null if nothing configures it.
+ */
+function contractOf(config: GatewayConfig, { currency, network }: NamedTransaction): string | null {
+  const known = config.currencies[currency];
+  return known === undefined || known.network !== network ? null : known.contract;
+}
+
+function askChain(config: GatewayConfig): Judge {
+  return async (payment, txHash) => {
+    const named = Object.entries(config.chains).find(([, chain]) => chain.network === payment.network);
+    if (named === undefined) return { kind: "waiting" };
+    const reader = openWatcher({ chain: named[1], log: nodeLog(makeLog("error"), named[0]) });
+    try {
+      return await reader.pass(await reader.finalTip()).judge(payment, [txHash]);
+    } finally {
+      reader.close();
+    }
+  };
+}
