@@ -105,7 +105,7 @@ export const gatewayCodes = {
   GATEWAY_LISTEN: ["fault", "none", "operator", "the gateway cannot listen", "check listen in the configuration; a port below 1024 needs a right"],
   GATEWAY_LISTEN_TAKEN: ["fault", "none", "operator", "another process listens there, or the address is not this machine's yet", "end what uses the port, or change listen; a service manager tries again by itself"],
   GATEWAY_PUBLIC_URL: ["fault", "none", "operator", "publicUrl is not where agents and shops can reach this gateway", "set publicUrl to the address they use, and listen to where that leads"],
-  GATEWAY_CERTIFICATE: ["fault", "none", "operator", "the certificate of listen.tls is not for publicUrl's name, or ends soon", "have it renewed for that name, then restart the gateway"],
+  GATEWAY_CERTIFICATE: ["fault", "none", "operator", "the certificate of listen.tls is not for publicUrl's name, or ends soon", "have it renewed for that name, then systemctl reload autowithdraw-gateway"],
   GATEWAY_TLS: ["fault", "none", "operator", "certificate or key of listen.tls cannot be used", "check that both files are readable and belong together"],
   GATEWAY_UNKNOWN_MERCHANT: ["refusal", "none", "operator", "there is no such merchant", "copy the id from merchant list"],
   GATEWAY_ACCOUNT_TAKEN: ["refusal", "none", "operator", "another merchant of this gateway receives under this xpub", "give the xpub of an account that is this merchant's alone"],

@@ -15,11 +15,10 @@ import { accountsFor } from "./pair/transcript-fields.ts";
 import { type Terminal, table } from "./terminal.ts";
 
 interface Funded {
-  readonly network: string;
+  readonly currency: string;
+  readonly network: string; // CAIP-2
+  readonly contract: string; // "" for the native coin
   readonly address: string;
-  readonly currency?: string;
-  readonly contract?: string;
-  readonly chain?: string;
 }
 
 /**
@@ -38,13 +37,8 @@ export async function showAddress(
   if (isJson) terminal.out(`${jsonText(currency === undefined ? { ok: true, addresses: wanted } : { ok: true, ...only })}\n`);
   else if (currency !== undefined) terminal.out(`${only?.address}\n`);
   else {
-    const [name, of] = progress === "closed" ? (["chain", "chain"] as const) : (["currency", "currency"] as const);
-    terminal.out(
-      `${table(
-        [name, "network", "address"],
-        wanted.map((one) => [one[of] ?? "", one.network, one.address]),
-      )}\n`,
-    );
+    const rows = wanted.map((one) => [one.currency, one.network, one.address]);
+    terminal.out(`${table(["currency", "network", "address"], rows)}\n`);
   }
   return exitCodes.fine;
 }
@@ -66,29 +60,26 @@ function fromPairing(state: StateFolder, progress: Progress | null, currency: st
     const address = hotWallet.find(({ networks }) => networks.includes(network))?.id ?? "";
     return { currency: id, network, contract, address };
   });
+  return chosen(known, currency, "this agent was not paired for", "no currency had a policy when it was paired");
+}
+
+async function fromSigner(state: StateFolder, currency: string | undefined): Promise<readonly Funded[]> {
+  const { accounts, limits } = (await askOperator(state, "status", {})).status;
+  const hotWallets = accounts.filter(({ deposit }) => deposit !== true);
+  const known = limits.map(({ currency: id, network, contract }) => {
+    const address = hotWallets.find((one) => one.network === network)?.address ?? "";
+    return { currency: id, network, contract, address };
+  });
+  return chosen(known, currency, "this agent pays nothing in", "no currency has a policy");
+}
+
+/** All of them, or the one that is asked for. @throws AgentError COMMAND_CURRENCY */
+function chosen(known: readonly Funded[], currency: string | undefined, unknown: string, none: string): readonly Funded[] {
   const wanted = currency === undefined ? known : known.filter((one) => one.currency === currency);
   if (wanted.length > 0) return wanted;
   const names = known.map((one) => one.currency).join(", ");
-  throw new AgentError("COMMAND_CURRENCY", "none", `this agent was not paired for ${quoted(currency)}`, {
-    hint: known.length === 0 ? "no currency had a policy when it was paired" : `paired for: ${names}`,
-  });
-}
-
-/**
- * While every account has only one address, the signer need not say which chain a currency is on.
- */
-async function fromSigner(state: StateFolder, currency: string | undefined): Promise<readonly Funded[]> {
-  const { accounts, limits } = (await askOperator(state, "status", {})).status;
-  const known = accounts.map(({ chain, network, address }) => ({ chain, network, address }));
-  if (currency === undefined) return known;
-  const names = limits.map((one) => one.currency);
-  if (names.includes(currency) && new Set(known.map((one) => one.address)).size === 1) {
-    const [{ address = "" } = {}] = known;
-    return [{ currency, network: known.length === 1 ? (known[0]?.network ?? "") : "", address }];
-  }
-  throw new AgentError("COMMAND_CURRENCY", "none", `this agent pays nothing in ${quoted(currency)}`, {
-    hint: names.length === 0 ? "no currency has a policy" : `it pays: ${names.join(", ")}`,
-  });
+  const hint = known.length === 0 ? none : `there are: ${names}`;
+  throw new AgentError("COMMAND_CURRENCY", "none", `${unknown} ${quoted(currency)}`, { hint });
 }
 
 function quoted(currency: string | undefined): string {

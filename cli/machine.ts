@@ -15,6 +15,7 @@ import { verdictOn } from "../agent/launcher/exit-status.ts";
 import { isReadOnly } from "../agent/ledger/disk.ts";
 import { AgentError } from "../base/fault.ts";
 import { systemEnvironment } from "../base/system-path.ts";
+import { serviceNames } from "./unit-names.ts";
 
 /** A unit as `systemctl show` gives it: its properties by name, e.g. ActiveState. */
 export type UnitView = Readonly<Record<string, string>>;
@@ -54,7 +55,7 @@ const unitsMs = 3_000;
 /** This machine. */
 export const thisMachine: Machine = {
   isUnderUnits: (state) =>
-    state.root === installedState && unitFolders.some((folder) => existsSync(`${folder}/crypto-signer.service`)),
+    state.root === installedState && unitFolders.some((folder) => existsSync(`${folder}/${serviceNames[0]}`)),
   units: (names) => {
     const program = systemctl.find((path) => existsSync(path));
     if (program === undefined) return new Map();

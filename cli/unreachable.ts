@@ -9,8 +9,8 @@ import { type StateFolder, socketPaths } from "../agent/files/state-folder.ts";
 import { AgentError } from "../base/fault.ts";
 import type { Machine, UnitView } from "./machine.ts";
 import { momentHere } from "./terminal.ts";
+import { serviceNames } from "./unit-names.ts";
 
-const unitNames = ["autowithdraw-signer.service", "autowithdraw-courier.service"] as const;
 const signerLog = "journalctl -u autowithdraw-signer -n 20";
 const startAll = "systemctl start autowithdraw.target";
 /** systemd.exec(5): EXIT_CREDENTIALS. */
@@ -42,10 +42,10 @@ export function whyAway(
   const last = machine.exitReason(state).find(({ role }) => role !== "courier");
   if (!isUnderUnits)
     return last === undefined ? away(error.message, startWords(state, installed), error) : ended(last, last.hint, error);
-  const units = machine.units(unitNames);
-  const signer = units.get(unitNames[0]);
+  const units = machine.units(serviceNames);
+  const signer = units.get(serviceNames[0]);
   if (signer?.ExecMainStatus === exitCredentials) return withoutCredential(machine, error);
-  return byUnits(signer, units.get(unitNames[1]), last, error);
+  return byUnits(signer, units.get(serviceNames[1]), last, error);
 }
 
 /**

@@ -11,8 +11,9 @@ import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
 import { programVersion } from "../base/version.ts";
-import { readConfig } from "./config/config.ts";
-import { type Gateway, startGateway } from "./gateway.ts";
+import { readConfigText } from "./config/config.ts";
+import { dropInForce, keepInForce } from "./config/in-force.ts";
+import { startGateway } from "./gateway.ts";
 import { addAuditCommands } from "./operator/audit.ts";
 import { addBalancesCommand } from "./operator/balances.ts";
 import { addCallbackCommands } from "./operator/callback-commands.ts";
@@ -46,16 +47,31 @@ import { addStatusCommand } from "./operator/status.ts";
 import { addSweepCommands } from "./operator/sweeps.ts";
 import { addWithdrawalCommands } from "./operator/withdrawals.ts";
 import { acting, configOption, jsonOption, withBoth } from "./operator/words.ts";
+import { RunningGateway } from "./running.ts";
 
 async function start(options: ConfigOption): Promise<void> {
-  const config = readConfig(options.config);
-  const log = makeLog(config.logLevel);
-  let running: Gateway | null = null;
-  const renewCertificate = (): number | null => running?.renewCertificate() ?? null;
-  const reload = new Reload(config, { read: () => readConfig(options.config), log, say: answer, renewCertificate });
-  process.on("SIGHUP", () => reload.request());
-  const gateway = await startGateway(config, { log, clock, onPoisoned: () => process.exit(exit.no) });
-  running = gateway;
+  let read = readConfigText(options.config);
+  const log = makeLog(read.config.logLevel);
+  // A signal before the start has ended finds nothing to change: the file was read a moment ago.
+  process.on("SIGHUP", () => {});
+  const deps = { log, clock, onPoisoned: () => process.exit(exit.no) };
+  const gateway = await RunningGateway.begin(read.config, {
+    start: (config) => startGateway(config, deps),
+    onLost: (error) => process.exit(complainOf(error)),
+  });
+  keepInForce(options.config, read);
+  const reload = new Reload(read.config, {
+    read: () => {
+      read = readConfigText(options.config);
+      return read.config;
+    },
+    log,
+    say: answer,
+    renewCertificate: () => gateway.renewCertificate(),
+    take: (next) => gateway.take(next),
+    onTaken: () => keepInForce(options.config, read),
+  });
+  process.on("SIGHUP", () => void reload.request());
   print(`gateway: listens at ${gateway.url}`);
   const manager = createServiceManager(process.env, (line) => answer("service-manager-away", line));
   manager.ready(`listens at ${gateway.url}`);
@@ -65,7 +81,10 @@ async function start(options: ConfigOption): Promise<void> {
     if (stopping) process.exit(exit.no);
     stopping = true;
     gateway.close().then(
-      () => process.exit(exit.fine),
+      () => {
+        dropInForce(options.config);
+        process.exit(exit.fine);
+      },
       (error: unknown) => {
         log.error({ event: "stop-failed", err: error }, "could not stop cleanly");
         process.exit(exit.bug);

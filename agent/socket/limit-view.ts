@@ -7,6 +7,8 @@
  */
 export interface LimitView {
   readonly currency: string;
+  readonly network: string; // CAIP-2
+  readonly contract: string; // "" for the native coin
   readonly maxPerWithdrawal: string;
   readonly maxPerHour: string;
   readonly maxPerDay: string;

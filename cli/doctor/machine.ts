@@ -14,6 +14,7 @@ import { type Finding, finding } from "../../base/finding.ts";
 import { typed } from "../command-hint.ts";
 import type { UnitView } from "../machine.ts";
 import { bytesWords } from "../status/problems.ts";
+import { serviceNames } from "../unit-names.ts";
 import type { GatewayTime } from "./outside.ts";
 import type { Look } from "./report.ts";
 
@@ -109,8 +110,7 @@ export function judgeRoom(path: string, freeBytes: number): readonly Finding[] {
   ];
 }
 
-const unitNames = ["autowithdraw-signer.service", "autowithdraw-courier.service"] as const;
-export const unitsLookedAt = [...unitNames, "autowithdraw-signer.socket", "autowithdraw-operator.socket"] as const;
+export const unitsLookedAt = [...serviceNames, "autowithdraw-signer.socket", "autowithdraw-operator.socket"] as const;
 /** The exposure of the units of systemd/, with a margin for other versions of systemd. */
 const exposures = [
   ["autowithdraw-signer.service", 0.4],

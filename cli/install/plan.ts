@@ -4,6 +4,7 @@
  */
 import { installedConfig, installedCredential } from "../../agent/installed.ts";
 import { AgentError } from "../../base/fault.ts";
+import { startLine } from "../unit-names.ts";
 import { gatewayConfig, gatewayState, gatewayUser, type Layout, takeAwayFile, unitFolder } from "./layout.ts";
 
 /** One change of the machine, as data; cli/install/steps.ts carries it out. */
@@ -271,19 +272,22 @@ function helpSteps({ source, installed }: Survey, { helps }: Layout): readonly S
 
 /**
  * Enables the unit, and those whose other name systemd makes when they are enabled. A running unit
- * keeps the old program until its restart, which comes after all steps.
+ * keeps the old program until its restart, which comes after all steps. An agent that is not paired
+ * is not enabled: a boot before the pairing would leave failed units.
  */
-function startSteps({ installed, source, root }: Survey, { unit, aliased }: Layout): readonly Step[] {
+function startSteps({ installed, source, root }: Survey, { part, unit, aliased }: Layout): readonly Step[] {
   if (root !== "") return [{ state: "leave", name: `enable ${unit}`, says: image, acts: [] }];
   const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
   const enable: Step = installed.isEnabled
     ? { state: "keep", name: `enable ${unit}`, says: "starts with the machine", acts: [] }
-    : {
-        state: "make",
-        name: `enable ${unit}`,
-        says: "starts with the machine",
-        acts: [systemctl("enable", "--quiet", unit, ...aliased)],
-      };
+    : part === "agent" && !installed.isPaired
+      ? { state: "leave", name: `enable ${unit}`, says: `after the pairing: ${startLine}`, acts: [] }
+      : {
+          state: "make",
+          name: `enable ${unit}`,
+          says: "starts with the machine",
+          acts: [systemctl("enable", "--quiet", unit, ...aliased)],
+        };
   return isReread
     ? [enable]
     : [{ state: "make", name: "systemctl daemon-reload", says: "", acts: [systemctl("daemon-reload")] }, enable];

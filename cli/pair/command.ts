@@ -7,6 +7,7 @@ import { jsonText, shellWord } from "../../base/visible.ts";
 import { type SecretCopy, secretCopies } from "../config-copies.ts";
 import { configWords, stateWords } from "../default-words.ts";
 import { fields, type Terminal } from "../terminal.ts";
+import { startLine } from "../unit-names.ts";
 import { type PairOptions, type PairResult, pair } from "./pair.ts";
 import { accountsFor } from "./transcript-fields.ts";
 
@@ -86,7 +87,7 @@ function asJson({ progress, state, alreadyPaired, kept }: PairResult): object {
  * agent.
  */
 function startCommand(installedState: string | undefined): string {
-  return (installedState ?? "") === "" ? "node crypto.js" : "systemctl start autowithdraw.target";
+  return (installedState ?? "") === "" ? "node crypto.js" : startLine;
 }
 
 function asText({ progress, state, alreadyPaired, kept }: PairResult): string {

@@ -342,11 +342,21 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
   };
 }
 
+/** A configuration with the text that it was read from. */
+export interface ReadConfig {
+  readonly config: GatewayConfig;
+  readonly text: Uint8Array;
+  readonly changedAtMs: number; // the time of the file
+}
+
+/** As `readConfigText`, without the text. */
+export const readConfig = (path: string): GatewayConfig => readConfigText(path).config;
+
 /**
  * Reads the file.
  * @throws AgentError GATEWAY_CONFIG_MISSING, GATEWAY_CONFIG_INVALID (its cause names the key)
  */
-export function readConfig(path: string): GatewayConfig {
+export function readConfigText(path: string): ReadConfig {
   let text: Uint8Array;
   let changedAtMs: number;
   try {
@@ -356,7 +366,7 @@ export function readConfig(path: string): GatewayConfig {
     throw new AgentError("GATEWAY_CONFIG_MISSING", "none", message, { path }, { cause });
   }
   try {
-    return parseConfig(text, dirname(resolve(path)), changedAtMs);
+    return { config: parseConfig(text, dirname(resolve(path)), changedAtMs), text, changedAtMs };
   } catch (cause) {
     if (!(cause instanceof AgentError)) throw cause;
     throw new AgentError("GATEWAY_CONFIG_INVALID", "none", `${path}: ${cause.message}`, { path, code: cause.code }, { cause });

@@ -9,13 +9,14 @@ import { userInfo } from "node:os";
 import { destination, type Logger, pino } from "pino";
 import { codes } from "../../base/codes.ts";
 import { gatewayEvents } from "../../base/events.ts";
-import type { Refusal } from "../../base/fault.ts";
+import { AgentError, type Refusal } from "../../base/fault.ts";
 import { findingLine } from "../../base/finding.ts";
 import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";
 import { jsonText, visible, visibleLines } from "../../base/visible.ts";
 import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
+import { readInForce } from "../config/in-force.ts";
 import { checkKey, runningOn } from "../store/owner.ts";
 import { openStore } from "../store/store.ts";
 import { listAgents, type Operator, recoverAgent, unpairAgent } from "./accounts.ts";
@@ -23,6 +24,7 @@ import { backUp, checkBackup, copyProblem, describeCopy, keepWords } from "./bac
 import { checkGateway } from "./check.ts";
 import { initFolder } from "./folder.ts";
 import { askHealth, failedChecks, warnedChecks } from "./health.ts";
+import { configAside } from "./status-problems.ts";
 
 export const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
 
@@ -100,11 +102,45 @@ export interface JsonOption extends ConfigOption {
 }
 
 /**
+ * The configuration that commands go by: the file, or the running gateway's own copy while the file
+ * cannot be used. Says so on stderr. @throws AgentError as `readConfig`, if no gateway runs
+ */
+export function configInForce(path: string): GatewayConfig {
+  const read = configOr(path);
+  if (!(read instanceof AgentError)) return read;
+  const kept = readInForce(path);
+  if (kept === null || !isRun(kept)) throw read;
+  if (!isSaid) complain(`${read.message}; ${configAside[0]}`, configAside[1]);
+  isSaid = true;
+  return kept;
+}
+
+/** The configuration of the file, or why the file cannot be used. */
+export function configOr(path: string): GatewayConfig | AgentError {
+  try {
+    return readConfig(path);
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return error;
+  }
+}
+
+let isSaid = false; // once for a command
+
+function isRun({ database }: GatewayConfig): boolean {
+  try {
+    return runningOn(database) !== null;
+  } catch {
+    return false;
+  }
+}
+
+/**
  * Opens configuration, key and database for `work`, and closes the database after `work`, or after
  * its promise.
  */
 export function asOperator<T>(options: ConfigOption & ActOption, work: (by: Operator, config: GatewayConfig) => T): T {
-  const config = readConfig(options.config);
+  const config = configInForce(options.config);
   const gatewayKey = readGatewayKey(config.keyFile);
   const store = openStore(config.database, makeLog("error"));
   let waits = false;
@@ -256,7 +292,7 @@ export function agentsRecover(agentId: string, options: JsonOption & { readonly 
 }
 
 export async function health(options: JsonOption): Promise<void> {
-  const answer = await askHealth(readConfig(options.config));
+  const answer = await askHealth(configInForce(options.config));
   if (!answer.reached) {
     complain(`cannot be reached: ${answer.text}`, "start it, or look at listen in the configuration");
     process.exitCode = exit.unreachable;

@@ -4,11 +4,11 @@
  * the other columns do not need its answer.
  */
 import type { Command } from "commander";
-import { type GatewayConfig, type GatewayCurrency, readConfig } from "../config/config.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type Fiat, fiats } from "../config/fiat.ts";
 import { boardOf } from "../prices/prices.ts";
 import type { Prices } from "../service.ts";
-import { asOperator, type JsonOption, printJson, printList } from "./command.ts";
+import { asOperator, configInForce, type JsonOption, printJson, printList } from "./command.ts";
 import { askHealth, type Health } from "./health.ts";
 import { withBoth } from "./words.ts";
 
@@ -75,7 +75,7 @@ function priceWords({ enabled, listed, unpriced }: CurrencyLine): string {
 }
 
 async function list(options: JsonOption): Promise<void> {
-  const health = await askHealth(readConfig(options.config));
+  const health = await askHealth(configInForce(options.config));
   asOperator(options, ({ store, nowMs }, config) => {
     const lines = describeService(config, health, boardOf({ config, store, clock: () => nowMs }));
     if (options.json === true) printJson(lines);

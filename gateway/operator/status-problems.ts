@@ -10,6 +10,7 @@ import type { Check, ReadyAnswer } from "./health.ts";
 /** The state of the gateway at one moment. */
 export interface GatewayState {
   readonly nowMs: number;
+  readonly configFault: string; // why the file on disk cannot be used; "" if it can
   readonly reached: boolean;
   readonly unreachedWhy: string; // "" if reached
   readonly ready: ReadyAnswer | null; // null if it gave no answer that can be read
@@ -25,13 +26,19 @@ export interface Problem {
   readonly isWarning: boolean; // the gateway works; an operator should look
 }
 
+/** What is said of a file that cannot be used while the gateway runs, and what to do. */
+export const configAside = [
+  "the running gateway goes by the configuration before",
+  "correct the file, then autowithdraw-gateway check: a restart would fail",
+] as const;
+
 const minuteMs = 60_000;
 /** Withdrawals that wait longer than this for a person or for the chain are named. */
 const approvalWarningMs = 30 * minuteMs;
 
 /** The line to type for a failed check, by the first word of its name. */
 const checkHints: Readonly<Record<string, string>> = {
-  database: "systemctl status crypto-gateway; then autowithdraw-gateway check",
+  database: "systemctl status autowithdraw-gateway; then autowithdraw-gateway check",
   disk: "make room on that disk; nothing is damaged",
   chain: "autowithdraw-gateway check asks each node and names its fault",
   currency: "autowithdraw-gateway currencies shows what its contract says",
@@ -85,11 +92,12 @@ function callbackProblems({ counts }: GatewayState): readonly Problem[] {
 
 /** Problems first, warnings last. The same state always gives the same list. */
 export function problemsOf(state: GatewayState): readonly Problem[] {
-  const { reached, unreachedWhy, ready, storeFault, restored, counts } = state;
+  const { configFault, reached, unreachedWhy, ready, storeFault, restored, counts } = state;
   const problems: Problem[] = [];
+  if (configFault !== "") problems.push({ what: `${configFault}; ${configAside[0]}`, hint: configAside[1], isWarning: true });
   if (!reached) {
     const hint =
-      "systemctl start crypto-gateway; journalctl -u crypto-gateway -n 50 says why it ended; autowithdraw-gateway check";
+      "systemctl start autowithdraw-gateway; journalctl -u autowithdraw-gateway -n 50 says why it ended; autowithdraw-gateway check";
     problems.push({ what: `the gateway cannot be reached: ${unreachedWhy}`, hint, isWarning: false });
   } else if (ready === null) {
     problems.push({

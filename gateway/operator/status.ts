@@ -7,13 +7,12 @@ import type { Command } from "commander";
 import { AgentError } from "../../base/fault.ts";
 import { version } from "../../base/version.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { readConfig } from "../config/config.ts";
 import type { Figures } from "../service.ts";
 import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import { restoredOf } from "../store/restored-database.ts";
 import { dateOf } from "./accounts.ts";
-import { asOperator, clock, exit, type JsonOption, print, printJson } from "./command.ts";
+import { asOperator, clock, configInForce, configOr, exit, type JsonOption, print, printJson } from "./command.ts";
 import { askHealth, readyAnswerOf } from "./health.ts";
 import { type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
 import { withBoth } from "./words.ts";
@@ -42,8 +41,10 @@ async function lookAt(options: JsonOption, config: GatewayConfig): Promise<Gatew
   const nowMs = clock();
   const health = await askHealth(config);
   const { database } = config;
+  const file = configOr(options.config);
   return {
     nowMs,
+    configFault: file instanceof AgentError ? file.message : "",
     reached: health.reached,
     unreachedWhy: health.reached ? "" : health.text,
     ready: health.reached ? readyAnswerOf(health.text) : null,
@@ -142,7 +143,7 @@ function listed(title: string, problems: readonly Problem[]): string {
 }
 
 async function status(options: JsonOption): Promise<void> {
-  const config = readConfig(options.config);
+  const config = configInForce(options.config);
   const state = await lookAt(options, config);
   const problems = problemsOf(state);
   const code = exitOf(state, problems);

@@ -20,6 +20,8 @@ const page = readFileSync(join(projectRoot, "docs", "cli-json.md"), "utf8");
 const limit: LimitView = {
   ...{
     currency: "eth",
+    network: "eip155:1",
+    contract: "",
     maxPerWithdrawal: "1",
     maxPerHour: "2",
     maxPerDay: "5",

@@ -82,22 +82,24 @@ describe("a reload of the gateway", () => {
       log: { level: "info" },
       say: (event, line) => said.push(`${event}: ${line}`),
       renewCertificate,
+      take: async () => {},
+      onTaken: () => {},
     });
-    reload.request();
+    await reload.request();
     expect([await servedName(port), said]).toEqual([
       "old",
       ["config-reload: the configuration has not changed; nothing was done"],
     ]);
     install("new");
-    reload.request();
+    await reload.request();
     expect(await servedName(port)).toBe("new");
     expect(said[1]).toMatch(/^config-reload: the renewed certificate is served from now on; it ends at \d{4}-/);
     copyFileSync(join(dir, "old.pem"), join(dir, "served.pem"));
-    reload.request();
+    await reload.request();
     expect(await servedName(port)).toBe("new");
     expect(said[2]).toMatch(/^config-refused: the certificate was not taken: .*; the old one is served on$/);
     rmSync(join(dir, "served.key"));
-    reload.request();
+    await reload.request();
     expect(said[3]).toMatch(/^config-refused: .*ENOENT.*; the old one is served on$/);
     expect(said).toHaveLength(4);
   });

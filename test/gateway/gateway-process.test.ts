@@ -4,7 +4,7 @@
  */
 import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { get as getSecure } from "node:https";
 import { type AddressInfo, connect, createServer } from "node:net";
@@ -267,8 +267,12 @@ describe("the command line", () => {
     expect((await run("start", "--config", taken)).status).toBe(2);
   });
 
-  it("the command line reads its configuration again on SIGHUP, takes the log's level, says what wants a restart, and never ends of it", async () => {
-    const settings = JSON.parse(readFileSync(config, "utf8"));
+  it("the command line reads its configuration again on SIGHUP, takes the log's level and every other change, and never ends of it", async () => {
+    const free = createServer().listen(0, "127.0.0.1");
+    await once(free, "listening");
+    const listen = { host: "127.0.0.1", port: (free.address() as AddressInfo).port };
+    free.close();
+    const settings = { ...JSON.parse(readFileSync(config, "utf8")), listen };
     const own = join(dir, "hup.json");
     const write = (change: object): void => writeFileSync(own, JSON.stringify({ ...settings, ...change }));
     write({});
@@ -291,14 +295,46 @@ describe("the command line", () => {
     await hup("the configuration has not changed; nothing was done");
     write({ logLevel: "error" });
     await hup("logLevel is error from now on");
-    write({ logLevel: "error", publicUrl: "https://pay.example" });
-    await hup("the configuration is in order; restart the gateway to take: publicUrl");
+    const { "usdt-erc20": _left, ...fewer } = settings.currencies;
+    const shown = async (): Promise<readonly string[]> =>
+      JSON.parse((await run("currencies", "--json", "--config", own)).stdout).map(
+        ({ id, service }: { id: string; service: string }) => `${id} ${service}`,
+      );
+    write({ logLevel: "error", currencies: fewer });
+    await hup("taken: currencies");
+    expect(await shown()).not.toContainEqual(expect.stringMatching(/^usdt-erc20 /));
+    write({ logLevel: "error" });
+    await hup("taken: currencies");
+    expect(await shown()).toContainEqual(expect.stringMatching(/^usdt-erc20 /));
+    write({ logLevel: "error", keyFile: "other.key", callbacks: { timeoutSeconds: 3 } });
+    await hup("the configuration is in order; restart the gateway to take: keyFile, callbacks");
+    // What does not start is not taken, and the gateway runs on by what it had.
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const busy = (other.address() as AddressInfo).port;
+    write({ logLevel: "error", listen: { ...listen, port: busy } });
+    await hup("the old configuration is in force again");
+    other.close();
+    write({ logLevel: "error" });
+    expect((await run("health", "--config", own)).status).toBeLessThan(2);
     writeFileSync(own, "{");
     await hup("the configuration was not taken: ");
     expect(said).toContain("the old configuration stays in force");
+    // Commands go by the running gateway's copy, and say so; a new start does not.
+    for (const words of [["merchant", "list"], ["agents"], ["status"]]) {
+      const ran = await run(...words, "--config", own);
+      expect([ran.status === 2, ran.stderr], words.join(" ")).toEqual([
+        false,
+        expect.stringContaining("goes by the configuration before"),
+      ]);
+    }
+    expect((await run("check", "--config", own)).status).toBe(2);
+    expect((await run("start", "--config", own)).status).toBe(2);
     expect(child.exitCode).toBeNull();
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([0, null]);
+    expect((await run("agents", "--config", own)).status).toBe(2);
+    expect(existsSync(`${own}.in-force`)).toBe(false);
   });
 
   it("the command line answers a clear no with 1, wrong usage with 2, and no gateway with 3", async () => {

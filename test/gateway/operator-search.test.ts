@@ -114,6 +114,7 @@ describe("the operator's screen", () => {
   const counts = () => countsOf(db.store.database, 0);
   const well = (): GatewayState => ({
     nowMs: 10_000_000,
+    configFault: "",
     reached: true,
     unreachedWhy: "",
     ready: { status: "ready", checks: [{ name: "database", ok: true, detail: "" }] },

@@ -22,6 +22,8 @@ const chain = courierWell.chains[0] as (typeof courierWell.chains)[number];
 export const limits: LimitView = {
   ...{
     currency: "eth",
+    network: "eip155:1",
+    contract: "",
     maxPerWithdrawal: "1",
     maxPerHour: "2",
     maxPerDay: "5",

@@ -242,6 +242,8 @@ export function paid(count: number, amountUnits: bigint): OperatorView[] {
 
 function limitOf(currency: string): LimitView {
   return {
+    network: "eip155:1",
+    contract: "",
     ...{ currency, maxPerWithdrawal: "10", maxPerHour: "", maxPerDay: "50", holdAbove: "", maxFee: "0.01", maxFeePerDay: "0.5" },
     ...{
       maxTip: "50",

@@ -174,7 +174,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     const { apiKey, shopKey } = await installGateway(token);
     await night.testNetwork.ask("shop", { gatewayUrl, shopKey });
     await installAgent(apiKey);
-    await night.must("systemctl start autowithdraw.target");
+    await night.must("systemctl enable --now autowithdraw.target");
     await night.testNetwork.ask("fund", { address: night.account, wei: `${20n * 10n ** 18n}`, units: "1000000000" });
     await night.well();
     await night.works();

@@ -28,6 +28,8 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
     const used = usedAt(policy, currency, nowMs);
     return {
       currency,
+      network: asset.network,
+      contract: asset.contract,
       maxPerWithdrawal: amount(limits.maxPerWithdrawalUnits),
       maxPerHour: amount(limits.maxPerHourUnits),
       maxPerDay: amount(limits.maxPerDayUnits),
