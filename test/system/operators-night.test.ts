@@ -157,6 +157,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     released.catch(() => {});
     // The machine boots meanwhile; it sees what comes into the two folders later.
     const machine = await Machine.make(binds);
+    machine.takeNode();
     await machine.boot();
     night = new Night(machine, new TestNetwork(machine));
     await released;
@@ -307,7 +308,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   it("the installed agent keeps the old config when the new one is wrong, and says why", async () => {
     await edit("c.polcy = {}");
     const said = await night.must("systemctl reload crypto", 1);
-    expect(said + (await night.must("journalctl -u crypto -n 40 --no-pager"))).toContain("polcy");
+    expect(said + (await night.must("journalctl -t autowithdraw-signer -t autowithdraw-courier -p warning -n 40 --no-pager"))).toContain("polcy");
     await night.works();
     await night.must("systemctl restart autowithdraw.target || true");
     await night.says(3, /polcy/);

@@ -18,9 +18,10 @@ export class TestNetwork {
   readonly #waiting = new Map<string, Waiting>();
   #next = 1;
   #trouble = "";
+  #ended: Error | null = null;
 
   constructor(machine: Machine) {
-    this.#child = machine.inNetwork([process.execPath, join(projectRoot, "dist", "lab", "kit", "testNetwork.js")]);
+    this.#child = machine.inNetwork([process.execPath, join(projectRoot, "dist", "lab", "kit", "test-network.js")]);
     this.#child.stderr?.on("data", (text: Buffer) => {
       this.#trouble += text.toString("utf8");
     });
@@ -32,12 +33,14 @@ export class TestNetwork {
       else waiting?.reject(new Error(error));
     });
     this.#child.once("close", (code) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the test network ended with ${code}: ${this.#trouble}`));
+      this.#ended = new Error(`the test network ended with ${code}: ${this.#trouble}`);
+      for (const { reject } of this.#waiting.values()) reject(this.#ended);
       this.#waiting.clear();
     });
   }
 
   ask<A extends object>(act: string, asked: Asked = {}): Promise<A> {
+    if (this.#ended !== null) return Promise.reject(this.#ended);
     const id = String(this.#next++);
     return new Promise<A>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject } as Waiting);
@@ -50,6 +53,7 @@ export class TestNetwork {
   }
 
   async close(): Promise<void> {
+    if (this.#ended !== null) return;
     const ended = new Promise((resolve) => this.#child.once("close", resolve));
     this.#child.stdin?.end();
     await ended;
