@@ -23,7 +23,7 @@ module.exports = {
       severity: "error",
       from: { path: "^gateway/" },
       to: {
-        path: "^chains/(transactions|[a-z]+/transactions?|curve/(recover|sender))\\.ts$|node_modules/(tiny-secp256k1|ethers)/",
+        path: "^chains/(transactions|[a-z]+/transactions?|curve/(fast-curve|recover|sender))\\.ts$|node_modules/(@bitauth/libauth|ethers)/",
         reachable: true,
       },
     },

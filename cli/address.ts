@@ -78,7 +78,7 @@ function chosen(known: readonly Funded[], currency: string | undefined, unknown:
   const wanted = currency === undefined ? known : known.filter((one) => one.currency === currency);
   if (wanted.length > 0) return wanted;
   const names = known.map((one) => one.currency).join(", ");
-  const hint = known.length === 0 ? none : `there are: ${names}`;
+  const hint = known.length === 0 ? none : `its currencies: ${names}`;
   throw new AgentError("COMMAND_CURRENCY", "none", `${unknown} ${quoted(currency)}`, { hint });
 }
 

@@ -7,7 +7,8 @@
 import { createHash, createHmac } from "node:crypto";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { ripemd160 } from "@noble/hashes/legacy";
-import { AgentError, invariant } from "../../base/fault.ts";
+import { AgentError } from "../../base/fault.ts";
+import { fastCurve } from "../../chains/curve/fast-curve.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
 /** A private key and its chain code, 32 bytes each; the holder wipes both. */
@@ -24,32 +25,19 @@ const masterLabel = Buffer.from("Bitcoin seed");
 
 type PointOf = (key: Uint8Array) => Uint8Array;
 
-/** Returns the compressed public key (33 bytes) of a private one. */
-export const pointOf: PointOf = await bestPoint();
-
-async function bestPoint(): Promise<PointOf> {
-  if (!("WebAssembly" in globalThis)) return pointByNoble;
-  const { pointFromScalar } = await import("tiny-secp256k1");
-  return (key) => {
-    const point = pointFromScalar(key, true);
-    invariant(point !== null, "a key of 1 to n-1 has a point");
-    return point;
-  };
-}
-
 /** For runtimes without WebAssembly (--jitless). */
 export const pointByNoble: PointOf = (key) => secp256k1.getPublicKey(key, true);
 
+/** Returns the compressed public key (33 bytes) of a private one. */
+export const pointOf: PointOf = fastCurve?.pointOf ?? pointByNoble;
+
 type SignatureOf = (digest: Uint8Array, key: Uint8Array) => Uint8Array;
 
-/** Returns r(32) ‖ s(32), s low, of a private key over a digest of 32 bytes. */
-export const signatureOf: SignatureOf = await bestSignature();
+/** For runtimes without WebAssembly (--jitless). */
+export const signatureByNoble: SignatureOf = (digest, key) => secp256k1.sign(digest, key, { lowS: true }).toBytes("compact");
 
-async function bestSignature(): Promise<SignatureOf> {
-  if (!("WebAssembly" in globalThis)) return (digest, key) => secp256k1.sign(digest, key, { lowS: true }).toBytes("compact");
-  const { sign } = await import("tiny-secp256k1");
-  return (digest, key) => sign(digest, key);
-}
+/** Returns r(32) ‖ s(32), s low, of a private key over a digest of 32 bytes. */
+export const signatureOf: SignatureOf = fastCurve?.signCompact ?? signatureByNoble;
 
 /**
  * Returns the master node of a seed (BIP-32, "Master key generation"). @throws AgentError

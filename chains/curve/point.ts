@@ -3,8 +3,8 @@
  * Sources: SEC 1 version 2, section 2.3.4; Yellow Paper, appendix F.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
-import { keccak_256 } from "@noble/hashes/sha3";
 import { AgentError } from "../../base/fault.ts";
+import { keccak256 } from "./keccak.ts";
 
 /**
  * The uncompressed point (65 bytes) of a public key: 33 bytes, or 65 bytes beginning with 4.
@@ -23,5 +23,5 @@ export function pointOf(publicKey: Uint8Array): Uint8Array {
  * point lies on the curve.
  */
 export function hashOfPoint(point: Uint8Array): Uint8Array {
-  return keccak_256(point.subarray(1)).slice(12);
+  return keccak256(point.subarray(1)).slice(12);
 }

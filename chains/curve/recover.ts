@@ -4,6 +4,7 @@
  * the low half of s.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
+import { fastCurve } from "./fast-curve.ts";
 
 const order = scalarBytes(secp256k1.CURVE.n);
 const halfOrder = scalarBytes(secp256k1.CURVE.n >> 1n);
@@ -24,7 +25,7 @@ export const recoverByNoble: Recover = (digest, signature, parity) => {
  * The uncompressed public key (65 bytes) whose signature r(32) ‖ s(32) over `digest` (32 bytes) has
  * a point R of this y parity, or null when there is none.
  */
-export const recoverPublicKey: Recover = await bestRecover();
+export const recoverPublicKey: Recover = fastCurve?.recover ?? recoverByNoble;
 
 /**
  * True when r and s lie in 1 … n-1 and s in the lower half (EIP-2: the other half is the same
@@ -41,16 +42,4 @@ export function isCanonicalSignature(signature: Uint8Array): boolean {
 
 function scalarBytes(value: bigint): Uint8Array {
   return Buffer.from(value.toString(16).padStart(64, "0"), "hex");
-}
-
-async function bestRecover(): Promise<Recover> {
-  if (!("WebAssembly" in globalThis)) return recoverByNoble;
-  const { recover } = await import("tiny-secp256k1");
-  return (digest, signature, parity) => {
-    try {
-      return recover(digest, signature, parity, false);
-    } catch {
-      return null;
-    }
-  };
 }

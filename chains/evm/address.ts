@@ -2,9 +2,10 @@
  * EVM addresses: read and check (EIP-55), from a public key (Yellow Paper, appendix F), and deposit
  * addresses under an account xpub. No network, no disk, and no private key.
  */
-import { keccak_256 } from "@noble/hashes/sha3";
+
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { childKeyOf } from "../curve/account-node.ts";
+import { keccak256 } from "../curve/keccak.ts";
 import { hashOfPoint, pointOf } from "../curve/point.ts";
 
 const shape = /^0x[0-9a-fA-F]{40}$/;
@@ -69,7 +70,7 @@ function checksummed(lower: string): string {
 }
 
 function checksum(lower: string): string {
-  const hash = keccak_256(lower);
+  const hash = keccak256(Buffer.from(lower));
   const upper = lower.toUpperCase();
   let address = "0x";
   for (let i = 0; i < lower.length; i++) {

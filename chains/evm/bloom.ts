@@ -2,7 +2,7 @@
  * The bloom of a block's logs: it says if a contract or a topic may be among them. "No" is certain,
  * "yes" is not. Offline. Source: Ethereum yellow paper, section 4.3.1 (M3:2048).
  */
-import { keccak_256 } from "@noble/hashes/sha3";
+import { keccak256 } from "../curve/keccak.ts";
 
 const known = new Map<string, readonly Bit[]>();
 const knownMax = 4_096;
@@ -31,7 +31,7 @@ export function bloomOf(values: readonly string[]): string {
 function bitsOf(value: string): readonly Bit[] {
   const found = known.get(value);
   if (found !== undefined) return found;
-  const hash = keccak_256(Buffer.from(value.slice(2), "hex"));
+  const hash = keccak256(Buffer.from(value.slice(2), "hex"));
   const bits = [0, 2, 4].map((at): Bit => {
     const bit = (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047;
     return { digit: 511 - (bit >> 2), mask: 1 << (bit & 3) };

@@ -4,8 +4,9 @@
  * bytes that it cannot explain to the last byte. Sources: EIP-1559, EIP-2718 (type byte), EIP-2930
  * (access list), EIP-2681 (nonce bound), EIP-2 (low s).
  */
-import { keccak_256 } from "@noble/hashes/sha3";
+
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
+import { keccak256 } from "../curve/keccak.ts";
 import { senderSignature } from "../curve/sender.ts";
 import { addressBytes, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
@@ -127,7 +128,7 @@ function read(unsigned: Uint8Array, leastUnits: bigint): Described {
 
 /** The 32 bytes that get signed: keccak-256 of the unsigned bytes. */
 export function digestOf(unsigned: Uint8Array): Uint8Array {
-  return keccak_256(unsigned);
+  return keccak256(unsigned);
 }
 
 /**

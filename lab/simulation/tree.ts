@@ -31,7 +31,9 @@ interface Fake {
 /** Everything else that the code imports is real. */
 const fakes: readonly Fake[] = [
   { from: "node:crypto", to: "lab/simulation/fakes/crypto.ts" },
-  { from: "tiny-secp256k1", to: "lab/simulation/fakes/curve.ts" },
+  { file: "chains/curve/recover.ts", from: "./fast-curve.ts", to: "lab/simulation/fakes/curve.ts" },
+  { file: "agent/keystore/bip32.ts", from: "../../chains/curve/fast-curve.ts", to: "lab/simulation/fakes/curve.ts" },
+  { file: "agent/signer/vault/curve.ts", from: "../../../chains/curve/fast-curve.ts", to: "lab/simulation/fakes/curve.ts" },
   { from: "ws", to: "lab/simulation/fakes/socket.ts" },
   { file: "agent/ledger/disk.ts", from: "node:fs", to: "lab/simulation/fakes/files.ts" },
   { file: "agent/ledger/disk.ts", from: "../files/trusted.ts", to: "lab/simulation/fakes/trusted.ts" },

@@ -37,6 +37,7 @@ describe("limits in force", () => {
       manualReplaceAbove: "",
       newDestination: { holdAbove: "", delayMinutes: 0 },
     };
+    const network = "eip155:31337";
     const used = { usedInHour: "0", usedInDay: "0", usedFeesInDay: "0" };
     const tip = { maxTip: "50", tipUnit: "gwei" };
     const { maxFee, maxFeePerDay } = bare;
@@ -45,8 +46,18 @@ describe("limits in force", () => {
       ...{ usedTopUpsInDay: "0", usedTopUpFeesInDay: "0" },
     };
     expect(shownOf({ usdt: all, eth: bare })).toEqual([
-      { currency: "usdt", ...all, ...tip, allow: 2, deny: 1, ...used, sweeps },
-      { currency: "eth", ...bare, ...none, ...tip, allow: 0, deny: 0, ...used, sweeps },
+      {
+        currency: "usdt",
+        network,
+        contract: settings.currencies.usdt?.contract,
+        ...all,
+        ...tip,
+        allow: 2,
+        deny: 1,
+        ...used,
+        sweeps,
+      },
+      { currency: "eth", network, contract: "", ...bare, ...none, ...tip, allow: 0, deny: 0, ...used, sweeps },
     ]);
     expect(shownOf({ eth: { ...bare, newDestination: { delayMinutes: 1 } } })[0]?.newDestination).toEqual({
       holdAbove: "",

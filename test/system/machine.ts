@@ -16,7 +16,19 @@ import { converse, scriptWords, type Turn } from "../support/pty.ts";
  * The packages of a Debian server beyond its minimum: systemd, Debian's own Node 18 and npm 9, and
  * the programs that `install` needs.
  */
-const packages = ["systemd", "systemd-sysv", "dbus", "nodejs", "npm", "util-linux", "procps", "passwd", "login", "libfaketime"];
+const packages = [
+  "systemd",
+  "systemd-sysv",
+  "dbus",
+  "nodejs",
+  "npm",
+  "util-linux",
+  "procps",
+  "passwd",
+  "login",
+  "libfaketime",
+  "openssl",
+];
 const suite = "bookworm";
 const programs = ["systemd-nspawn", "mmdebstrap", "nsenter", "unshare", "ip", "mount"];
 

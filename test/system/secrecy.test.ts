@@ -22,8 +22,8 @@ const allowedPackages = [
   "@noble/hashes",
   "@scure/bip32",
   "@scure/base",
-  "tiny-secp256k1",
-  "uint8array-tools",
+  "@bitauth/libauth",
+  "hash-wasm",
   "tweetnacl",
 ];
 

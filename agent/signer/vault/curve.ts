@@ -4,6 +4,7 @@
  * Sources: SEC 1, RFC 6979, EIP-2.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
+import { fastCurve } from "../../../chains/curve/fast-curve.ts";
 
 /** digest(32), key(32) → r(32) ‖ s(32) ‖ y parity of R(1). The caller wipes the key. */
 export type SignDigest = (digest: Uint8Array, key: Uint8Array) => Uint8Array;
@@ -18,13 +19,4 @@ export const signByNoble: SignDigest = (digest, key) => {
 };
 
 /** The fastest routine that this runtime has. */
-export const signDigest: SignDigest = await bestSigner();
-
-async function bestSigner(): Promise<SignDigest> {
-  if (!("WebAssembly" in globalThis)) return signByNoble;
-  const { signRecoverable } = await import("tiny-secp256k1");
-  return (digest, key) => {
-    const { signature, recoveryId } = signRecoverable(digest, key);
-    return Buffer.concat([signature, Uint8Array.of(recoveryId)]);
-  };
-}
+export const signDigest: SignDigest = fastCurve?.sign ?? signByNoble;

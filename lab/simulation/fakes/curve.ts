@@ -1,18 +1,16 @@
 /**
- * Stands in for tiny-secp256k1: a signature from which the signer is found again by trying the few
+ * Stands in for chains/curve/fast-curve.ts: a signature from which the signer is found again by trying the few
  * keys that ever signed. Every key has its true public key, so addresses are the real ones. Tells
  * the kernel of each digest before it is signed.
  */
 import { createHash } from "node:crypto";
 import { secp256k1 } from "@noble/curves/secp256k1";
+import type { FastCurve } from "../../../chains/curve/fast-curve.ts";
 import { kernel } from "../kernel/kernel.ts";
 
 const publicKeys = new Map<string, Uint8Array>(); // by private key, hex
 
-export function signRecoverable(
-  digest: Uint8Array,
-  key: Uint8Array,
-): { readonly signature: Uint8Array; readonly recoveryId: 0 | 1 } {
+function sign(digest: Uint8Array, key: Uint8Array): Uint8Array {
   const keyHex = Buffer.from(key).toString("hex");
   let publicKey = publicKeys.get(keyHex);
   if (publicKey === undefined) {
@@ -20,19 +18,19 @@ export function signRecoverable(
     publicKeys.set(keyHex, publicKey);
   }
   kernel.onSign(Buffer.from(digest).toString("hex"));
-  return { signature: signatureOf(digest, publicKey), recoveryId: parityOf(digest) };
+  return Buffer.concat([signatureOf(digest, publicKey), Uint8Array.of(parityOf(digest))]);
 }
 
-/** A true one, for proofs of a key: anybody who reads those knows no key that signed. */
-export function sign(digest: Uint8Array, key: Uint8Array): Uint8Array {
-  return secp256k1.sign(digest, key, { lowS: true }).toBytes("compact");
-}
+export const fastCurve: FastCurve = {
+  sign,
+  // A true one: anybody who reads the proof of a key knows no key that signed.
+  signCompact: (digest, key) => secp256k1.sign(digest, key, { lowS: true }).toBytes("compact"),
+  pointOf: (key) => secp256k1.getPublicKey(key, true),
+  recover,
+};
 
-export function pointFromScalar(key: Uint8Array, compressed: boolean): Uint8Array {
-  return secp256k1.getPublicKey(key, compressed);
-}
-
-export function recover(digest: Uint8Array, signature: Uint8Array, parity: 0 | 1): Uint8Array | null {
+/** The public key of the signer; null if no key that signed here made the signature. */
+export function recover(digest: Uint8Array, signature: Uint8Array, parity: number): Uint8Array | null {
   if (parity !== parityOf(digest)) return null;
   for (const publicKey of publicKeys.values()) if (signatureOf(digest, publicKey).equals(signature)) return publicKey;
   return null;

@@ -1,0 +1,105 @@
+/**
+ * The curve and the hash as WebAssembly beside noble's, which take their place in a runtime without
+ * WebAssembly.
+ */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { secp256k1 } from "@noble/curves/secp256k1";
+import { keccak_256 } from "@noble/hashes/sha3";
+import { describe, expect, it } from "vitest";
+import { pointByNoble, pointOf, signatureByNoble, signatureOf } from "../../agent/keystore/bip32.ts";
+import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
+import { fastCurve } from "../../chains/curve/fast-curve.ts";
+import { keccak256 } from "../../chains/curve/keccak.ts";
+import { recoverByNoble, recoverPublicKey } from "../../chains/curve/recover.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+startsTheBuild();
+
+const bytes = (at: number, name: string): Buffer => createHash("sha256").update(`${name} ${at}`).digest();
+const hex = (value: Uint8Array | null): string => (value === null ? "none" : Buffer.from(value).toString("hex"));
+const cases = 200;
+
+describe("the curve as WebAssembly", () => {
+  it("the curve as WebAssembly signs, recovers and multiplies as noble does", () => {
+    expect(fastCurve).not.toBeNull();
+    for (let at = 0; at < cases; at += 1) {
+      const [key, digest] = [bytes(at, "key"), bytes(at, "digest")];
+      const signed = signDigest(digest, key);
+      expect(hex(signed), `case ${at}`).toBe(hex(signByNoble(digest, key)));
+      expect(hex(signatureOf(digest, key))).toBe(hex(signatureByNoble(digest, key)));
+      expect(hex(pointOf(key))).toBe(hex(pointByNoble(key)));
+      const [signature, parity] = [signed.subarray(0, 64), signed[64] as 0 | 1];
+      expect(hex(recoverPublicKey(digest, signature, parity))).toBe(hex(secp256k1.getPublicKey(key, false)));
+      // The other parity and another digest give another point or none, the same by both.
+      const flipped = (1 - parity) as 0 | 1;
+      expect(hex(recoverPublicKey(digest, signature, flipped))).toBe(hex(recoverByNoble(digest, signature, flipped)));
+    }
+  });
+
+  it("the curve as WebAssembly finds no signer of what is no signature", () => {
+    const digest = bytes(0, "digest");
+    const none = new Uint8Array(64);
+    const over = Buffer.alloc(64, 0xff);
+    for (const signature of [none, over]) expect(recoverPublicKey(digest, signature, 0)).toBeNull();
+  });
+
+  it("the curve as WebAssembly gives each result its own bytes", () => {
+    const [first, second] = [bytes(1, "key"), bytes(2, "key")];
+    const point = pointOf(first);
+    const before = hex(point);
+    pointOf(second);
+    signDigest(bytes(3, "digest"), second);
+    expect(hex(point)).toBe(before);
+  });
+});
+
+describe("the hash as WebAssembly", () => {
+  it("the hash as WebAssembly is noble's at every length around its blocks, and each result has its own bytes", () => {
+    const empty = "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470";
+    expect(hex(keccak256(new Uint8Array(0)))).toBe(empty);
+    const kept = keccak256(Uint8Array.of(1));
+    const before = hex(kept);
+    for (let length = 0; length < 420; length += 1) {
+      const input = Buffer.alloc(length, length);
+      expect(hex(keccak256(input)), `${length} bytes`).toBe(hex(keccak_256(input)));
+    }
+    const large = Buffer.alloc(300_000, 7);
+    expect(hex(keccak256(large))).toBe(hex(keccak_256(large)));
+    expect(hex(kept)).toBe(before);
+  });
+});
+
+describe("a runtime without WebAssembly", () => {
+  const jitless = (...args: string[]) =>
+    spawnSync(process.execPath, ["--jitless", "--no-warnings", ...args], { cwd: projectRoot, encoding: "utf8", timeout: 60_000 });
+
+  // The runtime itself says that one of its flags ends another.
+  const ownWords = (stderr: string): string => stderr.replace(/^Warning: disabling flag --expose_wasm .*\n/, "");
+
+  it("a runtime without WebAssembly starts the program", () => {
+    const started = jitless("crypto.js", "--help");
+    expect([started.status, ownWords(started.stderr)]).toEqual([0, ""]);
+    expect(started.stdout).toContain("Usage");
+  });
+
+  it("a runtime without WebAssembly signs, recovers, multiplies and hashes the same", () => {
+    const file = (path: string): string => JSON.stringify(join(projectRoot, "dist", path));
+    const program = `
+      const { signDigest } = await import(${file("agent/signer/vault/curve.js")});
+      const { pointOf, signatureOf } = await import(${file("agent/keystore/bip32.js")});
+      const { recoverPublicKey } = await import(${file("chains/curve/recover.js")});
+      const { keccak256 } = await import(${file("chains/curve/keccak.js")});
+      const [digest, key] = [Buffer.alloc(32, 3), Buffer.alloc(32, 5)];
+      const signed = signDigest(digest, key);
+      const all = [signed, pointOf(key), signatureOf(digest, key), recoverPublicKey(digest, signed.subarray(0, 64), signed[64]), keccak256(key)];
+      console.log(typeof WebAssembly, ...all.map((one) => Buffer.from(one).toString("hex")));`;
+    const [digest, key] = [Buffer.alloc(32, 3), Buffer.alloc(32, 5)];
+    const signed = signDigest(digest, key);
+    const here = [signed, pointOf(key), signatureOf(digest, key), secp256k1.getPublicKey(key, false), keccak256(key)];
+    const { status, stdout, stderr } = jitless("--input-type=module", "-e", program);
+    expect([status, ownWords(stderr), stdout.trim()]).toEqual([0, "", ["undefined", ...here.map(hex)].join(" ")]);
+  });
+});
