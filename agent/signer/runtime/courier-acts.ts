@@ -96,9 +96,10 @@ function admitFrame(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswe
   if (views.ok && !views.withdrawals.some(showsBytes)) {
     // A decision has no effect before its INTENT, which follows it in the same file, so the courier
     // may prepare the next step while the disk works. The gateway receives decisions only from
-    // durable records.
+    // durable records. The records wait a moment for what follows them, usually the INTENT, and
+    // share its sync.
     reply(views);
-    signer.whenDurableSoon(() => {});
+    signer.whenDurableLater(() => {});
     return;
   }
   signer.whenDurable(() => {
