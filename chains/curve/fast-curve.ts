@@ -4,6 +4,7 @@
  * stands in the memory of the WebAssembly alone, and only during a call. Sources: SEC 1 version 2,
  * RFC 6979, github.com/bitcoin-core/secp256k1.
  */
+import { randomBytes } from "node:crypto";
 import type { Secp256k1Wasm } from "@bitauth/libauth/build/lib/bin/secp256k1/secp256k1-wasm-types.js";
 import { invariant } from "../../base/fault.ts";
 
@@ -51,7 +52,7 @@ function curveOf(wasm: Secp256k1Wasm): FastCurve {
     return copy(bytes, size);
   };
   // The seed blinds the multiplications against readings of time and power.
-  withKey(crypto.getRandomValues(new Uint8Array(32)), () => wasm.contextRandomize(context, key));
+  withKey(randomBytes(32), () => wasm.contextRandomize(context, key));
   const sign = (message: Uint8Array, secret: Uint8Array): Uint8Array => {
     heapU8.set(reduced(message), digest);
     const isSigned = withKey(secret, () => wasm.signRecoverable(context, made, digest, key)) === 1;

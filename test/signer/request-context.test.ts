@@ -72,7 +72,7 @@ describe("a decision on a fresh job", () => {
   });
 
   it("a decision on a fresh job leaves before its records go to the disk", () => {
-    const { kit, run } = held("soon");
+    const { kit, run } = held("later");
     let isAppending: boolean | null = null;
     kit.send("admit", { frames: jobsOf(kit, 1).frames }, () => {
       isAppending = kit.disk.appending;
@@ -99,6 +99,8 @@ describe("a statement", () => {
     kit.request();
     kit.request();
     expect(kit.stated()).toEqual([]);
+    run(); // the records go to the disk, since no intent took them along
+    kit.settle();
     run();
     expect(kit.stated()).toEqual(["approved approved"]);
     expect(run()).toBe(0);

@@ -60,7 +60,7 @@ export function countKeyOf(network: string, transactionId: string, attempt: numb
 }
 
 /**
- * Only `apply` and `stand` change the sums, and the first sums of a recovered ledger
+ * Only `apply`, `stand` and `settle` change the sums, and the first sums of a recovered ledger
  * (state/policy-state.ts). Every time is ledger time.
  */
 export class Sums {
@@ -117,6 +117,14 @@ export class Sums {
       }
       default:
     }
+  }
+
+  /**
+   * Forgets the key of an amount whose withdrawal is over on both sides: the amount counts on, and
+   * nothing changes it any more. A repeat is harmless.
+   */
+  settle(currency: string, key: string): void {
+    for (const window of Object.values(this.of(currency)) as readonly SlidingWindow[]) window.settle(key);
   }
 
   /**

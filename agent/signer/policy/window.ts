@@ -1,7 +1,10 @@
 /**
  * A sliding window: the sum of the amounts recorded within the last `spanMs` of ledger time, and of
  * older amounts that can still be paid. The sum is a running total, so a question has the same cost
- * for any number of amounts. A cache of the ledger, rebuilt by replay. Touches nothing.
+ * for any number of amounts. An amount whose withdrawal is over needs no id: such amounts of one
+ * minute become one, which counts to the end of that minute plus the span. So the window's size
+ * grows with what is open and with time, not with the day's payouts. A cache of the ledger, rebuilt
+ * by replay. Touches nothing.
  */
 import { invariant } from "../../../base/fault.ts";
 
@@ -14,12 +17,20 @@ export type Standing = "spent" | "payable" | "back";
 
 interface Entry {
   readonly id: string;
-  readonly atMs: number;
+  atMs: number; // of a settled amount the end of its minute
   units: bigint; // 0 once removed
   standing: Standing;
+  isSettled: boolean;
 }
 
-/** `[id, ledger time, units]`, oldest first; the standing is added if it is not `spent`. */
+const minuteMs = 60_000;
+/** Settled amounts are gathered when there are so many of them, and as many as of all others. */
+const looseMin = 256;
+
+/**
+ * `[id, ledger time, units]`, in the order in which they were added; the standing is added if it is
+ * not `spent`. The id of settled amounts is "".
+ */
 export type WindowEntries = readonly (readonly [string, number, string, Standing?])[];
 
 /** Holds at most one amount for each id. */
@@ -30,12 +41,16 @@ export class SlidingWindow {
   readonly #overdue = new Set<Entry>();
   #entries: Entry[] = [];
   #first = 0;
+  #loose = 0; // settled since they were last gathered
+  #lastMs = Number.NEGATIVE_INFINITY;
   #sum = 0n;
   #back = 0n;
 
   constructor(spanMs: number, entries: WindowEntries = []) {
     this.#spanMs = spanMs;
-    for (const [id, atMs, units, standing = "spent"] of entries) this.add(id, atMs, BigInt(units), standing);
+    for (const [id, atMs, units, standing = "spent"] of entries)
+      if (id === "") this.#keepSettled(atMs, BigInt(units));
+      else this.add(id, atMs, BigInt(units), standing);
   }
 
   /**
@@ -44,10 +59,10 @@ export class SlidingWindow {
    */
   add(id: string, atMs: number, units: bigint, standing: Standing = "spent"): void {
     invariant(!this.#byId.has(id), "one id counts once in a window");
-    const last = this.#entries[this.#entries.length - 1];
-    invariant(last === undefined || last.atMs <= atMs, "ledger time never goes back");
+    invariant(this.#lastMs <= atMs, "ledger time never goes back");
+    this.#lastMs = atMs;
     this.#prune(atMs);
-    const entry = { id, atMs, units, standing };
+    const entry = { id, atMs, units, standing, isSettled: false };
     this.#entries.push(entry);
     this.#byId.set(id, entry);
     this.#count(entry, units);
@@ -70,6 +85,39 @@ export class SlidingWindow {
     this.#overdue.delete(entry);
     this.#count(entry, -entry.units);
     entry.units = 0n;
+  }
+
+  /**
+   * Forgets the id of an amount that will not change any more. It counts to the end of its minute
+   * plus the span, so never less than before. An id that is unknown, or that is not `spent`, is
+   * harmless and stays as it is.
+   */
+  settle(id: string): void {
+    const entry = this.#byId.get(id);
+    if (entry === undefined || entry.standing !== "spent" || this.#overdue.has(entry)) return;
+    this.#byId.delete(id);
+    entry.isSettled = true;
+    entry.atMs = endOfMinute(entry.atMs);
+    this.#loose += 1;
+    if (this.#loose < looseMin || this.#loose * 2 < this.#entries.length - this.#first) return;
+    this.#entries = gathered(this.#live());
+    this.#first = 0;
+    this.#loose = 0;
+  }
+
+  #keepSettled(atMs: number, units: bigint): void {
+    const entry: Entry = { id: "", atMs, units, standing: "spent", isSettled: true };
+    this.#entries.push(entry);
+    this.#count(entry, units);
+  }
+
+  /** The amounts that were neither removed nor dropped, without the overdue ones. */
+  #live(): Entry[] {
+    return this.#entries.slice(this.#first).filter((entry) => this.#isHere(entry));
+  }
+
+  #isHere(entry: Entry): boolean {
+    return entry.isSettled || this.#byId.get(entry.id) === entry;
   }
 
   /**
@@ -112,9 +160,8 @@ export class SlidingWindow {
   /** Returns every amount that still counts at `nowMs`, and drops the others. */
   entriesAt(nowMs: number): WindowEntries {
     this.#prune(nowMs);
-    const live = this.#entries.slice(this.#first).filter((entry) => this.#byId.get(entry.id) === entry);
-    return [...this.#overdue, ...live].map(({ id, atMs, units, standing }) => {
-      const said = [id, atMs, units.toString()] as const;
+    return [...this.#overdue, ...gathered(this.#live())].map(({ id, atMs, units, standing, isSettled }) => {
+      const said = [isSettled ? "" : id, atMs, units.toString()] as const;
       return standing === "spent" ? said : [...said, standing];
     });
   }
@@ -139,10 +186,9 @@ export class SlidingWindow {
     while (this.#first < this.#entries.length) {
       const entry = this.#entries[this.#first] as Entry;
       if (entry.atMs > nowMs - this.#spanMs) break;
-      const isHere = this.#byId.get(entry.id) === entry;
-      if (isHere && entry.standing === "payable") this.#overdue.add(entry);
+      if (this.#isHere(entry) && entry.standing === "payable") this.#overdue.add(entry);
       else {
-        if (isHere) this.#byId.delete(entry.id);
+        if (!entry.isSettled && this.#isHere(entry)) this.#byId.delete(entry.id);
         this.#count(entry, -entry.units);
       }
       this.#first += 1;
@@ -153,4 +199,18 @@ export class SlidingWindow {
       this.#first = 0;
     }
   }
+}
+
+const endOfMinute = (atMs: number): number => Math.floor(atMs / minuteMs) * minuteMs + minuteMs - 1;
+
+/** The entries with neighbours that are settled in the same minute as one. */
+function gathered(entries: readonly Entry[]): Entry[] {
+  const all: Entry[] = [];
+  for (const entry of entries) {
+    const last = all.at(-1);
+    if (last?.isSettled === true && entry.isSettled && last.atMs === entry.atMs)
+      all[all.length - 1] = { ...last, units: last.units + entry.units };
+    else all.push(entry);
+  }
+  return all;
 }

@@ -96,10 +96,11 @@ function admitFrame(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswe
   if (views.ok && !views.withdrawals.some(showsBytes)) {
     // A decision has no effect before its INTENT, which follows it in the same file, so the courier
     // may prepare the next step while the disk works. The gateway receives decisions only from
-    // durable records. The records wait a moment for what follows them, usually the INTENT, and
-    // share its sync.
+    // durable records. The record of a job that will be signed waits a moment for the INTENT, and
+    // shares its sync.
     reply(views);
-    signer.whenDurableLater(() => {});
+    if (views.withdrawals.some(({ state }) => state === "approved")) signer.whenDurableLater(() => {});
+    else signer.whenDurableSoon(() => {});
     return;
   }
   signer.whenDurable(() => {

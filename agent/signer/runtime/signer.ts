@@ -157,6 +157,11 @@ export class Signer {
     this.#options.push(message);
   }
 
+  /** Calls `act` when what is recorded so far is on disk, after the answers of this turn. */
+  whenDurableSoon(act: () => void): void {
+    this.#options.soon(() => this.whenDurable(act));
+  }
+
   /** Sends the courier the withdrawals that another party moved. */
   changed(withdrawals: readonly Withdrawal[]): void {
     if (withdrawals.length === 0) return;

@@ -15,6 +15,7 @@ import type { Leaving, Past } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { Policy, type PolicySnapshot } from "../policy/policy.ts";
 import type { Rules } from "../policy/rules.ts";
+import { attemptKey } from "../policy/sums.ts";
 import type { Standing } from "../policy/window.ts";
 import { type AccountEntries, Accounts, type EndedSlots } from "./accounts.ts";
 import { canonicalAddress } from "./content.ts";
@@ -23,7 +24,7 @@ import { Heads, type HeadsSnapshot } from "./heads.ts";
 import { type ChainSnapshot, JobSequence } from "./jobs.ts";
 import { policySnapshot } from "./policy-state.ts";
 import { unitsOf } from "./view.ts";
-import { isEndedByOperator, standingOf, type Withdrawal } from "./withdrawal.ts";
+import { isEndedByOperator, isOver, standingOf, type Withdrawal } from "./withdrawal.ts";
 import { Book, type BookSnapshot } from "./withdrawals.ts";
 
 type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
@@ -217,7 +218,10 @@ export class Core {
         return;
       case "ENDED":
         for (const transactionId of this.book.end(record)) this.policy.voidApproval(transactionId);
-        for (const withdrawal of this.book.findEach(record.ended)) this.#count(withdrawal, record.at);
+        for (const withdrawal of this.book.findEach(record.ended)) {
+          this.#count(withdrawal, record.at);
+          this.#settle(withdrawal);
+        }
         return;
       case "VOID":
         for (const { withdrawal, from } of this.book.takeVoid(record)) {
@@ -315,6 +319,7 @@ export class Core {
     const withdrawal = this.book.apply(record);
     this.policy.apply(record, limitGroupOf(withdrawal.job));
     this.#count(withdrawal, record.at);
+    this.#settle(withdrawal);
     if (record.kind === "INTENT") this.accounts.apply(record, withdrawal.isKept);
     if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);
     if ((record.kind === "OBSERVED" || record.kind === "EXPIRED") && from !== undefined) {
@@ -339,6 +344,15 @@ export class Core {
       const counted = { id, attempt: one.attempt, units, feeMaxUnits: BigInt(one.feeMax) };
       this.policy.sums.stand(limitGroupOf(job), counted, standing, atMs);
     }
+  }
+
+  /** The sums need an attempt's id only until chain and gateway have ended the withdrawal. */
+  #settle(withdrawal: Withdrawal): void {
+    if (!withdrawal.isEnded || !isOver(withdrawal)) return;
+    // An attempt that a side calls void may still be given back.
+    const settled = withdrawal.attempts.filter(({ voidBy }) => voidBy === undefined);
+    for (const { attempt } of settled)
+      this.policy.sums.settle(limitGroupOf(withdrawal.job), attemptKey(withdrawal.transactionId, attempt));
   }
 
   #learn({ job, address }: Withdrawal, at: number): void {
