@@ -10,7 +10,6 @@ export const keccak256: (bytes: Uint8Array) => Uint8Array = await load();
 
 async function load(): Promise<(bytes: Uint8Array) => Uint8Array> {
   if (!("WebAssembly" in globalThis)) return keccakByNoble;
-  const { createKeccak } = (await import("hash-wasm/dist/keccak.umd.min.js")).default;
-  const hasher = await createKeccak(256);
+  const hasher = await (await import("hash-wasm/dist/keccak.umd.min.js")).default.createKeccak(256);
   return (bytes) => hasher.init().update(bytes).digest("binary");
 }

@@ -60,8 +60,8 @@ export function countKeyOf(network: string, transactionId: string, attempt: numb
 }
 
 /**
- * Only `apply`, `stand` and `settle` change the sums, and the first sums of a recovered ledger
- * (state/policy-state.ts). Every time is ledger time.
+ * Only `apply` and `stand` change the sums, and `settleSums` and the first sums of a recovered
+ * ledger (state/policy-state.ts). Every time is ledger time.
  */
 export class Sums {
   readonly #windows = new Map<string, Windows>();
@@ -120,14 +120,6 @@ export class Sums {
   }
 
   /**
-   * Forgets the key of an amount whose withdrawal is over on both sides: the amount counts on, and
-   * nothing changes it any more. A repeat is harmless.
-   */
-  settle(currency: string, key: string): void {
-    for (const window of Object.values(this.of(currency)) as readonly SlidingWindow[]) window.settle(key);
-  }
-
-  /**
    * Changes how an attempt counts from `atMs` on, with exclusion by expiry. An attempt that can be
    * paid after all counts again. A repeat is harmless.
    */
@@ -174,7 +166,4 @@ export function aboveWindow({ hour, day }: HourAndDay, limits: Limits, amount: A
 }
 
 /** Returns the larger of two. */
-export function larger(a: bigint, b: bigint): bigint {
-  if (a > b) return a;
-  return b;
-}
+export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);

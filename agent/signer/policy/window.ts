@@ -16,16 +16,15 @@ import { invariant } from "../../../base/fault.ts";
 export type Standing = "spent" | "payable" | "back";
 
 interface Entry {
-  readonly id: string;
+  id: string; // "" once settled
   atMs: number; // of a settled amount the end of its minute
   units: bigint; // 0 once removed
   standing: Standing;
-  isSettled: boolean;
 }
 
 const minuteMs = 60_000;
-/** Settled amounts are gathered when there are so many of them, and as many as of all others. */
-const looseMin = 256;
+/** Settled amounts are gathered when the list has doubled since, and is not short. */
+const gatheredMin = 512;
 
 /**
  * `[id, ledger time, units]`, in the order in which they were added; the standing is added if it is
@@ -41,7 +40,7 @@ export class SlidingWindow {
   readonly #overdue = new Set<Entry>();
   #entries: Entry[] = [];
   #first = 0;
-  #loose = 0; // settled since they were last gathered
+  #gatherAt = gatheredMin;
   #lastMs = Number.NEGATIVE_INFINITY;
   #sum = 0n;
   #back = 0n;
@@ -49,7 +48,7 @@ export class SlidingWindow {
   constructor(spanMs: number, entries: WindowEntries = []) {
     this.#spanMs = spanMs;
     for (const [id, atMs, units, standing = "spent"] of entries)
-      if (id === "") this.#keepSettled(atMs, BigInt(units));
+      if (id === "") this.#push({ id, atMs, units: BigInt(units), standing });
       else this.add(id, atMs, BigInt(units), standing);
   }
 
@@ -62,10 +61,13 @@ export class SlidingWindow {
     invariant(this.#lastMs <= atMs, "ledger time never goes back");
     this.#lastMs = atMs;
     this.#prune(atMs);
-    const entry = { id, atMs, units, standing, isSettled: false };
+    this.#byId.set(id, this.#push({ id, atMs, units, standing }));
+  }
+
+  #push(entry: Entry): Entry {
     this.#entries.push(entry);
-    this.#byId.set(id, entry);
-    this.#count(entry, units);
+    this.#count(entry, entry.units);
+    return entry;
   }
 
   /**
@@ -96,28 +98,20 @@ export class SlidingWindow {
     const entry = this.#byId.get(id);
     if (entry === undefined || entry.standing !== "spent" || this.#overdue.has(entry)) return;
     this.#byId.delete(id);
-    entry.isSettled = true;
-    entry.atMs = endOfMinute(entry.atMs);
-    this.#loose += 1;
-    if (this.#loose < looseMin || this.#loose * 2 < this.#entries.length - this.#first) return;
-    this.#entries = gathered(this.#live());
+    Object.assign(entry, { id: "", atMs: endOfMinute(entry.atMs) });
+    if (this.#entries.length < this.#gatherAt) return;
+    this.#entries = this.#live();
     this.#first = 0;
-    this.#loose = 0;
+    this.#gatherAt = Math.max(gatheredMin, 2 * this.#entries.length);
   }
 
-  #keepSettled(atMs: number, units: bigint): void {
-    const entry: Entry = { id: "", atMs, units, standing: "spent", isSettled: true };
-    this.#entries.push(entry);
-    this.#count(entry, units);
-  }
-
-  /** The amounts that were neither removed nor dropped, without the overdue ones. */
+  /** The amounts that were neither removed nor dropped, gathered, without the overdue ones. */
   #live(): Entry[] {
-    return this.#entries.slice(this.#first).filter((entry) => this.#isHere(entry));
+    return gathered(this.#entries.slice(this.#first).filter((entry) => this.#isHere(entry)));
   }
 
   #isHere(entry: Entry): boolean {
-    return entry.isSettled || this.#byId.get(entry.id) === entry;
+    return entry.id === "" || this.#byId.get(entry.id) === entry;
   }
 
   /**
@@ -160,8 +154,8 @@ export class SlidingWindow {
   /** Returns every amount that still counts at `nowMs`, and drops the others. */
   entriesAt(nowMs: number): WindowEntries {
     this.#prune(nowMs);
-    return [...this.#overdue, ...gathered(this.#live())].map(({ id, atMs, units, standing, isSettled }) => {
-      const said = [isSettled ? "" : id, atMs, units.toString()] as const;
+    return [...this.#overdue, ...this.#live()].map(({ id, atMs, units, standing }) => {
+      const said = [id, atMs, units.toString()] as const;
       return standing === "spent" ? said : [...said, standing];
     });
   }
@@ -186,9 +180,10 @@ export class SlidingWindow {
     while (this.#first < this.#entries.length) {
       const entry = this.#entries[this.#first] as Entry;
       if (entry.atMs > nowMs - this.#spanMs) break;
-      if (this.#isHere(entry) && entry.standing === "payable") this.#overdue.add(entry);
+      const isHere = this.#isHere(entry);
+      if (isHere && entry.standing === "payable") this.#overdue.add(entry);
       else {
-        if (!entry.isSettled && this.#isHere(entry)) this.#byId.delete(entry.id);
+        if (isHere) this.#byId.delete(entry.id);
         this.#count(entry, -entry.units);
       }
       this.#first += 1;
@@ -208,7 +203,7 @@ function gathered(entries: readonly Entry[]): Entry[] {
   const all: Entry[] = [];
   for (const entry of entries) {
     const last = all.at(-1);
-    if (last?.isSettled === true && entry.isSettled && last.atMs === entry.atMs)
+    if (last?.id === "" && entry.id === "" && last.atMs === entry.atMs)
       all[all.length - 1] = { ...last, units: last.units + entry.units };
     else all.push(entry);
   }

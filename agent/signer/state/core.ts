@@ -22,7 +22,7 @@ import { canonicalAddress } from "./content.ts";
 import { Outbox } from "./entries.ts";
 import { Heads, type HeadsSnapshot } from "./heads.ts";
 import { type ChainSnapshot, JobSequence } from "./jobs.ts";
-import { policySnapshot } from "./policy-state.ts";
+import { policySnapshot, settleSums } from "./policy-state.ts";
 import { unitsOf } from "./view.ts";
 import { isEndedByOperator, isOver, standingOf, type Withdrawal } from "./withdrawal.ts";
 import { Book, type BookSnapshot } from "./withdrawals.ts";
@@ -352,7 +352,7 @@ export class Core {
     // An attempt that a side calls void may still be given back.
     const settled = withdrawal.attempts.filter(({ voidBy }) => voidBy === undefined);
     for (const { attempt } of settled)
-      this.policy.sums.settle(limitGroupOf(withdrawal.job), attemptKey(withdrawal.transactionId, attempt));
+      settleSums(this.policy.sums, limitGroupOf(withdrawal.job), attemptKey(withdrawal.transactionId, attempt));
   }
 
   #learn({ job, address }: Withdrawal, at: number): void {

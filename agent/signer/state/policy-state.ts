@@ -81,6 +81,14 @@ export function countAssigned(sums: Sums, { id, currency, units, feesUnits }: Am
   countAtLeast(fees, id, feesUnits, atMs);
 }
 
+/**
+ * Forgets the key of an amount whose withdrawal is over on both sides: the amount counts on, and
+ * nothing changes it any more. A repeat is harmless.
+ */
+export function settleSums(sums: Sums, currency: string, key: string): void {
+  for (const window of Object.values(sums.of(currency)) as readonly SlidingWindow[]) window.settle(key);
+}
+
 /** Removes a withdrawal that a recovered ledger leaves out: nothing of it was ever released. */
 export function forget(sums: Sums, id: string, currency: string): void {
   for (const window of Object.values(sums.of(currency)) as readonly SlidingWindow[])
