@@ -124,16 +124,19 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
  * The line to type depends on the state. A withdrawal without a signature waits for a cause that
  * another line here names.
  */
-function stuckProblem({ stuck }: SignerStatus, findings: Findings): void {
+function stuckProblem({ stuck, courier }: SignerStatus, findings: Findings): void {
   if (stuck === null) return;
   const { transactionId, state, network, slot, since, afterMinutes, isCancelling } = stuck;
+  const forFees = courier?.waiting.some((one) => one.transactionId === transactionId && one.why.startsWith("fee ")) === true;
   const place = slot === "" ? state : `${state}, ${saySlot(network, slot)}${isCancelling ? ", cancelled" : ""}`;
   findings.found(
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
     expiryExclusionOf(network) !== null && state !== "quarantined"
       ? `${typed(`show ${transactionId}`)}: it says until when this one waits`
-      : stuckHint(transactionId, state, isCancelling),
+      : forFees && state !== "quarantined"
+        ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${typed(`replace ${transactionId}`)}`
+        : stuckHint(transactionId, state, isCancelling),
   );
 }
 

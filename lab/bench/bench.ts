@@ -4,20 +4,21 @@
  * all. The plain build runs with ethers as it comes and once more tuned. Figures are medians over
  * the rounds, ratios are medians of each round's own; quote the ratios, they travel better. Each
  * wait has its end, and no round begins that `--seconds` leaves no time for. Then the real gateway
- * process, by itself (bench/gateway.ts), and where asked for the signer with a long history.
+ * process, by itself (bench/gateway.ts), and where asked for a day of many payouts and the signer
+ * with a long history.
  */
-import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { Mnemonic } from "ethers";
 import { readCommandLine } from "../kit/command-line.ts";
 import { projectRoot } from "../kit/kit.ts";
-import { childrenOf, run, type Started, start, stop, until } from "../kit/processes.ts";
+import { run, type Started, start, stop, until } from "../kit/processes.ts";
+import { pairAgent, placeIn, residentMiB, startAgent } from "./agent-process.ts";
 import { type Ceilings, measureCeilings } from "./ceilings.ts";
 import { cpuUsOf } from "./cpu.ts";
+import { describeDay, measureDay } from "./day.ts";
 import { describeGateway, measureGateway } from "./gateway.ts";
 import { describeHistory, measureHistory } from "./history.ts";
 import { type RunFigures, startWorld, type World } from "./world.ts";
@@ -39,7 +40,8 @@ const {
     },
     records: { takes: "N", default: "1000000", says: "the gateway's longest list" },
     orders: { takes: "LIST", default: "10000,1000000,6000000", says: "closed orders of each history, by commas" },
-    only: { takes: "NAMES", default: "agent,gateway", says: "by commas: agent, gateway, history" },
+    payouts: { takes: "N", default: "30000", says: "so many payouts in one day" },
+    only: { takes: "NAMES", default: "agent,gateway", says: "by commas: agent, gateway, day, history" },
     json: { says: "one line of JSON" },
   },
 });
@@ -73,12 +75,6 @@ const say = (line: string): void => void process.stderr.write(`bench: ${line}\n`
  */
 function memoryMiB(pid: number): number {
   const found = /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"));
-  return Math.round((Number(found?.[1] ?? 0) / 1024) * 10) / 10;
-}
-
-/** Resident memory as the kernel counts it for the process alone (VmRSS), MiB. */
-function residentMiB(pid: number): number {
-  const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
   return Math.round((Number(found?.[1] ?? 0) / 1024) * 10) / 10;
 }
 
@@ -119,42 +115,14 @@ async function measure(world: World, { pids, idleMiB: idle, readyMs, load, jobs 
   return { one, many, readyMs, idleMiB, cpuUs };
 }
 
-function agentConfig(world: World): string {
-  return JSON.stringify({
-    gatewayUrl: world.url,
-    mnemonic: Mnemonic.fromEntropy(randomBytes(16)).phrase,
-    apiKey: world.apiKey,
-    encKey: randomBytes(32).toString("hex"),
-    chains: { local: { family: "evm", chainId: 31337, nodes: [world.url], confirmations: 1 } },
-    currencies: { eth: { chain: "local", decimal: 18 } },
-    policy: { eth: { maxPerWithdrawal: "1", maxPerHour: "1000", maxPerDay: "1000", maxFee: "0.01", maxFeePerDay: "1000000" } },
-  });
-}
-
 async function agentRound(dir: string, jobs: number): Promise<Round> {
   const world = await startWorld(join(dir, "world"));
-  const config = join(dir, "config.json");
-  const state = join(dir, "state");
+  const place = placeIn(dir);
   let crypto: Started | null = null;
   try {
-    writeFileSync(config, agentConfig(world), { mode: 0o600 });
-    const logFile = join(dir, "bench.log");
-    const paired = await run(process.execPath, [join(projectRoot, "pair.js"), "--config", config, "--state", state, "--yes"], {
-      logFile,
-    });
-    if (paired.code !== 0) throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
-    const began = performance.now();
-    const started = start(process.execPath, [join(projectRoot, "crypto.js"), "--config", config, "--state", state], { logFile });
+    await pairAgent(place, world);
+    const { started, readyMs, pidOf } = await startAgent(place);
     crypto = started;
-    await until(
-      "crypto ready",
-      20_000,
-      async () => (started.output().includes("crypto: ready") ? true : undefined),
-      started.output,
-      5,
-    );
-    const readyMs = performance.now() - began;
-    const pidOf = (room: string): number => childrenOf(started.pid, join("agent", room, "main.js"))[0] ?? 0;
     const pids = { signer: pidOf("signer"), courier: pidOf("courier"), launcher: started.pid, world: process.pid };
     const idleMiB = (): Record<string, number> => ({
       signer: residentMiB(pids.signer),
@@ -167,9 +135,11 @@ async function agentRound(dir: string, jobs: number): Promise<Round> {
     // The agent's own word, told every two seconds: frame at the courier to signature on disk, over
     // its newest 256 jobs.
     await sleep(2500);
-    const status = await run(process.execPath, [join(projectRoot, "autowithdraw.js"), "status", "--json", "--state", state], {
-      logFile,
-    });
+    const status = await run(
+      process.execPath,
+      [join(projectRoot, "autowithdraw.js"), "status", "--json", "--state", place.state],
+      { logFile: place.logFile },
+    );
     return { ...round, durableInsideMs: Number(/"durableMedianUs":\s*(\d+)/.exec(status.output)?.[1] ?? 0) / 1000 };
   } finally {
     if (crypto !== null) await stop(crypto);
@@ -254,6 +224,10 @@ const parts: Readonly<Record<string, (dir: string) => Promise<{ readonly figures
     say(`the gateway, with a list of ${records} records`);
     const gateway = await measureGateway(join(dir, "gateway"), records);
     return { figures: { gateway }, text: describeGateway(gateway) };
+  },
+  async day(dir) {
+    const day = await measureDay(join(dir, "day"), whole("payouts", { least: 1000, most: 1_000_000 }));
+    return { figures: { day }, text: describeDay(day) };
   },
   async history(dir) {
     const history = await measureHistory(values.orders.split(",").map(Number), join(dir, "history"));

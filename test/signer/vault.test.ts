@@ -71,7 +71,7 @@ describe("a vault", () => {
     for (const key of keys) {
       for (const digest of edges.map((edge) => Buffer.from(edge, "hex"))) {
         const signature = Buffer.from(signDigest(digest, key));
-        // At or above the order the two reduce differently for the nonce; both signatures are right.
+        // At or above the order the two take another nonce; both signatures are right.
         const isOver = BigInt(`0x${digest.toString("hex")}`) >= order;
         expect(Buffer.from(signByNoble(digest, key)).equals(signature)).toBe(!isOver);
         expect(

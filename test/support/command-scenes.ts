@@ -299,6 +299,10 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "foreign nonce": ill({ locked: "CHAIN_SLOT_FOREIGN", lockedDetail: "eip155:1 counts 44, the ledger 41" }),
   "forked jobs": ill({ locked: "LEDGER_FORKED", lockedDetail: "job 7" }),
   "one is stuck": ill({ stuck: stuckAt({}) }),
+  "one is stuck above its limits": ill(
+    { stuck: stuckAt({}) },
+    { waiting: [{ transactionId: stuckAt({}).transactionId, why: "fee POLICY_FEE_ABOVE_WITHDRAWAL" }] },
+  ),
   "a cancelled one is stuck": ill({ stuck: stuckAt({ isCancelling: true }) }),
   "one that was told over is stuck": ill({ stuck: stuckAt({ state: "paid" }) }),
   "an approved one is stuck": ill({ stuck: stuckAt({ state: "approved", slot: "" }) }),

@@ -1,7 +1,7 @@
 /**
- * Stands in for chains/curve/fast-curve.ts: a signature from which the signer is found again by trying the few
- * keys that ever signed. Every key has its true public key, so addresses are the real ones. Tells
- * the kernel of each digest before it is signed.
+ * Stands in for chains/curve/fast-curve.ts: a signature from which the signer is found again by
+ * trying the few keys that ever signed. Every key has its true public key, so addresses are real.
+ * Tells the kernel of each digest before it is signed.
  */
 import { createHash } from "node:crypto";
 import { secp256k1 } from "@noble/curves/secp256k1";
