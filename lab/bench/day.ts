@@ -1,6 +1,6 @@
 /**
- * What many payouts within one day cost the signer: its memory after them, the state that it keeps
- * on disk, and its next start beside the first.
+ * The cost of many payouts within one day to the signer: its memory after them, the state that it
+ * keeps on disk, and its next start beside the first.
  */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
