@@ -52,15 +52,20 @@ import { RunningGateway } from "./running.ts";
 async function start(options: ConfigOption): Promise<void> {
   let read = readConfigText(options.config);
   const log = makeLog(read.config.logLevel);
-  // A signal before the start has ended finds nothing to change: the file was read a moment ago.
-  process.on("SIGHUP", () => {});
+  // A signal during the start is answered after it.
+  let reload: Reload | null = null;
+  let isAsked = false;
+  process.on("SIGHUP", () => {
+    isAsked = true;
+    void reload?.request();
+  });
   const deps = { log, clock, onPoisoned: () => process.exit(exit.no) };
   const gateway = await RunningGateway.begin(read.config, {
     start: (config) => startGateway(config, deps),
     onLost: (error) => process.exit(complainOf(error)),
   });
   keepInForce(options.config, read);
-  const reload = new Reload(read.config, {
+  reload = new Reload(read.config, {
     read: () => {
       read = readConfigText(options.config);
       return read.config;
@@ -71,7 +76,7 @@ async function start(options: ConfigOption): Promise<void> {
     take: (next) => gateway.take(next),
     onTaken: () => keepInForce(options.config, read),
   });
-  process.on("SIGHUP", () => void reload.request());
+  if (isAsked) void reload.request();
   print(`gateway: listens at ${gateway.url}`);
   const manager = createServiceManager(process.env, (line) => answer("service-manager-away", line));
   manager.ready(`listens at ${gateway.url}`);

@@ -20,14 +20,18 @@ async function load(): Promise<FastCurve | null> {
 }
 
 function curveOf(wasm: Secp256k1Wasm) {
-  const { heapU8 } = wasm;
+  const { heapU8, malloc } = wasm;
   const context = wasm.contextCreate(contextFlags);
-  const [key, digest, signature, made, point, bytes, count] = [32, 32, 64, 65, 64, 65, 4].map((size) => wasm.malloc(size)) as [
-    ...[number, number, number, number, number, number, number],
-  ];
+  const [key, digest, signature] = [malloc(32), malloc(32), malloc(64)] as const;
+  const [made, point, bytes, count] = [malloc(65), malloc(64), malloc(65), malloc(4)] as const;
   const copy = (from: number, size: number): Uint8Array => Uint8Array.from(heapU8.subarray(from, from + size));
+  // A shorter text would leave bytes of the one before, a longer one would reach what lies behind.
+  const put = (value: Uint8Array, at: number, size: number): void => {
+    invariant(value.length === size, "a digest or key has 32 bytes, a signature 64");
+    heapU8.set(value, at);
+  };
   const withKey = <T>(secret: Uint8Array, act: () => T): T => {
-    heapU8.set(secret, key);
+    put(secret, key, 32);
     try {
       return act();
     } finally {
@@ -46,7 +50,7 @@ function curveOf(wasm: Secp256k1Wasm) {
    * for a digest at or above the curve's order (one in 2^128), which this build does not reduce.
    */
   const sign = (message: Uint8Array, secret: Uint8Array): Uint8Array => {
-    heapU8.set(message, digest);
+    put(message, digest, 32);
     invariant(withKey(secret, () => wasm.signRecoverable(context, made, digest, key)) === 1, "a key of 1 to n-1 signs");
     wasm.recoverableSignatureSerialize(context, signature, count, made);
     return Buffer.concat([copy(signature, 64), Uint8Array.of(wasm.heapU32[count / 4] ?? 0)]);
@@ -57,8 +61,8 @@ function curveOf(wasm: Secp256k1Wasm) {
     signCompact: (message: Uint8Array, secret: Uint8Array): Uint8Array => sign(message, secret).subarray(0, 64),
     /** The uncompressed public key (65 bytes) that made r ‖ s over the digest; null if none did. */
     recover: (message: Uint8Array, compact: Uint8Array, parity: number): Uint8Array | null => {
-      heapU8.set(message, digest);
-      heapU8.set(compact, signature);
+      put(message, digest, 32);
+      put(compact, signature, 64);
       const isRead = wasm.recoverableSignatureParse(context, made, signature, parity as 0 | 1) === 1;
       return isRead && wasm.recover(context, point, made, digest) === 1 ? pointBytes(65) : null;
     },

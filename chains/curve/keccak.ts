@@ -5,11 +5,9 @@
  */
 import { keccak_256 as keccakByNoble } from "@noble/hashes/sha3";
 
-/** Any bytes → 32 bytes, a copy of the caller's own. */
-export const keccak256: (bytes: Uint8Array) => Uint8Array = await load();
+const wasm =
+  "WebAssembly" in globalThis ? await (await import("hash-wasm/dist/keccak.umd.min.js")).default.createKeccak(256) : null;
 
-async function load(): Promise<(bytes: Uint8Array) => Uint8Array> {
-  if (!("WebAssembly" in globalThis)) return keccakByNoble;
-  const hasher = await (await import("hash-wasm/dist/keccak.umd.min.js")).default.createKeccak(256);
-  return (bytes) => hasher.init().update(bytes).digest("binary");
-}
+/** Any bytes → 32 bytes, a copy of the caller's own. */
+export const keccak256 =
+  wasm === null ? keccakByNoble : (bytes: Uint8Array): Uint8Array => wasm.init().update(bytes).digest("binary");

@@ -1,7 +1,8 @@
 /**
  * Derives the events from a change of a record: pure. Every deposit ends in one `deposit.completed`
- * or `deposit.expired`, every withdrawal in one `withdrawal.completed` or `withdrawal.failed`. The
- * other events report the progress, or add details to an end. Source: docs/api.md, Callbacks, has
+ * or `deposit.expired`, every withdrawal in one `withdrawal.completed` or `withdrawal.failed`; an
+ * operator can turn a Failed end into Completed, which has its event. The other events report the
+ * progress, or add details to an end. Source: docs/api.md, Callbacks, has
  * each with its meaning.
  */
 import type { DeliveryRank } from "../store/callback-deliveries.ts";
@@ -67,7 +68,8 @@ export function eventsOf(change: Omit<RecordChange, "id">, circumstances: Circum
 }
 
 function withdrawalEvents(before: Glimpse, after: Glimpse, { wasBroadcast }: Circumstances): readonly EventType[] {
-  if (before.status !== 0) return [];
+  // An operator may name the transaction that paid an order after it had failed.
+  if (before.status !== 0) return before.status === 2 && after.status === 1 ? ["withdrawal.completed"] : [];
   if (after.status === 1) return ["withdrawal.completed"];
   // A refusal, by an operator or by policy, has its own event, and ends the withdrawal like any
   // other failure.

@@ -8,7 +8,7 @@ import { openWatcher } from "../../chains/connect.ts";
 import type { Payment } from "../../chains/family.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import { notCaughtUpReason } from "../recovery/catch-up.ts";
+import { catchUp, notCaughtUpReason } from "../recovery/catch-up.ts";
 import { listSendersFrom } from "../store/agents.ts";
 import { assignedOf, assignedTo, insertAssigned } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
@@ -111,7 +111,10 @@ function candidateOf(
   const { network, account, slot, contract } = outgoing;
   const differs = paymentProblem(database, config, row, outgoing);
   if (differs !== null) return no(differs);
-  for (const agent of listSendersFrom(database, outgoing.account, row.network)) {
+  const own = agentOfJob(database, id);
+  // A released agent may know more than this database only if it was released before it caught up.
+  const released = own !== undefined && own.caughtUp === catchUp.given ? [own] : [];
+  for (const agent of [...listSendersFrom(database, account, network), ...released]) {
     const behind = notCaughtUpReason(agent, run);
     if (behind !== null) return refuse("GATEWAY_AGENT_NOT_CAUGHT_UP", behind);
   }

@@ -26,7 +26,7 @@ export interface Problem {
   readonly isWarning: boolean; // the gateway works; an operator should look
 }
 
-/** What is said of a file that cannot be used while the gateway runs, and what to do. */
+/** The words for a file that cannot be used while the gateway runs, and the line to type. */
 export const configAside = [
   "the running gateway goes by the configuration before",
   "correct the file, then autowithdraw-gateway check: a restart would fail",

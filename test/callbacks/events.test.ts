@@ -99,6 +99,9 @@ describe("a withdrawal", () => {
       "withdrawal.failed",
     ]);
     expect(on({ stage: "awaiting_approval" }, { status: 2, stage: "expired" })).toEqual(["withdrawal.failed"]);
+    // An operator named the transaction that paid it; nothing else follows an end.
+    expect(on({ status: 2, stage: "refused" }, { status: 1, stage: "completed" })).toEqual(["withdrawal.completed"]);
+    expect(on({ status: 1, stage: "completed" }, { status: 1, stage: "completed", code: "x" })).toEqual([]);
   });
 });
 

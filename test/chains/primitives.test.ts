@@ -46,6 +46,20 @@ describe("the curve as WebAssembly", () => {
     for (const signature of [none, over]) expect(recoverPublicKey(digest, signature, 0)).toBeNull();
   });
 
+  it("the curve as WebAssembly takes no digest, key or signature of another length", () => {
+    const [digest, key] = [bytes(0, "digest"), bytes(0, "key")];
+    const signature = signDigest(digest, key).subarray(0, 64);
+    for (const wrong of [digest.subarray(1), Buffer.concat([digest, key])]) {
+      expect(() => signDigest(wrong, key)).toThrow("32 bytes");
+      expect(() => signDigest(digest, wrong)).toThrow("32 bytes");
+      expect(() => pointOf(wrong)).toThrow("32 bytes");
+      expect(() => recoverPublicKey(wrong, signature, 0)).toThrow("32 bytes");
+    }
+    for (const wrong of [signature.subarray(1), Buffer.concat([signature, key])])
+      expect(() => recoverPublicKey(digest, wrong, 0)).toThrow("a signature 64");
+    expect(signDigest(digest, key).subarray(0, 64)).toEqual(signature);
+  });
+
   it("the curve as WebAssembly gives each result its own bytes", () => {
     const [first, second] = [bytes(1, "key"), bytes(2, "key")];
     const point = pointOf(first);

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createTokenMaker } from "../../client/signature-token.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
@@ -277,6 +277,7 @@ describe("the command line", () => {
     const write = (change: object): void => writeFileSync(own, JSON.stringify({ ...settings, ...change }));
     write({});
     const child = spawn(process.execPath, [launcher, "start", "--config", own], { stdio: ["ignore", "pipe", "pipe"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
     let said = "";
     child.stderr.on("data", (chunk) => {
       said += String(chunk);
@@ -308,7 +309,7 @@ describe("the command line", () => {
     expect(await shown()).toContainEqual(expect.stringMatching(/^usdt-erc20 /));
     write({ logLevel: "error", keyFile: "other.key", callbacks: { timeoutSeconds: 3 } });
     await hup("the configuration is in order; restart the gateway to take: keyFile, callbacks");
-    // What does not start is not taken, and the gateway runs on by what it had.
+    // Settings that do not start are not taken, and the gateway runs on by those before.
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const busy = (other.address() as AddressInfo).port;

@@ -98,7 +98,7 @@ export class SlidingWindow {
     const entry = this.#byId.get(id);
     if (entry === undefined || entry.standing !== "spent" || this.#overdue.has(entry)) return;
     this.#byId.delete(id);
-    Object.assign(entry, { id: "", atMs: endOfMinute(entry.atMs) });
+    Object.assign(entry, { id: "", atMs: Math.floor(entry.atMs / minuteMs) * minuteMs + minuteMs - 1 });
     if (this.#entries.length < this.#gatherAt) return;
     this.#entries = this.#live();
     this.#first = 0;
@@ -195,8 +195,6 @@ export class SlidingWindow {
     }
   }
 }
-
-const endOfMinute = (atMs: number): number => Math.floor(atMs / minuteMs) * minuteMs + minuteMs - 1;
 
 /** The entries with neighbours that are settled in the same minute as one. */
 function gathered(entries: readonly Entry[]): Entry[] {
