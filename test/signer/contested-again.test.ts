@@ -9,13 +9,17 @@ import { Kit, txParams } from "../../lab/kit/signer-kit.ts";
 import { databaseOf, ledgerOf, recovered } from "../support/recovery-offer.ts";
 
 /** One withdrawal left on slot 5, and two orders in a row have opened the ledger with this slot. */
-function openedTwice(slot: string): { readonly kit: Kit; readonly id: string } {
+function openedTwice(
+  slot: string,
+  between: (kit: Kit, id: string) => void = () => {},
+): { readonly kit: Kit; readonly id: string } {
   const kit = new Kit().ready();
   const { transactionId: id } = kit.pay({ amount: "1" });
   const { withdrawals, accounts, ...rest } = databaseOf(kit);
   const told = withdrawals.map((one) => ({ ...one, slot }));
   const next = accounts.map((account) => ({ ...account, next: `${Number(slot) + 1}` }));
   for (let order = 0; order < 2; order++) {
+    if (order > 0) between(kit, id);
     kit.now += 1;
     recovered(kit, { ...rest, withdrawals: told, accounts: next, held: kit.gateway.stored });
     kit.now += 1;
@@ -39,6 +43,21 @@ describe("an order that repeats itself", () => {
     expect(kit.ask("replace", { transactionId: id, above: length, txParams })).toMatchObject({ ok: false });
     expect(signed(kit)).toEqual([]);
   });
+
+  it.each(["paid", "reverted"])(
+    "an order that repeats itself after the courier called the withdrawal %s gives it no second slot either",
+    (outcome) => {
+      const { kit, id } = openedTwice("6", (before, transactionId) => {
+        const [{ txHash } = { txHash: "" }] = before.show(transactionId).attempts;
+        const claim = { transactionId, stage: "final", outcome, txHash, block: 8 };
+        expect(before.ask("observed", claim)).toMatchObject({ ok: true });
+        expect(before.show(transactionId).state).toBe(outcome);
+      });
+      expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
+      expect(kit.ask("replace", { transactionId: id, above: 1, txParams })).toMatchObject({ ok: false });
+      expect(signed(kit)).toEqual([]);
+    },
+  );
 
   it("an order that repeats itself has the next attempt made where it says what the ledger says", () => {
     const { kit, id } = openedTwice("5");

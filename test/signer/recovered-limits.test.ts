@@ -123,12 +123,68 @@ describe("a second order", () => {
     expect(kit.core.book.count("quarantined")).toBe(2);
   });
 
+  it.each(["paid", "reverted"])(
+    "a second order takes nothing back either after the courier called what was quarantined %s",
+    (outcome) => {
+      const kit = new Kit().ready();
+      const rows = range(5, 7).map((slot) => invented(kit, slot));
+      recovered(kit, contentsWith(kit, rows));
+      signAll(kit);
+      const held = kit.ask("hello").open.filter(({ state }) => state === "quarantined");
+      for (const { transactionId, attempts } of held) {
+        const claim = { transactionId, stage: "final", outcome, txHash: attempts[0]?.txHash ?? "", block: 8 };
+        expect(kit.ask("observed", claim)).toMatchObject({ ok: true });
+      }
+      expect(kit.core.book.count("quarantined")).toBe(0);
+      recovered(kit, { ...contentsWith(kit, rows), held: kit.gateway.stored });
+      signAll(kit);
+      expect(held.map(({ transactionId }) => signedSince(kit).has(transactionId))).toEqual([false, false]);
+      expect(kit.core.book.count("quarantined")).toBe(2);
+    },
+  );
+
   it("a second order that gives one slot to two withdrawals has neither signed on it", () => {
     const kit = new Kit().ready();
     recovered(kit, contentsWith(kit, [invented(kit, 5), invented(kit, 6), invented(kit, 6), invented(kit, 6)]));
     signAll(kit);
     expect(signedSince(kit).size).toBe(1);
     expect(kit.core.book.count("quarantined")).toBe(3);
+  });
+});
+
+describe("what this ledger assigned and has no bytes of", () => {
+  /** The order tells each withdrawal with an attempt of its own, so no bytes are kept. */
+  const toldOtherwise = (kit: Kit): Contents => {
+    const told = kit.ask("hello").open.map(({ transactionId, address, slot }) => {
+      const job = kit.gateway.texts.find((text) => text.includes(transactionId)) ?? "";
+      const attempts = [{ txHash: `0x${slot.padStart(64, "c")}`, feeMax: "42000000000000" }];
+      return { job, signature: signJob(job, kit.gateway.key), address, account: hotWallet, slot, attempts };
+    });
+    const accounts = [{ network, account: hotWallet, next: `${5 + told.length}` }];
+    return { ...databaseOf(kit), jobs: kit.gateway.last, accounts, withdrawals: told };
+  };
+
+  /** So many withdrawals of one eth are signed, and none of them leaves. */
+  function assign(kit: Kit, count: number): void {
+    for (let i = 0; i < count; i++) {
+      const { transactionId } = kit.request({ currency: "eth", amount: "1" });
+      expect(kit.ask("sign", { transactionId, txParams })).toMatchObject({ ok: true });
+    }
+  }
+
+  it.each([
+    ["an hour before the others needs room in the hour again", 3_600_001, 5],
+    ["in the same hour as the others counts there, and all of it is signed", 60_000, 0],
+  ])("what this ledger assigned %s", (_, laterMs, above) => {
+    const kit = new Kit().ready();
+    const first = above === 0 ? 2 : 5;
+    assign(kit, first);
+    kit.now += laterMs;
+    assign(kit, above === 0 ? 3 : 5);
+    recovered(kit, toldOtherwise(kit));
+    signAll(kit);
+    expect(kit.core.book.count("quarantined")).toBe(above);
+    expect(sumOf(signedSince(kit).values())).toBe(perHour);
   });
 });
 

@@ -60,8 +60,8 @@ export function countKeyOf(network: string, transactionId: string, attempt: numb
 }
 
 /**
- * Only `apply` and `stand` change the sums, and `settleSums` and the first sums of a recovered
- * ledger (state/policy-state.ts). Every time is ledger time.
+ * Only `apply` and `stand` change the sums, and state/attempt-sums.ts and state/policy-state.ts,
+ * after a record or for a recovered ledger. Every time is ledger time.
  */
 export class Sums {
   readonly #windows = new Map<string, Windows>();

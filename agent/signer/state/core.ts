@@ -18,6 +18,7 @@ import type { Rules } from "../policy/rules.ts";
 import { attemptKey } from "../policy/sums.ts";
 import type { Standing } from "../policy/window.ts";
 import { type AccountEntries, Accounts, type EndedSlots } from "./accounts.ts";
+import { countAttempt, spendUnsigned } from "./attempt-sums.ts";
 import { canonicalAddress } from "./content.ts";
 import { Outbox } from "./entries.ts";
 import { Heads, type HeadsSnapshot } from "./heads.ts";
@@ -318,6 +319,7 @@ export class Core {
     const from = this.book.find(record.transactionId)?.state;
     const withdrawal = this.book.apply(record);
     this.policy.apply(record, limitGroupOf(withdrawal.job));
+    countAttempt(this.policy.sums, withdrawal, record);
     this.#count(withdrawal, record.at);
     this.#settle(withdrawal);
     if (record.kind === "INTENT") this.accounts.apply(record, withdrawal.isKept);
@@ -348,7 +350,9 @@ export class Core {
 
   /** The sums need an attempt's id only until chain and gateway have ended the withdrawal. */
   #settle(withdrawal: Withdrawal): void {
-    if (!withdrawal.isEnded || !isOver(withdrawal)) return;
+    if (!isOver(withdrawal)) return;
+    spendUnsigned(this.policy.sums, withdrawal);
+    if (!withdrawal.isEnded) return;
     // An attempt that a side calls void may still be given back.
     const settled = withdrawal.attempts.filter(({ voidBy }) => voidBy === undefined);
     for (const { attempt } of settled)

@@ -19,7 +19,7 @@ import { accountsOf, isSlot } from "./recovered-accounts.ts";
 import { type Weighable, weigh } from "./recovered-sums.ts";
 import type { RecoveryInput } from "./recovered-terms.ts";
 import { type AssignedSlot, contestedCode, slotAssignments } from "./slot-assignments.ts";
-import { type Attempt, isOver, notReceived, type Withdrawal } from "./withdrawal.ts";
+import { type Attempt, isOver, isQuarantined, notReceived, type Withdrawal } from "./withdrawal.ts";
 
 /** The new state, and the view of it for an operator. */
 export interface RecoveredState {
@@ -127,7 +127,6 @@ function weighable(assigned: AssignedSlot, input: RecoveryInput): Weighable {
     kept,
     isContested,
     isUnknown: own === undefined && input.stateOf(kept.transactionId) === undefined,
-    wasAssigned: own !== undefined && own.slot !== "",
     wasApproved: own !== undefined && own.amountUnits !== "",
   };
 }
@@ -171,9 +170,10 @@ function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot, 
   };
 }
 
-/** Returns why an operator must look, from the old ledger: no order revokes that. */
+/** Returns why an operator must look, from the old ledger: no order and no report revokes that. */
 function quarantineOf(own: Withdrawal | undefined): string {
-  return own?.state === "quarantined" && own.amountUnits === "" && own.code !== contestedCode ? own.code : "";
+  if (own === undefined || !isQuarantined(own) || own.amountUnits !== "") return "";
+  return own.code === contestedCode ? "" : own.code;
 }
 
 /**

@@ -1,8 +1,8 @@
 /**
- * The first sums of a recovered ledger, and the withdrawals of the gateway's order that its limits
- * allow to be signed again without an operator. A withdrawal that had no slot in the old ledger is
- * checked against hour and day like a job, because the order is only the gateway's statement. Pure.
- * Source: docs/protocol.md section 8.
+ * The first sums of a recovered ledger, and the withdrawals that its limits allow to be signed
+ * without an operator. A withdrawal whose signed bytes are not here is checked against hour and day
+ * like a job, because its next signature is the first one that anybody can prove. Pure. Source:
+ * docs/protocol.md section 8.
  */
 
 import type { Code } from "../../../base/codes.ts";
@@ -21,8 +21,7 @@ import { isOver, type Withdrawal } from "./withdrawal.ts";
 export interface Weighable {
   readonly kept: Withdrawal;
   readonly isUnknown: boolean; // the old ledger had no record of it
-  readonly wasAssigned: boolean; // the old ledger had given it a slot, and counts it
-  readonly wasApproved: boolean; // … or was checked there against the sums of approved amounts
+  readonly wasApproved: boolean; // the old ledger checked it against the sums of approved amounts
   readonly isContested: boolean;
 }
 
@@ -58,12 +57,12 @@ export function weigh(weighing: Weighing): Weighed {
     const amount = { id: kept.transactionId, currency: limitGroupOf(kept.job), units: unitsOf(kept, weighing), feesUnits };
     countAssigned(sums, amount, nowMs);
   };
-  const isWeighed = ({ wasAssigned, isContested }: Weighable): boolean => !wasAssigned && !isContested;
+  const weighed = each.filter(isWeighed).sort((a, b) => bySlot(a.kept, b.kept));
   for (const one of each) if (!isWeighed(one)) count(one);
   const above = new Map<string, Code>();
   const late: Weighable[] = [];
   // One by one, lowest slot first: each takes room in the hour and the day from the next.
-  for (const one of each.filter(isWeighed).sort((a, b) => bySlot(a.kept, b.kept))) {
+  for (const one of weighed) {
     const code = codeOf(sums, one, weighing);
     if (code === null) count(one);
     else {
@@ -75,7 +74,15 @@ export function weigh(weighing: Weighing): Weighed {
   return { windows: sumsEntries(sums, nowMs), above, unknown: unknownSums(weighing, above) };
 }
 
-/** Returns why only an operator can have it signed again; null if the limits allow it. */
+/** True unless this ledger has bytes of it, or the chain decides: those may be signed again. */
+function isWeighed({ kept, isContested }: Weighable): boolean {
+  return !isContested && kept.attempts.every(({ raw }) => raw === "");
+}
+
+/**
+ * Returns why only an operator can have it signed; null if the limits allow it. An amount of the
+ * old ledger that still counts has its room; one that has left a window needs it again.
+ */
 function codeOf(sums: Sums, { kept, wasApproved }: Weighable, weighing: Weighing): Code | null {
   const limitGroup = limitGroupOf(kept.job);
   const limits = weighing.limitsOf(limitGroup);

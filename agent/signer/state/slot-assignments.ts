@@ -7,7 +7,7 @@ import { parseJob } from "../../../protocol/payloads.ts";
 import type { Recovery, RecoveryWithdrawal } from "../../../protocol/recovery.ts";
 import { canonicalAddress, contentOf, differenceOf } from "./content.ts";
 import { isFinal, type State } from "./machine.ts";
-import { isOver, type Withdrawal } from "./withdrawal.ts";
+import { isOver, isQuarantined, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * The code of a withdrawal for which nothing is signed: the chain, or an operator's cancel, decides
@@ -107,8 +107,8 @@ export function slotAssignments(
  * than the one here. A new order that agrees settles nothing; only the chain or an operator's
  * cancel does.
  */
-function waitsForChain({ state, code }: Withdrawal): boolean {
-  return state === "quarantined" && code === contestedCode;
+function waitsForChain(own: Withdrawal): boolean {
+  return isQuarantined(own) && own.code === contestedCode;
 }
 
 /** True if the content or the destination is not the same as here. */

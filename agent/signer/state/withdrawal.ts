@@ -274,6 +274,14 @@ function refute(withdrawal: Withdrawal): void {
   withdrawal.isEndReceived = false;
 }
 
+/**
+ * True if the withdrawal is quarantined, or was when the courier reported an end that the gateway
+ * has not confirmed: such a report is no approval.
+ */
+export function isQuarantined({ state, wasQuarantined }: Pick<Withdrawal, "state" | "wasQuarantined">): boolean {
+  return state === "quarantined" || wasQuarantined === true;
+}
+
 /** True if policy has not judged the withdrawal yet, because a recovered ledger keeps it. */
 export function isUnjudged({ state, code }: Withdrawal): boolean {
   return state === "quarantined" && code === "";
