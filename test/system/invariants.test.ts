@@ -1,11 +1,18 @@
 /**
  * The simulator's own reckoning of how long limits hold a withdrawal back, beside the moment at
- * which the signer binds it.
+ * which the signer binds it; and which payments need an operator, by their bytes and jobs alone.
  */
+import { HDKey } from "@scure/bip32";
+import { getBytes, hexlify, parseEther, Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";
 import { begun, Kit, settings, txParams } from "../../lab/kit/signer-kit.ts";
+import { fastCurve } from "../../lab/simulation/fakes/curve.ts";
 import { RecordInvariants } from "../../lab/simulation/invariants/records.ts";
+import { SignedMoney } from "../../lab/simulation/invariants/signed-money.ts";
+import { receivers } from "../../lab/simulation/world/plan.ts";
+import { network, settle } from "../../lab/simulation/world/setting.ts";
+import type { Job } from "../../protocol/messages.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
@@ -85,4 +92,48 @@ describe("a withdrawal that a limit holds back", () => {
     expect(sign(1)).toBe("");
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
   });
+});
+
+describe("a payment that leaves without an operator's yes", () => {
+  const amount = "0.1";
+  const address = receivers[0] ?? "";
+  const policy = { ...generous, allow: [address] };
+  const job = (mode: "auto" | "manual"): Job =>
+    ({ transactionId: "t", mode, currency: "eth", amount, address, network, orderId: "o" }) as Job;
+
+  /** The hot wallet's signature on one payment; the simulator's own, which its readers know. */
+  function signed(): string {
+    const path = "m/44'/60'/0'/0/0";
+    const key = HDKey.fromMasterSeed(Uint8Array.from({ length: 64 }, (_, index) => index)).derive(path).privateKey;
+    const fees = { gasLimit: 21_000, maxFeePerGas: 2n, maxPriorityFeePerGas: 1n };
+    const made = Transaction.from({ type: 2, chainId: 31_337, nonce: 0, to: address, value: parseEther(amount), ...fees });
+    const digest = getBytes(made.unsignedHash);
+    const [signature, parity] = [fastCurve.sign(digest, key ?? new Uint8Array()), digest[31]! & 1];
+    const [r, s] = [signature.subarray(0, 32), signature.subarray(32, 64)].map((half) => hexlify(half));
+    return Transaction.from({ ...made.toJSON(), signature: { r, s, yParity: parity } }).serialized;
+  }
+
+  function left(jobs: readonly Job[], yes: boolean): void {
+    settle("evm");
+    const known = { jobsOf: () => jobs, hasYes: () => yes, isEnded: () => false, isOrdered: () => false, nowMs: () => begun };
+    new SignedMoney(policy, known).left(signed(), "t", begun);
+  }
+
+  it.each([
+    ["its one job is manual", ["manual"]],
+    ["each of its jobs is manual", ["manual", "manual"]],
+  ] as const)("a payment that leaves without an operator's yes is a violation if %s", (_, modes) => {
+    expect(() => left(modes.map(job), false)).toThrow("what is for an operator leaves by an operator's yes");
+    expect(() => left(modes.map(job), true)).not.toThrow();
+  });
+
+  it.each([
+    ["first", ["auto", "manual"]],
+    ["second", ["manual", "auto"]],
+  ] as const)(
+    "a payment that leaves without an operator's yes is none if a gateway has signed a job for policy too, as the %s",
+    (_, modes) => {
+      expect(() => left(modes.map(job), false)).not.toThrow();
+    },
+  );
 });

@@ -161,7 +161,7 @@ export class RecordInvariants {
       must(!isOut || (one.nonce ?? 0n) < next, "no recovery gives a slot back", say);
       const isMoved = isOut && BigInt(kept.get(id)?.slot ?? -1) !== one.nonce;
       must(!isMoved || kept.get(id)?.code === "SLOT_CONTESTED", "a withdrawal has one token", say);
-      if (!kept.has(id)) this.#withdrawals.delete(id);
+      if (!kept.has(id) && this.#withdrawals.delete(id)) this.#waits?.forgets(id);
     }
     if (account !== undefined) {
       this.#next.set(account[1], next);
@@ -317,6 +317,9 @@ export class RecordInvariants {
     if (attempt !== undefined) Object.assign(attempt, { signedSeq: record.seq, txHash: record.txHash });
     this.#waits?.signed(record);
     const isPayment = attempt?.isCancel !== true;
+    // Nobody can pay it before.
+    if (this.#waits === null && one.attempts.every((each) => each === attempt || each.signedSeq === 0))
+      one.assignedAt = record.at;
     must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
     must(!isPayment || !isCancelling(one), "nothing that pays is signed after a cancel", say);
   }

@@ -69,21 +69,22 @@ export class SignedMoney {
     if (paying === null) throw new Violation("only a payment leaves", "bytes that are no transaction");
     const say = (): string => `${id}: ${JSON.stringify(paying, (_, value) => (typeof value === "bigint" ? `${value}` : value))}`;
     must(signedAt > 0, "what leaves was signed by this ledger", say);
-    const job = this.#jobOf(paying, id);
+    const jobs = this.#jobsOf(paying, id);
+    const [job] = jobs;
     must(job !== undefined, "what leaves is what a job asked for", say);
     if (job === undefined) return;
     const left: Left = { ...paying, signedAt, limitGroup: paying.isCancel ? "" : limitGroupOf(job) };
     this.#excludes(left, id, say);
     this.#byId.set(id, [...(this.#byId.get(id) ?? []), left]);
-    this.#ofActors(left, job, id, say);
+    this.#ofActors(left, jobs, id, say);
     this.#costs(left, say);
     if (!isInternal(job.mode)) this.#withinLimits(left.limitGroup);
   }
 
   /** A cancel is of the withdrawal's own slot, and pays nothing. */
-  #jobOf(paying: Paying, id: string): Job | undefined {
+  #jobsOf(paying: Paying, id: string): readonly Job[] {
     const jobs = this.#known.jobsOf(id);
-    return paying.isCancel ? jobs[0] : jobs.find((job) => this.#isFor(paying, job));
+    return paying.isCancel ? jobs : jobs.filter((job) => this.#isFor(paying, job));
   }
 
   #isFor({ from, to, contract, units }: Paying, job: Job): boolean {
@@ -120,12 +121,23 @@ export class SignedMoney {
     must(living === undefined, "another attempt leaves when no block can take the one before", say);
   }
 
-  #ofActors({ units, limitGroup, isCancel: isNothing, validUntilMs }: Left, job: Job, id: string, say: () => string): void {
-    if (isNothing || isInternal(job.mode)) return;
+  /**
+   * A gateway that lies signs two jobs of one id, one for an operator and one for policy. The agent
+   * takes one of them, as the gateway's word, and the bytes do not say which. So a payment is an
+   * operator's by its mode only if every job that fits the bytes says so.
+   */
+  #ofActors(
+    { units, limitGroup, isCancel: isNothing, validUntilMs }: Left,
+    jobs: readonly Job[],
+    id: string,
+    say: () => string,
+  ): void {
+    if (isNothing || jobs.some(({ mode }) => isInternal(mode))) return;
     const { holdAbove, manualReplaceAbove, maxPerWithdrawal } = this.#policy;
     const limit = (text: string): bigint => unitsIn(text, currencies[limitGroup]?.decimal ?? 0);
     must(units <= limit(maxPerWithdrawal), "no payment is above its limit", say);
-    const isOperators = job.mode === "manual" || (holdAbove !== undefined && units > limit(holdAbove));
+    const isManual = jobs.every(({ mode }) => mode === "manual");
+    const isOperators = isManual || (holdAbove !== undefined && units > limit(holdAbove));
     must(!isOperators || this.#known.hasYes(id), "what is for an operator leaves by an operator's yes", say);
     const isSecond = validUntilMs !== null && (this.#byId.get(id)?.length ?? 0) > 1;
     const isReplaced = isSecond && manualReplaceAbove !== undefined && units > limit(manualReplaceAbove);

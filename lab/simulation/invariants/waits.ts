@@ -132,6 +132,11 @@ export class Waits {
     this.#waiting.set(transactionId, { attempts: kept, ordered: before?.ordered ?? "" });
   }
 
+  /** A recovered ledger leaves it out: no attempt of it ever left, and none that is signed can. */
+  forgets(transactionId: string): void {
+    this.#waiting.delete(transactionId);
+  }
+
   #isOver({ attempts }: Waiting): boolean {
     return attempts.every(({ txHash, byGateway, byCourier }) => txHash === "" || (byGateway && byCourier));
   }
