@@ -2,19 +2,19 @@
  * All families of chains, by name and by network. Offline. Source: CAIP-2 for the names of
  * networks.
  */
-import { invariant, type Refusal, refuse } from "../base/fault.ts";
+import { invariant } from "../base/fault.ts";
 import { evm } from "./evm/family.ts";
-import type { ConfiguredChain, ExpiryExclusion, Family, FamilyName, ParsedAddress } from "./family.ts";
+import type { ConfiguredChain, ExpiryExclusion, Family, FamilyName } from "./family.ts";
 import { familyNames } from "./family.ts";
 import { tron } from "./tron/family.ts";
 
 export const families: Readonly<Record<FamilyName, Family>> = { evm, tron };
 
-const byNamespace = new Map<string, Family>(Object.values(families).map((family) => [family.namespace, family]));
+const everyFamily: readonly Family[] = familyNames.map((name) => families[name]);
 
 /** The family of a network that came from outside; undefined for an unknown network. */
 export function findFamily(network: string): Family | undefined {
-  return byNamespace.get(network.slice(0, network.indexOf(":")));
+  return everyFamily.find((family) => family.hasNetwork(network));
 }
 
 /**
@@ -59,20 +59,6 @@ export function familyNamed(name: string): Family | undefined {
 /** The name of a configured chain's network, CAIP-2. */
 export function networkOf(chain: ConfiguredChain): string {
   return families[chain.family].networkOf(chain);
-}
-
-/**
- * Reads an address whose network is not known yet, as the first family that accepts it. Refuses
- * with ADDRESS_*.
- */
-export function parseAddress(text: string): ParsedAddress {
-  let closest: Refusal = refuse("ADDRESS_FORMAT");
-  for (const family of Object.values(families)) {
-    const parsed = family.parseAddress(text);
-    if (parsed.ok) return parsed;
-    if (parsed.code !== "ADDRESS_FORMAT") closest = parsed;
-  }
-  return closest;
 }
 
 /** The last of these slots, all of one network. */

@@ -42,6 +42,8 @@ export interface Place {
 export interface Payment extends Place {
   readonly contract: string; // the token, "" for the native coin
   readonly destination: string;
+  /** Names the payee behind a shared address, in the family's only spelling; "" for none. */
+  readonly tag: string;
   readonly amountUnits: bigint;
 }
 
@@ -223,7 +225,6 @@ export type ParsedAddress = { readonly ok: true; readonly address: string } | Re
 /** A family of chains, without a network. Every function is deterministic. */
 export interface Family {
   readonly name: FamilyName;
-  readonly namespace: string; // namespace of its networks' names, CAIP-2
   readonly exclusion: Exclusion;
   /**
    * True if a configuration may count blocks until one is final; otherwise only the chain decides.
@@ -236,10 +237,17 @@ export interface Family {
   /** The id of a chain that a configuration names; null for an invalid value. */
   readChainId(value: unknown): ChainId | null;
   networkOf(chain: ConfiguredChain): string;
+  /** True for the name of a network of the family, CAIP-2. Two families may share a namespace. */
+  hasNetwork(network: string): boolean;
   /** True if a text is a transaction's hash in its only spelling. */
   isTxHash(text: string): boolean;
-  /** The canonical form. Refuses with ADDRESS_*. */
-  parseAddress(text: string): ParsedAddress;
+  /**
+   * The canonical form on a network of the family; one text may have several, each on a network of
+   * its own. Refuses with ADDRESS_*.
+   */
+  parseAddress(text: string, network: string): ParsedAddress;
+  /** The tag in its only spelling, or null if a payment of the family cannot carry the text. */
+  readTag(text: string): string | null;
   /** True for a canonical address that the protocol itself uses, so no person has its key. */
   isReserved(address: string): boolean;
   /** A link that wallets of the family open; "" if the family has no form of link. */

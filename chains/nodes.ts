@@ -174,7 +174,7 @@ export interface LocationQuestion {
   readonly txHashes: readonly string[];
 }
 
-export type WantedPayment = Pick<Payment, "contract" | "destination" | "amountUnits">;
+export type WantedPayment = Pick<Payment, "contract" | "destination" | "tag" | "amountUnits">;
 
 export type PaidFrom = WantedPayment & Pick<Payment, "account">;
 
@@ -238,6 +238,7 @@ export interface OutgoingTransaction {
   readonly txHash: string;
   readonly block: number;
   readonly receiver: string;
+  readonly tag: string; // "" for none
   readonly contract: string;
   readonly amountUnits: bigint;
   readonly content: unknown;

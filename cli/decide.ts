@@ -10,7 +10,8 @@ import { approverMax, type OperatorAnswers, type OperatorView, type WaitView } f
 import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
-import { parseAddress, saySlot } from "../chains/families.ts";
+import { parseAddress } from "../chains/address-forms.ts";
+import { saySlot } from "../chains/families.ts";
 import { sumWords } from "./amounts.ts";
 import { typed } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
@@ -32,10 +33,11 @@ export async function approve(
   terminal: Terminal,
 ): Promise<number> {
   const approver = approverOf(options, terminal);
-  const given = addressFrom(options.address);
+  const now = await askOperator(state, "show", { transactionId });
+  const given = addressFrom(options.address ?? "", now.withdrawal.network);
   // Shows the withdrawal as it would be paid, because the operator must see what the given address
   // resembles before the yes.
-  const { withdrawal, wait, outgoing } = await askOperator(state, "show", { transactionId, address: given });
+  const { withdrawal, wait, outgoing } = given === "" ? now : await askOperator(state, "show", { transactionId, address: given });
   if (withdrawal.state !== "held" && withdrawal.state !== "quarantined") {
     throw new AgentError(
       "WITHDRAWAL_NOT_HELD",
@@ -100,10 +102,10 @@ export function approverOf({ as }: Pick<DecideOptions, "as">, terminal: Terminal
   );
 }
 
-/** "" when none was given. */
-function addressFrom(given: string | undefined): string {
-  if (given === undefined) return "";
-  const parsed = parseAddress(given);
+/** "" when none was given. @throws AgentError ADDRESS_* */
+function addressFrom(given: string, network: string): string {
+  if (given === "") return "";
+  const parsed = parseAddress(given, network);
   if (!parsed.ok) throw new AgentError(parsed.code, "none", `${JSON.stringify(given.slice(0, 100))} cannot be paid to`);
   return parsed.address;
 }

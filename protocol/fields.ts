@@ -18,7 +18,7 @@ const merchantPattern = /^[A-Za-z0-9_-]{1,64}$/;
 export const keyIdPattern = /^k_[0-9a-f]{16}$/;
 
 /** Most characters of a tag. */
-const tagLengthMax = 128;
+export const tagLengthMax = 128;
 
 export const agent: Reader<string> = hex(8);
 export const wallet: Reader<string> = hex(16);
@@ -47,6 +47,8 @@ export const keyId: Reader<string> = string({ max: 18, pattern: keyIdPattern });
 export const destination: Reader<string> = string({ max: 128, pattern: /^[\x21-\x7e]*$/ });
 export const account: Reader<string> = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
 export const tag: Reader<string> = string({ max: tagLengthMax, pattern: /^[\x20-\x7e]*$/ });
+/** A tag where an absent field stands for none. */
+export const someTag: Reader<string> = string({ min: 1, max: tagLengthMax, pattern: /^[\x20-\x7e]+$/ });
 export const code: Reader<string> = string({ max: 64, pattern: /^[A-Z0-9_]*$/ });
 /** An EVM account's nonce in its only spelling. */
 export const counter: Reader<string> = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]*)$/ });

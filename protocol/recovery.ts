@@ -72,6 +72,7 @@ export interface RecoveryOutgoing {
   readonly txHash: string;
   readonly block: number;
   readonly receiver: string;
+  readonly tag?: string; // left out for none
   readonly contract: string; // "" native
   readonly units: string;
 }
@@ -120,16 +121,19 @@ const withdrawal: Reader<RecoveryWithdrawal> = object({
   attempts: list(attempt, attemptsMax),
 });
 
-const outgoingTx: Reader<RecoveryOutgoing> = object({
-  network: fields.network,
-  account: fields.account,
-  slot: fields.optionalCounter,
-  txHash: fields.txHash,
-  block: fields.count,
-  receiver: fields.destination,
-  contract: fields.destination,
-  units: fields.units,
-});
+const outgoingTx: Reader<RecoveryOutgoing> = object(
+  {
+    network: fields.network,
+    account: fields.account,
+    slot: fields.optionalCounter,
+    txHash: fields.txHash,
+    block: fields.count,
+    receiver: fields.destination,
+    contract: fields.destination,
+    units: fields.units,
+  },
+  { tag: fields.someTag },
+);
 
 const recovery: Reader<Recovery> = object(
   {

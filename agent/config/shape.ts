@@ -7,7 +7,8 @@
 import type { JsonValue } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { expiryExclusionOf, families, familyNamed, networkOf } from "../../chains/families.ts";
-import { type ChainId, type Family, familyNames, type NodesFrom } from "../../chains/family.ts";
+import { type ChainId, type ConfiguredChain, type Family, familyNames, type NodesFrom } from "../../chains/family.ts";
+import { mainNetworks } from "../../chains/network-names.ts";
 import { expandPresets } from "../../chains/presets.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
@@ -96,7 +97,7 @@ export function readSettings(value: JsonValue): AgentSettings {
     const currency = currencies[id];
     if (currency === undefined)
       throw fault("CONFIG_POLICY_CURRENCY", `${path}: there is no currency ${id}`, Object.keys(currencies));
-    return readPolicy(entry, path, currency, families[(chains[currency.chain] as ChainSettings).family]);
+    return readPolicy(entry, path, currency, chains[currency.chain] as ChainSettings);
   });
   const notify = top.notify === undefined ? {} : { notify: readNotify(top.notify, currencies) };
   const metrics = top.metrics === undefined ? {} : { metrics: readMetrics(top.metrics) };
@@ -214,10 +215,11 @@ function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<st
     }
     return { chain, decimal };
   }
-  return { chain, decimal, contract: readAddress(family, currency.contract, `${path}.contract`, "CONFIG_CONTRACT") };
+  return { chain, decimal, contract: readAddress(chains[chain], currency.contract, `${path}.contract`, "CONFIG_CONTRACT") };
 }
 
-function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, family: Family): PolicySettings {
+function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, chain: ConfiguredChain): PolicySettings {
+  const family = families[chain.family];
   const { decimal, tipDecimal, tipUnit } = family.fees;
   const policy = asObject(value, path, [...amountKeys, ...feeKeys, tipKey, ...listKeys, "newDestination", "sweeps"]);
   for (const key of neededPolicyKeys) needed(policy, key, path);
@@ -238,7 +240,7 @@ function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, 
     if (given === undefined) continue;
     const at = `${path}.${key}`;
     result[key] = asList(given, at, addressesMax).map((entry, index) =>
-      readAddress(family, entry, `${at}[${index}]`, "CONFIG_ADDRESS"),
+      readAddress(chain, entry, `${at}[${index}]`, "CONFIG_ADDRESS"),
     );
   }
   if (policy.newDestination !== undefined)
@@ -278,12 +280,13 @@ function asAmount(given: JsonValue, at: string, decimal: number): string {
   throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number such as "1.5"`);
 }
 
-function readAddress(family: Family, value: JsonValue, path: string, code: "CONFIG_CONTRACT" | "CONFIG_ADDRESS"): string {
-  const parsed = family.parseAddress(asText(value, path));
+function readAddress(chain: ConfiguredChain, value: JsonValue, path: string, code: "CONFIG_CONTRACT" | "CONFIG_ADDRESS"): string {
+  const family = families[chain.family];
+  const parsed = family.parseAddress(asText(value, path), family.networkOf(chain));
   if (parsed.ok) return parsed.address;
   if (parsed.code === "ADDRESS_CHECKSUM") throw fault(code, `${path} is mistyped: its checksum does not fit`);
   if (parsed.code === "ADDRESS_ZERO") throw fault(code, `${path} is the zero address`);
-  const other = familyNames.find((name) => families[name].parseAddress(value as string).ok);
+  const other = familyNames.find((name) => families[name].parseAddress(value as string, mainNetworks[name]).ok);
   if (other !== undefined)
     throw fault(code, `${path} is an address of another family of chains, ${other}, and this chain is of ${family.name}`);
   throw fault(code, `${path} is not an address of this chain: ${parsed.detail ?? "it wants 0x and 40 hex digits"}`);

@@ -4,12 +4,14 @@
  * because protocol's readers cost more than the rest of a record together.
  */
 import type { JsonValue } from "../../base/json.ts";
+import { tagLengthMax } from "../../protocol/fields.ts";
 import { approverMax } from "../socket/verbs.ts";
 import type { RecordBody, RecordKind } from "./records.ts";
 
 type Check = (value: JsonValue | undefined) => boolean;
 type Body<K extends RecordKind> = Extract<RecordBody, { kind: K }>;
-type Checks<K extends RecordKind> = { readonly [F in Exclude<keyof Body<K>, "kind">]: Check };
+/** A check that takes an absent value makes its field optional. */
+type Checks<K extends RecordKind> = { readonly [F in Exclude<keyof Body<K>, "kind">]-?: Check };
 
 /**
  * The longest text of one field, in UTF-16 units; a job comes in a frame of 64 KiB with its quotes
@@ -34,7 +36,9 @@ export const isTime: Check = (value) => typeof value === "number" && Number.isSa
 export const isOrdinal: Check = (value) => isTime(value) && (value as number) >= 1;
 const isId: Check = hex(16);
 const isVisible: Check = text(1, 128, /^[\x21-\x7e]+$/);
+const isTag: Check = text(1, tagLengthMax, /^[\x20-\x7e]+$/);
 const isOptionalVisible: Check = text(0, 128, /^[\x21-\x7e]*$/);
+const isTagIfAny: Check = (value) => value === undefined || isTag(value);
 const isCode: Check = text(0, 64, /^[A-Z0-9_]*$/);
 const isDecimal: Check = text(1, decimalMax, /^(?:0|[1-9][0-9]*)$/);
 const isTxParams: Check = (value) => {
@@ -71,6 +75,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     network: isVisible,
     contract: isOptionalVisible,
     address: isVisible,
+    tag: isTagIfAny,
     amountUnits: isDecimal,
   },
   HELD: { transactionId: isId, code: isCode },
@@ -85,6 +90,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     slot: isSlot,
     contract: isOptionalVisible,
     address: isVisible,
+    tag: isTagIfAny,
     amountUnits: isDecimal,
     txParams: isTxParams,
     feeMax: isDecimal,
@@ -137,10 +143,14 @@ export function isKnownKind(kind: JsonValue | undefined): kind is RecordKind {
  */
 export function problemOf(record: Readonly<Record<string, JsonValue>>, others: number): string | null {
   const own = checksOf.get(record.kind as RecordKind) ?? [];
-  for (const [field, check] of own) if (!check(record[field])) return field;
+  let absent = 0;
+  for (const [field, check] of own) {
+    if (!check(record[field])) return field;
+    if (record[field] === undefined) absent += 1;
+  }
   let count = 0;
   for (const _ in record) count += 1;
-  return count === own.length + 1 + others ? null : "another field";
+  return count === own.length - absent + 1 + others ? null : "another field";
 }
 
 /** `pattern` must match visible ASCII only. */

@@ -64,6 +64,7 @@ export type RecordBody =
       readonly network: string;
       readonly contract: string; // "" native
       readonly address: string;
+      readonly tag?: string; // left out for none
       readonly amountUnits: string;
     }
   | { readonly kind: "HELD"; readonly transactionId: string; readonly code: string }
@@ -103,6 +104,7 @@ export type RecordBody =
       readonly slot: string;
       readonly contract: string;
       readonly address: string;
+      readonly tag?: string; // left out for none
       readonly amountUnits: string;
       readonly txParams: TxParams; // the transaction parameters, in the family's own fields
       readonly feeMax: string; // the highest possible fee

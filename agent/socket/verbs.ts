@@ -60,6 +60,7 @@ export interface CourierView {
   readonly amount: string; // decimal string
   readonly amountUnits: string;
   readonly address: string;
+  readonly tag: string; // "" for none
   readonly state: WithdrawalState;
   readonly code: string; // why held, refused, expired; "" otherwise
   readonly changedAt: number;
@@ -89,7 +90,6 @@ export interface Awaited {
 export interface OperatorView extends CourierView {
   readonly orderId: string;
   readonly decimal: number;
-  readonly tag: string;
   readonly requestedAt: number;
   readonly expiresAt: number;
   /** An operator has cancelled it; with exclusion by expiry, no other attempt follows. */

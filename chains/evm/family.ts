@@ -35,7 +35,6 @@ const slots: Slots = {
 
 export const evm: Family = {
   name: "evm",
-  namespace,
   slots,
   fees,
   feeModels,
@@ -43,8 +42,10 @@ export const evm: Family = {
   countsConfirmations: true,
   readChainId: (value) => (Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null),
   networkOf: ({ chainId }) => networkOf(Number(chainId)),
+  hasNetwork: (network) => network.startsWith(`${namespace}:`),
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),
   parseAddress,
+  readTag: () => null,
   isReserved: (address) => isReservedAddress(addressBytes(address)),
   depositAddress: depositAddressOf,
   paymentUri,

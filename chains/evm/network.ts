@@ -12,6 +12,9 @@ export const gweiDecimal = 9;
 /** Namespace of EVM networks in CAIP-2. */
 export const namespace = "eip155";
 
+/** Ethereum's own network. */
+export const mainNetwork = `${namespace}:1`;
+
 /** The CAIP-2 name of a network, e.g. eip155:1. */
 export function networkOf(chainId: number | bigint): string {
   return `${namespace}:${chainId}`;

@@ -43,13 +43,14 @@ function compare({ read, hashOf, token }: Ethers, raw: string, { payment, txPara
   const fields = read(`0x${raw.slice(typeText.length)}`);
   if (typeof fields === "string" || fields.length !== fieldCount) return `fields read as ${fields.length}, not ${fieldCount}`;
   const [chainId, nonce, tip, fee, gasLimit, to, value, data, accessList, parity] = fields;
-  const { network, account, slot, contract, destination, amountUnits } = payment;
+  const { network, account, slot, contract, destination, tag, amountUnits } = payment;
   const isPlain = isCancel || contract === "";
   const receiver = isCancel ? account : destination;
   const call = isPlain ? "0x" : token.encodeFunctionData("transfer", [destination, amountUnits]);
   const checks: readonly (readonly [what: string, said: unknown, expected: unknown])[] = [
     ["chain", `eip155:${numberOf(chainId)}`, network],
     ["nonce", numberOf(nonce), BigInt(slot)],
+    ["tag", "none", tag || "none"],
     ["to", to, lower(isPlain ? receiver : contract)],
     ["value", numberOf(value), isPlain && !isCancel ? amountUnits : 0n],
     ["call", data, lower(call)],

@@ -245,10 +245,14 @@ function outgoingIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonl
  * The receiver that a transaction names. For a call that is no plain transfer, this is the contract
  * itself.
  */
-function paidBy({ to, input, valueUnits }: BlockTransaction): Pick<OutgoingTransaction, "receiver" | "contract" | "amountUnits"> {
+function paidBy({
+  to,
+  input,
+  valueUnits,
+}: BlockTransaction): Pick<OutgoingTransaction, "receiver" | "tag" | "contract" | "amountUnits"> {
   const call = decodeTransferCall(Buffer.from(input.slice(2), "hex"));
-  if (call === null || to === null) return { receiver: to ?? "", contract: "", amountUnits: valueUnits };
-  return { receiver: call.destination, contract: to, amountUnits: call.amountUnits };
+  if (call === null || to === null) return { receiver: to ?? "", tag: "", contract: "", amountUnits: valueUnits };
+  return { receiver: call.destination, tag: "", contract: to, amountUnits: call.amountUnits };
 }
 
 async function judgeOutgoing(reader: Reader, payment: Payment, outgoingTx: OutgoingTransaction): Promise<Judgement> {

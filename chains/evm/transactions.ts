@@ -48,6 +48,7 @@ function described(read: ReturnType<typeof transactions.describe>, txParams: TxP
     slot: `${nonce}`,
     contract,
     destination,
+    tag: "",
     amountUnits,
     txParams: { ...inBytes, ...beside.txParams },
     feeMaxUnits: feeMaxWei + beside.dataFeeWei,

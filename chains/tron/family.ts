@@ -59,7 +59,6 @@ const offers = {
 
 export const tron = {
   name: "tron",
-  namespace,
   slots,
   fees: offers,
   feeModels: [],
@@ -67,8 +66,10 @@ export const tron = {
   countsConfirmations: false,
   readChainId,
   networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),
+  hasNetwork: (network: string): boolean => network.startsWith(`${namespace}:`),
   isTxHash: (text: string): boolean => /^[0-9a-f]{64}$/.test(text),
   parseAddress,
+  readTag: (): null => null,
   isReserved: (address) => isReservedAddress(addressBytes(address)),
   depositAddress: depositAddressOf,
   paymentUri: (): string => "",

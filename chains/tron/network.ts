@@ -6,6 +6,9 @@
 
 export const namespace = "tron";
 
+/** The network of the chain itself, whose test networks have other ids. */
+export const mainNetwork = `${namespace}:0x2b6653dc`;
+
 /** Decimals of TRX: amounts and fees are in sun. */
 export const nativeDecimal = 6;
 

@@ -42,7 +42,7 @@ async function load(): Promise<Ethers> {
 }
 
 function compare(ethers: Ethers, bytes: Uint8Array, { payment, txParams, txHash }: Said): string {
-  const { account, contract, destination, amountUnits } = payment;
+  const { account, contract, destination, tag, amountUnits } = payment;
   const kind = contract === "" ? kinds.coins : kinds.call;
   const [rawData, signature] = parts(bytes, [1, 2]);
   const raw = parts(blob(rawData), contract === "" ? [1, 4, 8, 11, 14] : [1, 4, 8, 11, 14, 18]);
@@ -55,6 +55,7 @@ function compare(ethers: Ethers, bytes: Uint8Array, { payment, txParams, txHash 
     ["type", type, kind.type],
     ["type's name", Buffer.from(blob(url)).toString("latin1"), kind.url],
     ["sender", address(owner), account],
+    ["tag", "none", tag || "none"],
     ["receiver", address(receiver), contract === "" ? destination : contract],
     ...(contract === "" ? ([["amount", last, amountUnits]] as const) : callChecks(ethers, blob(last), destination, amountUnits)),
     ["reference to a block", numberOf(refBytes), figure(txParams, "refBlockBytes")],

@@ -231,10 +231,10 @@ function paidBy({
   contract,
   data,
   amountSun,
-}: BlockTransaction): Pick<OutgoingTransaction, "receiver" | "contract" | "amountUnits"> {
+}: BlockTransaction): Pick<OutgoingTransaction, "receiver" | "tag" | "contract" | "amountUnits"> {
   const call = kind === "call" ? decodeTransferCall(Buffer.from(data, "hex")) : null;
-  if (call !== null) return { receiver: call.destination, contract, amountUnits: call.amountUnits };
-  return { receiver: kind === "call" ? contract : receiver, contract: "", amountUnits: amountSun };
+  if (call !== null) return { receiver: call.destination, tag: "", contract, amountUnits: call.amountUnits };
+  return { receiver: kind === "call" ? contract : receiver, tag: "", contract: "", amountUnits: amountSun };
 }
 
 async function judge(blocks: Blocks, final: BlockId, payment: PaidFrom, txHashes: readonly string[]): Promise<Judgement> {

@@ -55,7 +55,7 @@ function describe(unsigned: Uint8Array, { network, slot, txParams }: Told): Desc
   const own = txParamsOf(figures);
   return {
     ok: true,
-    description: { network, account, slot, contract, destination, amountUnits, txParams: own, feeMaxUnits: most(own) },
+    description: { network, account, slot, contract, destination, tag: "", amountUnits, txParams: own, feeMaxUnits: most(own) },
   };
 }
 

@@ -20,7 +20,7 @@ import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
 import { assertWhole } from "../../agent/launcher/paired.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
-import { parseAddress } from "../../chains/families.ts";
+import { parseAddressOnAny } from "../../chains/address-forms.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { withoutNetwork } from "../child.ts";
 import type { Granted } from "../registering/answer.ts";
@@ -190,9 +190,13 @@ async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet
     return progress.wallet;
   }
   const within = withoutNetwork();
-  const wanted = { folder: state.signer, networks: networksOf(config.settings), expected: expectedAddress(options) };
+  const wanted = {
+    folder: state.signer,
+    networks: networksOf(config.settings),
+    expected: expectedAddress(config.settings, options),
+  };
   try {
-    if (progress === null && wanted.expected === "") await assertOwnWallet(run, wanted, mnemonic);
+    if (progress === null && wanted.expected.length === 0) await assertOwnWallet(run, wanted, mnemonic);
     const encKey = await encKeyOf(run);
     steps.begin("sealing");
     const { made, ...wallet } = await sealWallet({ ...wanted, isLook: false }, { mnemonic, encKey }, within);
@@ -213,11 +217,14 @@ async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet
   }
 }
 
-/** @throws AgentError COMMAND_USAGE for a text that is no address; "" if no address is expected. */
-function expectedAddress({ expectAddress = "" }: PairOptions): string {
-  if (expectAddress === "") return "";
-  const parsed = parseAddress(expectAddress);
-  if (parsed.ok) return parsed.address;
+/**
+ * The forms of the expected address on the networks of the settings; none if no address is
+ * expected. @throws AgentError COMMAND_USAGE for a text that is no address
+ */
+function expectedAddress(settings: Parameters<typeof networksOf>[0], { expectAddress = "" }: PairOptions): readonly string[] {
+  if (expectAddress === "") return [];
+  const parsed = parseAddressOnAny(expectAddress, networksOf(settings));
+  if (parsed.ok) return parsed.addresses;
   throw new AgentError("COMMAND_USAGE", "none", `--expect-address is no address of a hot wallet (${parsed.code})`);
 }
 

@@ -11,8 +11,8 @@ import type { ChildFault } from "../child.ts";
 export interface SealingSettings {
   readonly folder: string; // the signer's
   readonly networks: readonly string[]; // CAIP-2, sorted
-  /** A hot wallet's address that the mnemonic must give, canonical; "" for none. */
-  readonly expected: string;
+  /** The mnemonic must give one of these as a hot wallet's address; empty if none is expected. */
+  readonly expected: readonly string[]; // canonical
   /** Gives the accounts and writes nothing. */
   readonly isLook: boolean;
 }

@@ -55,10 +55,10 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
   }
 }
 
-function assertExpected(accounts: SealedWallet["accounts"], expected: string): void {
+function assertExpected(accounts: SealedWallet["accounts"], expected: SealingSettings["expected"]): void {
   const hot = accounts.filter(({ purpose }) => purpose === "hot").map(({ id }) => id);
-  if (expected === "" || hot.includes(expected)) return;
-  throw new AgentError("PAIRING_OTHER_WALLET", "none", `the mnemonic gives ${hot.join(" and ")}, not ${expected}`);
+  if (expected.length === 0 || expected.some((one) => hot.includes(one))) return;
+  throw new AgentError("PAIRING_OTHER_WALLET", "none", `the mnemonic gives ${hot.join(" and ")}, not ${expected.join(" or ")}`);
 }
 
 const [settings, mnemonic, encKey] = readFrames();

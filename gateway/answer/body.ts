@@ -6,7 +6,6 @@
 
 import { AgentError } from "../../base/fault.ts";
 import { type JsonLimits, type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
-import { parseAddress } from "../../chains/families.ts";
 import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import { type FiatSum, fiatDecimal, fiats } from "../config/fiat.ts";
@@ -260,12 +259,11 @@ function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
   const { refundOf = "" } = object;
   if (typeof refundOf !== "string" || (object.refundOf !== undefined && !transactionIdPattern.test(refundOf)))
     return say("refund_invalid", { field: "refundOf" });
-  const checked = parseAddress(address);
   return {
     currency,
     ...sum,
     orderId,
-    address: checked.ok ? checked.address : address,
+    address,
     tag,
     metadata,
     returnUrl,

@@ -2,7 +2,7 @@
  * The accounts whose books are closed, a slice at a time, each with the database's explanation. A
  * hot wallet can have many movements, so they are read page by page with a rest between.
  */
-import { familyOf } from "../../chains/families.ts";
+import { namespaceOf } from "../../chains/network-names.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets } from "../store/agents.ts";
 import { listDepositMoves, listHotWalletMoves } from "../store/book-moves.ts";
@@ -50,10 +50,10 @@ export function hotWalletAccounts(database: Database, { network, merchant }: Sco
     .filter(({ address }) => address !== "");
 }
 
-const startOf = (network: string): string => `${familyOf(network).namespace}:`;
+const startOf = (network: string): string => `${namespaceOf(network)}:`;
 
 export function countDepositAccounts(database: Database, { network, merchant }: Scope): number {
-  const { namespace } = familyOf(network);
+  const namespace = namespaceOf(network);
   const forgotten = countForgottenBookAddresses(database, { namespace, merchant });
   return countBookAddresses(database, { start: startOf(network), merchant }) + forgotten;
 }
@@ -64,7 +64,7 @@ export function countDepositAccounts(database: Database, { network, merchant }: 
  */
 export function* depositSlices(database: Database, { network, merchant }: Scope): Generator<readonly Account[]> {
   const start = startOf(network);
-  const { namespace } = familyOf(network);
+  const namespace = namespaceOf(network);
   yield* slicesOf((place) => listBookAddresses(database, { start, merchant }, place, sliceMax));
   yield* slicesOf((place) => listForgottenBookAddresses(database, { namespace, merchant }, place, sliceMax));
 }

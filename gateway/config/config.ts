@@ -231,7 +231,7 @@ function currenciesOf(
     const coinDecimal = family.fees.decimal;
     let contract = "";
     if (entry.contract !== undefined && entry.contract !== "") {
-      const parsed = family.parseAddress(entry.contract);
+      const parsed = family.parseAddress(entry.contract, on.network);
       if (!parsed.ok) throw shapeFault(`${path}.contract`, "is not an address, or its checksum does not fit");
       contract = parsed.address;
     } else if (entry.decimal !== coinDecimal) {

@@ -4,6 +4,7 @@
  * Works while a gateway runs, in short transactions.
  */
 import { familyNamed } from "../../chains/families.ts";
+import { mainNetworks, namespaceOf } from "../../chains/network-names.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { recordAct } from "../store/audit.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
@@ -50,7 +51,7 @@ export function takeInFound(
       if (account === undefined) continue;
       addresses.add(one.address);
       const { addressIndex, address } = one;
-      const namespace = familyNamed(account.family)?.namespace ?? "";
+      const namespace = namespaceOf(one.network);
       const row = { address, merchant: account.merchant, agent: account.agent, addressIndex, namespace, at: nowMs };
       const [held] = one.balances;
       if (held === undefined) {
@@ -87,7 +88,7 @@ function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: nu
   const family = familyNamed(account.family);
   if (family === undefined) return;
   const { merchant, agent, id } = account;
-  const { namespace } = family;
+  const namespace = namespaceOf(mainNetworks[family.name]);
   for (let from = account.next; from < end; from += sliceMax) {
     const size = Math.min(sliceMax, end - from);
     const rows = Array.from({ length: size }, (_, at) => ({

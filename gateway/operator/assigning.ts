@@ -118,7 +118,8 @@ function candidateOf(
     const behind = notCaughtUpReason(agent, run);
     if (behind !== null) return refuse("GATEWAY_AGENT_NOT_CAUGHT_UP", behind);
   }
-  const payment = { network, account, slot, contract, destination: row.receiverAddress, amountUnits: BigInt(row.amountUnits) };
+  const { receiverAddress: destination, tag } = row;
+  const payment = { network, account, slot, contract, destination, tag, amountUnits: BigInt(row.amountUnits) };
   return { ok: true, row, outgoing, payment };
 }
 
@@ -132,7 +133,7 @@ function orderProblem(database: Database, row: NamedTransaction): string | null 
 }
 
 function paymentProblem(database: Database, config: GatewayConfig, row: NamedTransaction, outgoing: OutgoingRow): string | null {
-  const { txHash, account, receiver, contract, units } = outgoing;
+  const { txHash, account, receiver, tag, contract, units } = outgoing;
   const owner = signedBy(database, outgoing) ?? assignedTo(database, outgoing);
   if (owner !== undefined) return `${txHash} paid ${owner}`;
   if (account !== row.depositAddress) return `${account} made it, and the withdrawal is paid from ${row.depositAddress}`;
@@ -140,6 +141,8 @@ function paymentProblem(database: Database, config: GatewayConfig, row: NamedTra
   if (wanted === null) return `the configuration does not have ${row.currency} any more`;
   if (receiver !== row.receiverAddress)
     return `the transaction paid ${receiver || "nobody"}, and the withdrawal is for ${row.receiverAddress}`;
+  if (tag !== row.tag)
+    return `the transaction names the tag ${tag || "of nobody"}, and the withdrawal is for ${row.tag || "no tag"}`;
   if (contract !== wanted)
     return `the transaction moved ${contract || "the native coin"}, and the withdrawal is in ${row.currency}`;
   if (units !== row.amountUnits) return `the transaction paid ${units} base units, and the withdrawal is for ${row.amountUnits}`;

@@ -3,7 +3,8 @@
  * transaction hash, an amount, or somebody's id or name. Changes nothing.
  */
 import { type Command, InvalidArgumentError } from "commander";
-import { families, parseAddress } from "../../chains/families.ts";
+import { parseAddressOnAny } from "../../chains/address-forms.ts";
+import { families } from "../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import type { OutgoingRow } from "../store/rows.ts";
@@ -48,13 +49,13 @@ function searchText(text: string): string {
   return trimmed;
 }
 
-/** The canonical address that a text names; null without one. Letters of either case are taken. */
-function addressIn(text: string): string | null {
+/** The canonical addresses that a text names on any network. Letters of either case are taken. */
+function addressesIn(text: string, networks: readonly string[]): readonly string[] {
   for (const spelling of [text, text.toLowerCase()]) {
-    const parsed = parseAddress(spelling);
-    if (parsed.ok) return parsed.address;
+    const parsed = parseAddressOnAny(spelling, networks);
+    if (parsed.ok) return parsed.addresses;
   }
-  return null;
+  return [];
 }
 
 /** The hashes that a text may be, in the spelling of each family. */
@@ -86,19 +87,19 @@ export function search(
   most: number,
 ): Hits {
   const networks = Object.values(chains).map(({ network }) => network);
-  const address = addressIn(text);
+  const addresses = addressesIn(text, networks);
   const hashes = hashesIn(text);
   const found = [
     ...recordsOfId(database, text),
     ...recordsOfOrder(database, text, most),
-    ...(address === null ? [] : recordsOfAddress(database, address, most)),
+    ...addresses.flatMap((address) => recordsOfAddress(database, address, most)),
     ...hashes.flatMap((txHash) => recordsOfTxHash(database, { networks, txHash })),
     ...amountsIn(text, Object.values(currencies)).flatMap((amount) => recordsOfAmount(database, amount, most)),
   ];
   const firstBy = new Map<string, FoundRecord["by"]>();
   for (const { id, by } of found) if (!firstBy.has(id)) firstBy.set(id, by);
   const rows = namedTransactions(database, [...firstBy.keys()]);
-  const others = [...othersOf(database, text, most), ...(address === null ? [] : agentsOfAddress(database, address))];
+  const others = [...othersOf(database, text, most), ...addresses.flatMap((address) => agentsOfAddress(database, address))];
   return {
     records: rows.map((row) => ({ row, by: firstBy.get(row.id) ?? "transactionId", show: `${groupOf(row)} show ${row.id}` })),
     others,

@@ -152,13 +152,14 @@ function show(id: string, options: JsonOption): void {
  */
 export function orderSweep(
   by: Operator,
-  { currencies }: Pick<GatewayConfig, "currencies">,
+  { chains, currencies }: Pick<GatewayConfig, "chains" | "currencies">,
   address: string,
   currency: string | undefined,
 ): ReturnType<typeof orderSweeps> {
   if (currency !== undefined && !Object.hasOwn(currencies, currency))
     return refuse("GATEWAY_UNKNOWN_CURRENCY", `there is no currency ${currency}`);
-  return orderSweeps(by, address, currency);
+  const networks = Object.values(chains).map(({ network }) => network);
+  return orderSweeps(by, networks, { text: address, currency });
 }
 
 function order(text: string, options: JsonOption & { readonly currency?: string }): void {

@@ -10,6 +10,7 @@
 
 import { AgentError, invariant } from "../../base/fault.ts";
 import { familyNamed, findFamily } from "../../chains/families.ts";
+import { mainNetworks } from "../../chains/network-names.ts";
 import { type SealedGrant, sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
@@ -74,7 +75,8 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
       read.push({ family: name, purpose, id, firstAddress: family.depositAddress(id, 0) });
       continue;
     }
-    const address = family.parseAddress(id);
+    const network = networks.find((one) => findFamily(one) === family) ?? mainNetworks[family.name];
+    const address = family.parseAddress(id, network);
     if (!address.ok || address.address !== id) return say("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
     read.push({ family: name, purpose, id, firstAddress: id });
   }

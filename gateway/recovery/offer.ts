@@ -149,13 +149,14 @@ export function jobHashAt(database: Database, agent: AgentRow, sequence: number)
 /** The newest unexplained transactions of all accounts. */
 function unexplainedOutgoing(database: Database, agent: AgentRow): readonly RecoveryOutgoing[] {
   const all = hotWalletAddresses(agent).flatMap((account) => listUnexplainedOutgoing(database, account, recoveryOutgoingMax));
-  const named = all.map(({ network, account, slot, txHash, block, receiver, contract, units }) => ({
+  const named = all.map(({ network, account, slot, txHash, block, receiver, tag, contract, units }) => ({
     network,
     account,
     slot,
     txHash,
     block,
     receiver,
+    ...(tag === "" ? {} : { tag }),
     contract,
     units,
   }));

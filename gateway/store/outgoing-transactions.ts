@@ -15,14 +15,15 @@ export const explaining =
  * is a hash. The alert of an earlier row is not repeated.
  */
 export function keepOutgoing(database: Database, outgoingTx: OutgoingRow): void {
-  const { network, account, slot, txHash, block, receiver, contract, units, untold } = outgoingTx;
+  const { network, account, slot, txHash, block, receiver, tag, contract, units, untold } = outgoingTx;
   const others = "DELETE FROM outgoing WHERE network = ? AND account = ? AND slot = ? AND slot <> '' AND txHash <> ?";
   database.run(others, network, account, slot, txHash);
   database.run(
-    `INSERT INTO outgoing (network, account, slot, txHash, block, receiver, contract, units, untold) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO outgoing (network, account, slot, txHash, block, receiver, tag, contract, units, untold)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (network, account, slot, txHash) DO UPDATE SET block = excluded.block, receiver = excluded.receiver,
-       contract = excluded.contract, units = excluded.units`,
-    ...[network, account, slot, txHash, block, receiver, contract, units, untold],
+       tag = excluded.tag, contract = excluded.contract, units = excluded.units`,
+    ...[network, account, slot, txHash, block, receiver, tag, contract, units, untold],
   );
 }
 

@@ -177,6 +177,7 @@ export interface OutgoingRow {
   readonly txHash: string;
   readonly block: number;
   readonly receiver: string;
+  readonly tag: string; // "" for none
   readonly contract: string; // "" native
   readonly units: string;
   readonly untold: 0 | 1; // nothing here explained it, and no operator was alerted

@@ -159,7 +159,8 @@ CREATE TABLE balances (
   PRIMARY KEY (account, currency)) STRICT;
 CREATE TABLE outgoing (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL,
-  receiver TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL, untold INTEGER NOT NULL DEFAULT 0 CHECK (untold IN (0,1)),
+  receiver TEXT NOT NULL, tag TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL,
+  untold INTEGER NOT NULL DEFAULT 0 CHECK (untold IN (0,1)),
   PRIMARY KEY (network, account, slot, txHash)) STRICT;
 CREATE UNIQUE INDEX outgoingBySlot ON outgoing (network, account, slot) WHERE slot <> '';
 CREATE INDEX outgoingByHash ON outgoing (txHash);

@@ -4,7 +4,7 @@
  */
 
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { parseAddress } from "../../chains/families.ts";
+import { parseAddressOnAny } from "../../chains/address-forms.ts";
 import { recordAct } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { keepWish, listSweepableAt } from "../store/sweeps.ts";
@@ -24,22 +24,26 @@ export interface Wished {
 
 /**
  * Orders the sweep of all balances of an address, or of one currency, even if they are hardly worth
- * the fee. `text` is the address as an operator typed it. Refuses ADDRESS_*, GATEWAY_NOTHING_HELD.
- * Harmless to call twice.
+ * the fee. `text` is the address as an operator typed it, on any of the networks. Refuses
+ * ADDRESS_*, GATEWAY_NOTHING_HELD. Harmless to call twice.
  */
-export function orderSweeps(by: Wishing, text: string, currency: string | undefined): Wished | Refusal {
-  const parsed = parseAddress(text);
+export function orderSweeps(
+  by: Wishing,
+  networks: readonly string[],
+  { text, currency }: { readonly text: string; readonly currency: string | undefined },
+): Wished | Refusal {
+  const parsed = parseAddressOnAny(text, networks);
   if (!parsed.ok) return parsed;
-  const { address } = parsed;
   return by.store.write((database) => {
-    const held = listSweepableAt(database, address).filter(
-      (row) => BigInt(row.units) > 0n && (currency === undefined || row.currency === currency),
-    );
+    const held = parsed.addresses
+      .flatMap((each) => listSweepableAt(database, each))
+      .filter((row) => BigInt(row.units) > 0n && (currency === undefined || row.currency === currency));
+    const address = held[0]?.address ?? (parsed.addresses[0] as string);
     if (held.length === 0)
       return refuse("GATEWAY_NOTHING_HELD", `nothing of ${currency ?? "any currency"} that could be swept lies on ${address}`);
     for (const row of held) {
       keepWish(database, row, by.nowMs);
-      const detail = `${row.currency} on ${address}`;
+      const detail = `${row.currency} on ${row.address}`;
       recordAct(database, { at: by.nowMs, actor: by.actor, act: "sweep ordered", subject: row.request, detail });
     }
     return { ok: true, address, wished: held.map(({ currency: id, network, units }) => ({ currency: id, network, units })) };

@@ -169,7 +169,7 @@ async function ask(
   ]);
   const amountUnits = smaller(units, BigInt(row.units));
   if (amountUnits <= 0n) return { ok: false, reason: "not_there", detail: "" };
-  const cost = await reader.cost(row.address, { contract, destination: hotWallet, amountUnits });
+  const cost = await reader.cost(row.address, { contract, destination: hotWallet, tag: "", amountUnits });
   if (!cost.ok) return { ok: false, reason: "would_revert", detail: cost.detail ?? "" };
   return measure(row, currency, { units, coinUnits, feeUnits: cost.feeUnits, worth });
 }

@@ -3,8 +3,9 @@
  * foreign transactions that use a withdrawal's slot. Reads the chain and the tables, writes
  * nothing. Source: docs/architecture.md section 8.
  */
-import { familyOf } from "../../chains/families.ts";
+
 import { inWaves } from "../../chains/map-limit.ts";
+import { namespaceOf } from "../../chains/network-names.ts";
 import type { AddressBook, Judgement, OutgoingTransaction, WatchedBlock } from "../../chains/nodes.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
 import { listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
@@ -31,7 +32,7 @@ export class WatchList implements AddressBook {
    * The list is for the family of `network`, whose addresses are watched on each of its networks.
    */
   constructor(network: string) {
-    this.#namespace = familyOf(network).namespace;
+    this.#namespace = namespaceOf(network);
   }
 
   /**
@@ -139,7 +140,8 @@ async function judge(chain: WatchedChain, row: TransactionRow, outgoingTx: Outgo
   if (currency === undefined)
     return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: `currency ${row.currency} is not configured` };
   const { account, slot } = outgoingTx;
-  const to = { contract: contractOf(row, currency), destination: row.receiverAddress, amountUnits: BigInt(row.amountUnits) };
+  const { receiverAddress: destination, tag } = row;
+  const to = { contract: contractOf(row, currency), destination, tag, amountUnits: BigInt(row.amountUnits) };
   return chain.reader.judgeOutgoing({ network: chain.network, account, slot, ...to }, outgoingTx);
 }
 

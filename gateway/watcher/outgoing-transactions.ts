@@ -45,11 +45,12 @@ export function hasSenders(chain: WatchedChain): boolean {
 export async function findOutgoing(chain: WatchedChain, blocks: readonly WatchedBlock[]): Promise<readonly OutgoingRow[]> {
   const sent = chain.reader.outgoing(blocks, sendersOf(chain));
   const found = await inWaves(sent, questionsAtOnce, async (outgoingTx): Promise<OutgoingRow | null> => {
-    const { account, slot, txHash, block, receiver, contract, amountUnits } = outgoingTx;
+    const { account, slot, txHash, block, receiver, tag, contract, amountUnits } = outgoingTx;
     const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;
     if (!isKnown && (await chain.reader.hasFailed(txHash))) return null;
     const untold = waits(chain) && !isKnown ? 1 : 0;
-    return { network: chain.network, account, slot, txHash, block, receiver, contract, units: amountUnits.toString(), untold };
+    const paid = { receiver, tag, contract, units: amountUnits.toString() };
+    return { network: chain.network, account, slot, txHash, block, ...paid, untold };
   });
   return found.filter((outgoingTx) => outgoingTx !== null);
 }

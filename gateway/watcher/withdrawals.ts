@@ -124,6 +124,7 @@ function paymentOf(chain: WatchedChain, row: SignedWithdrawal): Payment | null {
     slot: row.slot,
     contract: contractOf(row, currency),
     destination: row.receiverAddress,
+    tag: row.tag,
     amountUnits: BigInt(row.amountUnits),
   };
 }

@@ -83,7 +83,7 @@ export function placeProblem(
   { agent, address, network }: Place,
 ): { readonly code: "address_invalid" | "address_own" | "address_contract"; readonly reason: string } | null {
   const family = familyOf(network);
-  const parsed = family.parseAddress(address);
+  const parsed = family.parseAddress(address, network);
   if (!parsed.ok) return { code: "address_invalid", reason: parsed.code };
   if (family.isReserved(parsed.address)) return { code: "address_invalid", reason: "ADDRESS_RESERVED" };
   const bad = badPlace(database, config, { agent, address: parsed.address, network });
@@ -152,7 +152,8 @@ export function checkWithdrawal(
   const amount = checkAmount(config, order, "minWithdrawAmount");
   if ("kind" in amount) return amount;
   const { currency, amountUnits } = amount;
-  if (order.tag !== "") return say("tag_not_supported", { field: "tag" });
+  if (order.tag !== "" && familyOf(currency.network).readTag(order.tag) !== order.tag)
+    return say("tag_not_supported", { field: "tag" });
   const agent = liveAgent(database, request.merchant, "agent_not_paired");
   if ("kind" in agent) return agent;
   const address = checkAddress(database, config, agent, order, currency.network);

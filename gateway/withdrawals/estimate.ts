@@ -3,6 +3,7 @@
  * read the database alone and promise nothing, because the agent decides by its own policy. Source:
  * docs/api.md, Before a withdrawal.
  */
+import { parseAddress } from "../../chains/address-forms.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
@@ -56,7 +57,7 @@ export function checkDestination(
   const agent = agentOfMerchant(store.database, merchant) ?? null;
   const { network } = currency;
   const problem = placeProblem(store.database, config, { agent, address: asked.address, network });
-  const parsed = familyOf(network).parseAddress(asked.address);
+  const parsed = parseAddress(asked.address, network);
   return data({
     currency: currency.id,
     network,

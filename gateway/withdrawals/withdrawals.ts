@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Code } from "../../base/codes.ts";
+import { parseAddress } from "../../chains/address-forms.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { type Answer, data, isAnswer, json, render, say } from "../answer/answer.ts";
@@ -221,8 +222,22 @@ export async function requestWithdrawals(service: Service, request: WithdrawalsR
   return json(`{"answers":[${texts.join(",")}]}`);
 }
 
+/**
+ * The order with its address in the only spelling of the network; another text stays as it is. A
+ * known order keeps its network, even if its currency is no longer configured.
+ */
+function spelled({ config, store }: Service, { merchant }: WithdrawalRequest, order: Order): Order {
+  const { currency, orderId, renew: renews, address } = order;
+  const known = recordOfOrder(store.database, { merchant, operation: "withdraw", orderId, renews });
+  const configured = Object.hasOwn(config.currencies, currency) ? config.currencies[currency] : undefined;
+  const network = known?.network ?? configured?.network;
+  const parsed = network === undefined ? null : parseAddress(address, network);
+  return parsed?.ok === true ? { ...order, address: parsed.address } : order;
+}
+
 /** Makes the withdrawal of an order, or finds it, and waits for the agent's first answer. */
-async function place(service: Service, request: WithdrawalRequest, order: Order): Promise<Answer> {
+async function place(service: Service, request: WithdrawalRequest, written: Order): Promise<Answer> {
+  const order = spelled(service, request, written);
   const made = await make(service, request, order);
   if (isAnswer(made)) return made;
   const { row, newFor } = made;

@@ -148,7 +148,7 @@ describe("books and the nodes", () => {
     const id = signed(7);
     chain.move(agent.hotWalletAddress, "eth", -eth - fee);
     db.store.database.run(
-      "INSERT INTO outgoing VALUES (?, ?, '7', ?, ?, '0x01', '', ?, 0)",
+      "INSERT INTO outgoing VALUES (?, ?, '7', ?, ?, '0x01', '', '', ?, 0)",
       ...[network, agent.hotWalletAddress, `signed ${id}`, chain.block, `${eth}`],
     );
     mine();

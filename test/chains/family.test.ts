@@ -5,13 +5,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Bug } from "../../base/fault.ts";
+import { parseAddress, parseAddressOnAny } from "../../chains/address-forms.ts";
 import { openSender } from "../../chains/connect.ts";
 import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { outcomeOf } from "../../chains/evm/outcome.ts";
-import { expiryExclusionOf, families, familyOf, findFamily, networkOf, parseAddress } from "../../chains/families.ts";
+import { expiryExclusionOf, families, familyOf, findFamily, networkOf } from "../../chains/families.ts";
 import type { PricedAttempt, TxParams } from "../../chains/family.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
 
+const onTron = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC";
 const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const { slots, fees } = families.evm;
@@ -43,10 +45,22 @@ describe("families", () => {
     expect([asks({ family: "tron", chainId: "0x2b6653dc" }), asks({ family: "evm", chainId: 1 })]).toEqual([true, false]);
   });
 
-  it("families read an address whose network nobody named", () => {
-    expect(parseAddress(shop.toLowerCase())).toEqual({ ok: true, address: shop });
-    expect(parseAddress(shop.replace("C", "c"))).toMatchObject({ ok: false, code: "ADDRESS_CHECKSUM" });
-    expect(parseAddress("somewhere")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
+  it("an address is read on its own network, and no other family's address is one there", () => {
+    expect(parseAddress(shop.toLowerCase(), "eip155:1")).toEqual({ ok: true, address: shop });
+    expect(parseAddress(shop.replace("C", "c"), "eip155:1")).toMatchObject({ ok: false, code: "ADDRESS_CHECKSUM" });
+    expect(parseAddress(onTron, "tron:0x2b6653dc")).toEqual({ ok: true, address: onTron });
+    expect(parseAddress(onTron, "eip155:1")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
+    expect(parseAddress(shop, "tron:0x2b6653dc").ok).toBe(false);
+    expect(() => parseAddress(shop, "xrpl:0")).toThrow(Bug);
+  });
+
+  it("an address without a network is read on each network that it may be of", () => {
+    const networks = ["eip155:1", "eip155:56", "tron:0x2b6653dc"];
+    expect(parseAddressOnAny(shop.toLowerCase(), networks)).toEqual({ ok: true, addresses: [shop] });
+    expect(parseAddressOnAny(onTron, networks)).toEqual({ ok: true, addresses: [onTron] });
+    expect(parseAddressOnAny(onTron, ["eip155:1"])).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
+    expect(parseAddressOnAny(shop.replace("C", "c"), networks)).toMatchObject({ ok: false, code: "ADDRESS_CHECKSUM" });
+    expect(parseAddressOnAny("somewhere", networks)).toMatchObject({ ok: false });
   });
 });
 
@@ -99,7 +113,7 @@ describe("a replacement with a higher fee", () => {
 });
 
 describe("the rule for paid", () => {
-  const payment = { account: token, contract: "", destination: shop, amountUnits: 5n };
+  const payment = { account: token, contract: "", destination: shop, tag: "", amountUnits: 5n };
   const receipt = {
     ...{ txHash: "0x1", blockNumber: 9, blockHash: "0xb", status: 1 as const, from: token, to: shop },
     ...{ gasUsed: 1n, effectiveGasPrice: 1n, dataFee: 0n, logs: [] },

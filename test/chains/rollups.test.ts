@@ -74,7 +74,7 @@ describe("a sender on an OP Stack chain", () => {
 
 describe("a sender on Arbitrum", () => {
   it("estimates a plain payment and a cancel, with double room, where Ethereum's takes 21,000", async () => {
-    const payment = { contract: "", destination: shop, amountUnits: 0n };
+    const payment = { contract: "", destination: shop, tag: "", amountUnits: 0n };
     const arbitrum = senderOn("arbitrum");
     const ethereum = senderOn("ethereum");
     expect(await ethereum.computeLimit(account, payment)).toEqual({ ok: true, computeLimit: 21_000n });
@@ -193,7 +193,7 @@ describe("the fee that the gateway records", () => {
       ...{ transactionHash: hash, blockNumber: "0x9", blockHash: hash, status: "0x0", from: account, to: shop, logs: [] },
       ...{ gasUsed: "0x5208", effectiveGasPrice: "0xa", l1Fee: "0x3e8" },
     });
-    const payment = { network: "eip155:10", account, slot: "5", contract: "", destination: shop, amountUnits: 5n };
+    const payment = { network: "eip155:10", account, slot: "5", contract: "", destination: shop, tag: "", amountUnits: 5n };
     const transaction = { hash, from: account, nonce: 5n, to: shop, valueUnits: 5n, input: "0x" };
     expect(judgeConsumer(payment, { transaction, receipt }, null)).toMatchObject({
       kind: "failed",
@@ -219,7 +219,7 @@ describe("the policy on a rollup", () => {
   };
   const clear = ({ policy, approval }: ReturnType<typeof policyOf>, dataFee?: string) => {
     const txParams = { gasLimit: "21000", maxFeePerGas: `${gwei}`, maxPriorityFeePerGas: "1", ...(dataFee ? { dataFee } : {}) };
-    const payment = { network, account: shop, slot: "5", contract: "", destination: approval.address, amountUnits: 5n };
+    const payment = { network, account: shop, slot: "5", contract: "", destination: approval.address, tag: "", amountUnits: 5n };
     const unsigned = evmTransactions.build(payment, txParams);
     return policy.clear({ approval, unsigned, txParams, attempt: 2, account: shop, addressIndex: null, slot: "5" }, 0);
   };

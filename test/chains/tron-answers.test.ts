@@ -205,7 +205,7 @@ group("Transfer events", () => {
 });
 
 group("the end of a payment on Tron by all its attempts", () => {
-  const payment = { account: sender.address, contract: "", destination: receiver.address, amountUnits: 5n };
+  const payment = { account: sender.address, contract: "", destination: receiver.address, tag: "", amountUnits: 5n };
   const attempt = (txHash: string, isDone: boolean, change: object = {}): AttemptEvidence => {
     const base = { txHash, kind: "coins", owner: sender.address, receiver: receiver.address, amountSun: 5n } as const;
     const transaction = { ...base, contract: "", data: "", isDone, ...change };

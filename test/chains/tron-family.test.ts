@@ -22,6 +22,7 @@ const feeMarket = {
 const inCoins: Payment = {
   ...{ network, account: sender, slot: "7", contract: "" },
   destination: plain.destination,
+  tag: "",
   amountUnits: 5n,
 };
 const inTokens: Payment = { ...inCoins, contract: token.contract };

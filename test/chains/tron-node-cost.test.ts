@@ -19,7 +19,7 @@ afterEach(async () => {
   await testNetwork.node.close();
 });
 
-const coinsTo = (destination: string) => ({ contract: "", destination, amountUnits: 1_000_000n });
+const coinsTo = (destination: string) => ({ contract: "", destination, tag: "", amountUnits: 1_000_000n });
 
 group("the cost of a payment on Tron", () => {
   it("the cost of a payment on Tron is bandwidth alone for coins to a known receiver, and a new account's price more for an unknown one", async () => {
@@ -32,7 +32,7 @@ group("the cost of a payment on Tron", () => {
 
   it("the cost of a payment on Tron holds the fee limit of a token's call, which is above coins' by its energy", async () => {
     await begin();
-    const wanted = { contract: usdt, destination: inhabitant("a holder").address, amountUnits: 5n };
+    const wanted = { contract: usdt, destination: inhabitant("a holder").address, tag: "", amountUnits: 5n };
     const cost = await nodes.cost(sender.address, wanted);
     expect(cost.ok && cost.feeUnits > 1_000_000n).toBe(true);
   });

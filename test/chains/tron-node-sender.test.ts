@@ -39,8 +39,8 @@ afterEach(async () => {
 });
 
 const holder = inhabitant("a holder");
-const coinsTo = (destination: string, amountUnits = 1_000_000n) => ({ contract: "", destination, amountUnits });
-const tokensTo = (destination: string, amountUnits = 5n) => ({ contract: usdt, destination, amountUnits });
+const coinsTo = (destination: string, amountUnits = 1_000_000n) => ({ contract: "", destination, tag: "", amountUnits });
+const tokensTo = (destination: string, amountUnits = 5n) => ({ contract: usdt, destination, tag: "", amountUnits });
 
 group("facts for a payment on Tron", () => {
   it("facts for a payment on Tron refer to the newest solidified block and carry its time, the chain's prices and the account's funds there", async () => {
@@ -186,6 +186,7 @@ group("a signed payment on its way into the chain", () => {
   const asPayment = (amountUnits: bigint, contract = usdt) => ({
     account: sender.address,
     destination: holder.address,
+    tag: "",
     contract,
     amountUnits,
   });
@@ -424,6 +425,7 @@ group("signed bytes read back by other code", () => {
       slot: "0",
       contract: usdt,
       destination: holder.address,
+      tag: "",
       amountUnits: 5n,
     };
     return { payment: { ...whole, ...payment }, txParams, txHash: signed.txID, isCancel: false };
@@ -452,6 +454,7 @@ group("signed bytes read back by other code", () => {
     expect(await read({}, { timestampMs: 1 })).toMatch(/^timestamp/);
     expect(await read({}, { feeLimitSun: 1 })).toMatch(/^fee limit/);
     expect(await readBack(hexOf(token), { ...said(token, {}, times), txHash: "00" })).toMatch(/^id/);
+    expect(await read({ tag: "7" })).toMatch(/^tag reads as none, not 7$/);
   });
 });
 

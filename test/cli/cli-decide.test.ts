@@ -41,7 +41,7 @@ describe("the commands and the socket", () => {
   it("an address that is given is looked at before the yes", async () => {
     await scenes.manual?.();
     const { text } = await run(`approve ID --state STATE --yes --address ${twin.toLowerCase()}`);
-    expect(kit.signer.asked[0]).toMatchObject({ verb: "show", address: twin });
+    expect(kit.signer.asked[1]).toMatchObject({ verb: "show", address: twin });
     expect(text).toContain(`to address      ${twin}\n  LOOKS LIKE      ${held.address}\n`);
   });
 

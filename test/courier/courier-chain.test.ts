@@ -146,7 +146,7 @@ describe("the access to the chain", () => {
     const clock = (): number => nowMs;
     const access = createChainAccess(createSender(nodes, [], clock), clock);
     const view = viewOf(1, "approved", { contract: token });
-    await access.expect(account, { contract: token, address: view.address, amountUnits: view.amountUnits });
+    await access.expect(account, { contract: token, address: view.address, tag: view.tag, amountUnits: view.amountUnits });
     expect(await access.gas(account, view)).toEqual({ ok: true, gasLimit: 50_000n });
     expect(asked).toBe(1);
     await access.gas(account, view);
@@ -257,6 +257,7 @@ describe("the independent reading", () => {
       [{ amountUnits: `${ether + 1n}` }, {}, "amount"],
       [{ amountUnits: `${ether + 1n}`, amount: "1.000000000000000001" }, {}, "value"],
       [{ slot: `${Number(view.slot) + 1}` }, {}, "nonce"],
+      [{ tag: "77" }, {}, "tag"],
       [{ contract: token }, {}, "contract"],
       [{ currency: "usdt" }, {}, "contract"],
       [{ network: "eip155:1" }, {}, "network"],

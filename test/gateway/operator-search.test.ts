@@ -62,7 +62,7 @@ describe("the operator's search", () => {
     const id = askWithdrawal(db.store, agent.id, 1);
     const outgoing = (slot: string, txHash: string) =>
       db.store.database.run(
-        "INSERT INTO outgoing VALUES ('eip155:31337', ?, ?, ?, 9, ?, '', '5', 1)",
+        "INSERT INTO outgoing VALUES ('eip155:31337', ?, ?, ?, 9, ?, '', '', '5', 1)",
         ...[agent.hotWalletAddress, slot, txHash, address],
       );
     outgoing("1", hash);

@@ -50,7 +50,7 @@ async function made(change: object = {}): Promise<string> {
 /** A final transaction of the order's hot wallet, as the watcher keeps it. */
 function outgoing(id: string, change: Partial<OutgoingRow> = {}): void {
   const { depositAddress: account = "", amountUnits: units = "" } = row(id) ?? {};
-  const usual = { network, account, slot: "1", txHash, block: 9, receiver, contract: "", units, untold: 0 as const };
+  const usual = { network, account, slot: "1", txHash, block: 9, receiver, tag: "", contract: "", units, untold: 0 as const };
   gateway.service.store.write((database) => keepOutgoing(database, { ...usual, ...change }));
 }
 
@@ -118,6 +118,7 @@ describe("a payment that an operator assigns", () => {
     ["a receiver", { receiver: "0x000000000000000000000000000000000000dEaD" }, /transaction paid 0x0+dEaD/],
     ["an amount", { units: "7" }, /transaction paid 7 base units/],
     ["a token", { contract: "0x5FbDB2315678afecb367f032d93F642f64180aa3" }, /transaction moved 0x5FbDB/],
+    ["a tag", { tag: "77" }, /transaction names the tag 77, and the withdrawal is for no tag/],
     ["a wallet", { account: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" }, /made it, and the withdrawal is paid from/],
     ["a network", { network: "eip155:1" }, /no final transaction/],
   ];

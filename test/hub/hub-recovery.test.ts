@@ -133,7 +133,7 @@ describe("the order", () => {
       ["3", "0xcd", 9],
     ] as const) {
       const values = ["eip155:31337", keys.hotWalletAddress, token, hash, block, receiver, "", "5"] as const;
-      db.store.database.run("INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", ...values);
+      db.store.database.run("INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, 0)", ...values);
     }
     begin();
     const { outgoing } = (await offered()).part as never as Recovery;

@@ -254,15 +254,22 @@ describe("a recovery where attempts end", () => {
   it("a recovery's order says until when each attempt lives, and names outgoing transactions that have no slot", async () => {
     const { ids } = await paying();
     const foreign = { txHash: "cd".repeat(32), block: 9, receiver, contract: "", units: "5" };
-    keepOutgoing(db.store.database, { network, account: hotWallet, slot: "", ...foreign, untold: 0 });
-    keepOutgoing(db.store.database, { network, account: hotWallet, slot: "", ...foreign, txHash: hashOf(ids[0]!), untold: 0 });
+    const tagged = { ...foreign, txHash: "ce".repeat(32), block: 8, tag: "77" };
+    const own = { ...foreign, txHash: hashOf(ids[0]!) };
+    for (const one of [{ ...foreign, tag: "" }, { ...own, tag: "" }, tagged])
+      keepOutgoing(db.store.database, { network, account: hotWallet, slot: "", ...one, untold: 0 });
     db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), 0, 1));
     const agent = readAgent(db.store, keys.id);
     const asking = { hello: { nonce: "07".repeat(32), open: [] }, sign: () => "ab".repeat(64), nowMs: 9 };
     const [part] = recoveryOffer(db.store.database, agent, recoveryOf(db.store.database, agent)!, asking);
     const read = parseRecovery(JSON.stringify(part));
     expect(read.withdrawals[0]?.attempts).toEqual([{ txHash: hashOf(ids[0]!), feeMax: "1377000", validUntilMs: until + 1 }]);
-    expect(read.outgoing).toEqual([{ network, account: hotWallet, slot: "", ...foreign }]);
+    const sent = { network, account: hotWallet, slot: "" };
+    expect(read.outgoing).toEqual([
+      { ...sent, ...foreign },
+      { ...sent, ...tagged },
+    ]);
+    expect(read.outgoing[0]).not.toHaveProperty("tag");
     expect(read.accounts).toEqual([{ network, account: hotWallet, next: "2" }]);
   });
 });

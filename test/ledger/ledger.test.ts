@@ -199,6 +199,23 @@ describe("a ledger on a disk that is read-only", () => {
   });
 });
 
+describe("a tag", () => {
+  const tagged = (n: number, tag: string) =>
+    bodies(n).map((body) => (body.kind === "APPROVED" || body.kind === "INTENT" ? { ...body, tag } : body));
+
+  it("a tag stands in the approval and in the intent of a payment, and a payment without one has no such field", () => {
+    const { disk, ledger } = fresh();
+    write(disk, ledger, [...tagged(1, "77"), ...bodies(2)]);
+    const tags = reopen(disk).records.filter(({ kind }) => kind === "APPROVED" || kind === "INTENT");
+    expect(tags.map((record) => ("tag" in record ? record.tag : null))).toEqual(["77", "77", null, null]);
+  });
+
+  it("a tag of no characters is never written", () => {
+    const { ledger } = fresh();
+    expect(() => ledger.append(tagged(1, ""))).toThrow(Bug);
+  });
+});
+
 describe("receipts", () => {
   it("receipts are given for durable INTENT records only", () => {
     const { disk, ledger } = fresh();

@@ -184,7 +184,7 @@ describe("the secrets that each process sees", () => {
   }
   const seal = (): { readonly [name: string]: unknown } =>
     sealing("main", [
-      JSON.stringify({ folder: folder(), networks: ["eip155:1"], expected: "", isLook: false }),
+      JSON.stringify({ folder: folder(), networks: ["eip155:1"], expected: [], isLook: false }),
       knownMnemonic,
       agent.encKey,
     ]);

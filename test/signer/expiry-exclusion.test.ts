@@ -44,6 +44,7 @@ describe("a first attempt that ends by expiry", () => {
       slot: "0",
       contract: token.contract,
       destination: receiver,
+      tag: "",
       amountUnits: 1_500_000n,
     };
     expect(await readBack(attempt!.raw!, { payment, txParams, txHash: attempt!.txHash, isCancel: false })).toBe("");
@@ -147,6 +148,7 @@ describe("a second attempt", () => {
       slot: "0",
       contract: token.contract,
       destination: receiver,
+      tag: "",
       amountUnits: 1_500_000n,
     };
     const raw = attempts.at(-1)!.raw!;
@@ -451,7 +453,15 @@ describe("an order that runs out after a signature", () => {
 describe("bytes that end by expiry", () => {
   it("bytes that end by expiry are refused by the reader of another account, another network's family and other facts", () => {
     const txParams = offerAt(1_700_000_000_000);
-    const payment = { network, account: sender, slot: "0", contract: token.contract, destination: receiver, amountUnits: 5n };
+    const payment = {
+      network,
+      account: sender,
+      slot: "0",
+      contract: token.contract,
+      destination: receiver,
+      tag: "",
+      amountUnits: 5n,
+    };
     const unsigned = transactionsOf(network).build(payment, txParams);
     const told = { network, account: sender, slot: "0", txParams };
     expect(transactionsOf(network).describe(unsigned, told)).toMatchObject({ ok: true, description: { account: sender } });

@@ -11,7 +11,7 @@ import { isClearance } from "../../agent/signer/policy/clearance.ts";
 import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
-import { usedAt } from "../../agent/signer/state/policy-state.ts";
+import { policySnapshot, usedAt } from "../../agent/signer/state/policy-state.ts";
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { begun, hotWallet, Kit, other, otherToken, own, settings, shop, token, txParams } from "../../lab/kit/signer-kit.ts";
@@ -304,7 +304,7 @@ describe("the fees of a day", () => {
 });
 
 describe("a clearance", () => {
-  const approved = () => {
+  const approved = (payee: { readonly tag?: string } = {}) => {
     const policy = new Policy(readRules(settings, own));
     const body = {
       transactionId: "01".repeat(16),
@@ -312,6 +312,7 @@ describe("a clearance", () => {
       network: "eip155:31337",
       contract: token,
       address: shop,
+      ...payee,
     } as const;
     const record = {
       kind: "APPROVED",
@@ -367,6 +368,15 @@ describe("a clearance", () => {
       slot: "5",
     };
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
+  });
+
+  it("a clearance is refused when the bytes carry no tag and the approval names one", () => {
+    const { policy, approval } = approved({ tag: "7" });
+    const place = { attempt: 1, account: hotWallet, addressIndex: null, slot: "5" };
+    const built = { approval, unsigned: buildTransfer(transfer), txParams: {}, ...place };
+    expect(policy.clear(built, begun)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
+    const kept = new Policy(readRules(settings, own), undefined, policySnapshot(policy, begun));
+    expect(kept.approval(approval.transactionId)).toMatchObject({ tag: "7" });
   });
 
   it("a clearance is refused when the currency's table has changed since the approval", () => {

@@ -352,10 +352,11 @@ describe("a slot that only a cancel can end", () => {
 });
 
 describe("both sides that were rolled back", () => {
-  const outgoingTx = (slot: string, receiver: string, units: string, contract = token) =>
+  const outgoingTx = (slot: string, receiver: string, units: string, contract = token, tag = "") =>
     both.store.database.run(
-      "INSERT INTO outgoing (network, account, slot, txHash, block, receiver, contract, units) VALUES ('eip155:31337', ?, ?, ?, 9, ?, ?, ?)",
-      ...[hotWallet, slot, `0x${slot.padStart(64, "0")}`, receiver, contract, units],
+      `INSERT INTO outgoing (network, account, slot, txHash, block, receiver, tag, contract, units)
+       VALUES ('eip155:31337', ?, ?, ?, 9, ?, ?, ?, ?)`,
+      ...[hotWallet, slot, `0x${slot.padStart(64, "0")}`, receiver, tag, contract, units],
     );
 
   it("both sides that were rolled back hold everything without a slot, show what the chain paid, and go on when an operator ends it", () => {
@@ -418,18 +419,20 @@ describe("both sides that were rolled back", () => {
     outgoingTx("6", shop, "1500000");
     outgoingTx("7", shop, "1500000");
     outgoingTx("8", shop, "1500000", "");
+    outgoingTx("9", shop, "1500000", token, "77");
     both.recover(true);
     const slots = () =>
       (kit.operate("finish", { isLook: true }) as AnyAnswer & { outgoing: { slot: string }[] }).outgoing.map(({ slot }) => slot);
     both.meet();
-    expect(slots()).toEqual(["8", "7", "6"]);
+    expect(slots()).toEqual(["9", "8", "7", "6"]);
     const first = both.order("first");
     both.meet();
-    expect(slots()).toEqual(["8", "6"]);
+    // An order without a tag explains no payment that names one.
+    expect(slots()).toEqual(["9", "8", "6"]);
     // One that is paid after all explains nothing.
     kit.operate("approve", { transactionId: first, digest: kit.show(first).approvalDigest, address: "" });
     expect(kit.show(first).state).toBe("approved");
-    expect(slots()).toEqual(["8", "7", "6"]);
+    expect(slots()).toEqual(["9", "8", "7", "6"]);
   });
 
   it("both sides that were rolled back hold what the shop asked for before an operator ended the holding, also when its job comes after that", () => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { Kit, other, shop, txParams } from "../../lab/kit/signer-kit.ts";
 
 /** Fields that only an operator sees. */
-const operatorsOwn = ["approvalDigest", "orderId", "tag", "decimal", "requestedAt", "expiresAt", "isCancelling"];
+const operatorsOwn = ["approvalDigest", "orderId", "decimal", "requestedAt", "expiresAt", "isCancelling"];
 
 describe("the courier's socket", () => {
   it("the courier's socket never answers a field of the operator's view; the operator's socket does", () => {

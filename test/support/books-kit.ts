@@ -199,7 +199,7 @@ export function outgoingForeign(currency: string, units: bigint, fee: bigint): s
   chain.move(agent.hotWalletAddress, "eth", -fee);
   const txHash = `foreign ${nextId()}`;
   db.store.database.run(
-    "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
+    "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, 0)",
     ...[network, agent.hotWalletAddress, `${made}`, txHash, chain.block, customer, contractOf(currency), units.toString()],
   );
   return txHash;

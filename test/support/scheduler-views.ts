@@ -48,6 +48,7 @@ export function viewOf(sequence: number, state: WithdrawalState, over: Partial<C
     amount: "1",
     amountUnits: `${10n ** 18n}`,
     address: destination,
+    tag: "",
     state,
     code: "",
     changedAt: 1,

@@ -75,7 +75,7 @@ describe("judging", () => {
 
   const payout: Payout = {
     ...{ network: "eip155:1", account: outsider, slot: "4" },
-    ...{ contract: "", destination: receiver, amountUnits: 5n },
+    ...{ contract: "", destination: receiver, tag: "", amountUnits: 5n },
   };
   const final = (change: Partial<FinalTransaction["transaction"]>, status: 0 | 1 = 1): FinalTransaction => ({
     transaction: { hash: "0x1", from: outsider, nonce: 4n, to: receiver, valueUnits: 5n, input: "0x", ...change },

@@ -123,6 +123,7 @@ describe("an outgoing transaction of a merchant", () => {
       txHash: hashOf("theft"),
       block: 3,
       receiver,
+      tag: "",
       contract: "",
     };
     keepOutgoing(database, { ...outgoingTx, units: "5", untold: 1 });

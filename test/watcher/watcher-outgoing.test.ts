@@ -70,7 +70,17 @@ describe("a slot", () => {
     const keys = pairAgent(db.store, "a", hotWallet);
     const id = askWithdrawal(db.store, keys.id, 1);
     const outgoingTx: OutgoingRow = {
-      ...{ network: "eip155:31337", account: hotWallet, slot: "4", txHash: "0x01", block: 9, receiver, contract: "", units: "5" },
+      ...{
+        network: "eip155:31337",
+        account: hotWallet,
+        slot: "4",
+        txHash: "0x01",
+        block: 9,
+        receiver,
+        tag: "",
+        contract: "",
+        units: "5",
+      },
       untold: 0,
     };
     const { database } = db.store;

@@ -13,7 +13,7 @@ import type { ChainOutcome, Looked, SchedulerEvent, VoidFound, VoidWanted, Wante
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
 
 /** The fields on which an estimate depends. */
-type Payment = Pick<CourierView, "contract" | "address" | "amountUnits">;
+type Payment = Pick<CourierView, "contract" | "address" | "tag" | "amountUnits">;
 
 /** Time for which an answer asked for ahead may be used, and how many are kept. */
 const expectedMs = 5000;
@@ -110,9 +110,9 @@ export function headKey(head: { readonly number: number; readonly hash: string }
   return `${head.number} ${head.hash}`;
 }
 
-async function answerGas(nodes: SenderNodes, from: string, { contract, address, amountUnits }: Payment): Promise<GasAnswer> {
+async function answerGas(nodes: SenderNodes, from: string, { contract, address, tag, amountUnits }: Payment): Promise<GasAnswer> {
   try {
-    const answer = await nodes.computeLimit(from, { contract, destination: address, amountUnits: BigInt(amountUnits) });
+    const answer = await nodes.computeLimit(from, { contract, destination: address, tag, amountUnits: BigInt(amountUnits) });
     if (answer.ok) return { ok: true, gasLimit: answer.computeLimit };
     return { ok: false, code: answer.code, effect: "none", wouldRevert: true };
   } catch (error) {
@@ -121,8 +121,8 @@ async function answerGas(nodes: SenderNodes, from: string, { contract, address, 
   }
 }
 
-function keyOf({ contract, address, amountUnits }: Payment): string {
-  return `${contract} ${address} ${amountUnits}`;
+function keyOf({ contract, address, tag, amountUnits }: Payment): string {
+  return `${contract} ${address} ${amountUnits} ${tag}`;
 }
 
 /** A fault of the nodes for the operator: its code, and for a disagreement also its subject. */
@@ -131,8 +131,8 @@ export function troubleOf({ code, context }: AgentError): string {
 }
 
 function paidFrom({ withdrawal }: Wanted): PaidFrom {
-  const { account, contract, address, amountUnits } = withdrawal;
-  return { account, contract, destination: address, amountUnits: BigInt(amountUnits) };
+  const { account, contract, address, tag, amountUnits } = withdrawal;
+  return { account, contract, destination: address, tag, amountUnits: BigInt(amountUnits) };
 }
 
 function attemptsOf({ withdrawal, txHashes }: Wanted): Parameters<SenderNodes["chainOutcome"]>[1] {

@@ -5,7 +5,7 @@
  */
 
 import { AgentError } from "../../../base/fault.ts";
-import { familyOf } from "../../../chains/families.ts";
+import { parseAddress } from "../../../chains/address-forms.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
 import { parseJob, parseJobs } from "../../../protocol/payloads.ts";
@@ -28,15 +28,15 @@ export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { c
     const { jobs } = parseJobs(frame.subarray(envelopeHeaderBytes));
     if (jobs.length > jobsMax) return;
     for (const text of jobs) {
-      const { currency: id, amount, address } = parseJob(text);
+      const { currency: id, amount, address, tag } = parseJob(text);
       const currency = currencies[id];
       const account = accounts.find((one) => one.chain === currency?.chain);
       const access = chainAccess.get(currency?.chain ?? "");
       if (currency === undefined || account === undefined || access === undefined || address === "") continue;
       const units = parseAmount(amount, currency.decimal);
-      const receiver = familyOf(account.network).parseAddress(address);
+      const receiver = parseAddress(address, account.network);
       if (!units.ok || !receiver.ok) continue;
-      const payment = { contract: currency.contract ?? "", address: receiver.address, amountUnits: `${units.units}` };
+      const payment = { contract: currency.contract ?? "", address: receiver.address, tag, amountUnits: `${units.units}` };
       access.expect(account.address, payment).catch(onBug);
     }
   } catch (error) {

@@ -3,6 +3,7 @@
  * reading, before a byte reaches a node.
  */
 
+import { parseAddress } from "../../../chains/address-forms.ts";
 import { families, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { readBackOf } from "../../../chains/read-back.ts";
@@ -40,14 +41,14 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
   };
 }
 
-/** The address in the family's only spelling; a text that is no address stays as it is. */
-function canonical({ family }: Pick<ConfiguredChain, "family">, contract: string): string {
-  const parsed = families[family].parseAddress(contract);
+/** The address in the network's only spelling; a text that is no address stays as it is. */
+function canonical(chain: ConfiguredChain, contract: string): string {
+  const parsed = parseAddress(contract, networkOf(chain));
   return parsed.ok ? parsed.address : contract;
 }
 
 function saidOf(withdrawal: CourierView, attempt: AttemptView): Parameters<ReturnType<typeof readBackOf>>[1] {
-  const { network, account, slot, contract, address, amountUnits } = withdrawal;
-  const payment = { network, account, slot: slot, contract, destination: address, amountUnits: BigInt(amountUnits) };
+  const { network, account, slot, contract, address, tag, amountUnits } = withdrawal;
+  const payment = { network, account, slot, contract, destination: address, tag, amountUnits: BigInt(amountUnits) };
   return { payment, txParams: attempt.txParams, txHash: attempt.txHash, isCancel: attempt.isCancel === true };
 }

@@ -43,7 +43,8 @@ export const approveGuards: readonly Guard<Asked, Done>[] = [
 ];
 
 const slotOf = ({ withdrawal: { job, slot } }: Asked): string => saySlot(job.network, slot);
-const isElsewhere = ({ named, address }: Asked): boolean => named !== "" && address !== "" && canonicalAddress(address) !== named;
+const isElsewhere = ({ named, address, withdrawal: { job } }: Asked): boolean =>
+  named !== "" && address !== "" && canonicalAddress(job.network, address) !== named;
 
 /**
  * Approves a held withdrawal. `digest` is that of the view that the operator saw; `address` is the
@@ -77,8 +78,8 @@ export function approve(context: RequestContext, yes: Yes): Done {
   return { ok: true, withdrawal };
 }
 
-function isSameYes({ withdrawal: { amountUnits, address: own, state }, address }: Asked): boolean {
-  return amountUnits !== "" && (address === "" || canonicalAddress(address) === own) && !isFinal(state);
+function isSameYes({ withdrawal: { amountUnits, address: own, job, state }, address }: Asked): boolean {
+  return amountUnits !== "" && (address === "" || canonicalAddress(job.network, address) === own) && !isFinal(state);
 }
 
 /** True if two names differ at most in upper and lower case; such names are one operator. */

@@ -86,8 +86,8 @@ type Place = Pick<Bytes, "account" | "slot">;
 
 function bytesOf(network: string, place: Place, approval: Approval | null, txParams: TxParams): Uint8Array {
   if (approval !== null) {
-    const { contract, address: destination, amountUnits } = approval;
-    const payment = { ...place, network: approval.network, contract, destination, amountUnits };
+    const { contract, address: destination, tag, amountUnits } = approval;
+    const payment = { ...place, network: approval.network, contract, destination, tag, amountUnits };
     return transactionsOf(approval.network).build(payment, txParams);
   }
   const { cancels } = transactionsOf(network);
@@ -114,6 +114,7 @@ function intentBody({ network, account }: Account, { unsigned, clearance, descri
     slot: said.slot,
     contract: said.contract,
     address: said.destination,
+    ...(said.tag === "" ? {} : { tag: said.tag }),
     amountUnits: said.amountUnits.toString(),
     txParams: said.txParams,
     feeMax: said.feeMaxUnits.toString(),

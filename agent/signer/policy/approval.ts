@@ -14,6 +14,7 @@ export interface ApprovedFields {
   readonly network: string; // CAIP-2
   readonly contract: string; // EIP-55, "" native
   readonly address: string; // EIP-55
+  readonly tag: string; // "" for none
   readonly amountUnits: bigint;
 }
 
@@ -26,6 +27,7 @@ class SealedApproval implements ApprovedFields {
   readonly network: string;
   readonly contract: string;
   readonly address: string;
+  readonly tag: string;
   readonly amountUnits: bigint;
 
   constructor(fields: ApprovedFields) {
@@ -37,6 +39,7 @@ class SealedApproval implements ApprovedFields {
     this.network = fields.network;
     this.contract = fields.contract;
     this.address = fields.address;
+    this.tag = fields.tag;
     this.amountUnits = fields.amountUnits;
     Object.freeze(this);
   }
@@ -47,7 +50,8 @@ class SealedApproval implements ApprovedFields {
 }
 
 /**
- * Policy's recorded yes to a withdrawal: only to this amount, destination, contract and network.
+ * Policy's recorded yes to a withdrawal: only to this amount, destination, tag, contract and
+ * network.
  */
 export type Approval = SealedApproval;
 

@@ -39,12 +39,13 @@ export interface Compared {
 
 /** Compares a payment. Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
 export function compare({ approval, unsigned, txParams, attempt, account, addressIndex, slot }: Built): Compared | Refusal {
-  const { network, contract, address, amountUnits, transactionId } = approval;
+  const { network, contract, address, tag, amountUnits, transactionId } = approval;
   const isSame = (said: Description): boolean =>
     said.network === network &&
     (said.account === "" || said.account === account) &&
     said.contract === contract &&
     said.destination === address &&
+    said.tag === tag &&
     said.amountUnits === amountUnits &&
     said.slot === slot;
   const told = { network, account, slot, txParams };

@@ -50,7 +50,7 @@ export function readQuestion(rules: Rules, question: Question): Asked | Refusal 
   const limits = rules.limits.get(limitGroup);
   if (limits === undefined) return refuse("POLICY_SWEEP_OFF", question.currency);
   if (question.network !== asset.network) return refuse("JOB_NETWORK", question.network);
-  if (question.tag !== "") return refuse("JOB_TAG_UNSUPPORTED");
+  if (question.tag !== "" && asset.family.readTag(question.tag) !== question.tag) return refuse("JOB_TAG_UNSUPPORTED");
   const amount = parseAmount(question.amount, asset.decimal);
   return amount.ok ? { ok: true, limitGroup, asset, limits, units: amount.units } : amount;
 }
@@ -72,7 +72,7 @@ export function destinationOf(rules: Rules, question: Question, text: string, li
  */
 export function outsiderAt(rules: Rules, text: string, network: string, limits: Limits): ParsedAddress {
   const family = familyOf(network);
-  const parsed = family.parseAddress(text);
+  const parsed = family.parseAddress(text, network);
   if (!parsed.ok) return parsed;
   if (family.isReserved(parsed.address)) return refuse("ADDRESS_RESERVED");
   if (parsed.address === hotWalletOn(rules, network)) return refuse("POLICY_DENIED_OWN");
@@ -101,7 +101,7 @@ export function isElsewhere(rules: Rules, question: Question, destination: strin
   }
   if (address === "") return mode === "auto";
   if (address === destination) return false;
-  const parsed = familyOf(network).parseAddress(address);
+  const parsed = familyOf(network).parseAddress(address, network);
   return !parsed.ok || parsed.address !== destination;
 }
 

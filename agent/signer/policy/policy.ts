@@ -36,7 +36,7 @@ type HeldDecision = { readonly ok: true; readonly body: ApprovedBody; readonly n
 
 /** Policy's part of the state, for a checkpoint. */
 export interface PolicySnapshot {
-  readonly approvals: readonly (readonly [string, number, string, string, string, string, string, string])[];
+  readonly approvals: readonly (readonly [string, number, string, string, string, string, string, string, string?])[];
   readonly windows: SumsEntries;
   readonly paid: PaidEntries;
 }
@@ -55,8 +55,8 @@ export class Policy {
     this.rules = rules;
     this.sums = new Sums(snapshot?.windows);
     this.paid = new Destinations(past, snapshot?.paid);
-    for (const [transactionId, seq, currency, chain, network, contract, address, units] of snapshot?.approvals ?? []) {
-      const fields = { transactionId, seq, currency, chain, network, contract, address, amountUnits: BigInt(units) };
+    for (const [transactionId, seq, currency, chain, network, contract, address, units, tag = ""] of snapshot?.approvals ?? []) {
+      const fields = { transactionId, seq, currency, chain, network, contract, address, tag, amountUnits: BigInt(units) };
       this.#approvals.set(transactionId, makeApproval(fields));
     }
   }
@@ -86,7 +86,7 @@ export class Policy {
     this.sums.apply(record, currency);
     if (record.kind === "REFUSED" || record.kind === "EXPIRED") this.#approvals.delete(record.transactionId);
     if (record.kind !== "APPROVED") return;
-    const approved = { ...record, currency, amountUnits: BigInt(record.amountUnits) };
+    const approved = { ...record, currency, tag: record.tag ?? "", amountUnits: BigInt(record.amountUnits) };
     this.#approvals.set(record.transactionId, makeApproval(approved));
   }
 
@@ -117,7 +117,7 @@ export class Policy {
     if (code !== null) return { decision: "hold", code };
     const above = aboveWindow(this.sums.of(limitGroup), limits, { key: question.transactionId, units }, nowMs);
     if (above !== null) return { decision: "refuse", code: above };
-    return { decision: "approve", body: approvedBody(question.transactionId, "", asset, address, units) };
+    return { decision: "approve", body: approvedBody(question, "", asset, address, units) };
   }
 
   /**
@@ -137,7 +137,7 @@ export class Policy {
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
     const above = aboveWindow(this.sums.of(limitGroup), limits, { key: question.transactionId, units }, nowMs);
     if (above !== null) return refuse(above);
-    const body = approvedBody(question.transactionId, approver, asset, destination.address, units);
+    const body = approvedBody(question, approver, asset, destination.address, units);
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
   }
 
@@ -218,11 +218,11 @@ export class Policy {
   }
 
   /** Returns why a recorded approval does not match the job under today's table, or null. */
-  unlike({ network, contract, address, amountUnits }: Approval, job: Question): Refusal | null {
+  unlike({ network, contract, address, tag, amountUnits }: Approval, job: Question): Refusal | null {
     const asked = readQuestion(this.rules, job);
     if (!asked.ok) return asked;
     const { asset, units } = asked;
-    const isSame = asset.network === network && asset.contract === contract && units === amountUnits;
+    const isSame = asset.network === network && asset.contract === contract && job.tag === tag && units === amountUnits;
     if (isSame && !isElsewhere(this.rules, job, address)) return null;
     return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
   }
@@ -286,8 +286,9 @@ export class Policy {
 }
 
 /** `approver` is the operator's name, "" for policy itself. */
-function approvedBody(transactionId: string, approver: string, asset: Asset, address: string, units: bigint): ApprovedBody {
+function approvedBody(of: Question, approver: string, asset: Asset, address: string, units: bigint): ApprovedBody {
   const { chain, network, contract } = asset;
   const by = approver === "" ? "policy" : "operator";
-  return { kind: "APPROVED", transactionId, by, approver, chain, network, contract, address, amountUnits: units.toString() };
+  const payee = { address, ...(of.tag === "" ? {} : { tag: of.tag }), amountUnits: units.toString() };
+  return { kind: "APPROVED", transactionId: of.transactionId, by, approver, chain, network, contract, ...payee };
 }

@@ -4,7 +4,7 @@
  */
 
 import { AgentError } from "../../../base/fault.ts";
-import { families, isNodesOfGateway } from "../../../chains/families.ts";
+import { families, familyOf, isNodesOfGateway } from "../../../chains/families.ts";
 import type { ConfiguredChain, Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
@@ -61,8 +61,8 @@ export function readRules(settings: RulesSettings, own: readonly PairedAccount[]
     const chainSettings = settings.chains[chain];
     if (chainSettings === undefined) throw wrong(`currencies.${currency}.chain`, "names no chain");
     const family = families[chainSettings.family];
-    const contract = entry.contract === undefined ? "" : addressAt(family, `currencies.${currency}.contract`, entry.contract);
     const network = family.networkOf(chainSettings);
+    const contract = entry.contract === undefined ? "" : addressAt(network, `currencies.${currency}.contract`, entry.contract);
     assets.set(currency, { currency, chain, chainSettings, network, family, contract, decimal });
   }
   const limits = new Map<string, Limits>();
@@ -113,12 +113,12 @@ function ownLimits(policy: PolicySettings, path: string, { currency, family }: A
   ];
 }
 
-function limitsOf(policy: PolicySettings, path: string, { decimal, family, chainSettings }: Asset): Limits {
+function limitsOf(policy: PolicySettings, path: string, { decimal, network, family, chainSettings }: Asset): Limits {
   const units = (field: string, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
   const fees = (field: string, text: string): bigint => unitsAt(`${path}.${field}`, text, family.fees.decimal);
   const orNull = (field: string, text: string | undefined): bigint | null => (text === undefined ? null : units(field, text));
   const addresses = (field: string, list: readonly string[] = []): ReadonlySet<string> =>
-    new Set(list.map((address, i) => addressAt(family, `${path}.${field}[${i}]`, address)));
+    new Set(list.map((address, i) => addressAt(network, `${path}.${field}[${i}]`, address)));
   const { newDestination: fresh } = policy;
   const delayMs = (fresh?.delayMinutes ?? 0) * 60_000;
   return {
@@ -152,8 +152,8 @@ function unitsAt(path: string, text: string, decimal: number): bigint {
   throw wrong(path, `is not an amount (${amount.code})`);
 }
 
-function addressAt(family: Family, path: string, text: string): string {
-  const parsed = family.parseAddress(text);
+function addressAt(network: string, path: string, text: string): string {
+  const parsed = familyOf(network).parseAddress(text, network);
   if (!parsed.ok) throw wrong(path, `is not an address (${parsed.code})`);
   return parsed.address;
 }

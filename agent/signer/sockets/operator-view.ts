@@ -21,7 +21,6 @@ export function operatorViewOf(withdrawal: Withdrawal, policy: Policy): Operator
     ...view,
     orderId: job.orderId,
     decimal: policy.asset(limitGroupOf(job))?.decimal ?? 0,
-    tag: job.tag,
     requestedAt,
     expiresAt: job.expiresAt,
     ...(ordered?.act === "cancel" ? { isCancelling: true } : {}),
@@ -37,7 +36,7 @@ export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): Wa
   const { state, code, job, requestedAt } = withdrawal;
   if (state !== "held" && state !== "quarantined") return null;
   const first = confirmationOf(withdrawal, approvalDigestOf(withdrawal, unitsOf(withdrawal, policy)));
-  const destination = withdrawal.address || first?.address || canonicalAddress(address);
+  const destination = withdrawal.address || first?.address || canonicalAddress(job.network, address);
   return {
     until: code === "POLICY_NEW_DESTINATION_DELAY" ? policy.delayEndsAt(job.currency, requestedAt) : 0,
     ...regard(policy, job, destination),

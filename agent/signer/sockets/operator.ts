@@ -243,7 +243,7 @@ function newest(signer: Signer, { openOnly, limit, ...filter }: OperatorRequests
 function passes({ job, requestedAt, address: destination }: Withdrawal, { order, address, since, until }: ListFilter): boolean {
   return (
     (order === undefined || job.orderId === order) &&
-    (address === undefined || canonicalAddress(destination) === canonicalAddress(address)) &&
+    (address === undefined || canonicalAddress(job.network, destination) === canonicalAddress(job.network, address)) &&
     (since === undefined || requestedAt >= since) &&
     (until === undefined || requestedAt < until)
   );

@@ -5,7 +5,7 @@
  */
 
 import type { Code } from "../../../base/codes.ts";
-import { parseAddress } from "../../../chains/families.ts";
+import { findFamily } from "../../../chains/families.ts";
 import { domainHash } from "../../../protocol/identity.ts";
 import type { Job } from "../../../protocol/messages.ts";
 
@@ -20,15 +20,18 @@ const fieldDigits = 16;
  * parsing, and an address counts in its checksummed form. For a sweep or a top-up the address is
  * the deposit address.
  */
-export function contentOf(job: Pick<Job, "currency" | "amount" | "address" | "tag" | "depositAddress">): string {
-  const fields = [job.currency, job.amount, canonicalAddress(job.depositAddress ?? job.address), job.tag];
+export function contentOf(job: Pick<Job, "network" | "currency" | "amount" | "address" | "tag" | "depositAddress">): string {
+  const fields = [job.currency, job.amount, canonicalAddress(job.network, job.depositAddress ?? job.address), job.tag];
   return fields.map((text) => domainHash("content", Buffer.from(text)).slice(0, fieldDigits)).join("");
 }
 
-/** Returns the canonical form of an address, or the text itself if it is none. */
-export function canonicalAddress(text: string): string {
-  const parsed = parseAddress(text);
-  return parsed.ok ? parsed.address : text;
+/**
+ * Returns the canonical form of an address of a network, or the text itself if it is none. A job
+ * may name a network that no family has.
+ */
+export function canonicalAddress(network: string, text: string): string {
+  const parsed = findFamily(network)?.parseAddress(text, network);
+  return parsed?.ok === true ? parsed.address : text;
 }
 
 const differences: readonly Code[] = [

@@ -363,7 +363,7 @@ export class Core {
     if (isInternal(job.mode)) return;
     const { network, amount, currency } = job;
     // An address from the gateway may be in any spelling.
-    this.policy.paid.pay(network, { address: canonicalAddress(address), at, amount, currency });
+    this.policy.paid.pay(network, { address: canonicalAddress(network, address), at, amount, currency });
   }
 
   #pair(record: Extract<LedgerRecord, { kind: "PAIRED" }>): void {

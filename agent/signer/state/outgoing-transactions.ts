@@ -15,7 +15,7 @@ import type { Withdrawal } from "./withdrawal.ts";
  */
 export function outgoingLike(core: Core, withdrawal: Withdrawal, given = ""): readonly RecoveryOutgoing[] {
   const { job } = withdrawal;
-  const address = withdrawal.address || canonicalAddress(given);
+  const address = withdrawal.address || canonicalAddress(job.network, given);
   return (core.recovered?.outgoing ?? []).filter(
     (outgoingTx) =>
       outgoingTx.network === job.network &&
@@ -25,8 +25,8 @@ export function outgoingLike(core: Core, withdrawal: Withdrawal, given = ""): re
 
 /**
  * Returns, in their order, the transactions for which no order since the recovery asks. One order
- * explains one transaction with its asset, amount and receiver. An order that an operator approved
- * explains none, because it is paid once more. Empty after the hold.
+ * explains one transaction with its asset, amount, receiver and tag. An order that an operator
+ * approved explains none, because it is paid once more. Empty after the hold.
  */
 export function outgoingWithoutOrder(core: Core): readonly RecoveryOutgoing[] {
   const { recovered, book } = core;
@@ -39,7 +39,7 @@ export function outgoingWithoutOrder(core: Core): readonly RecoveryOutgoing[] {
   // An order without an address takes what the orders with an address have left.
   const take = (outgoingTx: RecoveryOutgoing, receiver: string): boolean => {
     const isPaidBy = (one: Withdrawal): boolean =>
-      one.job.network === outgoingTx.network && one.address === receiver && isAmountOf(core, one, outgoingTx);
+      one.job.network === outgoingTx.network && one.address === receiver && isSame(core, one, outgoingTx);
     const found = [...waiting].find(isPaidBy);
     return found !== undefined && waiting.delete(found);
   };
@@ -47,6 +47,10 @@ export function outgoingWithoutOrder(core: Core): readonly RecoveryOutgoing[] {
     .filter(({ txHash }) => !ours.has(txHash))
     .filter((outgoingTx) => !take(outgoingTx, outgoingTx.receiver))
     .filter((outgoingTx) => !take(outgoingTx, ""));
+}
+
+function isSame(core: Core, withdrawal: Withdrawal, outgoingTx: RecoveryOutgoing): boolean {
+  return (outgoingTx.tag ?? "") === withdrawal.job.tag && isAmountOf(core, withdrawal, outgoingTx);
 }
 
 function isAmountOf(core: Core, withdrawal: Withdrawal, { contract, units }: RecoveryOutgoing): boolean {

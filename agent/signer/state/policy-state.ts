@@ -28,16 +28,19 @@ export function usedAt({ sums, rules }: Policy, currency: string, nowMs: number)
 /** Returns policy's state for a checkpoint, as of ledger time. */
 export function policySnapshot(policy: Policy, nowMs: number): PolicySnapshot {
   return {
-    approvals: [...policy.approvals()].map(({ transactionId, seq, currency, chain, network, contract, address, amountUnits }) => [
-      transactionId,
-      seq,
-      currency,
-      chain,
-      network,
-      contract,
-      address,
-      amountUnits.toString(),
-    ]),
+    approvals: [...policy.approvals()].map(
+      ({ transactionId, seq, currency, chain, network, contract, address, tag, amountUnits }) => [
+        transactionId,
+        seq,
+        currency,
+        chain,
+        network,
+        contract,
+        address,
+        amountUnits.toString(),
+        ...(tag === "" ? ([] as const) : ([tag] as const)),
+      ],
+    ),
     windows: sumsEntries(policy.sums, nowMs),
     paid: policy.paid.entries(),
   };

@@ -139,7 +139,7 @@ function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot, 
   const job = own?.job ?? parseJob(item?.job ?? "");
   const attempts = attemptsOf(item, own, bothRestored);
   const isApproved = own !== undefined && own.amountUnits !== "" && !isContested;
-  const address = canonicalAddress(own?.address || item?.address || job.address);
+  const address = canonicalAddress(job.network, own?.address || item?.address || job.address);
   return {
     transactionId: job.transactionId,
     job,

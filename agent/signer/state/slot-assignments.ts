@@ -115,5 +115,5 @@ function waitsForChain(own: Withdrawal): boolean {
 function differs(own: Withdrawal, item: RecoveryWithdrawal): boolean {
   if (differenceOf(contentOf(own.job), contentOf(parseJob(item.job))) !== "") return true;
   const isApproved = own.amountUnits !== "";
-  return isApproved && item.address !== "" && canonicalAddress(item.address) !== own.address;
+  return isApproved && item.address !== "" && canonicalAddress(own.job.network, item.address) !== own.address;
 }

@@ -25,6 +25,7 @@ export function courierViewOf(withdrawal: Withdrawal, policy: Policy): CourierVi
     amount: job.amount,
     amountUnits: unitsOf(withdrawal, policy),
     address: withdrawal.address,
+    tag: job.tag,
     sender: step.account || (policy.sender(job)?.account ?? ""),
     ...(isAwaited(step) ? { awaited: { order: job.orderId, endsAtMs: job.expiresAt } } : {}),
   };

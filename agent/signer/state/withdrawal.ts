@@ -130,7 +130,7 @@ export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job:
     requestedAt: record.at,
     state: "requested",
     code: "",
-    address: canonicalAddress(job.address),
+    address: canonicalAddress(job.network, job.address),
     amountUnits: "",
     contract: "",
     confirmed: null,

@@ -56,14 +56,14 @@ export class Customers {
   /** A sweep that the chain took back waits for an operator, who reads of it in `sweeps list`. */
   #look(): void {
     const { gateway } = this.#world;
-    type Failed = { readonly address: string; readonly currency: string };
+    type Failed = { readonly address: string; readonly network: string; readonly currency: string };
     const failed = gateway.all<Failed>(
-      `SELECT n.address, n.currency FROM sweepNotes n WHERE n.reason = 'last_sweep_failed'
+      `SELECT n.address, n.network, n.currency FROM sweepNotes n WHERE n.reason = 'last_sweep_failed'
          AND NOT EXISTS (SELECT 1 FROM sweepWishes w WHERE w.address = n.address AND w.currency = n.currency)`,
     );
-    for (const { address, currency } of failed) {
+    for (const { address, network, currency } of failed) {
       gateway.command(
-        (by) => orderSweeps(by, address, currency),
+        (by) => orderSweeps(by, [network], { text: address, currency }),
         (said) => note("orders a sweep", said?.ok === true ? "ok" : "", () => `${currency} on ${address.toLowerCase()}`),
       );
     }
