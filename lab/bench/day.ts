@@ -35,7 +35,7 @@ function newestCheckpointMiB(state: string): number {
 }
 
 export async function measureDay(dir: string, payouts: number): Promise<DayFigures> {
-  const place = placeIn(dir);
+  const place = await placeIn(dir);
   const world = await startWorld(join(dir, "world"));
   let crypto: Started | null = null;
   const starts = async (): Promise<number> => {

@@ -5,7 +5,7 @@
  */
 
 import { readFileSync } from "node:fs";
-import { Agent, type IncomingMessage, request } from "node:http";
+import { Agent } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createTokenMaker } from "../../client/signature-token.ts";
@@ -13,7 +13,9 @@ import { verifyToken } from "../../gateway/auth/signature-token.ts";
 import { keepToken } from "../../gateway/store/jtis.ts";
 import { type Started, stop } from "../kit/processes.ts";
 import { cpuUsOf } from "./cpu.ts";
+import { median, rounded as roundedTo } from "./figures.ts";
 import { fillRecords, type MeasuredFolder, makeMeasuredFolder, openOf, receiver, startMeasured } from "./gateway-folder.ts";
+import { ask, drain } from "./requests.ts";
 
 const openWithdrawals = 10_000;
 const fewRecords = 1_000;
@@ -24,38 +26,7 @@ const postsInFlight = 16;
 const burstConnections = 64;
 const listsAtOnce = 16;
 
-const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0;
-const rounded = (value: number, digits = 2): number => Math.round(value * 10 ** digits) / 10 ** digits;
-
-interface Asked {
-  readonly path: string;
-  readonly shopKey: string;
-  readonly body?: string;
-  readonly agent?: Agent;
-}
-
-/** Sends one request and gives the response, of which nothing is read yet. */
-function ask({ url }: MeasuredFolder, { path, shopKey, body, agent }: Asked): Promise<IncomingMessage> {
-  const headers = { "content-type": "application/json", signaturetoken: createTokenMaker({ apiKey: shopKey })() };
-  return new Promise((resolve, reject) => {
-    const method = body === undefined ? "GET" : "POST";
-    const sent = request(`${url}/api/v1${path}`, { method, headers, agent: agent ?? false }, resolve);
-    sent.once("error", reject);
-    sent.end(body);
-  });
-}
-
-/** Reads a response to its end; its length, and its beginning. */
-async function drain(response: IncomingMessage): Promise<{ readonly bytes: number; readonly head: string }> {
-  let bytes = 0;
-  let head = "";
-  for await (const chunk of response) {
-    bytes += (chunk as Buffer).length;
-    if (head.length < 200) head += (chunk as Buffer).toString("utf8").slice(0, 200);
-  }
-  if (response.statusCode !== 200) throw new Error(`the gateway answered ${response.statusCode}: ${head}`);
-  return { bytes, head };
-}
+const rounded = (value: number, digits = 2): number => roundedTo(value, digits);
 
 let orders = 0;
 const orderBody = (): string => {
@@ -71,7 +42,7 @@ async function postsCpuUs(folder: MeasuredFolder, pid: number, count: number): P
   const one = async (): Promise<void> => {
     for (; left > 0; ) {
       left -= 1;
-      await drain(await ask(folder, { path: "/autoWithdraw", shopKey: folder.shopKey, body: orderBody(), agent }));
+      await drain(await ask(folder.url, { path: "/autoWithdraw", shopKey: folder.shopKey, body: orderBody(), agent }));
     }
   };
   await Promise.all(Array.from({ length: postsInFlight }, one));
@@ -157,7 +128,7 @@ async function burst(folder: MeasuredFolder): Promise<number> {
     Array.from({ length: burstConnections }, async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const order = async (): Promise<void> =>
-        void (await drain(await ask(folder, { path: "/autoWithdraw", shopKey: folder.shopKey, body: orderBody(), agent })));
+        void (await drain(await ask(folder.url, { path: "/autoWithdraw", shopKey: folder.shopKey, body: orderBody(), agent })));
       const began = performance.now();
       await order();
       const waited = performance.now() - began;
@@ -191,7 +162,7 @@ async function pageMs(folder: MeasuredFolder, shopKey: string, filter: string): 
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 15; i += 1) {
     const began = performance.now();
-    await drain(await ask(folder, { path: `/transactions?limit=4${filter}`, shopKey, agent }));
+    await drain(await ask(folder.url, { path: `/transactions?limit=4${filter}`, shopKey, agent }));
     best = Math.min(best, performance.now() - began);
   }
   agent.destroy();
@@ -236,7 +207,7 @@ async function measureLists(dir: string, records: number) {
     let streamMs = 0;
     const began = performance.now();
     const streamMiB = await mostMiB(gateway.pid, async () => {
-      const response = await ask(folder, { path: "/transactions", shopKey: folder.many.shopKey });
+      const response = await ask(folder.url, { path: "/transactions", shopKey: folder.many.shopKey });
       response.once("data", () => {
         firstRowMs = performance.now() - began;
       });
@@ -246,12 +217,12 @@ async function measureLists(dir: string, records: number) {
     const waits: number[] = [];
     const listsMiB = await mostMiB(gateway.pid, async () => {
       const lists = await Promise.all(
-        Array.from({ length: listsAtOnce }, () => ask(folder, { path: "/transactions", shopKey: folder.many.shopKey })),
+        Array.from({ length: listsAtOnce }, () => ask(folder.url, { path: "/transactions", shopKey: folder.many.shopKey })),
       );
       const read = lists.map((response) => drain(response).catch(() => undefined));
       for (let i = 0; i < 40; i += 1) {
         const asked = performance.now();
-        await drain(await ask(folder, { path: "/supportedCurrency", shopKey: folder.few.shopKey }));
+        await drain(await ask(folder.url, { path: "/supportedCurrency", shopKey: folder.few.shopKey }));
         waits.push(performance.now() - asked);
       }
       for (const response of lists) response.destroy();

@@ -8,22 +8,30 @@ import { fdatasync, mkdirSync, openSync, write } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { join } from "node:path";
 import { type WebSocket, WebSocketServer } from "ws";
-import { frameKind, openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope, signJob } from "../../protocol/envelope.ts";
+import { frameKind, openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 import type { PairingGrant } from "../../protocol/grant.ts";
 import { sealGrant } from "../../protocol/grant.ts";
-import { agentIdOf, jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { agentIdOf } from "../../protocol/identity.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { gatewayFingerprintOf, parseSealedTranscript, parseTranscript, transcriptHashOf } from "../../protocol/pairing.ts";
 import { parseHello, parseStatement } from "../../protocol/payloads.ts";
 import { createBenchChain } from "./chain.ts";
+import { median } from "./figures.ts";
+import { JobMaker, merchant, numberIn } from "./jobs.ts";
 
 const chainId = 31337;
 /** A run that takes longer is stuck. */
-const runMsMax = 90_000;
+const runMsMax = 240_000;
+/**
+ * The agent sends no more of an account's payouts while 512 of them are in no block yet. With
+ * blocks of a second that would be the rate, so a run of many has blocks at this pace.
+ */
+const loadBlockMs = 200;
+/** Blocks of networks that people use come each second or slower. */
+const blockMs = 1_000;
 /** Most withdrawals that one acknowledgement calls ended (docs/protocol.md section 6.3). */
 const endedMax = 256;
 const network = `eip155:${chainId}`;
-const merchant = "m_bench";
 
 /** Times of one run at a fixed number of jobs in flight. */
 export interface RunFigures {
@@ -32,6 +40,8 @@ export interface RunFigures {
   readonly jobsPerSecond: number; // job frame sent → raw bytes at the node
   readonly durableMsMedian: number; // job frame sent → the signed, durable fact came back
   readonly releasedMsMedian: number; // job frame sent → raw bytes at the node
+  readonly jobsPerFrame: number; // mean
+  readonly jobsPerStatement: number; // mean of those statements that carry a signature
 }
 
 export interface World {
@@ -41,6 +51,12 @@ export interface World {
   linked(): Promise<void>;
   /** Rejects when the last job has not arrived at the node within `runMsMax`. */
   run(jobs: number, inFlight: number): Promise<RunFigures>;
+  /**
+   * Jobs one after the other, each sent when the fact of the one before it is signed, durable and
+   * back here. Nothing is acknowledged, so nothing is released and the agent writes no record
+   * behind its signatures. `release` acknowledges, and ends with the last of them at the node.
+   */
+  runHeld(jobs: number): Promise<{ release(): Promise<void> }>;
   close(): Promise<void>;
 }
 
@@ -52,14 +68,16 @@ interface Agent {
   readonly linkKey: KeyObject;
 }
 
-interface MadeJob {
-  readonly number: number;
-  readonly transactionId: string;
-  readonly text: string;
-  readonly signature: string;
+/** Rejects when `begin` has not called back within `runMsMax`. */
+function within(what: string, begin: (done: () => void) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stuck = setTimeout(() => reject(new Error(`${what}: not within ${runMsMax} ms`)), runMsMax);
+    begin(() => {
+      clearTimeout(stuck);
+      resolve();
+    });
+  });
 }
-
-const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 function withBody(request: IncomingMessage, take: (body: string) => void): void {
   const chunks: Buffer[] = [];
@@ -79,14 +97,14 @@ export async function startWorld(dir: string): Promise<World> {
   const file = openSync(join(dir, "gateway.log"), "a", 0o600);
   let socket: WebSocket | null = null;
   let gatewayHead: Head | null = null;
-  let sequence = 0;
-  let previous = zeroHash;
+  const maker = new JobMaker(network, gatewayKey);
   let onLinked: () => void = () => undefined;
   const linked = new Promise<void>((resolve) => {
     onLinked = resolve;
   });
   const sentAt = new Map<string, number>();
   let onDurable: (transactionId: string, arrivedAt: number) => void = () => undefined;
+  let signedStatements = 0;
 
   const server: Server = createServer((request, response) => {
     withBody(request, (body) => {
@@ -124,11 +142,12 @@ export async function startWorld(dir: string): Promise<World> {
   // database would.
   let pending: { frame: Uint8Array; head: Head; signed: string[] }[] = [];
   let syncing = false;
+  let held = false; // nothing is acknowledged
   // Final by the agent's word. Nothing else of this gateway looks at the chain, so it takes that
   // for true.
   const ended: string[] = [];
   function flush(): void {
-    if (syncing || pending.length === 0) return;
+    if (syncing || held || pending.length === 0) return;
     syncing = true;
     const taken = pending;
     pending = [];
@@ -162,7 +181,7 @@ export async function startWorld(dir: string): Promise<World> {
           challenge,
           answers: hello.nonce,
           gatewayHead,
-          jobs: { sequence, hash: previous },
+          jobs: maker.newest,
           at: Date.now(),
         };
         opened.send(sealEnvelope("welcome", welcome, gatewayKey));
@@ -175,6 +194,7 @@ export async function startWorld(dir: string): Promise<World> {
           if (entry.kind === "adopted") onLinked();
           if (entry.kind === "observed" && entry.stage === "final") ended.push(entry.transactionId);
         }
+        if (signed.length > 0) signedStatements += 1;
         for (const transactionId of signed) onDurable(transactionId, arrivedAt);
         pending.push({ frame: data, head: statement.head, signed });
         setImmediate(flush);
@@ -184,58 +204,17 @@ export async function startWorld(dir: string): Promise<World> {
     });
   });
 
-  /**
-   * Made and signed before the clock starts: what a gateway outgoing on an order is none of what is
-   * measured.
-   */
-  function makeJobs(count: number, toOf: (place: number) => string): MadeJob[] {
-    return Array.from({ length: count }, () => {
-      sequence += 1;
-      const number = sequence;
-      const orderId = `bench-${number}`;
-      const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
-      const now = Date.now();
-      const text = JSON.stringify({
-        agent: agent!.id,
-        wallet: agent!.wallet,
-        network,
-        ledgerEpoch: 1,
-        sequence,
-        previous,
-        issuedAt: now,
-        expiresAt: now + 3_600_000,
-        mode: "auto",
-        transactionId,
-        orderId,
-        currency: "eth",
-        amount: "0.000001",
-        address: toOf(number),
-        tag: "",
-      });
-      previous = jobHashOf(text);
-      return { number, transactionId, text, signature: signJob(text, gatewayKey) };
-    });
-  }
-
-  function jobFrame(made: readonly MadeJob[]): Uint8Array {
-    const { id, wallet } = agent!;
-    const [jobs, signatures] = [made.map(({ text }) => text), made.map(({ signature }) => signature)];
-    return sealEnvelope("jobs", { agent: id, wallet, ledgerEpoch: 1, gatewayHead, at: Date.now(), jobs, signatures }, gatewayKey);
-  }
-
-  // The destination carries the job's number, so that a raw transaction names the job it pays.
-  const receiverOf = (number: number): string => `0x${"5afe".repeat(8)}${number.toString(16).padStart(8, "0")}`;
-  const numberIn = (raw: string): number => {
-    const at = raw.indexOf("5afe".repeat(8));
-    return at < 0 ? -1 : Number.parseInt(raw.slice(at + 32, at + 40), 16);
-  };
   const framesMax = 64;
 
   async function run(jobs: number, inFlight: number): Promise<RunFigures> {
     const durableMs: number[] = [];
     const releasedMs: number[] = [];
     const sentByNumber = new Map<number, number>();
-    const made = makeJobs(jobs, receiverOf);
+    // Made and signed before the clock starts: what an order costs a gateway is none of what is
+    // measured.
+    const made = maker.make(agent!, jobs);
+    const statementsBefore = signedStatements;
+    let frames = 0;
     let asked = 0;
     let done = 0;
     let free = inFlight;
@@ -250,7 +229,8 @@ export async function startWorld(dir: string): Promise<World> {
         while (free > 0 && asked < jobs) {
           const count = Math.min(free, jobs - asked, framesMax);
           const some = made.slice(asked, asked + count);
-          const frame = jobFrame(some);
+          const frame = maker.frame(agent!, gatewayHead, some);
+          frames += 1;
           const now = performance.now();
           for (const { transactionId, number } of some) {
             sentAt.set(transactionId, now);
@@ -291,10 +271,36 @@ export async function startWorld(dir: string): Promise<World> {
       jobsPerSecond: jobs / seconds,
       durableMsMedian: median(durableMs),
       releasedMsMedian: median(releasedMs),
+      jobsPerFrame: jobs / frames,
+      jobsPerStatement: jobs / Math.max(1, signedStatements - statementsBefore),
     };
   }
 
-  const miner = setInterval(() => chain.mine(), 50);
+  async function runHeld(jobs: number): Promise<{ release(): Promise<void> }> {
+    const made = maker.make(agent!, jobs);
+    held = true;
+    for (const job of made) {
+      await within(`job ${job.number} durable`, (done) => {
+        onDurable = (transactionId) => transactionId === job.transactionId && done();
+        socket?.send(maker.frame(agent!, gatewayHead, [job]));
+      });
+    }
+    return {
+      release: () =>
+        within("the held jobs at the node", (done) => {
+          const left = new Set(made.map(({ number }) => number));
+          chain.onRaw = (raw) => left.delete(numberIn(raw)) && left.size === 0 && done();
+          held = false;
+          flush();
+        }),
+    };
+  }
+
+  let miner = setInterval(() => chain.mine(), blockMs);
+  const pace = (ms: number): void => {
+    clearInterval(miner);
+    miner = setInterval(() => chain.mine(), ms);
+  };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
@@ -302,7 +308,15 @@ export async function startWorld(dir: string): Promise<World> {
     url: `http://127.0.0.1:${port}`,
     apiKey: `${keyId}.${secret}.${gatewayFingerprintOf(gatewayHex)}`,
     linked: () => linked,
-    run,
+    async run(jobs, inFlight) {
+      pace(inFlight === 1 ? blockMs : loadBlockMs);
+      try {
+        return await run(jobs, inFlight);
+      } finally {
+        pace(blockMs);
+      }
+    },
+    runHeld,
     async close() {
       clearInterval(miner);
       hub.close();
