@@ -5,10 +5,10 @@
 import type { FeeMarket } from "../../chains/family.ts";
 import type { Shared } from "./run-state.ts";
 import { asking, nodesDetail } from "./status.ts";
-import { createWatch } from "./watch/watch.ts";
+import { createWatch, type Watch } from "./watch/watch.ts";
 
 /** Watches a deposit address while a sweep of it is open. The chain's own watch gives the rest. */
-export function watchDeposit({ options, feed }: Shared, chain: string, account: string): { close(): void } | null {
+export function watchDeposit({ options, feed }: Shared, chain: string, account: string): Watch | null {
   const access = options.chainAccess.get(chain);
   if (access === undefined) return null;
   return createWatch({
@@ -17,6 +17,7 @@ export function watchDeposit({ options, feed }: Shared, chain: string, account: 
     pollMsMin: options.pollMs.min,
     pollMsMax: options.pollMs.max,
     clock: options.monotonic,
+    isIdle: () => false,
     onBug: options.onBug,
     onHead: (number) => feed({ kind: "head", chain, account, number }),
     onChainState: (chainState) => feed({ kind: "block", chain, account, chainState }),
@@ -24,10 +25,10 @@ export function watchDeposit({ options, feed }: Shared, chain: string, account: 
   });
 }
 
-/** Watches one account on one chain. Returns an empty list if no nodes are configured for it. */
-export function watchChain({ options, feed, state, tellStatus }: Shared, chain: string, account: string): { close(): void }[] {
+/** Watches a hot wallet on one chain. Returns null if no nodes are configured for it. */
+export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared, chain: string, account: string): Watch | null {
   const access = options.chainAccess.get(chain);
-  if (access === undefined) return [];
+  if (access === undefined) return null;
   const { log, metrics, pollMs, onBug } = options;
   const known = {
     away: asking,
@@ -40,16 +41,20 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
     hasCode: false,
   };
   state.chains.set(chain, known);
-  const watch = createWatch({
+  return createWatch({
     access,
     account,
     pollMsMin: pollMs.min,
     pollMsMax: pollMs.max,
     clock: options.monotonic,
+    isIdle: () => isIdle(chain),
     onBug,
-    onHead: (number) => feed({ kind: "head", chain, number }),
-    onChainState(chainState) {
+    onHead(number) {
       metrics.count("blocks");
+      known.block = number;
+      feed({ kind: "head", chain, number });
+    },
+    onChainState(chainState) {
       const isBack = known.away !== "";
       if (isBack) log.info({ event: "chain-answers", chain, block: chainState.number }, "the chain's nodes answer");
       if (chainState.accountHasCode && !known.hasCode)
@@ -78,5 +83,4 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
       tellStatus();
     },
   });
-  return [watch];
 }

@@ -31,6 +31,8 @@ export interface HandsOptions {
   readonly readBack: ReadBack;
   readonly feed: (event: SchedulerEvent) => void;
   readonly refresh: () => void;
+  /** Has the account's watch read the chain's state at once. */
+  readonly wake: (chain: string, account?: string) => void;
   readonly log: AgentLog;
   readonly metrics: Metrics;
   readonly onBug: (error: unknown) => void;
@@ -39,7 +41,7 @@ export interface HandsOptions {
 type Effect<K extends SchedulerEffect["kind"]> = Extract<SchedulerEffect, { kind: K }>;
 
 export function createHands(options: HandsOptions): (effect: SchedulerEffect) => void {
-  const { chainAccess, feed, refresh, log, onBug } = options;
+  const { chainAccess, feed, refresh, wake, log, onBug } = options;
   const together = createGathering(options);
   const withAccess = (effect: { readonly chain: string }, run: (access: ChainAccess) => Promise<void>): Promise<void> => {
     const access = chainAccess.get(effect.chain);
@@ -55,6 +57,9 @@ export function createHands(options: HandsOptions): (effect: SchedulerEffect) =>
         return informAccount(options, effect);
       case "refresh":
         refresh();
+        return done;
+      case "wake":
+        wake(effect.chain, effect.account);
         return done;
       case "alarm":
         logAlarm(log, effect);

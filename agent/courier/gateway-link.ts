@@ -25,6 +25,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
   const { options, signer, state } = shared;
   const { log, metrics, onBug } = options;
   const { agent, wallet, ledgerEpoch, nonce } = hello;
+  const onExpected = (chain: string): void => shared.feed({ kind: "expected", chain });
   const link = createLink({
     address: options.address,
     gatewayKey: options.gatewayKey,
@@ -49,7 +50,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
       take(shared, link, frame).catch(onBug);
       // While the signer verifies and writes, the nodes can already answer the questions that this
       // job will need.
-      if (envelope === "jobs") setImmediate(() => foresee(frame, hello.accounts, options));
+      if (envelope === "jobs") setImmediate(() => foresee(frame, hello.accounts, { ...options, onExpected }));
     },
     onDown({ code, detail, wasUp, retryMs }) {
       metrics.count("linkDown");

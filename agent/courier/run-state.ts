@@ -47,6 +47,8 @@ export interface Shared {
   readonly signer: SignerSocket;
   readonly feed: (event: SchedulerEvent) => void;
   readonly state: RunState;
+  /** True while no withdrawal of the chain's hot wallet is open or expected. */
+  readonly isIdle: (chain: string) => boolean;
   /** The ranges of slots with open withdrawals at this moment. */
   readonly openSlots: () => readonly OpenSlots[];
   /** Gives the signer the courier's present view of the outside. */

@@ -9,10 +9,12 @@ import { createHands, type SignerSocket, settled } from "./effects.ts";
 import { checkReceived, openLink } from "./gateway-link.ts";
 import type { Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type RunState, type Shared } from "./run-state.ts";
-import { openSlots } from "./scheduler/accounts.ts";
-import { createScheduler, type SchedulerEvent, step, waiting } from "./scheduler/scheduler.ts";
+import { accountKey, isIdle, openSlots } from "./scheduler/accounts.ts";
+import { createScheduler, type SchedulerEvent, step } from "./scheduler/scheduler.ts";
+import { waiting } from "./scheduler/waiting.ts";
 import { checkSkewed } from "./skew.ts";
 import { snapshotOf, statusOf } from "./status.ts";
+import type { Watch } from "./watch/watch.ts";
 
 const tickMs = 1000;
 const statusMsDefault = 2000;
@@ -43,7 +45,8 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     if (deposits.size > 0 || scheduler.book.accounts.size > hotWalletCount) watchDeposits();
   };
   const hotWalletCount = new Set(hello.accounts.flatMap(({ deposit, chain }) => (deposit === true ? [] : [chain]))).size;
-  const deposits = new Map<string, { close(): void } | null>();
+  const hotWallets = new Map<string, Watch | null>();
+  const deposits = new Map<string, Watch | null>();
   const watchDeposits = (): void => {
     const { accounts } = scheduler.book;
     for (const [key, watch] of deposits) {
@@ -63,15 +66,26 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       })
       .catch(onBug);
   };
-  const shared: Shared = { options, signer, feed, state, tellStatus, openSlots: () => openSlots(scheduler.book) };
+  const shared: Shared = {
+    options,
+    signer,
+    feed,
+    state,
+    tellStatus,
+    isIdle: (chain) => isIdle(scheduler.book, chain, monotonic()),
+    openSlots: () => openSlots(scheduler.book),
+  };
   const refresh = (): void => {
     askHello(shared).catch(onBug);
   };
-  const carry = createHands({ ...options, signer, feed, refresh });
+  const wake = (chain: string, account?: string): void => {
+    (account === undefined ? hotWallets.get(chain) : deposits.get(accountKey(chain, account)))?.wake();
+  };
+  const carry = createHands({ ...options, signer, feed, refresh, wake });
 
   feed({ kind: "hello", hello, isFresh: true, askedAtMs: monotonic() });
-  const hotWallet = hello.accounts.filter(({ deposit }) => deposit !== true);
-  const watches = hotWallet.flatMap((account) => watchChain(shared, account.chain, account.address));
+  for (const { deposit, chain, address } of hello.accounts)
+    if (deposit !== true) hotWallets.set(chain, watchChain(shared, chain, address));
   const { link, reporter } = openLink(shared, hello);
   signer.onPush((push) => takePush(shared, reporter, push));
   const ticking = setInterval(() => {
@@ -89,7 +103,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       clearInterval(stating);
       reporter.pause();
       link.close();
-      for (const watch of [...watches, ...deposits.values()]) watch?.close();
+      for (const watch of [...hotWallets.values(), ...deposits.values()]) watch?.close();
       signer.close();
     },
   };

@@ -7,7 +7,8 @@ import { type CourierStatus, statusTextMax } from "../socket/verbs.ts";
 import type { Snapshot } from "./events/snapshot.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
 import type { KnownChain, Shared } from "./run-state.ts";
-import { type SchedulerState, waiting } from "./scheduler/scheduler.ts";
+import type { SchedulerState } from "./scheduler/scheduler.ts";
+import { waiting } from "./scheduler/waiting.ts";
 
 /** Stands instead of a fault of the nodes until the first of them has answered or failed. */
 export const asking = "asking";

@@ -163,6 +163,7 @@ describe("the access to the chain", () => {
   it("the access to the chain asks ahead about receivers as the signer spells them, and about none that is no address", () => {
     const { gateway } = new Kit();
     const asked: string[] = [];
+    const expected: string[] = [];
     const access = { expect: (_from: string, { address }: { address: string }) => Promise.resolve(asked.push(address)) };
     const chainAccess = new Map([["local", access as unknown as ChainAccess]]);
     const currencies = { eth: { chain: "local", decimal: 18 } };
@@ -172,9 +173,15 @@ describe("the access to the chain", () => {
       const onBug = (error: unknown): never => {
         throw error;
       };
-      foresee(gateway.jobs([gateway.texts.at(-1) ?? ""]), accounts, { chainAccess, currencies, onBug });
+      foresee(gateway.jobs([gateway.texts.at(-1) ?? ""]), accounts, {
+        chainAccess,
+        currencies,
+        onBug,
+        onExpected: (chain) => expected.push(chain),
+      });
     }
     expect(asked).toEqual([shop]);
+    expect(expected).toEqual(["local", "local"]);
   });
 
   it("the access to the chain asks for void attempts in one question, and one by one where that is no", async () => {

@@ -31,6 +31,7 @@ function handsBefore(answer: (line: Line) => unknown) {
     readBack: () => Promise.resolve(""),
     feed: (event) => events.push(event),
     refresh: () => undefined,
+    wake: () => undefined,
     log: log as never,
     metrics: createMetrics(() => 0),
     onBug: (error) => {

@@ -3,7 +3,7 @@
  * revert.
  */
 import { describe, expect, it } from "vitest";
-import { waiting } from "../../agent/courier/scheduler/scheduler.ts";
+import { waiting } from "../../agent/courier/scheduler/waiting.ts";
 import { confirm, gasFor, look, ownTransferFor, refused, revertFor, whyOf } from "../support/scheduler-answers.ts";
 import { asked, drive, feeMarket, feeOf, helloOf, idOf, only, sentView, token, viewOf } from "../support/scheduler-views.ts";
 

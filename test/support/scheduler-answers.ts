@@ -2,7 +2,7 @@
  * Answers of signer, nodes and chain to the scheduler, each as one function; the scheduler's
  * reports of them, and the reason for which a withdrawal waits.
  */
-import { waiting } from "../../agent/courier/scheduler/scheduler.ts";
+import { waiting } from "../../agent/courier/scheduler/waiting.ts";
 import { type Driver, hashOf, idOf, only } from "./scheduler-views.ts";
 
 export const gasFor = (driver: Driver, sequence: number) =>

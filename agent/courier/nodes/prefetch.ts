@@ -1,7 +1,7 @@
 /**
  * Reads a jobs frame before its verification by the signer, only to ask the nodes early for the gas
- * of its payments. The answers are kept for seconds and used only if the signer approves the same
- * payment. Decides nothing.
+ * of its payments, and to have the state of an idle chain read. The answers are kept for seconds
+ * and used only if the signer approves the same payment. Decides nothing.
  */
 
 import { AgentError } from "../../../base/fault.ts";
@@ -19,11 +19,17 @@ const jobsMax = 8;
 export interface Prefetch {
   readonly chainAccess: ReadonlyMap<string, ChainAccess>;
   readonly currencies: CourierSettings["currencies"];
+  /** Called with the chain of each payment of the frame. */
+  readonly onExpected: (chain: string) => void;
   readonly onBug: (error: unknown) => void;
 }
 
 /** Never throws, because the signer refuses a frame that cannot be read. */
-export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { chainAccess, currencies, onBug }: Prefetch): void {
+export function foresee(
+  frame: Uint8Array,
+  accounts: readonly AccountView[],
+  { chainAccess, currencies, onExpected, onBug }: Prefetch,
+): void {
   try {
     const { jobs } = parseJobs(frame.subarray(envelopeHeaderBytes));
     if (jobs.length > jobsMax) return;
@@ -33,6 +39,7 @@ export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { c
       const account = accounts.find((one) => one.chain === currency?.chain);
       const access = chainAccess.get(currency?.chain ?? "");
       if (currency === undefined || account === undefined || access === undefined || address === "") continue;
+      onExpected(account.chain);
       const units = parseAmount(amount, currency.decimal);
       const receiver = parseAddress(address, account.network);
       if (!units.ok || !receiver.ok) continue;

@@ -6,7 +6,11 @@ import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
 import type { OpenSlots } from "../../../protocol/messages.ts";
 import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, CourierView } from "../../socket/verbs.ts";
+import type { SchedulerEffect } from "./events.ts";
 import type { Account, Book, Counted } from "./item.ts";
+
+/** An account is idle once no withdrawal was open or expected for this time. */
+const idleAfterMs = 60_000;
 
 export const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: "", latest: null };
 
@@ -40,6 +44,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       head: -1,
       foundLately: 0,
       away: "",
+      busyAtMs: Number.NEGATIVE_INFINITY,
       queues: new Map(),
       flight: new Set(),
       pending: new Set(),
@@ -67,6 +72,34 @@ export function senderOf(book: Book, { mode, chain, network, sender }: CourierVi
   const known = book.accounts.get(accountKey(chain, isSweep ? sender : undefined));
   if (known !== undefined || !isSweep || !book.accounts.has(chain)) return known;
   return putAccount(book, { chain, network, address: sender, nextSlot: "", deposit: true });
+}
+
+/** Whether a chain's hot wallet is idle, so the nodes are asked for little. */
+export function isIdle(book: Book, chain: string, nowMs: number): boolean {
+  const account = book.accounts.get(accountKey(chain, undefined));
+  return account === undefined || isQuiet(account, nowMs);
+}
+
+function isQuiet({ busyAtMs }: Account, nowMs: number): boolean {
+  return nowMs - busyAtMs > idleAfterMs;
+}
+
+/** Keeps an account busy with withdrawals in a queue or on a slot; called each second and block. */
+export function stayBusy(account: Account, nowMs: number): void {
+  const isOpen = account.flight.size > 0 || [...account.queues.values()].some((queue) => queue.length > 0);
+  if (isOpen) account.busyAtMs = nowMs;
+}
+
+/**
+ * A withdrawal is there or expected. The state of an idle account's chain may be a minute old, so
+ * it is forgotten and read again before anything is signed.
+ */
+export function rouse(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+  const isStale = isQuiet(account, nowMs);
+  account.busyAtMs = nowMs;
+  if (!isStale || account.chainState === null) return;
+  account.chainState = null;
+  out.push({ kind: "wake", ...named(account) });
 }
 
 /** Removes a deposit address without open withdrawals. */

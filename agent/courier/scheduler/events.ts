@@ -56,6 +56,8 @@ export type SchedulerEvent =
       readonly account?: string;
       readonly answer: { readonly ok: true; readonly account: AccountView } | SchedulerNo;
     }
+  /** The gateway has sent a job for the chain, which the signer has not judged yet. */
+  | { readonly kind: "expected"; readonly chain: string }
   /** A new block exists; the rest of its data follows as `block`. */
   | { readonly kind: "head"; readonly chain: string; readonly account?: string; readonly number: number }
   | { readonly kind: "block"; readonly chain: string; readonly account?: string; readonly chainState: ChainState }
@@ -155,6 +157,8 @@ export type SchedulerEffect =
    * Asks for the signer's `hello` again, because the signer has newer state than this scheduler.
    */
   | { readonly kind: "refresh" }
+  /** Asks the watch of an account for the chain's state at once; a `block` or `away` follows. */
+  | { readonly kind: "wake"; readonly chain: string; readonly account?: string }
   | NodeQuestion
   | SendEffect
   | GuardEffect

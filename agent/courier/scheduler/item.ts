@@ -112,6 +112,7 @@ export interface Account {
    */
   foundLately: number;
   away: string; // code of the nodes' fault, "" when they answer
+  busyAtMs: number; // when a withdrawal was last open or expected
   /** Approved and waiting for `sign`, by limit group, in order of sequence. */
   readonly queues: Map<string, Item[]>;
   /** Withdrawals with a slot, or about to get one. */

@@ -5,15 +5,14 @@
  * bring back the same steps for every unfinished withdrawal. The scheduler asks; the signer
  * decides.
  */
-import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
-import type { CourierStatus, WithdrawalStep } from "../../socket/verbs.ts";
-import { accountKey, putAccount } from "./accounts.ts";
+import type { WithdrawalStep } from "../../socket/verbs.ts";
+import { accountKey, putAccount, rouse, stayBusy } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
-import { bump, declinedWords, resend, send, signAgain, takeSent } from "./sending.ts";
-import { advance, finishIntent, standstill, takeGas, takeOwnTransfer, takeRefusal } from "./signing.ts";
+import { bump, resend, send, signAgain, takeSent } from "./sending.ts";
+import { advance, finishIntent, takeGas, takeOwnTransfer, takeRefusal } from "./signing.ts";
 import {
   count,
   countersFailed,
@@ -67,7 +66,6 @@ const refreshMs = 5000;
  */
 const refreshMsMax = 300_000;
 const gasMsMax = 60_000;
-const waitingMax = 100;
 
 export interface SchedulerState {
   readonly book: Book;
@@ -88,20 +86,6 @@ export function step(state: SchedulerState, event: SchedulerEvent, nowMs: number
   const { book } = state;
   for (const account of take(state, event, nowMs, out)) advance(book, account, state.inFlightMax, nowMs, out);
   return out;
-}
-
-/** The withdrawals that wait, each with its reason: for `status`. */
-export function waiting(state: SchedulerState): CourierStatus["waiting"] {
-  const found: { transactionId: string; why: string }[] = [];
-  for (const item of state.book.items.values()) {
-    if (found.length === waitingMax) break;
-    const isQueued = item.view.state === "approved" && item.asking === null;
-    const standing = isQueued ? standstill(state.book, item.account) : "";
-    const first = isQueued ? item.account.queues.get(limitGroupOf(item.view))?.[0] : undefined;
-    const why = standing || item.waiting || declinedWords(item) || first?.waiting || "";
-    if (why !== "") found.push({ transactionId: item.view.transactionId, why });
-  }
-  return found;
 }
 
 /** Withdrawals that are not final. */
@@ -136,6 +120,8 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
       return withAccount(book, event, (account) => {
         account.away = event.code;
       });
+    case "expected":
+      return withAccount(book, event, (account) => rouse(account, nowMs, out));
     case "head":
       return withAccount(book, event, (account) => {
         account.head = event.number;
@@ -197,7 +183,11 @@ function takeHello(
   book.helloAtMs = nowMs;
   book.locked = hello.locked;
   book.paused = hello.paused;
-  for (const view of hello.accounts) putAccount(book, view);
+  for (const view of hello.accounts) {
+    const account = putAccount(book, view);
+    // The gateway sends what waited for the agent within seconds.
+    if (isFresh) account.busyAtMs = nowMs;
+  }
   const open = new Set(hello.open.map((view) => view.transactionId));
   for (const item of book.items.values()) {
     if (item.asking?.isDoubtful) item.asking = null;
@@ -248,6 +238,7 @@ function takeSteps(
 
 /** In order of slot, so the nodes get the transactions in the order of their inclusion. */
 function steerAll(items: readonly Item[], nowMs: number, out: SchedulerEffect[]): void {
+  for (const { account } of items) rouse(account, nowMs, out);
   for (const item of bySlot(items)) steer(item, nowMs, out);
 }
 
@@ -322,6 +313,7 @@ function takeBlock(
   if (account.away !== "") account.slotCounts.dueAtMs = 0;
   account.away = "";
   account.head = chainState.number;
+  stayBusy(account, nowMs);
   look(account, nowMs, out);
   watch(account, nowMs, out);
   guard(account, out);
@@ -385,6 +377,7 @@ function takeTick(book: Book, nowMs: number, out: SchedulerEffect[]): Iterable<A
     refresh(book, nowMs, out);
   }
   for (const account of book.accounts.values()) {
+    stayBusy(account, nowMs);
     count(book, account, nowMs, out);
     if (account.away === "") {
       look(account, nowMs, out);

@@ -1,6 +1,8 @@
 /**
  * Alerts new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
- * interval follows the chain's own pace. A fault of the nodes is reported once, and so is its end.
+ * interval follows the chain's own pace. While the account is idle, only the head is asked for,
+ * once a block, and the rest once a minute. A fault of the nodes is reported once, and so is its
+ * end.
  */
 
 import { AgentError } from "../../../base/fault.ts";
@@ -13,6 +15,8 @@ export interface WatchOptions {
   readonly pollMsMin: number;
   readonly pollMsMax: number;
   readonly clock: () => number; // monotonic
+  /** True while no withdrawal of the account is open or expected. */
+  readonly isIdle: () => boolean;
   /** Called at once with each new block; its state follows. */
   readonly onHead: (number: number) => void;
   readonly onChainState: (chainState: ChainState) => void;
@@ -22,18 +26,28 @@ export interface WatchOptions {
 }
 
 export interface Watch {
+  /** Reads the chain's state at once, in full, also for a head whose state is known. */
+  wake(): void;
   close(): void;
 }
 
 /** Four polls to a block keep the delay below a quarter of it. */
 const pollsPerBlock = 4;
+/** Bounds of the interval while idle, and the time between two states, which only people read. */
+const idleMsMin = 1000;
+const idleMsMax = 12_000;
+const idleStateMs = 60_000;
 
 /** Starts to poll at once. */
 export function createWatch(options: WatchOptions): Watch {
   const { access, account, pollMsMin, pollMsMax } = options;
   let isClosed = false;
+  let isPolling = false;
+  let isWoken = false;
   let timer: NodeJS.Timeout | undefined;
-  let known = "";
+  let seen = ""; // the newest head
+  let known = ""; // the head whose state was passed on
+  let knownAtMs = 0;
   let awayCode = "";
   let last: { readonly number: number; readonly atMs: number } | null = null;
   let blockMs: number | null = null;
@@ -49,15 +63,29 @@ export function createWatch(options: WatchOptions): Watch {
     }
     last = { number, atMs };
   };
+  const isWanted = (head: string): boolean => {
+    if (awayCode !== "" || known === "") return true;
+    return head !== known && (!options.isIdle() || options.clock() - knownAtMs >= idleStateMs);
+  };
   const poll = async (): Promise<void> => {
     try {
-      const head = await access.nodes.tip();
-      if (isClosed || (headKey(head) === known && awayCode === "")) return;
-      pace(head.number);
-      options.onHead(head.number);
-      const chainState = await access.chainState(account);
+      const early = isWoken ? access.chainState(account) : null;
+      isWoken = false;
+      // A woken watch asks for both at once, because a withdrawal waits.
+      const [head, earlyState] = await Promise.all([access.nodes.tip(), early]);
       if (isClosed) return;
-      known = headKey(head);
+      const key = headKey(head);
+      if (key !== seen) {
+        seen = key;
+        pace(head.number);
+        options.onHead(head.number);
+      }
+      if (earlyState === null && !isWanted(key)) return;
+      const chainState = earlyState ?? (await access.chainState(account));
+      if (isClosed) return;
+      // Another machine of a node may have answered with the state of an earlier head.
+      known = chainState.number < head.number ? "" : key;
+      knownAtMs = options.clock();
       awayCode = "";
       options.onChainState(chainState);
     } catch (error) {
@@ -68,17 +96,28 @@ export function createWatch(options: WatchOptions): Watch {
       options.onAway(trouble, troubleWords(error));
     }
   };
+  const intervalMs = (): number => {
+    if (isWoken) return 0;
+    if (awayCode === "" && options.isIdle()) return Math.min(idleMsMax, Math.max(idleMsMin, pollMsMin, blockMs ?? 0));
+    return Math.min(pollMsMax, Math.max(pollMsMin, blockMs === null ? pollMsMin : blockMs / pollsPerBlock));
+  };
   const next = (): void => {
-    if (isClosed) return;
-    const intervalMs = blockMs === null ? pollMsMin : blockMs / pollsPerBlock;
-    timer = setTimeout(run, Math.min(pollMsMax, Math.max(pollMsMin, intervalMs)));
+    isPolling = false;
+    if (!isClosed) timer = setTimeout(run, intervalMs());
   };
   const run = (): void => {
+    isPolling = true;
     poll().then(next).catch(options.onBug);
   };
 
   run();
   return {
+    wake() {
+      isWoken = true;
+      if (isPolling || isClosed) return;
+      clearTimeout(timer);
+      run();
+    },
     close() {
       isClosed = true;
       clearTimeout(timer);
