@@ -16,7 +16,6 @@ import { codeEnvironment, networkEnvironment } from "../base/ignored-environment
 import { isJournalStream } from "../base/log.ts";
 import { programVersion } from "../base/version.ts";
 import { visible, visibleLines } from "../base/visible.ts";
-import { check } from "./check/check.ts";
 import { readConfig } from "./config/config.ts";
 import { configDigest } from "./config/digest.ts";
 import { findConfigFile } from "./config/location.ts";
@@ -210,8 +209,7 @@ function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings[
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {
     const child = startChild({ program, isReceived: true, env: process.env });
-    handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current()))));
-    return child;
+    return { child, handSettings: () => handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current())))) };
   };
 }
 
@@ -323,12 +321,15 @@ export async function main(argv: readonly string[]): Promise<number> {
     const options = commandLine(argv);
     if (options.json === true && options.check !== true)
       throw new AgentError("COMMAND_USAGE", "none", "--json goes with --check alone");
-    if (options.check === true)
+    if (options.check === true) {
+      // Loaded only when asked for: it opens the keystore, which no start does in this process.
+      const { check } = await import("./check/check.ts");
       return await check(
         options,
         (text) => process.stdout.write(visibleLines(text)),
         isJournalStream(process.env.JOURNAL_STREAM, fstatSync(1)),
       );
+    }
     for (const words of networkEnvironment(process.env)) say("environment-ignored", words);
     return await run(options, (verdict) => exitReason(options, verdict)).catch((error: unknown) => {
       const verdict = verdictOn(error);

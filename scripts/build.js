@@ -1,8 +1,8 @@
 /**
- * Compiles the tree aside and then puts it in the place of dist/ whole, stamped with what it was
- * built from, so that `ensure.js` knows when to build again. A program that starts meanwhile runs
- * the old build or the new one, never some of each. A failed build changes nothing, and no output
- * stays of a source that is gone.
+ * Compiles the tree aside, bundles the agent's processes, and then puts all in the place of dist/
+ * whole, stamped with what it was built from, so that `ensure.js` knows when to build again. A
+ * program that starts meanwhile runs the old build or the new one, never some of each. A failed
+ * build changes nothing, and no output stays of a source that is gone.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -54,10 +54,15 @@ try {
     const made = troubleOf("the maker of manual pages", spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }));
     if (made !== null) fail(made, "manual pages and completion could not be made");
     else {
+      // After the manual, which reads the compiler's output.
+      const { bundleAgent } = await import("./bundle.js");
+      await bundleAgent(root, join(fresh, "agent"));
       writeFileSync(join(fresh, ".built"), `${stamp}\n`);
       exchange(fresh, dirname(stampFile));
     }
   }
+} catch (error) {
+  fail({ hint: "", why: "" }, `${error.message}\nbundling failed`);
 } finally {
   rmSync(aside, { recursive: true, force: true });
 }

@@ -4,7 +4,7 @@
  * of that folder would then set the limits. Also finds the sealed encKey next to config.json.
  */
 import { existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The absolute path of config.json; the file may be missing. */
@@ -29,6 +29,8 @@ export function encKeyCredential(configPath: string): string | undefined {
  * dist/ after a build.
  */
 export function programFolder(): string {
-  const above = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-  return above.endsWith("dist") ? dirname(above) : above;
+  // A bundle holds this module at another depth under agent/.
+  const here = fileURLToPath(import.meta.url);
+  const above = here.slice(0, here.lastIndexOf(`${sep}agent${sep}`));
+  return basename(above) === "dist" ? dirname(above) : above;
 }

@@ -1,5 +1,6 @@
 /**
- * Keeps signer and courier running: first the signer, then the courier as long as the signer runs.
+ * Keeps signer and courier running. The courier's process starts beside the signer's, gets its
+ * settings when the signer is ready, and does nothing before; it runs as long as the signer runs.
  * After an unexpected end each is started again, with longer and longer pauses. A child that ends
  * locked or misconfigured is not started again, unless older settings are there to go back to.
  */
@@ -20,11 +21,18 @@ export interface Renewal {
   goBack(verdict: Verdict): boolean;
 }
 
+/** A courier's process that waits for its settings. */
+export interface WaitingCourier {
+  readonly child: ChildProcess;
+  /** Gives it the settings, called once. A courier that has ended already takes no harm. */
+  readonly handSettings: () => void;
+}
+
 export interface SupervisorOptions extends WatchOptions {
   /** Starts the signer and gives it its settings; null if another launcher runs it. */
   readonly startSigner: (() => ChildProcess) | null;
-  /** Starts the courier in the same way. */
-  readonly startCourier: (() => ChildProcess) | null;
+  /** Starts the courier, which waits for its settings; null if another launcher runs it. */
+  readonly startCourier: (() => WaitingCourier) | null;
   /** Called once, before the promise resolves, when a child ends permanently. */
   readonly verdict: (verdict: Verdict) => void;
   /** Called each time a child ends because of a fault and is started again. */
@@ -61,8 +69,11 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
     const startedAt = options.clock();
     const told = Promise.race([stop, options.renewal.next().then(() => "renew" as const)]);
     const signer = options.startSigner === null ? alwaysUp() : watch("signer", options.startSigner(), options);
+    const waiting = options.startCourier === null ? null : startCourier(options.startCourier, options);
     const first = await Promise.race([signer.ready, signer.ended, told]);
-    const last = typeof first === "object" && "locked" in first ? await runCouriers(signer, first.locked, told, options) : first;
+    const last =
+      typeof first === "object" && "locked" in first ? await runCouriers(signer, waiting, first.locked, told, options) : first;
+    await waiting?.end();
     await signer.end();
     if (last === "stop") return exitCodes.fine;
     if (last === "renew") continue;
@@ -79,24 +90,39 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   }
 }
 
+interface StartedCourier extends Watched {
+  readonly handSettings: () => void;
+}
+
+function startCourier(start: () => WaitingCourier, options: WatchOptions): StartedCourier {
+  const { child, handSettings } = start();
+  return { ...watch("courier", child, options), handSettings };
+}
+
 /**
- * Starts couriers one after another, until the signer ends, a courier ends permanently, or `told`
- * resolves.
+ * Lets the waiting courier begin, and starts couriers after it, until the signer ends, a courier
+ * ends permanently, or `told` resolves.
  */
-async function runCouriers<T>(signer: Watched, locked: string, told: Promise<T>, options: SupervisorOptions): Promise<Exit | T> {
+async function runCouriers<T>(
+  signer: Watched,
+  waiting: StartedCourier | null,
+  locked: string,
+  told: Promise<T>,
+  options: SupervisorOptions,
+): Promise<Exit | T> {
   const isUp = (): void => {
     options.renewal.keep();
     options.up();
   };
-  if (options.startCourier === null) {
+  if (options.startCourier === null || waiting === null) {
     isUp();
     options.ready(locked);
     return Promise.race([told, signer.ended]);
   }
   const backoff = new Backoff(options);
-  for (;;) {
+  for (let courier = waiting; ; courier = startCourier(options.startCourier, options)) {
     const startedAt = options.clock();
-    const courier = watch("courier", options.startCourier(), options);
+    courier.handSettings();
     void courier.up.then(isUp);
     void courier.ready.then(() => options.ready(locked));
     const end = await Promise.race([told, signer.ended, courier.ended]);

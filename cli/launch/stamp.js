@@ -10,7 +10,10 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 export const stampFile = join(root, "dist", ".built");
 
-/** SHA-256 over every `.ts`, `.tsx` and `.sol` file of the rooms and the compiler settings, hex. */
+/**
+ * SHA-256 over every `.ts`, `.tsx` and `.sol` file of the rooms, the settings of compiler and
+ * bundler, and the lock file, whose packages are in the bundles; hex.
+ */
 export function sourceStamp() {
   const hash = createHash("sha256");
   // A release has no sources, and nothing to compare with.
@@ -29,7 +32,7 @@ export function sourceStamp() {
     }
   };
   for (const room of rooms) walk(room);
-  add("tsconfig.json");
+  for (const path of ["scripts/bundle.js", "package-lock.json", "tsconfig.json"]) add(path);
   add("tsconfig.build.json");
   return hash.digest("hex");
 }

@@ -33,11 +33,18 @@ export const print = (text: string): void => void process.stdout.write(`${visibl
 export const clock = (): number => Date.now();
 const isJournal = isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2));
 
+/** Longest time that a line of the log may wait for others, and most bytes of them. */
+const logMs = 100;
+const logBytesHeld = 8_192;
+/** Brings what waits in the log out first, so that lines keep their order. */
+let flushLog = (): void => {};
+
 /**
  * Prints an error: in two lines for an operator or a script, or as one line of the log if the
  * journal reads.
  */
 export function complain(message: string, hint: string): void {
+  flushLog();
   if (isJournal) {
     const form = { at: clock(), level: "error", process: "gateway", event: "command-fault", message } as const;
     process.stderr.write(`${priorityOf("error")}${visible(logLine(form, { hint }))}\n`);
@@ -51,6 +58,7 @@ export function complain(message: string, hint: string): void {
  * suppresses.
  */
 export function answer(event: "config-reload" | "config-refused" | "service-manager-away", message: string): void {
+  flushLog();
   const level = gatewayEvents[event][1];
   const line = logLine({ at: clock(), level, process: "gateway", event, message });
   process.stderr.write(`${isJournal ? priorityOf(level) : ""}${visible(line)}\n`);
@@ -81,12 +89,23 @@ export function printCsv(table: CsvTable, columns: readonly string[], rows: read
   }
 }
 
+/**
+ * A log on stderr. Lines below `error` wait for others, at most 100 ms and 8 KiB of them, because a
+ * write for each costs more than the line. A line of `error` leaves at once, with all that wait
+ * before it, and so does everything when the process ends by itself, by a bug, or by a signal that
+ * it listens to. Another signal, such as SIGKILL, and a loss of power lose what waits.
+ */
 export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Logger, "level"> {
-  const out = destination({ dest: 2, sync: true });
+  const out = destination({ dest: 2, sync: true, minLength: logBytesHeld, periodicFlush: logMs });
+  flushLog = () => out.flush();
+  process.on("exit", flushLog);
   // JSON escapes only the oldest control characters. Shops and nodes choose some of these texts,
   // and operators read them on a terminal.
   const stream = {
-    write: (line: string) => void out.write(visibleLines(isJournal ? withPriority(line) : line)),
+    write: (line: string) => {
+      out.write(visibleLines(isJournal ? withPriority(line) : line));
+      if (line.startsWith('{"level":"error"')) out.flush();
+    },
   };
   return pino({ level, ...lineOptions("gateway", clock) }, stream);
 }

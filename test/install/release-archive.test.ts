@@ -17,6 +17,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv } from "ajv";
@@ -265,16 +266,19 @@ describe("the packages of a release", () => {
 
 /** Names of the packages that the built files of a folder import. */
 function importsUnder(folder: string): string[] {
-  return (readdirSync(folder, { recursive: true }) as string[])
-    .filter((path) => path.endsWith(".js"))
-    .flatMap((path) =>
-      [
-        ...readFileSync(join(folder, path), "utf8").matchAll(
-          /^(?:import|export|\} ).*\bfrom "((?:@[a-z0-9-]+\/)?[a-z0-9-]+)[^":]*"/gm,
-        ),
-      ].map((match) => match[1]!),
-    )
-    .filter((one) => !["buffer"].includes(one));
+  return (
+    (readdirSync(folder, { recursive: true }) as string[])
+      .filter((path) => path.endsWith(".js"))
+      .flatMap((path) =>
+        [
+          ...readFileSync(join(folder, path), "utf8").matchAll(
+            /^(?:import|export|\} ).*\bfrom "((?:@[a-z0-9-]+\/)?[a-z0-9-]+)[^":]*"/gm,
+          ),
+        ].map((match) => match[1]!),
+      )
+      // Packages inside a bundle name the system's modules without "node:".
+      .filter((one) => !isBuiltin(one))
+  );
 }
 
 describe("the parts list", () => {

@@ -57,11 +57,12 @@ describe("the supervisor", () => {
   const script = (text: string) => () => spawn(process.execPath, ["-e", text], { stdio: ["pipe", "pipe", "pipe"] });
   const up =
     'console.log(JSON.stringify({ ready: true })); process.stdin.resume(); process.stdin.on("end", () => process.exit(0));';
+  const courier = (text: string) => () => ({ child: script(text)(), handSettings: () => {} });
   const options = (changes: Partial<SupervisorOptions>): SupervisorOptions & { readonly said: string[] } => {
     const said: string[] = [];
     return {
       startSigner: script(up),
-      startCourier: script(up),
+      startCourier: courier(up),
       clock: () => performance.now(),
       say: (_event, line) => said.push(line),
       relay: (text) => said.push(text.trim()),
@@ -78,10 +79,47 @@ describe("the supervisor", () => {
     };
   };
 
+  it("the courier starts beside the signer, and gets its settings only when the signer is ready", async () => {
+    const stopping = new AbortController();
+    const signer = script('process.stdin.once("data", () => console.log(JSON.stringify({ ready: true })));')();
+    const child = script(
+      'console.log("waits"); process.stdin.once("data", (told) => { console.log(String(told)); console.log(JSON.stringify({ ready: true })); });',
+    )();
+    const run: ReturnType<typeof options> = options({
+      startSigner: () => signer,
+      startCourier: () => ({ child, handSettings: () => child.stdin.write("settings") }),
+      relay: (line) => {
+        run.said.push(line.trim());
+        if (line.trim() !== "waits") return;
+        run.said.push("the signer may be ready");
+        signer.stdin.write("go");
+      },
+      ready: () => {
+        run.said.push("ready");
+        stopping.abort();
+      },
+      stop: stopping.signal,
+    });
+    expect(await supervise(run)).toBe(0);
+    expect(run.said).toEqual(["waits", "the signer may be ready", "settings", "ready"]);
+  });
+
+  it("a courier that waits ends with a signer that never gets ready, and never gets its settings", async () => {
+    const child = script("process.stdin.resume();")();
+    let handed = 0;
+    const run = options({
+      startSigner: script("process.exit(2)"),
+      startCourier: () => ({ child, handSettings: () => (handed += 1) }),
+    });
+    expect(await supervise(run)).toBe(2);
+    expect(child.exitCode ?? child.signalCode).not.toBeNull();
+    expect(handed).toBe(0);
+  });
+
   it("the supervisor passes on no character that would move a terminal's cursor", async () => {
     const stopping = new AbortController();
-    const courier = `process.stdout.write("a\\u001b[2Jb\\n"); process.stderr.write("c\\u009bd\\u202ee\\n"); process.exit(1);`;
-    const run = options({ startCourier: script(courier), stop: stopping.signal });
+    const shows = `process.stdout.write("a\\u001b[2Jb\\n"); process.stderr.write("c\\u009bd\\u202ee\\n"); process.exit(1);`;
+    const run = options({ startCourier: courier(shows), stop: stopping.signal });
     const waiting = setInterval(() => {
       if (run.said.some((line) => line.startsWith("a")) && run.said.some((line) => line.startsWith("c"))) stopping.abort();
     }, 5);
@@ -137,13 +175,13 @@ describe("the supervisor", () => {
   });
 
   it("the supervisor ends with a courier that is misconfigured, not with one that is locked out for a while", async () => {
-    expect(await supervise(options({ startCourier: script("process.exit(2)") }))).toBe(2);
+    expect(await supervise(options({ startCourier: courier("process.exit(2)") }))).toBe(2);
     const stopping = new AbortController();
     let couriers = 0;
     const startCourier = () => {
       couriers += 1;
       if (couriers === 3) stopping.abort();
-      return script("process.exit(3)")();
+      return courier("process.exit(3)")();
     };
     expect(await supervise(options({ startCourier, stop: stopping.signal }))).toBe(0);
     expect(couriers).toBe(3);
@@ -153,7 +191,7 @@ describe("the supervisor", () => {
     const stopping = new AbortController();
     const deaf = `${up.replace("process.exit(0)", "0")} process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     const run = options({
-      startCourier: script(deaf),
+      startCourier: courier(deaf),
       stop: stopping.signal,
       ready: () => stopping.abort(),
     });

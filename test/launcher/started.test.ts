@@ -22,7 +22,8 @@ const npmEnv = { PATH: process.env.PATH ?? "", npm_config_update_notifier: "fals
 
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), "aw-started-"));
-  for (const path of ["cli/launch", "scripts/ensure.js", "scripts/build.js", "scripts/local-chain.js", "tsconfig.json"])
+  const copied = ["ensure.js", "build.js", "bundle.js", "local-chain.js"].map((name) => `scripts/${name}`);
+  for (const path of ["cli/launch", "tsconfig.json", ...copied])
     cpSync(join(projectRoot, path), join(root, path), { recursive: true });
   mkdirSync(join(root, "rooms"));
   writeFileSync(join(root, "rooms", "one.ts"), "export {};\n");
