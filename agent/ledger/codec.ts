@@ -1,7 +1,8 @@
 /**
- * Writes a record as a line: numbered, linked to the line before, closed by the record's hash and
- * by the seal's MAC of the hash. Reads such lines strictly. Touches no disk. docs/ledger.md section
- * 2 describes the bytes; fields.ts checks the fields of each kind.
+ * Writes a record as a line: numbered, linked to the line before, closed by the record's hash. The
+ * last line of a write has the seal's MAC of its hash, and so of every line before. Reads such
+ * lines strictly. Touches no disk. docs/ledger.md section 2 describes the bytes; fields.ts checks
+ * the fields of each kind.
  */
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../base/fault.ts";
@@ -18,19 +19,21 @@ export const lineStart = Buffer.from('{"seq":');
 /** The start of the closing fields, and the end of the bytes that the hash covers. */
 export const hashStart = Buffer.from(',"hash":"');
 const macStart = Buffer.from('","mac":"');
-const hashAt = hashStart.length;
-const macAt = hashAt + 64 + macStart.length;
-/** `,"hash":"` ‖ 64 digits ‖ `","mac":"` ‖ 64 digits ‖ `"}` */
-export const closingBytes = macAt + 64 + 2;
+const hexDigits = 64;
+const lineEnd = '"}\n';
+/** `","mac":"` ‖ 64 digits: how much longer a line with a MAC is. */
+export const macBytes = macStart.length + hexDigits;
+/** Each form of closing fields: `,"hash":"` ‖ 64 digits ‖ `"}`, and the same with a MAC. */
+export const closingBytes = [hashStart.length + hexDigits + 2, hashStart.length + hexDigits + macBytes + 2] as const;
 
 const domain = "autowithdraw/2 ledger\n";
 const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 3 * textMax, itemsMax: listMax, depthMax: 4 } as const;
 
-/** A record and its line. */
+/** A record and its line, of which `linesOf` makes a write. */
 export interface EncodedRecord {
   readonly record: LedgerRecord;
-  readonly line: string; // with its newline
-  readonly bytes: number; // length of the line as UTF-8
+  readonly text: string; // up to the digits of its hash
+  readonly bytes: number; // length of the line as UTF-8, with its newline, without a MAC
 }
 
 /** Numbers, links and closes one record. A body that could not be read back is a bug. */
@@ -49,13 +52,21 @@ export function encodeRecord(
   const covered = `{"seq":${place.seq},"prev":"${place.prev}","at":${place.at},${fields.slice(1, -1)}`;
   const hashed = domain + covered;
   const own = createHash("sha256").update(hashed).digest("hex");
-  const line = `${covered},"hash":"${own}","mac":"${seal.macOf(own)}"}\n`;
   // Measured on `hashed`, which the hash has already joined into one piece of memory.
-  const bytes = Buffer.byteLength(hashed) - domain.length + closingBytes + 1;
-  invariant(bytes <= lineBytesMax, "a record fits into one line");
+  const bytes = Buffer.byteLength(hashed) - domain.length + closingBytes[0] + 1;
+  invariant(bytes + macBytes <= lineBytesMax, "a record fits into one line");
   // Spreading first would cost more than the hash: the engine's fast path is a spread into a
   // literal that already has fields.
-  return { record: { seq: place.seq, prev: place.prev, at: place.at, ...body, hash: own }, line, bytes };
+  return {
+    record: { seq: place.seq, prev: place.prev, at: place.at, ...body, hash: own },
+    text: `${covered},"hash":"${own}`,
+    bytes,
+  };
+}
+
+/** Returns the lines of one write. The last has the MAC, which covers all of them. */
+export function linesOf(texts: readonly string[], lastHash: string, seal: LedgerSeal): string {
+  return `${texts.join(lineEnd)}","mac":"${seal.macOf(lastHash)}${lineEnd}`;
 }
 
 function kindFirst({ kind, ...fields }: RecordBody): object {
@@ -75,48 +86,55 @@ function partsOf(raw: string): { readonly prefix: string; readonly digits: strin
   return raw.startsWith("0x") ? { prefix: "0x", digits: raw.slice(2) } : { prefix: "", digits: raw };
 }
 
+/** The closing fields of a line. */
+export interface Closing {
+  readonly hash: string;
+  readonly mac: string; // empty unless the line is the last of its write
+}
+
 /**
- * True if the bytes (without newline) are closed by their own hash. That proves neither their place
- * in the ledger nor their author.
+ * Returns the closing fields of a line (without newline), null if it has none in their place.
+ * Checks neither hash nor MAC.
  */
-export function closesItself(line: Uint8Array): boolean {
-  const end = line.length - closingBytes;
-  if (end <= lineStart.length || line.length >= lineBytesMax) return false;
-  const closing = Buffer.from(line.buffer, line.byteOffset + end, closingBytes);
-  if (!closing.subarray(0, hashAt).equals(hashStart) || !closing.subarray(hashAt + 64, macAt).equals(macStart)) return false;
-  if (closing[closingBytes - 2] !== 0x22 || closing[closingBytes - 1] !== 0x7d) return false;
-  if (!/^[0-9a-f]{64}$/.test(closing.toString("latin1", macAt, macAt + 64))) return false;
-  const own = createHash("sha256").update(domain).update(line.subarray(0, end)).digest("hex");
-  return closing.toString("latin1", hashAt, hashAt + 64) === own;
+export function closingIn(line: Uint8Array): Closing | null {
+  const end = line.length - hexDigits - 2;
+  if (end <= hashStart.length + lineStart.length || line.length >= lineBytesMax) return null;
+  const text = Buffer.from(line.buffer, line.byteOffset, line.length);
+  if (text[line.length - 2] !== 0x22 || text[line.length - 1] !== 0x7d) return null;
+  const isSealed = text.subarray(end - macStart.length, end).equals(macStart);
+  const hashAt = isSealed ? end - macBytes : end;
+  if (!text.subarray(hashAt - hashStart.length, hashAt).equals(hashStart)) return null;
+  const hash = text.toString("latin1", hashAt, hashAt + hexDigits);
+  const mac = isSealed ? text.toString("latin1", end, end + hexDigits) : "";
+  return isHash(hash) && (mac === "" || isHash(mac)) ? { hash, mac } : null;
 }
 
 /**
- * Returns the hash in a line (without newline) whose closing fields are in their place; checks
- * nothing.
+ * Returns the closing fields of bytes (without newline) that are closed by their own hash, null for
+ * any others. That proves neither their place in the ledger nor their author.
  */
-export function hashIn(line: Uint8Array): string {
-  return digitsAt(line, hashAt);
+export function closingOf(line: Uint8Array): Closing | null {
+  const closing = closingIn(line);
+  if (closing === null) return null;
+  const covered = line.subarray(0, line.length - closingBytes[closing.mac === "" ? 0 : 1]);
+  return createHash("sha256").update(domain).update(covered).digest("hex") === closing.hash ? closing : null;
 }
 
-function isClosedBy(seal: LedgerSeal, line: Uint8Array): boolean {
-  return seal.closes(digitsAt(line, hashAt), digitsAt(line, macAt));
-}
-
-/** Returns 64 digits of a line's closing fields, or fewer if the line is too short. */
-function digitsAt(line: Uint8Array, offset: number): string {
-  const at = Math.max(0, line.length - closingBytes + offset);
-  return Buffer.from(line.buffer, line.byteOffset, line.length).toString("latin1", at, at + 64);
+/** Returns the number of a line and the hash that it continues; null if it does not begin so. */
+export function placeIn(line: Uint8Array): { readonly seq: number; readonly prev: string } | null {
+  const start = Buffer.from(line.buffer, line.byteOffset, Math.min(line.length, 128)).toString("latin1");
+  const match = /^\{"seq":([1-9]\d{0,15}),"prev":"([0-9a-f]{64})",/.exec(start);
+  return match === null ? null : { seq: Number(match[1]), prev: match[2] ?? "" };
 }
 
 /**
- * Reads a line (without newline) whose hash is right. With a seal, the line's MAC is checked as
- * well and signed bytes are taken out of the box; without a seal they stay boxed.
- * @throws AgentError LEDGER_FORGED for a line that this wallet's signer did not write; LEDGER_NEWER
+ * Reads a line (without newline) whose hash is right and which the caller has proved to be covered
+ * by a MAC. With a seal, signed bytes are taken out of the box; without a seal they stay boxed.
+ * @throws AgentError LEDGER_FORGED for a box that this wallet's signer did not make; LEDGER_NEWER
  * for an unknown kind or shape with a right hash, because a newer program wrote it; LEDGER_DAMAGED
  * for a line of no version.
  */
 export function decodeRecord(line: Uint8Array, where: Location, seal: LedgerSeal | null): LedgerRecord {
-  if (seal !== null && !isClosedBy(seal, line)) throw forged("this wallet's signer did not write the line", where);
   let value: JsonValue;
   try {
     value = parseJson(line, jsonLimits);
@@ -125,18 +143,19 @@ export function decodeRecord(line: Uint8Array, where: Location, seal: LedgerSeal
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw damaged("a line is not a record", where);
   const fields = value as Readonly<Record<string, JsonValue>>;
-  if (!isOrdinal(fields.seq) || !isHash(fields.prev) || !isTime(fields.at) || !isHash(fields.hash) || !isHash(fields.mac)) {
+  if (!isOrdinal(fields.seq) || !isHash(fields.prev) || !isTime(fields.at) || !isHash(fields.hash)) {
     throw damaged("a line does not say its place", where);
   }
   if (!isKnownKind(fields.kind)) {
     throw new AgentError("LEDGER_NEWER", "none", "the ledger has a kind of record this version does not know", where);
   }
-  const problem = problemOf(fields, chainFields);
+  const { mac, ...record } = fields;
+  if (mac !== undefined && !isHash(mac)) throw damaged("a line does not say its place", where);
+  const problem = problemOf(record, chainFields);
   if (problem !== null) {
     const message = `a ${fields.kind} record has a shape this version does not know: ${problem}`;
     throw new AgentError("LEDGER_NEWER", "none", message, where);
   }
-  const { mac: _mac, ...record } = fields;
   const read = record as unknown as LedgerRecord;
   return seal === null ? read : unboxed(read, seal, where);
 }
@@ -150,11 +169,14 @@ export function unboxed(record: LedgerRecord, seal: LedgerSeal, where: Location)
   return { ...record, raw: prefix + Buffer.from(bytes).toString("hex") };
 }
 
-/** seq, prev, at, hash, mac */
-const chainFields = 5;
+/** seq, prev, at, hash */
+const chainFields = 4;
 
 /** A line of a file, counted from 1. */
 export type Location = { readonly file: string; readonly line: number };
+
+/** The problem of a line whose MAC is not this wallet's. */
+export const foreignLine = "this wallet's signer did not write the line";
 
 /** Returns the fault for a ledger with content that its own signer did not write. */
 export function forged(problem: string, where: { readonly file: string; readonly line?: number }): AgentError {

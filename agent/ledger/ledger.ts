@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { type Leaving, nothingLeaves, PastFiles } from "./archive.ts";
-import { damaged, encodeRecord } from "./codec.ts";
+import { damaged, encodeRecord, linesOf } from "./codec.ts";
 import { type LedgerDisk, type LedgerFile, noFile, poisoned, refusalToWrite, writing } from "./folder.ts";
 import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./options.ts";
 import { LedgerReader } from "./reader.ts";
@@ -77,15 +77,15 @@ export function createLockedLedger(
 function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => number, seal: LedgerSeal): LedgerRecord {
   if (newestSegment(disk.list()) !== 0) throw new AgentError("LEDGER_EXISTS", "none", "there is a ledger here already");
   const at = Math.max(0, clock());
-  let lines = "";
+  const texts: string[] = [];
   let last: LedgerPoint = ledgerStart;
   const records = bodies.map((body) => {
-    const { record, line } = encodeRecord(body, { seq: last.seq + 1, prev: last.hash, at }, seal);
-    lines += line;
+    const { record, text } = encodeRecord(body, { seq: last.seq + 1, prev: last.hash, at }, seal);
+    texts.push(text);
     last = record;
     return record;
   });
-  writing(() => disk.create(segmentName(1), Buffer.from(lines)));
+  writing(() => disk.create(segmentName(1), Buffer.from(linesOf(texts, last.hash, seal))));
   const [record] = records;
   invariant(record !== undefined, "a ledger begins with a record");
   return record;
@@ -230,9 +230,10 @@ export class Ledger {
     } catch (cause) {
       throw this.#fail(cause);
     }
+    if (this.#chunks.length > 0) this.#map.endWrite();
     this.#map = new SegmentMap(segment, this.#last.seq + 1);
     this.#reader.follow(this.#map);
-    this.#chunks.push({ segment, begins: true, lines: "", last: this.#last, waiting: [] });
+    this.#chunks.push({ segment, begins: true, texts: [], last: this.#last, waiting: [] });
     const named = { file, sha256: createHash("sha256").update(bytes).digest("hex"), ...this.past.named };
     if (recovered === undefined) return this.#add({ kind: "CHECKPOINT", ...named });
     return this.#add({ kind: "RECOVERED", ...named, ...recovered }, notBeforeMs);
@@ -314,13 +315,13 @@ export class Ledger {
 
   #add(body: RecordBody, notBeforeMs = 0): LedgerRecord {
     const at = Math.max(this.#last.at, this.#clock(), notBeforeMs);
-    const { record, line, bytes } = encodeRecord(body, { seq: this.#last.seq + 1, prev: this.#last.hash, at }, this.#seal);
+    const { record, text, bytes } = encodeRecord(body, { seq: this.#last.seq + 1, prev: this.#last.hash, at }, this.#seal);
     let chunk = this.#chunks.at(-1);
     if (chunk === undefined) {
-      chunk = { segment: this.#map.segment, begins: false, lines: "", last: record, waiting: [] };
+      chunk = { segment: this.#map.segment, begins: false, texts: [], last: record, waiting: [] };
       this.#chunks.push(chunk);
     }
-    chunk.lines += line;
+    chunk.texts.push(text);
     chunk.last = record;
     this.#last = record;
     this.#map.add(record.hash, bytes);
@@ -335,7 +336,9 @@ export class Ledger {
     const chunk = this.#chunks.shift();
     invariant(chunk !== undefined, "a chunk someone waits for is there");
     this.#writing = chunk;
-    const bytes = Buffer.from(chunk.lines);
+    // A chunk with another one behind it has ended its write before the new segment.
+    if (this.#chunks.length === 0) this.#map.endWrite();
+    const bytes = Buffer.from(linesOf(chunk.texts, chunk.last.hash, this.#seal));
     if (!chunk.begins) {
       this.#file.append(bytes, (error) => this.#written(chunk, error));
       return;

@@ -1,10 +1,10 @@
 /**
  * Reads records back from a live ledger: any number of any age, each checked again against its own
- * hash and MAC. The newest two segments are mapped in memory. An older one is mapped on request,
- * and one such map is kept.
+ * hash and the MAC of its write. The newest two segments are mapped in memory. An older one is
+ * mapped on request, and one such map is kept.
  */
 import { invariant } from "../../base/fault.ts";
-import { closesItself, damaged, decodeRecord } from "./codec.ts";
+import { closingOf, damaged, decodeRecord, foreignLine, forged, type Location, placeIn } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import type { LedgerRecord } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
@@ -55,21 +55,26 @@ export class LedgerReader {
     return { segment: map.segment, bytes: map.spanAt(seq).end };
   }
 
+  /** Reads on to the end of the last record's write, whose MAC covers every line before it. */
   #readRun(map: SegmentMap, seqFrom: number, seqTo: number): readonly LedgerRecord[] {
     const file = segmentName(map.segment);
+    const whereOf = (seq: number): Location => ({ file, line: seq - map.seqFirst + 1 });
+    const last = map.writeEndOf(seqTo);
+    if (last === 0) throw damaged("no MAC covers the line", whereOf(seqTo));
     const offset = map.spanAt(seqFrom).start;
-    const bytes = this.#disk.read(file, offset, map.spanAt(seqTo).end);
-    const records: LedgerRecord[] = [];
-    for (let seq = seqFrom; seq <= seqTo; seq++) {
+    const bytes = this.#disk.read(file, offset, map.spanAt(last).end);
+    const lines: Uint8Array[] = [];
+    for (let seq = seqFrom, prev = ""; seq <= last; seq++) {
       const { start, end } = map.spanAt(seq);
-      const where = { file, line: seq - map.seqFirst + 1 };
       const line = bytes.subarray(start - offset, end - offset - 1);
-      if (!closesItself(line)) throw damaged("the line is not what was written", where);
-      const record = decodeRecord(line, where, this.#seal);
-      if (record.hash !== map.hashAt(seq)) throw damaged("the line is not what was written", where);
-      records.push(record);
+      const closing = closingOf(line);
+      const isLinked = prev === "" || placeIn(line)?.prev === prev;
+      if (closing?.hash !== map.hashAt(seq) || !isLinked) throw damaged("the line is not what was written", whereOf(seq));
+      if (seq === last && !this.#seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, whereOf(seq));
+      if (seq <= seqTo) lines.push(line);
+      prev = closing.hash;
     }
-    return records;
+    return lines.map((line, index) => decodeRecord(line, whereOf(seqFrom + index), this.#seal));
   }
 
   #mapOf(seq: number): SegmentMap {

@@ -1,22 +1,25 @@
 /**
- * Reads one segment file back: checks hash, MAC and place in the ledger of every line, and tells a
- * torn tail from damage. Also maps record numbers to hashes and places. Algorithm: docs/ledger.md
- * section 7.
+ * Reads one segment file back: checks hash and place in the ledger of every line and the MAC of
+ * every write, and tells a torn tail from damage. Also maps record numbers to hashes and places.
+ * Algorithm: docs/ledger.md section 7.
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import {
-  closesItself,
   closingBytes,
+  closingIn,
+  closingOf,
   damaged,
   decodeRecord,
+  foreignLine,
   forged,
-  hashIn,
   hashStart,
   type Location,
   lineBytesMax,
   lineStart,
+  macBytes,
+  placeIn,
 } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { type Beginning, isBeginning, type LedgerRecord } from "./records.ts";
@@ -69,20 +72,21 @@ export interface LedgerPoint {
 export interface Chunk {
   readonly segment: number;
   readonly begins: boolean; // this chunk creates the segment's file
-  lines: string;
+  readonly texts: string[]; // see EncodedRecord
   last: LedgerPoint;
   readonly waiting: ((error: AgentError | null) => void)[];
 }
 
 export const ledgerStart: LedgerPoint = { seq: 0, hash: zeroHash, at: 0 };
 
-/** Hash and position of each record of one segment, 36 bytes each. */
+/** Hash and position of each record of one segment, 36 bytes each, and the end of each write. */
 export class SegmentMap {
   readonly segment: number;
   readonly seqFirst: number;
   #count = 0;
   #hashes: Buffer = Buffer.alloc(32 * 1024);
   #ends: Uint32Array = new Uint32Array(1024);
+  readonly #writeEnds: number[] = []; // the last record of each write, by number
 
   constructor(segment: number, seqFirst: number) {
     this.segment = segment;
@@ -111,6 +115,17 @@ export class SegmentMap {
     this.#count += 1;
   }
 
+  /** Ends a write with the newest record. Its line is longer by a MAC, unless it was counted. */
+  endWrite(isCounted = false): void {
+    if (!isCounted) this.#ends[this.#count - 1] = this.bytes + macBytes;
+    this.#writeEnds.push(this.seqLast);
+  }
+
+  /** Returns the last record of the write with record `seq`; 0 if the write has no end. */
+  writeEndOf(seq: number): number {
+    return this.#writeEnds.find((end) => end >= seq) ?? 0;
+  }
+
   has(seq: number): boolean {
     return seq >= this.seqFirst && seq <= this.seqLast;
   }
@@ -127,49 +142,72 @@ export class SegmentMap {
   }
 }
 
-/** A segment that was read up to its last good line. */
+/** A segment that was read up to the end of its last complete write. */
 export interface ReadSegment {
   readonly records: readonly LedgerRecord[];
   readonly map: SegmentMap;
-  readonly bytes: number; // length of the good lines
+  readonly bytes: number; // length of the complete writes
   readonly torn: boolean; // bytes that were never durable follow
 }
 
 /**
- * Reads a complete segment that continues the ledger after `before`. Without a seal, the author of
- * the lines is not proved.
+ * Reads a complete segment that continues the ledger after `before`. A write counts from its last
+ * line, which has the MAC of all its lines: lines after the last such line are torn, whether whole
+ * or not. Without a seal, the author of the lines is not proved.
  * @throws AgentError LEDGER_DAMAGED with file and line for anything but a torn tail; LEDGER_FORGED
- * with the line that another program wrote; LEDGER_NEWER
+ * with the line whose MAC another program made; LEDGER_NEWER
  */
 export function readSegment(bytes: Uint8Array, segment: number, before: LedgerPoint, seal: LedgerSeal | null): ReadSegment {
   const file = segmentName(segment);
   const map = new SegmentMap(segment, before.seq + 1);
   const records: LedgerRecord[] = [];
+  const write: Uint8Array[] = []; // lines that no MAC covers yet
+  let linked: Linked = before;
   let place = before;
-  let start = 0;
-  while (start < bytes.length) {
+  let good = 0;
+  for (let start = 0; start < bytes.length; ) {
     const end = bytes.indexOf(newline, start);
     const line = bytes.subarray(start, end < 0 ? bytes.length : end);
-    const where = { file, line: records.length + 1 };
-    if (end < 0 || !closesItself(line)) {
+    const where = { file, line: records.length + write.length + 1 };
+    const closing = end < 0 ? null : closingOf(line);
+    if (closing === null) {
       assertTorn(bytes, start, where);
-      return { records, map, bytes: start, torn: true };
+      break;
     }
-    const record = decodeRecord(line, where, seal);
-    assertContinues(record, place, where);
-    assertFirst(record, records.length === 0, segment, where);
-    records.push(record);
-    map.add(record.hash, line.length + 1);
-    place = record;
+    linked = assertLinked(line, closing.hash, linked, where);
+    write.push(line);
     start = end + 1;
+    if (closing.mac === "") continue;
+    if (seal !== null && !seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, where);
+    for (const each of write.splice(0)) {
+      const at = { file, line: records.length + 1 };
+      const record = decodeRecord(each, at, seal);
+      if (record.at < place.at) throw damaged("time goes back", at);
+      assertFirst(record, records.length === 0, segment, at);
+      records.push(record);
+      map.add(record.hash, each.length + 1);
+      place = record;
+    }
+    map.endWrite(true);
+    good = start;
   }
-  return { records, map, bytes: start, torn: false };
+  // A segment appears under its name with its first write.
+  if (good === 0 && bytes.length > 0) throw damaged("the first write of a segment is never torn", { file, line: 1 });
+  return { records, map, bytes: good, torn: good < bytes.length };
 }
 
-function assertContinues(record: LedgerRecord, place: LedgerPoint, where: Location): void {
-  if (record.seq !== place.seq + 1) throw damaged(`record ${record.seq} stands where ${place.seq + 1} belongs`, where);
-  if (record.prev !== place.hash) throw damaged("the record does not continue the one before it", where);
-  if (record.at < place.at) throw damaged("time goes back", where);
+type Linked = Pick<LedgerPoint, "seq" | "hash">;
+
+/**
+ * Checks that a line continues the one before it, and returns its place. Reads only the start of
+ * the line: its author is not proved yet.
+ */
+function assertLinked(line: Uint8Array, hash: string, before: Linked, where: Location): Linked {
+  const place = placeIn(line);
+  if (place === null) throw damaged("a line does not say its place", where);
+  if (place.seq !== before.seq + 1) throw damaged(`record ${place.seq} stands where ${before.seq + 1} belongs`, where);
+  if (place.prev !== before.hash) throw damaged("the record does not continue the one before it", where);
+  return { seq: place.seq, hash };
 }
 
 function assertFirst(record: LedgerRecord, first: boolean, segment: number, where: Location): void {
@@ -185,7 +223,6 @@ function assertFirst(record: LedgerRecord, first: boolean, segment: number, wher
  * newline must contain a zero byte, and no complete record may be inside.
  */
 function assertTorn(bytes: Uint8Array, start: number, where: Location): void {
-  if (where.line === 1) throw damaged("the first line of a segment is never torn", where);
   for (let at = start; at < bytes.length; ) {
     const newlineAt = bytes.indexOf(newline, at);
     const end = newlineAt < 0 ? bytes.length : newlineAt;
@@ -206,9 +243,11 @@ function hasWholeRecord(line: Uint8Array, unended: boolean): boolean {
   for (let from = text.indexOf(lineStart); from >= 0; from = text.indexOf(lineStart, from + 1)) {
     const limit = Math.min(from + lineBytesMax, text.length);
     for (let hash = text.indexOf(hashStart, from); hash >= 0 && hash < limit; hash = text.indexOf(hashStart, hash + 1)) {
-      const end = hash + closingBytes;
-      if (unended && from === 0 && end === text.length) continue;
-      if (end <= text.length && closesItself(text.subarray(from, end))) return true;
+      for (const bytes of closingBytes) {
+        const end = hash + bytes;
+        if (unended && from === 0 && end === text.length) continue;
+        if (end <= text.length && closingOf(text.subarray(from, end)) !== null) return true;
+      }
     }
   }
   return false;
@@ -225,9 +264,10 @@ export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
   for (let start = 0, line = 1; start < bytes.length; line++) {
     const end = bytes.indexOf(newline, start);
     const where = { file, line };
-    const hash = end < 0 ? "" : hashIn(bytes.subarray(start, end));
-    if (!/^[0-9a-f]{64}$/.test(hash) || seqAt(bytes, start, where) !== map.seqLast + 1) throw damaged("not a record", where);
-    map.add(hash, end + 1 - start);
+    const closing = end < 0 ? null : closingIn(bytes.subarray(start, end));
+    if (closing === null || seqAt(bytes, start, where) !== map.seqLast + 1) throw damaged("not a record", where);
+    map.add(closing.hash, end + 1 - start);
+    if (closing.mac !== "") map.endWrite(true);
     start = end + 1;
   }
   return map;
@@ -249,7 +289,9 @@ export function lastRecord(disk: LedgerDisk, segment: number, seal: LedgerSeal):
   const tail = Buffer.from(disk.read(file, Math.max(0, size - lineBytesMax), size));
   const start = tail.length < 2 ? 0 : tail.lastIndexOf(newline, tail.length - 2) + 1;
   const line = tail.subarray(start, -1);
-  if (tail.at(-1) !== newline || !closesItself(line)) throw damaged("the last line is not what was written", { file });
+  const closing = tail.at(-1) === newline ? closingOf(line) : null;
+  if (closing === null || closing.mac === "") throw damaged("the last line is not what was written", { file });
+  if (!seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, { file });
   return decodeRecord(line, { file, line: 0 }, seal);
 }
 

@@ -24,6 +24,7 @@ import { type CloseReason, closeCodes } from "./link-limits.ts";
 import { namedOf } from "./named.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
 import type { Live, SessionRooms } from "./session-rooms.ts";
+import { type JobSigner, jobSigner } from "./sign-job.ts";
 import { headOf } from "./standing.ts";
 
 /** How long an ended withdrawal may wait for others, so that they share an acknowledgement. */
@@ -35,6 +36,7 @@ const heartbeatsToRepeat = 4;
 export class Session {
   readonly #socket: WebSocket;
   readonly #rooms: SessionRooms<Session>;
+  readonly #signJob: JobSigner;
   readonly #nonce = randomBytes(32).toString("hex");
   #live: Live | null = null;
   #ended = false;
@@ -59,6 +61,7 @@ export class Session {
   constructor(socket: WebSocket, rooms: SessionRooms<Session>) {
     this.#socket = socket;
     this.#rooms = rooms;
+    this.#signJob = jobSigner(rooms.gatewayKey);
     this.#deadline = setTimeout(() => this.end("silent"), rooms.limits.helloMs);
   }
 
@@ -186,7 +189,7 @@ export class Session {
         gatewayHead: headOf(agent),
         at: clock(),
         jobs: batch.map((job) => job.text),
-        signatures: batch.map((job) => envelope.signJob(job.text, this.#rooms.gatewayKey)),
+        signatures: batch.map((job) => this.#signJob(job.text)),
       };
       this.#send("jobs", jobs, () => this.pump());
     }
@@ -286,8 +289,7 @@ export class Session {
     const { store, clock, log } = this.#rooms;
     const recovery = recoveryOf(store.database, agent);
     if (recovery === undefined || recovery.takenAt !== null) return "ledgerEpoch";
-    const sign = (text: string): string => envelope.signJob(text, this.#rooms.gatewayKey);
-    const parts = recoveryOffer(store.database, agent, recovery, { hello, sign, nowMs: clock() });
+    const parts = recoveryOffer(store.database, agent, recovery, { hello, sign: this.#signJob, nowMs: clock() });
     log.info(
       { event: "recovery-offered", agent: agent.id, ledgerEpoch: agent.ledgerEpoch, parts: parts.length },
       "a recovery is offered",

@@ -179,17 +179,18 @@ export function segmentsOf(folder: Pick<SignerFolder, "ledger">): readonly strin
 }
 
 /**
- * Every whole line on disk, as it stands there; a torn tail, which lacks its end or has zeros in
- * it, is left out.
+ * Every line on disk of a complete write, as it stands there; a torn tail, which lacks its end or
+ * has zeros in it, is left out.
  */
 export function recordsOf(folder: Pick<SignerFolder, "ledger">): readonly LedgerRecord[] {
   return segmentsOf(folder).flatMap((file) => {
     const text = readFileSync(file, "utf8");
-    return text
+    const lines = text
       .slice(0, text.lastIndexOf("\n") + 1)
       .split("\n")
       .filter((line) => line.endsWith("}") && !line.includes("\0"))
       .map((line) => JSON.parse(line) as LedgerRecord);
+    return lines.slice(0, lines.map((line) => "mac" in line).lastIndexOf(true) + 1);
   });
 }
 

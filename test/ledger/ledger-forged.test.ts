@@ -105,6 +105,32 @@ describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
     expect(codeOf(() => verifyLedger(forge(disk, forged(world), closing), testSeal))).toBe("LEDGER_FORGED");
   });
 
+  it.each(closings)("a forged write of several lines is refused with %s, naming the line with the MAC", (closing) => {
+    const world = paidBefore();
+    const { disk } = world.kit;
+    const one = forge(disk, forged(world), closing, { isOne: true });
+    const line = linesIn(one).length;
+    expect(faultOf(() => started(world, one))).toMatchObject({
+      code: "LEDGER_FORGED",
+      context: { file: firstSegment, line },
+    });
+    expect(codeOf(() => verifyLedger(one, testSeal))).toBe("LEDGER_FORGED");
+    const twin = forge(disk, forged(world), "the wallet's own key", { isOne: true });
+    expect(verifyLedger(twin, testSeal).records).toBe(line);
+  });
+
+  it("forged lines without any MAC count for nothing: they are cut off and kept aside like a torn write", () => {
+    const world = paidBefore();
+    const { disk } = world.kit;
+    const lines = linesIn(forge(disk, forged(world), "the wallet's own key", { isOne: true }));
+    const open = withLines(disk, [...lines.slice(0, -1), (lines.at(-1) ?? "").replace(/","mac":"[0-9a-f]{64}"}$/, '"}')]);
+    for (const seal of [null, testSeal]) expect(verifyLedger(open, seal)).toMatchObject({ records: linesIn(disk).length });
+    const again = started(world, open);
+    expect(again.records().slice(0, world.kit.records().length)).toEqual(world.kit.records());
+    expect(signedIn(again.records())).toBe(signedIn(world.kit.records()));
+    expect([...again.disk.files.keys()].filter((name) => name.startsWith("torn-"))).toHaveLength(1);
+  });
+
   it("a forged ledger opens when the wallet's own key closed it, and is judged again all the same", () => {
     const world = paidBefore();
     const again = started(world, forge(world.kit.disk, forged(world), "the wallet's own key"));
@@ -190,8 +216,8 @@ describe("a line that was there", () => {
   it("a line resealed by another key is refused from the first one on", () => {
     const world = paidBefore();
     const lines = linesIn(world.kit.disk).map((line) => {
-      const { hash, mac } = JSON.parse(line) as { readonly hash: string; readonly mac: string };
-      return line.replace(mac, outsidersSeal.macOf(hash));
+      const { hash, mac } = JSON.parse(line) as { readonly hash: string; readonly mac?: string };
+      return mac === undefined ? line : line.replace(mac, outsidersSeal.macOf(hash));
     });
     const fault = faultOf(() => started(world, withLines(world.kit.disk, lines)));
     expect(fault).toMatchObject({ code: "LEDGER_FORGED", context: { file: firstSegment, line: 1 } });

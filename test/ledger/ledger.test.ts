@@ -14,6 +14,11 @@ describe("a ledger's bytes", () => {
     const { disk, ledger, time } = fresh();
     time.now = 2000;
     write(disk, ledger, [{ kind: "HELD", transactionId: "00112233445566778899aabbccddeeff", code: "POLICY_MANUAL" }]);
+    time.now = 3000;
+    write(disk, ledger, [
+      { kind: "EXPIRED", transactionId: "00112233445566778899aabbccddeeff" },
+      { kind: "ALARM", code: "NODE_DISAGREE", detail: "two nodes, two answers" },
+    ]);
     const text = Buffer.from(disk.files.get("00000001.jsonl") ?? []).toString();
     const vector = JSON.parse(readFileSync(new URL("../vectors/ledger.json", import.meta.url), "utf8"));
     expect(text).toBe(vector.lines.map((line: string) => `${line}\n`).join(""));

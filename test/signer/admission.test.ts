@@ -5,7 +5,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { begun, Kit, other, shop, txParams } from "../../lab/kit/signer-kit.ts";
-import { sealEnvelope } from "../../protocol/envelope.ts";
+import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
@@ -89,6 +89,63 @@ describe("the jobs", () => {
     const [first, , third] = kit.gateway.texts as [string, string, string];
     expect(kit.admit(kit.gateway.jobs([first, third])).code).toBe("JOB_ORDER");
     expect(kit.core.chain.sequence).toBe(0);
+  });
+
+  describe("and their own signatures", () => {
+    const unfit = "ab".repeat(64);
+    const signaturesOf = (kit: Kit, texts: readonly string[], bad: readonly number[]): string[] =>
+      texts.map((text, index) => (bad.includes(index) ? unfit : signJob(text, kit.gateway.key)));
+    function offer(kit: Kit, texts: readonly string[], bad: readonly number[]) {
+      return kit.admit(kit.gateway.jobs(texts, { signatures: signaturesOf(kit, texts, bad) }));
+    }
+    /** A kit that knows the first `known` of four jobs. */
+    function knowing(known: number): { kit: Kit; texts: readonly string[] } {
+      const kit = new Kit().ready();
+      for (let i = 0; i < 4; i++) kit.gateway.job();
+      const { texts } = kit.gateway;
+      if (known > 0) expect(kit.admit(kit.gateway.jobs(texts.slice(0, known))).ok).toBe(true);
+      return { kit, texts };
+    }
+
+    it.each([0, 2, 3])("a list whose last new job is not signed is refused without a record, with %i known before", (known) => {
+      const { kit, texts } = knowing(known);
+      const before = kit.records().length;
+      expect(offer(kit, texts, [3])).toMatchObject({ ok: false, code: "JOB_UNSIGNED" });
+      expect(kit.records()).toHaveLength(before);
+      expect(offer(kit, texts, [])).toMatchObject({ ok: true });
+      expect(kit.core.chain.sequence).toBe(4);
+    });
+
+    it("the last job's signature covers the new jobs before it, whose own are recorded as they came", () => {
+      const { kit, texts } = knowing(1);
+      expect(offer(kit, texts, [0, 1, 2])).toMatchObject({ ok: true });
+      const recorded = kit.records().flatMap((record) => (record.kind === "REQUESTED" ? [record.signature] : []));
+      const own = texts.map((text) => signJob(text, kit.gateway.key));
+      expect(recorded).toEqual([own[0], unfit, unfit, own[3]]);
+    });
+
+    it("a list of known jobs is answered, whatever its signatures are, and records nothing", () => {
+      const { kit, texts } = knowing(4);
+      const before = kit.records().length;
+      expect(offer(kit, texts, [0, 1, 2, 3])).toMatchObject({ ok: true });
+      expect(kit.records()).toHaveLength(before);
+    });
+
+    it.each<[string, number, number]>([
+      ["a known job with another content", 3, 1],
+      ["a new job that does not follow ours", 1, 1],
+      ["a new job that does not follow another new one", 1, 3],
+    ])("%s locks only under its own signature and those of the others", (_, known, changed) => {
+      for (const bad of [0, changed]) {
+        const { kit, texts } = knowing(known);
+        const previous = changed >= known ? { previous: "ab".repeat(32) } : {};
+        const text = JSON.stringify({ ...(JSON.parse(texts[changed]!) as object), amount: "2", ...previous });
+        const forked = texts.slice(0, changed + 1).map((one, index) => (index === changed ? text : one));
+        expect(offer(kit, forked, [bad])).toMatchObject({ ok: false, code: "JOB_UNSIGNED" });
+        expect(kit.core.locked).toBeNull();
+        expect(offer(kit, forked, [])).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_FORKED" });
+      }
+    });
   });
 
   it("the jobs answers a repeat as before and records nothing", () => {

@@ -1,8 +1,9 @@
 /**
  * Checks the jobs of one envelope against the end of our jobs, which are linked by hash. A job is
  * new or known, one may be missing, or the gateway's jobs have forked. An envelope with one unfit
- * job records nothing. Touches nothing; records go through the `RequestContext`. Source:
- * docs/protocol.md section 5.
+ * job records nothing. Only the newest new job's own signature is checked: each job names the one
+ * before it by hash. A fork locks, so before that all of them are. Touches nothing; records go
+ * through the `RequestContext`. Source: docs/protocol.md section 5.
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
@@ -28,7 +29,7 @@ export function admitJobs(context: RequestContext, envelope: Jobs): Admitted {
   if (headCheck !== null) return headCheck;
   hearTime(context, envelope.at);
   const read = readJobs(core, envelope);
-  if (!read.ok) return "forked" in read ? lock(context, "LEDGER_FORKED", read.forked) : read.refusal;
+  if (!read.ok) return "forked" in read ? lock(context, "LEDGER_FORKED", read.forked) : read;
   const full = read.fresh.length > 0 ? fullDisk(context) : null;
   if (full !== null) return full;
   if (core.book.openCount + read.fresh.length > openMax) return refuse("JOB_TOO_MANY_OPEN");
@@ -51,7 +52,7 @@ function outlived({ nowMs }: RequestContext, fresh: readonly FreshJob[], at: num
 
 type ReadJobs =
   | { readonly ok: true; readonly fresh: readonly FreshJob[]; readonly touched: readonly string[] }
-  | { readonly ok: false; readonly refusal: Refusal }
+  | Refusal
   | { readonly ok: false; readonly forked: string };
 
 /** @throws AgentError JSON_* when a text is no job */
@@ -61,33 +62,32 @@ function readJobs(core: Core, envelope: Jobs): ReadJobs {
   let next = core.chain.sequence + 1;
   let previous = core.chain.hash;
   let expected = 0;
-  for (const [index, text] of envelope.jobs.entries()) {
-    const signature = envelope.signatures[index] ?? "";
-    // The signature stays with the job when the envelope is gone.
-    if (!isJobSignature(text, signature, core.paired.publicKey)) return no("JOB_UNSIGNED");
+  const { signatures, jobs } = envelope;
+  const isSigned = (text: string, at: number): boolean => isJobSignature(text, signatures[at] ?? "", core.paired.publicKey);
+  const fork = (forked: string): ReadJobs => (jobs.every(isSigned) ? { ok: false, forked } : refuse("JOB_UNSIGNED"));
+  for (const [index, text] of jobs.entries()) {
     const job = parseJob(text);
     const hash = jobHashOf(text);
-    if (job.agent !== core.paired.agent) return no("JOB_OTHER_AGENT");
-    if (job.wallet !== core.paired.wallet) return no("JOB_OTHER_WALLET");
-    if (job.ledgerEpoch > envelope.ledgerEpoch) return no("JOB_OTHER_EPOCH");
-    if (expected !== 0 && job.sequence !== expected) return no("JOB_ORDER");
+    if (job.agent !== core.paired.agent) return refuse("JOB_OTHER_AGENT");
+    if (job.wallet !== core.paired.wallet) return refuse("JOB_OTHER_WALLET");
+    if (job.ledgerEpoch > envelope.ledgerEpoch) return refuse("JOB_OTHER_EPOCH");
+    if (expected !== 0 && job.sequence !== expected) return refuse("JOB_ORDER");
     expected = job.sequence + 1;
     touched.push(job.transactionId);
     if (job.sequence < next) {
       const known = core.chain.at(job.sequence);
-      if (known === undefined) return no("JOB_TOO_OLD");
-      if (known.hash !== hash) return { ok: false, forked: `job ${job.sequence} came again with another content` };
+      if (known === undefined) return refuse("JOB_TOO_OLD");
+      if (known.hash !== hash) return fork(`job ${job.sequence} came again with another content`);
       continue;
     }
-    if (job.sequence > next) return no("JOB_GAP", `waits for job ${next}`);
-    if (job.previous !== previous) return { ok: false, forked: `job ${job.sequence} does not follow ours` };
-    fresh.push({ job, hash, text, signature });
+    if (job.sequence > next) return refuse("JOB_GAP", `waits for job ${next}`);
+    if (job.previous !== previous) return fork(`job ${job.sequence} does not follow ours`);
+    fresh.push({ job, hash, text, signature: signatures[index] ?? "" });
     previous = hash;
     next += 1;
   }
+  // The hashes link every new job to the last one, so its signature is about all of them.
+  const last = jobs.length - 1;
+  if (fresh.length > 0 && !isSigned(jobs[last] ?? "", last)) return refuse("JOB_UNSIGNED");
   return { ok: true, fresh, touched };
-}
-
-function no(code: Refusal["code"], detail?: string): ReadJobs {
-  return { ok: false, refusal: refuse(code, detail) };
 }

@@ -11,7 +11,7 @@ import { seal } from "../world/setting.ts";
 import type { Opened, Terms } from "./limits.ts";
 import type { End } from "./payments.ts";
 import { RecordInvariants } from "./records.ts";
-import { must } from "./violation.ts";
+import { must, Violation } from "./violation.ts";
 
 /** The facts that one agent's ledger is compared with. A job is genuine if the gateway made it. */
 interface LedgerTerms extends Terms {
@@ -57,6 +57,8 @@ export class DurableLedger {
    */
   #isHolding = false;
   #rest = "";
+  /** Records of a write whose last line has not come yet. */
+  #unended: LedgerRecord[] = [];
   #isTorn = false;
   /** Each added record was there before. */
   #isReread = false;
@@ -81,7 +83,7 @@ export class DurableLedger {
   take(bytes: Uint8Array): void {
     const lines = (this.#rest + Buffer.from(bytes).toString("utf8")).split("\n");
     this.#rest = lines.pop() ?? "";
-    for (const line of lines) this.#add(line);
+    for (const line of lines) this.#read(line);
   }
 
   /**
@@ -91,6 +93,7 @@ export class DurableLedger {
     const before = this.records;
     this.records = [];
     this.#rest = "";
+    this.#unended = [];
     this.#isTorn = false;
     this.#intents.clear();
     this.#signed.clear();
@@ -110,15 +113,20 @@ export class DurableLedger {
     must(isThere, "what was durable is never lost", () => `${this.name}: ${before.length} records, ${this.records.length} found`);
   }
 
-  #add(line: string): void {
-    let record: LedgerRecord;
+  /** A write counts as one, by the MAC of its last line. */
+  #read(line: string): void {
     try {
       if (this.#isTorn) return;
-      record = unboxed(JSON.parse(line) as LedgerRecord, seal, { file: this.name, line: this.records.length + 1 });
-    } catch {
+      const parsed = JSON.parse(line) as LedgerRecord & { readonly mac?: string };
+      this.#unended.push(unboxed(parsed, seal, { file: this.name, line: this.records.length + 1 }));
+      if (parsed.mac !== undefined) for (const record of this.#unended.splice(0)) this.#add(record);
+    } catch (error) {
+      if (error instanceof Violation) throw error;
       this.#isTorn = true; // The next start cuts it, with all behind it, or refuses to start.
-      return;
     }
+  }
+
+  #add(record: LedgerRecord): void {
     const last = this.records.at(-1);
     const goesOn =
       record.seq === (last?.seq ?? 0) + 1 && record.prev === (last?.hash ?? zeroHash) && record.at >= (last?.at ?? 0);

@@ -10,7 +10,7 @@ export const admissionMutants: readonly Mutant[] = [
   {
     name: "gap-taken-for-a-fork",
     file: jobs,
-    find: `    if (job.sequence > next) return no("JOB_GAP", \`waits for job \${next}\`);\n`,
+    find: `    if (job.sequence > next) return refuse("JOB_GAP", \`waits for job \${next}\`);\n`,
     replace: "",
     invariant: "A frame that overtakes another locks the agent, though every job is genuine and on its way (liveness).",
   },

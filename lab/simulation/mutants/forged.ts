@@ -5,13 +5,14 @@
 import type { Mutant } from "./mutant.ts";
 
 const seal = "agent/ledger/seal.ts";
+const segment = "agent/ledger/segment.ts";
 const isForged: Mutant["when"] = (plan) => plan.isForged;
 
 export const forgedMutants: readonly Mutant[] = [
   {
     name: "mac-not-read",
-    file: "agent/ledger/codec.ts",
-    find: `  if (seal !== null && !isClosedBy(seal, line)) throw forged("this wallet's signer did not write the line", where);\n`,
+    file: segment,
+    find: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, where);\n",
     replace: "",
     invariant:
       "Lines with right hashes are believed, no matter who wrote them: an outsider approves and binds what they like (write-ahead).",
@@ -43,16 +44,18 @@ export const forgedMutants: readonly Mutant[] = [
   },
   {
     name: "forged-line-cut-off",
-    file: "agent/ledger/segment.ts",
-    find: "    const record = decodeRecord(line, where, seal);\n",
-    replace: `    let record: LedgerRecord;
-    try {
-      record = decodeRecord(line, where, seal);
-    } catch {
-      return { records, map, bytes: start, torn: true };
-    }
-`,
-    invariant: "What an outsider wrote is cut off like a torn write, and nobody learns that somebody was there (write-ahead).",
+    file: segment,
+    find: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, where);\n",
+    replace: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) break;\n",
+    invariant: "What an outsider closed is cut off like a torn write, and nobody learns that somebody was there (write-ahead).",
+    when: isForged,
+  },
+  {
+    name: "lines-without-a-mac-count",
+    file: segment,
+    find: `    if (closing.mac === "") continue;\n    if (seal !== null && `,
+    replace: `    if (closing.mac !== "" && seal !== null && `,
+    invariant: "Lines that no MAC covers count: an outsider lengthens the ledger by leaving the MAC out (write-ahead).",
     when: isForged,
   },
 ];

@@ -1,0 +1,21 @@
+/**
+ * The gateway's signature of a job: made by its own key, and checked before it is sent.
+ */
+import { generateKeyPairSync } from "node:crypto";
+import { expect, it } from "vitest";
+import { jobSigner } from "../../gateway/hub/sign-job.ts";
+import { isJobSignature } from "../../protocol/envelope.ts";
+
+const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+
+it("the signature of a job fits its text, and no other text", () => {
+  const signature = jobSigner(privateKey)("{}");
+  expect(isJobSignature("{}", signature, publicKey)).toBe(true);
+  expect(isJobSignature("{ }", signature, publicKey)).toBe(false);
+});
+
+it("a signature of a job that does not fit is never returned", () => {
+  const other = generateKeyPairSync("ed25519").publicKey;
+  expect(() => jobSigner(privateKey, other)("{}")).toThrow("the gateway's own signature of a job fits");
+  expect(jobSigner(privateKey, publicKey)("{}")).toHaveLength(128);
+});
