@@ -187,6 +187,10 @@ describe("every attempt", () => {
     const next = replaced(1_000n, target, unknown)!;
     expect(pin(next)).toBe(coins[0]!.id);
     expect(most(next)).toBeGreaterThanOrEqual(5_000n + 209n);
+    for (const wanted of [target, null]) {
+      const onOther = replacement(network, { satPerKvB: 1_000n, coins }, wanted, unknown, coins[1]!.id)!;
+      expect(pin(onOther)).toBe(coins[1]!.id);
+    }
     expect(replacement(network, { satPerKvB: 1_000n, coins }, target, unknown, coin(9, 1n).id)).toBe(null);
   });
 });
