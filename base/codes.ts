@@ -43,6 +43,8 @@ export const codes = {
   TRANSACTION_TYPE: ["refusal", "none", "operator", "the bytes are not of a kind of transaction that is signed here", "none: it is never signed"],
   TRANSACTION_RLP: ["refusal", "none", "operator", "the bytes are not one canonical RLP list of the right length", "none: it is never signed"],
   TRANSACTION_PROTOBUF: ["refusal", "none", "operator", "the bytes are not one canonical protobuf message with a transfer's fields", "none: it is never signed"],
+  TRANSACTION_PSBT: ["refusal", "none", "operator", "the bytes are not the one form in which an unsigned payment of coins is written", "none: it is never signed"],
+  TRANSACTION_EVIDENCE: ["refusal", "none", "operator", "a coin is not the one that the transaction which made it shows", "look for a node of config.json that reports false coins"],
   TRANSACTION_FIELD: ["refusal", "none", "operator", "a field of the transaction is out of range", "check the fees the node named"],
   TRANSACTION_LIFETIME: ["refusal", "none", "operator", "the attempt could come into a block for longer than is allowed", "look for a node of config.json whose blocks tell another time"],
   TRANSACTION_CALL: ["refusal", "none", "operator", "the call is not a plain token transfer", "none: it is never signed"],

@@ -1,0 +1,112 @@
+/**
+ * The coins of this kind and their networks, as one table. A network's name is CAIP-2: namespace
+ * bip122, and the first 32 hex digits of the first block's hash. Pure. Sources: CAIP-2 registry,
+ * bip122; chainparams.cpp and policy.h of Bitcoin Core and Litecoin Core; SLIP-44, SLIP-132,
+ * SLIP-173.
+ */
+
+export const namespace = "bip122";
+
+/** Decimals of a coin: amounts and fees are in sat, the smallest unit, for Litecoin too. */
+export const nativeDecimal = 8;
+
+/** The properties that all networks of a coin share. */
+interface NativeCoinRow {
+  /** Nodes accept a transaction with a higher fee in place of one in their mempool. */
+  readonly isReplaced: boolean;
+  /** The rate at which nodes count an output as dust, in sat per 1,000 vB. */
+  readonly dustSatPerKvB: bigint;
+  /** No amount is higher: all coins that will ever be, in sat. */
+  readonly supplySat: bigint;
+}
+
+/** The properties of one network. */
+interface NetworkRow {
+  readonly reference: string; // 32 hex digits, the second part of its CAIP-2 name
+  readonly prefix: string; // of SegWit addresses, SLIP-173
+  readonly p2pkh: number; // version byte of base58check
+  readonly p2sh: number;
+  /** Another version byte of P2SH, under which addresses read as those of another chain. */
+  readonly p2shRefused: number | null;
+  readonly coinType: number; // SLIP-44
+  /** Prefixes of an account's extended public key, by SLIP-132: any script, and P2WPKH. */
+  readonly accountKeys: { readonly any: KeyVersion; readonly p2wpkh: KeyVersion };
+}
+
+/** An extended public key's version: its four bytes, and the letters that they become. */
+export interface KeyVersion {
+  readonly bytes: number;
+  readonly letters: string;
+}
+
+export type UtxoNetwork = NativeCoinRow & NetworkRow & { readonly id: string };
+
+/** A coin by its networks, of which the first is the main one. */
+export interface NativeCoin {
+  readonly name: string;
+  readonly networks: readonly UtxoNetwork[];
+}
+
+const mainKeys = { any: { bytes: 0x0488b21e, letters: "xpub" }, p2wpkh: { bytes: 0x04b24746, letters: "zpub" } };
+const testKeys = { any: { bytes: 0x043587cf, letters: "tpub" }, p2wpkh: { bytes: 0x045f1cf6, letters: "vpub" } };
+const bitcoinTest = { p2pkh: 0x6f, p2sh: 0xc4, p2shRefused: null, coinType: 1, accountKeys: testKeys };
+
+export const bitcoin = coinOf("bitcoin", { isReplaced: true, dustSatPerKvB: 3_000n, supplySat: 2_100_000_000_000_000n }, [
+  {
+    reference: "000000000019d6689c085ae165831e93",
+    prefix: "bc",
+    p2pkh: 0x00,
+    p2sh: 0x05,
+    p2shRefused: null,
+    coinType: 0,
+    accountKeys: mainKeys,
+  },
+  { reference: "00000000da84f2bafbbc53dee25a72ae", prefix: "tb", ...bitcoinTest }, // testnet4
+  { reference: "00000008819873e925422c1ff0f99f7c", prefix: "tb", ...bitcoinTest }, // signet
+  { reference: "0f9188f13cb7b2c71f2a335e3a4fc328", prefix: "bcrt", ...bitcoinTest }, // regtest
+]);
+
+/**
+ * Litecoin's own nodes replace nothing by default. SLIP-132 has no P2WPKH prefix for it; its
+ * wallets use Bitcoin's.
+ */
+export const litecoin = coinOf("litecoin", { isReplaced: false, dustSatPerKvB: 30_000n, supplySat: 8_400_000_000_000_000n }, [
+  {
+    reference: "12a765e31ffd4059bada1e25190f6e98",
+    prefix: "ltc",
+    p2pkh: 0x30,
+    p2sh: 0x32,
+    p2shRefused: 0x05,
+    coinType: 2,
+    accountKeys: mainKeys,
+  },
+  {
+    reference: "530827f38f93b43ed12af0b3ad25a288", // regtest
+    prefix: "rltc",
+    p2pkh: 0x6f,
+    p2sh: 0x3a,
+    p2shRefused: 0xc4,
+    coinType: 1,
+    accountKeys: testKeys,
+  },
+]);
+
+/** Every prefix of SegWit addresses in the table. */
+export const knownPrefixes: readonly string[] = [...bitcoin.networks, ...litecoin.networks].map(({ prefix }) => prefix);
+
+/** A coin's network by its CAIP-2 name; null if it is not one of the coin. */
+export function networkOf(coin: NativeCoin, id: string): UtxoNetwork | null {
+  return coin.networks.find((network) => network.id === id) ?? null;
+}
+
+/**
+ * Reads a chain's id in its only spelling, 32 hex digits in lower case. Null if the value is not
+ * the id of a network of the coin.
+ */
+export function readChainId(coin: NativeCoin, value: unknown): string | null {
+  return coin.networks.find(({ reference }) => reference === value)?.reference ?? null;
+}
+
+function coinOf(name: string, coin: NativeCoinRow, rows: readonly NetworkRow[]): NativeCoin {
+  return { name, networks: rows.map((row) => ({ id: `${namespace}:${row.reference}`, ...coin, ...row })) };
+}

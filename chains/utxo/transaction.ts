@@ -1,0 +1,180 @@
+/**
+ * Payments from P2WPKH coins of one account: build, describe back only from the bytes, digest,
+ * attach signatures. Output 0 pays the destination, and each further output is change to the own
+ * account; a cancel has only change. Offline: no network, no disk, no private key. `describe`
+ * refuses bytes that it cannot explain to the last byte. The lock time is 0, because the height of
+ * a block would need a clock. Sources: BIP-68, BIP-125, BIP-141, BIP-143.
+ */
+import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
+import { isCanonicalSignature, recoverPublicKey } from "../curve/recover.ts";
+import type { TxParams } from "../family.ts";
+import { addressOfScript, compressed, keyHashOf, keyHashOfAddress, parseAddress } from "./address.ts";
+import { digestsOf, encodeSignature } from "./digest.ts";
+import { hash160 } from "./hash.ts";
+import type { UtxoNetwork } from "./network.ts";
+import { refusalOfCoins } from "./previous.ts";
+import { encodeTransaction, type RawTransaction, type SegwitStack, txHashOf } from "./raw-transaction.ts";
+import { dustOf, dustOfChange, satPerByteMin, sizeOf } from "./size.ts";
+import { amountOf, type Figures, figuresOf } from "./tx-params.ts";
+import { decodeUnsigned, encodeUnsigned, type Unsigned } from "./unsigned.ts";
+
+/** Addresses in any spelling that `parseAddress` accepts. A cancel has no destination. */
+export interface Transfer {
+  readonly account: string; // P2WPKH
+  readonly destination: string | null;
+  readonly amountUnits: bigint; // sat; 0 for a cancel
+}
+
+/** The transfer in canonical spelling, and its exact fee in sat. */
+export type Described = { readonly ok: true; readonly transfer: Transfer; readonly feeSat: bigint } | Refusal;
+
+const version = 2;
+const lockTime = 0;
+/** Both are final; the lower one says that a higher fee may replace the transaction (BIP-125). */
+const sequences = { replaced: 0xfffffffd, other: 0xffffffff } as const;
+/** The scripts and figures that fix every byte. */
+interface Content {
+  readonly own: Uint8Array;
+  readonly paid: { readonly script: Uint8Array; readonly units: bigint } | null;
+  readonly figures: Figures;
+}
+
+/**
+ * The unsigned bytes. Amount and script of each coin are checked against `evidence`, the
+ * transaction that made it as hex, in the order of the coins. Deterministic.
+ * @throws JSON_SHAPE (parameters), TRANSACTION_FIELD, TRANSACTION_EVIDENCE, or the codes of
+ * `parseAddress`
+ */
+export function buildTransfer(
+  network: UtxoNetwork,
+  transfer: Transfer,
+  txParams: TxParams,
+  evidence: readonly string[],
+): Uint8Array {
+  const figures = figuresOf(txParams);
+  const own = scriptOrThrow(transfer.account, network);
+  const { destination, amountUnits: units } = transfer;
+  const paid = destination === null ? null : { script: scriptOrThrow(destination, network), units };
+  const content = { own, paid, figures };
+  const refusal = refusalOf(network, content) ?? refusalOfCoins(figures.coins, evidence, own);
+  if (refusal !== null) throw faultOf(refusal);
+  return bytesOf(network, content);
+}
+
+/**
+ * Reads unsigned bytes back. The parameters are compared, never believed. Refuses bytes that
+ * `buildTransfer` does not make from them: TRANSACTION_PSBT, TRANSACTION_FIELD, or a code of
+ * `parseAddress`. @throws JSON_SHAPE (parameters)
+ */
+export function describe(network: UtxoNetwork, unsigned: Uint8Array, txParams: TxParams, isCancel: boolean): Described {
+  const figures = figuresOf(txParams);
+  const decoded = decodeUnsigned(unsigned);
+  const own = decoded?.coins[0]?.script;
+  if (!decoded || own === undefined) return refuse("TRANSACTION_PSBT");
+  const [first] = decoded.transaction.outputs;
+  const paid = isCancel || first === undefined ? null : first;
+  const destination = paid === null ? null : addressOfScript(paid.script, network);
+  if (paid !== null && destination === null) return refuse("TRANSACTION_FIELD", "it pays a script of no payable kind");
+  const parsed = destination === null ? null : parseAddress(destination, network);
+  if (parsed !== null && !parsed.ok) return parsed;
+  const content = { own, paid, figures };
+  const refusal = refusalOf(network, content);
+  if (refusal !== null) return refusal;
+  if (Buffer.compare(bytesOf(network, content), unsigned) !== 0)
+    return refuse("TRANSACTION_FIELD", "it is not made from these parameters");
+  const account = addressOfScript(own, network) as string;
+  return { ok: true, transfer: { account, destination, amountUnits: paid?.units ?? 0n }, feeSat: figures.feeSat };
+}
+
+/** The 32 bytes that get signed, for each coin in order. @throws TRANSACTION_PSBT */
+export function digests(unsigned: Uint8Array): readonly Uint8Array[] {
+  return decodedOrThrow(unsigned).digests;
+}
+
+/**
+ * Puts signatures into the transaction, each r(32) ‖ s(32), with or without the y parity of R
+ * behind it. The key is recovered from each, and must be the account's.
+ * @returns the raw transaction, and its id as 64 hex digits
+ * @throws TRANSACTION_PSBT, TRANSACTION_SIGNATURE, TRANSACTION_SENDER
+ */
+export function attachSignatures(
+  unsigned: Uint8Array,
+  signatures: readonly Uint8Array[],
+  account: string,
+): { readonly raw: Uint8Array; readonly txHash: string } {
+  const { transaction, coins, digests: toSign } = decodedOrThrow(unsigned);
+  const keyHash = keyHashOfAddress(account);
+  if (keyHash === null || coins.some(({ script }) => !isSame(keyHashOf(script), keyHash))) {
+    throw new AgentError("TRANSACTION_SENDER", "none", "the coins are those of another account", { account });
+  }
+  if (signatures.length !== toSign.length)
+    throw new AgentError("TRANSACTION_SIGNATURE", "none", "not one signature for each coin");
+  const stacks = toSign.map((digest, place) => stackOf(digest, signatures[place] as Uint8Array, keyHash));
+  return { raw: encodeTransaction(transaction, stacks), txHash: txHashOf(encodeTransaction(transaction)) };
+}
+
+/** Signature and key, which stand behind the transaction for one coin. */
+function stackOf(digest: Uint8Array, signature: Uint8Array, keyHash: Uint8Array): SegwitStack {
+  const pair = signature.subarray(0, 64);
+  const parities =
+    signature.length === 64
+      ? ([0, 1] as const)
+      : signature.length === 65
+        ? ([0, 1] as const).filter((parity) => parity === signature[64])
+        : [];
+  if (parities.length === 0 || !isCanonicalSignature(pair)) {
+    throw new AgentError("TRANSACTION_SIGNATURE", "none", "signature is not r ‖ s in range with s in the lower half");
+  }
+  for (const parity of parities) {
+    const point = recoverPublicKey(digest, pair, parity);
+    const key = point === null ? null : compressed(point);
+    if (key !== null && isSame(hash160(key), keyHash)) return [encodeSignature(pair), key];
+  }
+  throw new AgentError("TRANSACTION_SENDER", "none", "the signature was not made by the account's key");
+}
+
+function decodedOrThrow(unsigned: Uint8Array): Unsigned & { readonly digests: readonly Uint8Array[] } {
+  const decoded = decodeUnsigned(unsigned);
+  const found = decoded === null ? [] : digestsOf(decoded).filter((digest) => digest !== null);
+  if (decoded === null || found.length !== decoded.coins.length) throw faultOf(refuse("TRANSACTION_PSBT"));
+  return { ...decoded, digests: found };
+}
+
+function bytesOf(network: UtxoNetwork, { own, paid, figures }: Content): Uint8Array {
+  const sequence = network.isReplaced ? sequences.replaced : sequences.other;
+  const inputs = figures.coins.map(({ id }) => {
+    const [txHash = "", output = ""] = id.split(":");
+    return { txHash, output: Number(output), script: new Uint8Array(0), sequence };
+  });
+  const changes = figures.changeSat.map((units) => ({ units, script: own }));
+  const transaction: RawTransaction = { version, inputs, outputs: [...(paid === null ? [] : [paid]), ...changes], lockTime };
+  return encodeUnsigned({ transaction, coins: figures.coins.map(({ units }) => ({ units, script: own })) });
+}
+
+function refusalOf(network: UtxoNetwork, { own, paid, figures }: Content): Refusal | null {
+  const { coins, changeSat, feeSat } = figures;
+  const problem = (text: string): Refusal => refuse("TRANSACTION_FIELD", text);
+  if (keyHashOf(own) === null) return problem("the account is not P2WPKH");
+  if (paid !== null && isSame(paid.script, own)) return problem("it pays the sender itself");
+  if (paid === null && changeSat.length === 0) return problem("a cancel has no output");
+  if (coins.some(({ units }) => units > network.supplySat)) return problem("a coin's amount is out of range");
+  if (paid !== null && paid.units < dustOf(paid.script, network)) return problem("amountUnits is dust");
+  if (changeSat.some((units) => units < dustOfChange(network))) return problem("changeSat is dust");
+  if (amountOf(figures) !== (paid?.units ?? 0n)) return problem("coins are not amount, change and fee together");
+  const least = sizeOf(coins.length, paid?.script.length ?? null, changeSat.length) * satPerByteMin;
+  return feeSat < least ? problem(`feeSat ${feeSat}, at least ${least}`) : null;
+}
+
+function scriptOrThrow(text: string, network: UtxoNetwork): Uint8Array {
+  const parsed = parseAddress(text, network);
+  if (!parsed.ok) throw faultOf(parsed);
+  return parsed.script;
+}
+
+function isSame(a: Uint8Array | null, b: Uint8Array): boolean {
+  return a !== null && Buffer.compare(a, b) === 0;
+}
+
+function faultOf(refusal: Refusal): AgentError {
+  return new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
+}

@@ -1,0 +1,90 @@
+/**
+ * The transaction parameters of an attempt: its coins, its change and its fee. The first coin is
+ * the anchor. Every attempt of a withdrawal has the same anchor, and the chain takes a coin only
+ * once, so at most one attempt can be paid. Pure.
+ */
+import { shapeFault } from "../../protocol/shape.ts";
+import type { TxParams } from "../family.ts";
+
+/** A coin, as its id and its amount. */
+export interface ParamCoin {
+  readonly id: string; // the transaction that made it, a colon, and the output's number
+  readonly units: bigint; // sat
+}
+
+/** The same parameters as values. */
+export interface Figures {
+  readonly coins: readonly ParamCoin[]; // 1 … coinsMax, none twice; the anchor first
+  readonly changeSat: readonly bigint[]; // 0 … changesMax outputs to the own account
+  readonly feeSat: bigint;
+}
+
+/** A longer list would not fit the 8,192 characters that all parameters have together. */
+export const coinsMax = 64;
+export const changesMax = 2;
+const names = ["coins", "changeSat", "feeSat"] as const;
+/** Beyond 65,535 no transaction of the size that is read here has an output. */
+const coinForm = /^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,4}):[1-9][0-9]{0,15}$/;
+const amountForm = /^[1-9][0-9]{0,15}$/;
+
+/**
+ * The parameters themselves: `coins` is txHash:output:sat, separated by commas; `changeSat` is "0"
+ * without change, and names each of two outputs, as in "34000,35295"; `feeSat` is what remains.
+ * @throws JSON_SHAPE if a field is missing, unknown, no such text, or names a coin twice
+ */
+export function read(txParams: TxParams): TxParams {
+  const { coins = "", changeSat = "", feeSat = "" } = txParams;
+  const ids = coins.split(",").map(idOf);
+  const changes = changeSat.split(",");
+  const isWhole =
+    Object.keys(txParams).length === names.length &&
+    coins.split(",").every((coin) => coinForm.test(coin)) &&
+    new Set(ids).size === ids.length &&
+    ids.length <= coinsMax &&
+    (changeSat === "0" || (changes.length <= changesMax && changes.every((change) => amountForm.test(change)))) &&
+    amountForm.test(feeSat);
+  if (!isWhole) throw shapeFault("txParams", "must be coins, none twice, changeSat and feeSat");
+  return txParams;
+}
+
+/** @throws JSON_SHAPE as `read` */
+export function figuresOf(txParams: TxParams): Figures {
+  const { coins = "", changeSat = "", feeSat = "" } = read(txParams);
+  return {
+    coins: coins.split(",").map((coin) => ({ id: idOf(coin), units: BigInt(coin.slice(coin.lastIndexOf(":") + 1)) })),
+    changeSat: changeSat === "0" ? [] : changeSat.split(",").map(BigInt),
+    feeSat: BigInt(feeSat),
+  };
+}
+
+export function txParamsOf({ coins, changeSat, feeSat }: Figures): TxParams {
+  return {
+    coins: coins.map(({ id, units }) => `${id}:${units}`).join(","),
+    changeSat: changeSat.length === 0 ? "0" : changeSat.join(","),
+    feeSat: `${feeSat}`,
+  };
+}
+
+/** The anchor's id: all attempts have it in common, and the chain takes it once. */
+export function pin(txParams: TxParams): string {
+  return figuresOf(txParams).coins[0]?.id ?? "";
+}
+
+/** The ids of all coins: no two open withdrawals share one. */
+export function holds(txParams: TxParams): readonly string[] {
+  return figuresOf(txParams).coins.map(({ id }) => id);
+}
+
+/** The fee of an attempt, in sat. A transaction costs neither more nor less. */
+export function most(txParams: TxParams): bigint {
+  return figuresOf(txParams).feeSat;
+}
+
+/** The amount that the coins leave beside change and fee; 0 for a cancel. */
+export function amountOf({ coins, changeSat, feeSat }: Figures): bigint {
+  return coins.reduce((sum, { units }) => sum + units, 0n) - changeSat.reduce((sum, units) => sum + units, 0n) - feeSat;
+}
+
+function idOf(coin: string): string {
+  return coin.slice(0, Math.max(0, coin.lastIndexOf(":")));
+}
