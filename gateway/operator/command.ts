@@ -36,8 +36,9 @@ const isJournal = isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2));
 /** Longest time that a line of the log may wait for others, and most bytes of them. */
 const logMs = 100;
 const logBytesHeld = 8_192;
-/** Brings what waits in the log out first, so that lines keep their order. */
+/** Brings what waits in the newest log out, so that lines keep their order. */
 let flushLog = (): void => {};
+process.on("exit", () => flushLog());
 
 /**
  * Prints an error: in two lines for an operator or a script, or as one line of the log if the
@@ -97,8 +98,8 @@ export function printCsv(table: CsvTable, columns: readonly string[], rows: read
  */
 export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Logger, "level"> {
   const out = destination({ dest: 2, sync: true, minLength: logBytesHeld, periodicFlush: logMs });
+  flushLog();
   flushLog = () => out.flush();
-  process.on("exit", flushLog);
   // JSON escapes only the oldest control characters. Shops and nodes choose some of these texts,
   // and operators read them on a terminal.
   const stream = {

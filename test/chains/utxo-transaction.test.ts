@@ -211,6 +211,7 @@ group("what build refuses, each with a twin that it takes", () => {
     ["no fee", "JSON_SHAPE", () => build({}, { changeSat: [70_000n], feeSat: 0n }), () => build()],
     ["a payment to the sender itself", "TRANSACTION_FIELD", () => build({ destination: owner.address }), () => build()],
     ["a token", "TRANSACTION_FIELD", () => build({ contract: owner.address }), () => build()],
+    ["a tag", "TRANSACTION_FIELD", () => build({ tag: "7" }), () => build()],
     ["another network", "TRANSACTION_FIELD", () => build({ network: "bip122:12a765e31ffd4059bada1e25190f6e98" }), () => build()],
     [
       "an account that is not P2WPKH",

@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { begun, Kit, other, shop, txParams } from "../../lab/kit/signer-kit.ts";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
+import { crashBefore } from "../support/earlier-write.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 
@@ -288,10 +289,7 @@ describe("a crash between request and decision", () => {
     const kit = waiting();
     const frame = kit.gateway.jobs([lastText(kit)]);
     kit.send("admit", { frames: [frame] });
-    const whole = kit.disk.crash(1_000_000).read("00000001.jsonl", 0, 1_000_000);
-    const text = Buffer.from(whole).toString();
-    const kept = text.indexOf('"kind":"APPROVED"') - Buffer.from(kit.disk.read("00000001.jsonl", 0, 1_000_000)).length;
-    kit.crash(kept);
+    crashBefore(kit, "APPROVED");
     const { transactionId } = JSON.parse(lastText(kit)) as { transactionId: string };
     expect(kit.kinds().at(-1)).toBe("REQUESTED");
     expect(kit.show(transactionId)).toMatchObject({ state: "held", code: "SIGNER_NO_HANDSHAKE" });
@@ -306,9 +304,8 @@ describe("a crash between request and decision", () => {
     const kit = waiting();
     const { expiresAt, transactionId } = JSON.parse(lastText(kit)) as { expiresAt: number; transactionId: string };
     kit.send("admit", { frames: [kit.gateway.jobs([lastText(kit)])] });
-    const whole = kit.disk.crash(1_000_000).read("00000001.jsonl", 0, 1_000_000);
-    const text = Buffer.from(whole).toString();
-    kit.crash(text.indexOf('"kind":"APPROVED"') - Buffer.from(kit.disk.read("00000001.jsonl", 0, 1_000_000)).length);
+    crashBefore(kit, "APPROVED");
+    expect(kit.kinds().at(-1)).toBe("REQUESTED");
     kit.now = expiresAt + 1;
     kit.start();
     kit.handshake();

@@ -5,6 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";
 import { hotWallet, Kit, other, shop, twin, txParams } from "../../lab/kit/signer-kit.ts";
+import { crashBefore } from "../support/earlier-write.ts";
 import { approve, dayMs, minuteMs, outcome, pay, request, seen, settingsWith, withPolicy } from "../support/policy-kit.ts";
 
 describe("a destination never paid before", () => {
@@ -117,8 +118,7 @@ describe("a destination never paid before", () => {
     kit.gateway.job({ expiresAt: kit.now + dayMs }, kit.now);
     kit.send("admit", { frames: [kit.gateway.jobs([kit.gateway.texts.at(-1)!])] });
     const { transactionId } = JSON.parse(kit.gateway.texts.at(-1)!) as { transactionId: string };
-    const bytes = (disk: typeof kit.disk): Buffer => Buffer.from(disk.read("00000001.jsonl", 0, 1_000_000));
-    kit.crash(bytes(kit.disk.crash(1_000_000)).lastIndexOf('"kind":"HELD"') - bytes(kit.disk).length);
+    crashBefore(kit, "HELD");
     expect(kit.kinds().at(-1)).toBe("REQUESTED");
     const requestedAt = kit.now;
     kit.now += 20 * minuteMs;

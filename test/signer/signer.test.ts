@@ -152,21 +152,27 @@ describe("a crash", () => {
     const kit = new Kit().ready();
     const later = kit.request().transactionId;
     const first = kit.request().transactionId;
-    kit.send("sign", { transactionId: first, txParams });
-    kit.send("sign", { transactionId: later, txParams });
+    const before = kit.request().transactionId;
+    for (const transactionId of [before, first, later]) kit.send("sign", { transactionId, txParams });
     kit.disk.sync();
-    kit.crash(1_000); // all of the second intent, a piece of the signature behind it
-    expect(kit.kinds().filter((kind) => kind === "INTENT" || kind === "SIGNED")).toEqual(["INTENT", "INTENT"]);
+    kit.disk.sync();
+    kit.crash(1_000); // a piece of the two signatures
+    expect(kit.kinds().filter((kind) => kind === "INTENT" || kind === "SIGNED")).toEqual([
+      "INTENT",
+      "INTENT",
+      "INTENT",
+      "SIGNED",
+    ]);
     kit.handshake();
     const third = kit.request().transactionId;
     kit.ask("sign", { transactionId: third, txParams });
     const signed = kit.records().filter((record) => record.kind === "SIGNED");
-    expect(signed.map(({ transactionId }) => transactionId)).toEqual([first, later, third]);
-    expect([first, later, third].map((id) => kit.show(id).slot)).toEqual(["5", "6", "7"]);
+    expect(signed.map(({ transactionId }) => transactionId)).toEqual([before, first, later, third]);
+    expect([before, first, later, third].map((id) => kit.show(id).slot)).toEqual(["5", "6", "7", "8"]);
     const told = kit.pushes.flatMap((push) => (push.push === "changed" ? [push.withdrawal.transactionId] : []));
     expect(told).toEqual(expect.arrayContaining([first, later]));
     kit.handshake();
-    expect(kit.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(3);
+    expect(kit.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(4);
   });
 
   it("a crash that loses only the handshake is made good as well, when the same handshake comes again", () => {

@@ -45,6 +45,21 @@ it("the signer's bundle imports the system's modules for files, hashes and its t
   expect(breachesOf(await signerWith("export const harmless = 1;"))).toEqual([]);
 });
 
+it("the signer's bundle holds the packages for hashes, curve and boxes alone", async () => {
+  const { inputs } = await bundle(projectRoot, "signer");
+  const packages = Object.keys(inputs).flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  const expected = [
+    "@bitauth/libauth",
+    "@noble/curves",
+    "@noble/hashes",
+    "@scure/base",
+    "@scure/bip32",
+    "hash-wasm",
+    "tweetnacl",
+  ];
+  expect([...new Set(packages)].sort()).toEqual(expected);
+});
+
 it.each([
   ["a module of the system", 'import "node:https";', "imports node:https"],
   ["a socket outside of the room for sockets", 'import { connect } from "node:net"; void connect;', "imports node:net"],

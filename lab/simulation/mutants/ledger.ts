@@ -105,8 +105,8 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: "segment-before-its-turn",
     file: ledger,
-    find: '    this.#chunks.push({ segment, begins: true, texts: [], last: this.#last, waiting: [] });',
-    replace: '    this.#chunks.unshift({ segment, begins: true, texts: [], last: this.#last, waiting: [] });',
+    find: "    this.#chunks.push({ segment, begins: true, texts: [], last: this.#last, waiting: [] });",
+    replace: "    this.#chunks.unshift({ segment, begins: true, texts: [], last: this.#last, waiting: [] });",
     invariant:
       "A new segment is written before the lines that come before it, so the chain of records breaks at a rotation (monotone).",
     when: ({ segmentBytesMax }) => segmentBytesMax <= 4_096,
