@@ -123,7 +123,13 @@ export class SegmentMap {
 
   /** Returns the last record of the write with record `seq`; 0 if the write has no end. */
   writeEndOf(seq: number): number {
-    return this.#writeEnds.find((end) => end >= seq) ?? 0;
+    let low = 0;
+    for (let high = this.#writeEnds.length; low < high; ) {
+      const middle = (low + high) >>> 1;
+      if ((this.#writeEnds[middle] as number) < seq) low = middle + 1;
+      else high = middle;
+    }
+    return this.#writeEnds[low] ?? 0;
   }
 
   has(seq: number): boolean {

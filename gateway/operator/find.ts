@@ -5,6 +5,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { parseAddressOnAny } from "../../chains/address-forms.ts";
 import { families } from "../../chains/families.ts";
+import { mainNetworks } from "../../chains/network-names.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import type { OutgoingRow } from "../store/rows.ts";
@@ -87,7 +88,8 @@ export function search(
   most: number,
 ): Hits {
   const networks = Object.values(chains).map(({ network }) => network);
-  const addresses = addressesIn(text, networks);
+  // Records outlive the configuration of their chain.
+  const addresses = addressesIn(text, [...networks, ...Object.values(mainNetworks)]);
   const hashes = hashesIn(text);
   const found = [
     ...recordsOfId(database, text),

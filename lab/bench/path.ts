@@ -22,7 +22,7 @@ export interface PathPlan {
   readonly evm: { readonly warm: number; readonly payouts: number };
   readonly tron: { readonly warm: number; readonly payouts: number };
   readonly alone: number; // one a second
-  readonly settleMs: number; // between the last of the others and the idle time
+  readonly settleMs: number; // until the agent counts the network as idle, which takes it a minute
   readonly idleMs: number;
 }
 

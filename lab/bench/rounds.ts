@@ -35,7 +35,13 @@ export function longLoads(jobs: number): Loads {
   return {
     agent: { ...agentLoad, many: jobs },
     plain: { ...plainLoad, many: Math.max(300, Math.floor(jobs / 5)) },
-    path: { evm: { warm: 2_000, payouts: 2_000 }, tron: { warm: 300, payouts: 600 }, alone: 20, settleMs: 4_000, idleMs: 10_000 },
+    path: {
+      evm: { warm: 2_000, payouts: 2_000 },
+      tron: { warm: 300, payouts: 600 },
+      alone: 20,
+      settleMs: 64_000,
+      idleMs: 10_000,
+    },
     ...{ acts: 2_000, starts: startsEach },
   };
 }

@@ -57,6 +57,14 @@ describe("the operator's search", () => {
     for (const text of others) expect(ids(text), text).toEqual([]);
   });
 
+  it("the operator's search finds an address of a family whose chains are no longer configured", () => {
+    const id = "1".repeat(32);
+    insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
+    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
+    const found = search(db.store.database, { ...config, chains: {} }, address.toLowerCase(), 50);
+    expect(found.records.map(({ row }) => row.id)).toEqual([id]);
+  });
+
   it("the operator's search names a transaction of a hot wallet that nobody ordered, and not one that was signed here", () => {
     const agent = pairAgent(db.store);
     const id = askWithdrawal(db.store, agent.id, 1);
