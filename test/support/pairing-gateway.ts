@@ -62,6 +62,11 @@ export class PairingGateway {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // An agent that starts opens its link here, which this gateway does not have.
+    if (request.method !== "POST") {
+      response.writeHead(404).end();
+      return;
+    }
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString("utf8");
