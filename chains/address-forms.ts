@@ -3,15 +3,15 @@
  * families.ts, because the code between a job and the key asks the family itself.
  */
 import { type Refusal, refuse } from "../base/fault.ts";
-import { familyOf } from "./families.ts";
+import { findFamily } from "./families.ts";
 import type { ParsedAddress } from "./family.ts";
 
 /**
- * Reads an address on a network that our own table, or a record of ours, names. Refuses with
- * ADDRESS_*.
+ * Reads an address on a network. Refuses with ADDRESS_*, also for a network of no family, which a
+ * job that was refused may name.
  */
 export function parseAddress(text: string, network: string): ParsedAddress {
-  return familyOf(network).parseAddress(text, network);
+  return findFamily(network)?.parseAddress(text, network) ?? refuse("ADDRESS_FORMAT", "the network is of no family");
 }
 
 /**
