@@ -25,6 +25,11 @@ export function watchDeposit({ options, feed }: Shared, chain: string, account: 
   });
 }
 
+/** Whether a currency of the chain is below the threshold of notify.lowFunds. */
+function isLow({ alertMonitor, currencies }: Shared["options"], chain: string): boolean {
+  return alertMonitor?.lowFunds().some(({ currency }) => currencies[currency]?.chain === chain) === true;
+}
+
 /** Watches a hot wallet on one chain. Returns null if no nodes are configured for it. */
 export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared, chain: string, account: string): Watch | null {
   const access = options.chainAccess.get(chain);
@@ -48,6 +53,7 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
     pollMsMax: pollMs.max,
     clock: options.monotonic,
     isIdle: () => isIdle(chain),
+    isShort: () => known.nativeBalance === "0" || isLow(options, chain),
     onBug,
     onHead(number) {
       metrics.count("blocks");

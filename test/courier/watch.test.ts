@@ -17,7 +17,7 @@ afterEach(() => {
 });
 
 /** A watch of a chain with a block every `blockMs`, and the number of each question so far. */
-function watching(blockMs: number, isIdle: () => boolean) {
+function watching(blockMs: number, isIdle: () => boolean, isShort = () => false) {
   const asked = { heads: 0, states: 0 };
   const told = { heads: 0, states: [] as number[], away: [] as string[] };
   const node = { isAway: false, lag: 0 };
@@ -47,6 +47,7 @@ function watching(blockMs: number, isIdle: () => boolean) {
     pollMsMax: 3000,
     clock: () => Date.now(),
     isIdle,
+    isShort,
     onHead: () => {
       told.heads += 1;
     },
@@ -84,6 +85,22 @@ describe("the watch of a chain", () => {
     expect(states).toBe(2);
     expect(heads).toBeLessThanOrEqual(120);
     expect(told.heads).toBeGreaterThan(110);
+  });
+
+  it("a watch of an idle account without enough funds reads the state every three seconds, until funds come", async () => {
+    let isShort = true;
+    const { within } = watching(
+      1000,
+      () => true,
+      () => isShort,
+    );
+    await within(10_000);
+    const { heads, states } = await within(60_000);
+    expect(heads).toBeLessThanOrEqual(60);
+    expect(states).toBeGreaterThanOrEqual(15);
+    expect(states).toBeLessThanOrEqual(20);
+    isShort = false;
+    expect((await within(60_000)).states).toBe(1);
   });
 
   it("a watch of an idle account asks at most once a second, and at least every 12 seconds", async () => {

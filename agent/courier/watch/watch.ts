@@ -1,7 +1,7 @@
 /**
  * Alerts new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
  * interval follows the chain's own pace. While the account is idle, only the head is asked for,
- * once a block, and the rest once a minute. A fault of the nodes is reported once, and so is its
+ * once a block, and the rest once a minute, or every few seconds while funds are missing. A fault of the nodes is reported once, and so is its
  * end.
  */
 
@@ -17,6 +17,8 @@ export interface WatchOptions {
   readonly clock: () => number; // monotonic
   /** True while no withdrawal of the account is open or expected. */
   readonly isIdle: () => boolean;
+  /** True while people are told that the account has too little; by default never. */
+  readonly isShort?: () => boolean;
   /** Called at once with each new block; its state follows. */
   readonly onHead: (number: number) => void;
   readonly onChainState: (chainState: ChainState) => void;
@@ -37,6 +39,8 @@ const pollsPerBlock = 4;
 const idleMsMin = 1000;
 const idleMsMax = 12_000;
 const idleStateMs = 60_000;
+/** An operator who sends funds looks for them soon. */
+const shortStateMs = 3000;
 
 /** Starts to poll at once. */
 export function createWatch(options: WatchOptions): Watch {
@@ -65,7 +69,8 @@ export function createWatch(options: WatchOptions): Watch {
   };
   const isWanted = (head: string): boolean => {
     if (awayCode !== "" || known === "") return true;
-    return head !== known && (!options.isIdle() || options.clock() - knownAtMs >= idleStateMs);
+    const stateMs = options.isShort?.() === true ? shortStateMs : idleStateMs;
+    return head !== known && (!options.isIdle() || options.clock() - knownAtMs >= stateMs);
   };
   const poll = async (): Promise<void> => {
     try {
