@@ -5,6 +5,7 @@
  * every table that lacks it.
  */
 import type { Refusal } from "../base/fault.ts";
+import type { MarketView, PaymentLink, TypedFees } from "./for-people.ts";
 
 /** Every family, in the order in which a wallet lists its accounts. */
 export const familyNames = ["evm", "tron"] as const;
@@ -25,11 +26,28 @@ export interface ConfiguredChain {
 /** The party that named a chain's nodes: the service in its gateway's file, or the merchant. */
 export type NodesFrom = "gateway" | "own";
 
-/** The fees of one attempt, in the family's own fields: decimal strings. */
+/**
+ * The fees of one attempt, and its coins where the chain has coins, in the family's own fields:
+ * decimal strings, or lists of coins and amounts.
+ */
 export type TxParams = Readonly<Record<string, string>>;
 
 /** The fee market at one moment, on which a chain's nodes agree, in the family's own fields. */
 export type FeeMarket = Readonly<Record<string, bigint>>;
+
+/** A coin of an account, on a chain that has coins in the place of balances. */
+export interface Coin {
+  readonly id: string; // the chain's own name of it, in only one spelling
+  readonly units: bigint;
+}
+
+/** The basis of an offer. */
+export interface Market {
+  readonly feeMarket: FeeMarket;
+  readonly computeLimit: bigint;
+  /** The account's final coins that no other withdrawal holds; none where balances count. */
+  readonly coins: readonly Coin[];
+}
 
 /** A slot of an account, which is the sender. */
 export interface Place {
@@ -46,6 +64,9 @@ export interface Payment extends Place {
   readonly tag: string;
   readonly amountUnits: bigint;
 }
+
+/** A payment without its sender. */
+export type Wanted = Omit<Payment, "account" | "slot">;
 
 /**
  * The content of unsigned bytes. `account` is "" if the bytes name no sender. `feeMaxUnits` is the
@@ -68,6 +89,9 @@ export interface PricedAttempt {
   readonly txHash: string; // "" until signed
   readonly txParams: TxParams | null;
   readonly feeMax: string;
+  readonly isCancel?: boolean;
+  /** As `SignedEntry.pin`; absent where the parameters are known or a slot excludes. */
+  readonly pin?: string;
 }
 
 /**
@@ -118,21 +142,20 @@ export interface ExpiryExclusion {
 }
 
 /**
- * The exclusion of a second payment: by a slot, which the chain gives to only one transaction, or
- * by expiry, which waits until the first attempt is void.
+ * The exclusion of a second payment on a chain with coins. All attempts of a withdrawal spend one
+ * coin, the pin, and the chain takes a coin only once. The slot is then only the signer's count.
  */
-export type Exclusion = { readonly kind: "slot" } | ExpiryExclusion;
+export interface PinExclusion {
+  readonly kind: "pin";
+  /** All coins of an attempt, each as a text with its amount; the first is the pin. */
+  coins(txParams: TxParams): readonly [pin: string, ...others: string[]];
+}
 
 /**
- * The fees that an operator types, each in the chain's own unit: the most per unit of computation,
- * the tip, and the compute limit. Undefined leaves a figure to the program.
+ * The exclusion of a second payment: by a slot, which the chain gives to only one transaction; by
+ * the pin; or by expiry, which waits until the first attempt is void.
  */
-export interface TypedFees {
-  readonly maxFee?: string | undefined;
-  readonly tip?: string | undefined;
-  readonly computeLimit?: string | undefined;
-  readonly dataFee?: string | undefined; // billed in addition to the computation, if the chain does so
-}
+export type Exclusion = { readonly kind: "slot" } | PinExclusion | ExpiryExclusion;
 
 export interface Fees {
   readonly decimal: number; // decimals of the coin that pays fees
@@ -160,8 +183,8 @@ export interface Fees {
   /** The part of the offer that has a cap of its own, per unit of computation. */
   tipOf(txParams: TxParams): bigint;
   computeLimitOf(txParams: TxParams): bigint;
-  /** The offer of a first attempt. */
-  first(feeMarket: FeeMarket, computeLimit: bigint): TxParams;
+  /** The offer of a first attempt; null if the coins do not suffice for payment and fee now. */
+  first(market: Market, wanted: Wanted): TxParams | null;
   /** Null if the chain has no fee market: then no attempt is more expensive than another. */
   readonly bidding: Bidding | null;
   /** The reason why the bytes cannot do their payment for so low a limit, or null. */
@@ -178,6 +201,8 @@ type Offers = { readonly ok: true; readonly txParams: readonly TxParams[] } | Re
 
 /** Replaces earlier attempts of a slot by offering more. */
 export interface Bidding {
+  /** False if nodes keep the first attempt: then only an operator replaces, once they forgot it. */
+  readonly isReplaced: boolean;
   /**
    * The rule for a replacement, which nodes take instead of all earlier attempts: at least the
    * smallest step above the newest, and more if `asked` is higher. The rule gives the same result
@@ -185,10 +210,10 @@ export interface Bidding {
    */
   replacement(attempts: Attempts, asked: TxParams, isCancel: boolean): TxParams;
   /**
-   * As `replacement`, at the fee market. The newest attempt has the number `version`. `isTipLow`
-   * uses only the lower of the nodes' tips.
+   * As `replacement`, at the market, after the attempt of this number, the newest. `isTipLow` uses
+   * only the lower of the nodes' tips. Null if the coins do not suffice.
    */
-  replacementAt(feeMarket: FeeMarket, attempts: Attempts, computeLimit: bigint, attempt: number, isTipLow: boolean): TxParams;
+  replacementAt(market: Market, wanted: Wanted, attempts: Attempts, attempt: number, isTipLow: boolean): TxParams | null;
   /**
    * A fee market whose offers are lower, for fee caps that the usual offer does not fit; step 0 is
    * the market itself. Null below the lowest offer that still outlives a full block.
@@ -203,20 +228,6 @@ export interface Bidding {
   manualReplacement(attempts: Attempts, isCancel: boolean, wish: TxParams, feeMarket?: FeeMarket | null): Offers;
   /** The fee market beside an offer, for the operator. */
   beside(txParams: TxParams, feeMarket: FeeMarket): MarketView;
-}
-
-/** The fee market in words, and the reason why no block takes an offer now; "" if one may. */
-export interface MarketView {
-  readonly now: string;
-  readonly tooLow: string;
-}
-
-/** The payment that a link asks a wallet for. Addresses canonical, the amount above zero. */
-export interface PaymentLink {
-  readonly network: string; // CAIP-2
-  readonly contract: string; // the token, "" for the native coin
-  readonly receiver: string;
-  readonly units: bigint; // base units
 }
 
 /** An address in its canonical form. */
@@ -304,6 +315,11 @@ export interface Transactions {
    * addition.
    */
   describe(unsigned: Uint8Array, told: Told): Described;
+  /**
+   * Refuses coins of the account with TRANSACTION_EVIDENCE unless each has been made, as the text
+   * says, by the transaction beside it (hex). Only on chains with coins.
+   */
+  unproven?(place: Place, coins: readonly string[], evidence: readonly string[]): Refusal | null;
   /** Null if no transaction can use a slot up. */
   readonly cancels: Cancels | null;
   /** The digests that get signed, 32 bytes each. */

@@ -30,6 +30,8 @@ export interface AttemptView {
   readonly txHash: string;
   readonly txParams: TxParams | null; // null if only its highest fee is known
   readonly feeMax: string; // the highest cost, in units of the fee coin
+  /** As `SignedEntry.pin`, if the parameters are not known. */
+  readonly pin?: string;
   readonly signedAt: number;
   readonly raw?: string;
   /** Chain time, milliseconds since 1970: as `SignedEntry.validUntilMs`. */
@@ -115,6 +117,20 @@ export interface AccountView {
   readonly deposit?: true; // a deposit address that a sweep empties; else the hot wallet
 }
 
+/** The courier's offer for an attempt. */
+export interface Offered {
+  readonly txParams: TxParams;
+  /**
+   * The transactions that made the coins, as hex, in the coins' order; left out where the chain has
+   * no coins.
+   */
+  readonly evidence?: readonly string[];
+}
+
+/** The most transactions and characters of one offer's evidence. */
+export const evidenceMax = 64;
+export const evidenceLengthMax = 120_000;
+
 /** The most frames of one request of the courier, and of one answer to it. */
 export const requestFramesMax = 1;
 export const reportFramesMax = 8;
@@ -124,12 +140,12 @@ export interface CourierRequests {
   hello: Record<never, never>;
   /** One complete jobs, welcome or recovery envelope. */
   admit: { readonly frames: readonly Uint8Array[] };
-  sign: { readonly transactionId: string; readonly txParams: TxParams };
+  sign: Offered & { readonly transactionId: string };
   /**
    * Same slot, higher fee; with exclusion by expiry, the next attempt after all earlier ones are
    * void. `above` is the attempt to replace; a repeat returns the existing attempt.
    */
-  replace: { readonly transactionId: string; readonly above: number; readonly txParams: TxParams };
+  replace: Offered & { readonly transactionId: string; readonly above: number };
   /** One complete ack envelope. */
   release: { readonly frames: readonly Uint8Array[] };
   decline: { readonly transactionId: string; readonly code: string };

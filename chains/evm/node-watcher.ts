@@ -14,7 +14,7 @@ import { agreement } from "../providers/node-agreement.ts";
 import { PacedWaves } from "../providers/paced-waves.ts";
 import type { BlockTransaction, FoundLog } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
-import { fees } from "./fees.ts";
+import { fees, first } from "./fees.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
 import { type AgreedBlock, agreedBlock, alike, asOutgoing, asPayment, bytesOf } from "./node-blocks.ts";
 import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
@@ -130,7 +130,7 @@ export function watcherOf(reader: Reader): WatcherNodes {
     async cost(account, payment) {
       const [computeLimit, feeMarket] = await Promise.all([computeLimitOf(account, payment), together.fees()]);
       if (!computeLimit.ok) return computeLimit;
-      const most = fees.most(fees.first({ ...feeMarket }, computeLimit.computeLimit));
+      const most = fees.most(first({ feeMarket: { ...feeMarket }, computeLimit: computeLimit.computeLimit }));
       return { ok: true, feeUnits: (most * costNumerator) / costDenominator };
     },
     judgeOutgoing: (payment, outgoingTx) => judgeOutgoing(reader, payment, outgoingTx),

@@ -4,12 +4,12 @@
  * common: the pin. Texts of an unknown network are refused. Offline. Sources: CAIP-2, BIP-84.
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
-import type { KeyPaths, ParsedAddress, TxParams } from "../family.ts";
+import type { Fees, KeyPaths, ParsedAddress, PinExclusion } from "../family.ts";
 import { accountTextOf, depositAddressOf, keyPathsOf, type ReadAccount, readAccount } from "./account.ts";
 import { addressOfPublicKey, parseAddress } from "./address.ts";
-import { type CoinMarket, type EarlierAttempt, first, replacement, type Sweep, sweep, type Target } from "./fees.ts";
-import { type NativeCoin, namespace, nativeDecimal, networkOf, readChainId, type UtxoNetwork } from "./network.ts";
-import { holds, most, pin, read } from "./tx-params.ts";
+import { type NativeCoin, namespace, networkOf, readChainId, type UtxoNetwork } from "./network.ts";
+import { feesOf } from "./offers.ts";
+import { coinTexts } from "./tx-params.ts";
 
 const txHashForm = /^[0-9a-f]{64}$/;
 
@@ -18,36 +18,9 @@ export interface UtxoFamily {
   readonly name: string;
   readonly namespace: string;
   /** The chain takes the pin once. No two open withdrawals share one of the holds. */
-  readonly exclusion: {
-    readonly kind: "pin";
-    pin(txParams: TxParams): string;
-    holds(txParams: TxParams): readonly string[];
-  };
+  readonly exclusion: PinExclusion;
   readonly countsConfirmations: true;
-  readonly fees: {
-    readonly decimal: number;
-    /** @throws JSON_SHAPE */
-    read(txParams: TxParams): TxParams;
-    most(txParams: TxParams): bigint;
-    /** These return null for an unknown network, too. */
-    first(network: string, market: CoinMarket, target: Exclude<Target, null>): TxParams | null;
-    sweep(network: string, market: CoinMarket, destination: string): Sweep | null;
-    /** Null if nodes of the coin replace nothing. */
-    readonly replacement:
-      | ((
-          network: string,
-          market: CoinMarket,
-          target: Target,
-          attempts: readonly EarlierAttempt[],
-          pin: string,
-        ) => TxParams | null)
-      | null;
-    /**
-     * As `replacement` for a cancel. Every coin has one, because a mempool may have forgotten the
-     * payment.
-     */
-    cancel(network: string, market: CoinMarket, attempts: readonly EarlierAttempt[], pin: string): TxParams | null;
-  };
+  readonly fees: Fees;
   readChainId(value: unknown): string | null;
   networkOf(chainId: string): string;
   hasNetwork(network: string): boolean;
@@ -67,7 +40,6 @@ export interface UtxoFamily {
 }
 
 export function utxoFamily(coin: NativeCoin): UtxoFamily {
-  const isReplaced = coin.networks.every((network) => network.isReplaced);
   /** The answer for a network of the coin, and else `other`. */
   const on = <T, U>(id: string, act: (network: UtxoNetwork) => T, other: U): T | U => {
     const network = networkOf(coin, id);
@@ -79,22 +51,12 @@ export function utxoFamily(coin: NativeCoin): UtxoFamily {
     return act(network);
   };
   const unknown: Refusal = refuse("ADDRESS_FORMAT", `no network of ${coin.name}`);
-  const replaced: UtxoFamily["fees"]["replacement"] = (id, market, target, attempts, anchor) =>
-    on(id, (network) => replacement(network, market, target, attempts, anchor), null);
   return {
     name: coin.name,
     namespace,
-    exclusion: { kind: "pin", pin, holds },
+    exclusion: { kind: "pin", coins: coinTexts },
     countsConfirmations: true,
-    fees: {
-      decimal: nativeDecimal,
-      read,
-      most,
-      first: (id, market, target) => on(id, (network) => first(network, market, target), null),
-      sweep: (id, market, destination) => on(id, (network) => sweep(network, market, destination), null),
-      replacement: isReplaced ? replaced : null,
-      cancel: (id, market, attempts, anchor) => on(id, (network) => replacement(network, market, null, attempts, anchor), null),
-    },
+    fees: feesOf(coin),
     readChainId: (value) => readChainId(coin, value),
     networkOf: (chainId) => `${namespace}:${chainId}`,
     hasNetwork: (network) => networkOf(coin, network) !== null,

@@ -5,6 +5,8 @@
  * SLIP-173.
  */
 
+import type { Fees } from "../family.ts";
+
 export const namespace = "bip122";
 
 /** Decimals of a coin: amounts and fees are in sat, the smallest unit, for Litecoin too. */
@@ -16,6 +18,8 @@ interface NativeCoinRow {
   readonly isReplaced: boolean;
   /** The rate at which nodes count an output as dust, in sat per 1,000 vB. */
   readonly dustSatPerKvB: bigint;
+  /** Fee caps for a network without preset, in coins: some 350 sat for a byte on Bitcoin. */
+  readonly ceilings: Fees["ceilings"];
   /** No amount is higher: all coins that will ever be, in sat. */
   readonly supplySat: bigint;
 }
@@ -44,6 +48,7 @@ export type UtxoNetwork = NativeCoinRow & NetworkRow & { readonly id: string };
 /** A coin by its networks, of which the first is the main one. */
 export interface NativeCoin {
   readonly name: string;
+  readonly ceilings: Fees["ceilings"];
   readonly networks: readonly UtxoNetwork[];
 }
 
@@ -51,7 +56,13 @@ const mainKeys = { any: { bytes: 0x0488b21e, letters: "xpub" }, p2wpkh: { bytes:
 const testKeys = { any: { bytes: 0x043587cf, letters: "tpub" }, p2wpkh: { bytes: 0x045f1cf6, letters: "vpub" } };
 const bitcoinTest = { p2pkh: 0x6f, p2sh: 0xc4, p2shRefused: null, coinType: 1, accountKeys: testKeys };
 
-export const bitcoin = coinOf("bitcoin", { isReplaced: true, dustSatPerKvB: 3_000n, supplySat: 2_100_000_000_000_000n }, [
+const bitcoinRow: NativeCoinRow = {
+  isReplaced: true,
+  dustSatPerKvB: 3_000n,
+  ceilings: { maxFee: "0.0005", maxFeePerDay: "0.01" },
+  supplySat: 2_100_000_000_000_000n,
+};
+export const bitcoin = coinOf("bitcoin", bitcoinRow, [
   {
     reference: "000000000019d6689c085ae165831e93",
     prefix: "bc",
@@ -70,7 +81,13 @@ export const bitcoin = coinOf("bitcoin", { isReplaced: true, dustSatPerKvB: 3_00
  * Litecoin's own nodes replace nothing by default. SLIP-132 has no P2WPKH prefix for it; its
  * wallets use Bitcoin's.
  */
-export const litecoin = coinOf("litecoin", { isReplaced: false, dustSatPerKvB: 30_000n, supplySat: 8_400_000_000_000_000n }, [
+const litecoinRow: NativeCoinRow = {
+  isReplaced: false,
+  dustSatPerKvB: 30_000n,
+  ceilings: { maxFee: "0.005", maxFeePerDay: "0.1" },
+  supplySat: 8_400_000_000_000_000n,
+};
+export const litecoin = coinOf("litecoin", litecoinRow, [
   {
     reference: "12a765e31ffd4059bada1e25190f6e98",
     prefix: "ltc",
@@ -108,5 +125,9 @@ export function readChainId(coin: NativeCoin, value: unknown): string | null {
 }
 
 function coinOf(name: string, coin: NativeCoinRow, rows: readonly NetworkRow[]): NativeCoin {
-  return { name, networks: rows.map((row) => ({ id: `${namespace}:${row.reference}`, ...coin, ...row })) };
+  return {
+    name,
+    ceilings: coin.ceilings,
+    networks: rows.map((row) => ({ id: `${namespace}:${row.reference}`, ...coin, ...row })),
+  };
 }

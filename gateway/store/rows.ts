@@ -149,6 +149,7 @@ export interface SignatureRow {
   readonly seq: number;
   readonly cancel: 0 | 1; // pays nothing, to the account itself; only the agent ordered it
   readonly validUntilMs: number; // no block takes it after this chain time; 0 if a slot keeps others out
+  readonly pin: string; // the coin that all attempts spend; "" on chains without coins
   readonly voidAt: number | null; // since when this database holds it as void
 }
 

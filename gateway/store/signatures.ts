@@ -8,10 +8,10 @@ import type { Database } from "./store.ts";
  */
 export function insertSignature(database: Database, row: Omit<SignatureRow, "voidAt">): void {
   database.run(
-    `INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq, validUntilMs, cancel)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq, validUntilMs, pin, cancel)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...[row.transactionId, row.attempt, row.agent, row.network, row.account, row.slot, row.txHash, row.feeMax, row.seq],
-    ...[row.validUntilMs, row.cancel],
+    ...[row.validUntilMs, row.pin, row.cancel],
   );
 }
 

@@ -103,9 +103,10 @@ describe("a replacement with a higher fee", () => {
 
   it("a replacement with a higher fee is to the signer what the courier reckoned it to be", () => {
     const feeMarket = { baseFeePerGas: 30n, maxPriorityFeePerGas: 2n, maxPriorityFeePerGasHigh: 5n };
+    const wanted = { network: "eip155:1", contract: "", destination: "", tag: "", amountUnits: 1n };
     fc.assert(
       fc.property(offer, fc.integer({ min: 1, max: 14 }), fc.boolean(), (newest, number, isTipLow) => {
-        const next = replacementAt(feeMarket, [attempt(newest)], 21_000n, number, isTipLow);
+        const next = replacementAt({ feeMarket, computeLimit: 21_000n, coins: [] }, wanted, [attempt(newest)], number, isTipLow)!;
         expect(replacement([attempt(newest)], next, false)).toEqual(next);
       }),
     );

@@ -11,6 +11,7 @@ import { describe, expect, it } from "vitest";
 import { feeModelOf } from "../../chains/evm/fee-model.ts";
 import { families } from "../../chains/families.ts";
 import { chainPresets, currencyPresets, expandPresets } from "../../chains/presets.ts";
+import { first as tronOffer } from "../../chains/tron/fees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 
@@ -170,7 +171,7 @@ describe("docs/chains.md", () => {
     if (exclusion.kind !== "expiry") throw new Error("nothing excludes by expiry");
     const prices = { energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n };
     const offer = (computeLimit: bigint) =>
-      fees.first({ refBlockBytes: 0n, refBlockHash: 0n, blockMs: 0n, ...prices }, computeLimit);
+      tronOffer({ feeMarket: { refBlockBytes: 0n, refBlockHash: 0n, blockMs: 0n, ...prices }, computeLimit });
     const most = (computeLimit: bigint): string => formatAmount(fees.most(offer(computeLimit)), fees.decimal);
     const words = ["no", "one", "two", "three", "four", "five"];
     expect(section).toContain(`An attempt lives ${words[exclusion.validUntilMs(offer(0n)) / 60_000]} minutes`);

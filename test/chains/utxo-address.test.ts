@@ -202,7 +202,6 @@ describe("networks by their names", () => {
       ok: false,
       code: "ADDRESS_FORMAT",
     });
-    expect(btc.fees.replacement).not.toBe(null);
-    expect(other.fees.replacement).toBe(null);
+    expect([btc, other].map(({ fees }) => fees.bidding?.isReplaced)).toEqual([true, false]);
   });
 });
