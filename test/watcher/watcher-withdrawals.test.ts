@@ -267,7 +267,7 @@ describe("many withdrawals", () => {
     }
     const other = pairAgent(db.store, "b", outsider);
     const theirs = askWithdrawal(db.store, other.id, 999, { stage: "signed" });
-    const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1, 0, NULL, 0)";
+    const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1, 0, '', NULL, 0)";
     db.store.database.run(sql, theirs, other.id, network, outsider, attemptTxHash(theirs));
     const receipts: string[] = [];
     nodes[0]!.lie = counting((method, params, honest) => {
