@@ -5,7 +5,10 @@
  * every table that lacks it.
  */
 import type { Refusal } from "../base/fault.ts";
-import type { MarketView, PaymentLink, TypedFees } from "./for-people.ts";
+import type { FeeMarket, FirstOffers, LaterOffers, PricedAttempt, TxParams } from "./offers.ts";
+import type { PaymentLink } from "./payment-link.ts";
+
+export type { Coin, FeeMarket, Market, PricedAttempt, TxParams, Wanted } from "./offers.ts";
 
 /** Every family, in the order in which a wallet lists its accounts. */
 export const familyNames = ["evm", "tron"] as const;
@@ -26,29 +29,6 @@ export interface ConfiguredChain {
 /** The party that named a chain's nodes: the service in its gateway's file, or the merchant. */
 export type NodesFrom = "gateway" | "own";
 
-/**
- * The fees of one attempt, and its coins where the chain has coins, in the family's own fields:
- * decimal strings, or lists of coins and amounts.
- */
-export type TxParams = Readonly<Record<string, string>>;
-
-/** The fee market at one moment, on which a chain's nodes agree, in the family's own fields. */
-export type FeeMarket = Readonly<Record<string, bigint>>;
-
-/** A coin of an account, on a chain that has coins in the place of balances. */
-export interface Coin {
-  readonly id: string; // the chain's own name of it, in only one spelling
-  readonly units: bigint;
-}
-
-/** The basis of an offer. */
-export interface Market {
-  readonly feeMarket: FeeMarket;
-  readonly computeLimit: bigint;
-  /** The account's final coins that no other withdrawal holds; none where balances count. */
-  readonly coins: readonly Coin[];
-}
-
 /** A slot of an account, which is the sender. */
 export interface Place {
   readonly network: string; // CAIP-2
@@ -65,9 +45,6 @@ export interface Payment extends Place {
   readonly amountUnits: bigint;
 }
 
-/** A payment without its sender. */
-export type Wanted = Omit<Payment, "account" | "slot">;
-
 /**
  * The content of unsigned bytes. `account` is "" if the bytes name no sender. `feeMaxUnits` is the
  * most that the transaction can cost, in units of the fee coin.
@@ -80,19 +57,6 @@ export interface Told extends Place {
 }
 
 export type Described = { readonly ok: true; readonly description: Description } | Refusal;
-
-/**
- * An earlier attempt, and the most that it may cost. The parameters are not known for an attempt
- * that only the gateway described.
- */
-export interface PricedAttempt {
-  readonly txHash: string; // "" until signed
-  readonly txParams: TxParams | null;
-  readonly feeMax: string;
-  readonly isCancel?: boolean;
-  /** As `SignedEntry.pin`; absent where the parameters are known or a slot excludes. */
-  readonly pin?: string;
-}
 
 /**
  * The slots of an account. Each excludes all transactions made for it except one. A slot has only
@@ -157,16 +121,11 @@ export interface PinExclusion {
  */
 export type Exclusion = { readonly kind: "slot" } | PinExclusion | ExpiryExclusion;
 
-export interface Fees {
+export interface Fees extends FirstOffers {
   readonly decimal: number; // decimals of the coin that pays fees
   readonly tipDecimal: number; // decimals of the usual unit for tips
   readonly tipUnit: string; // name of the tip's unit; "" if the chain has no tips
   readonly tipMax: string; // highest tip if config.json names none, in that unit
-  /** Fee caps for a chain without preset and price, in units of the coin: a cautious start. */
-  readonly ceilings: { readonly maxFee: string; readonly maxFeePerDay: string };
-  /** Compute limit of the cheapest payment, and of a payment whose need is not known. */
-  readonly computeLimitMin: bigint;
-  readonly computeLimitUnknown: bigint;
   /**
    * The parameters themselves. @throws AgentError JSON_SHAPE if a field is missing, unknown or no
    * number
@@ -174,51 +133,29 @@ export interface Fees {
   read(txParams: TxParams): TxParams;
   /** As `read`, but "" leaves a figure to the program. */
   readWish(txParams: TxParams): TxParams;
-  /** Reads the fees that an operator types. A problem is described in words. */
-  typed(
-    options: TypedFees,
-  ): { readonly ok: true; readonly txParams: TxParams } | { readonly ok: false; readonly problem: string };
   /** The most that an attempt may cost. */
   most(txParams: TxParams): bigint;
   /** The part of the offer that has a cap of its own, per unit of computation. */
   tipOf(txParams: TxParams): bigint;
-  computeLimitOf(txParams: TxParams): bigint;
-  /** The offer of a first attempt; null if the coins do not suffice for payment and fee now. */
-  first(market: Market, wanted: Wanted): TxParams | null;
   /** Null if the chain has no fee market: then no attempt is more expensive than another. */
   readonly bidding: Bidding | null;
   /** The reason why the bytes cannot do their payment for so low a limit, or null. */
   tooLittle(description: Description): string | null;
   /** The reason why parameters leave the cost of an attempt open on such a chain, or null. */
   unbounded(chain: ConfiguredChain, txParams: TxParams): string | null;
-  /** The offer for the operator: as one line, and as rows next to those of an earlier attempt. */
-  say(txParams: TxParams): string;
-  rows(txParams: TxParams, before: TxParams | null, beforeName: string): readonly (readonly [name: string, text: string])[];
 }
 
 type Attempts = readonly PricedAttempt[];
 type Offers = { readonly ok: true; readonly txParams: readonly TxParams[] } | Refusal;
 
 /** Replaces earlier attempts of a slot by offering more. */
-export interface Bidding {
-  /** False if nodes keep the first attempt: then only an operator replaces, once they forgot it. */
-  readonly isReplaced: boolean;
+export interface Bidding extends LaterOffers {
   /**
    * The rule for a replacement, which nodes take instead of all earlier attempts: at least the
    * smallest step above the newest, and more if `asked` is higher. The rule gives the same result
    * for its own result.
    */
   replacement(attempts: Attempts, asked: TxParams, isCancel: boolean): TxParams;
-  /**
-   * As `replacement`, at the market, after the attempt of this number, the newest. `isTipLow` uses
-   * only the lower of the nodes' tips. Null if the coins do not suffice.
-   */
-  replacementAt(market: Market, wanted: Wanted, attempts: Attempts, attempt: number, isTipLow: boolean): TxParams | null;
-  /**
-   * A fee market whose offers are lower, for fee caps that the usual offer does not fit; step 0 is
-   * the market itself. Null below the lowest offer that still outlives a full block.
-   */
-  lowered(feeMarket: FeeMarket, step: number): FeeMarket | null;
   /** The least tip above every attempt so far; 0 if no attempt offered a tip. */
   leastTip(attempts: Attempts): bigint;
   /**
@@ -226,8 +163,6 @@ export interface Bidding {
    * market, if it is known. Refuses with REPLACEMENT_FEES.
    */
   manualReplacement(attempts: Attempts, isCancel: boolean, wish: TxParams, feeMarket?: FeeMarket | null): Offers;
-  /** The fee market beside an offer, for the operator. */
-  beside(txParams: TxParams, feeMarket: FeeMarket): MarketView;
 }
 
 /** An address in its canonical form. */

@@ -11,7 +11,7 @@ import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { expiryExclusionOf, familyOf, saySlot } from "../chains/families.ts";
 import { type FeeMarketTexts, readFeeMarket } from "../chains/fee-market.ts";
-import type { TypedFees } from "../chains/for-people.ts";
+import type { TypedFees } from "../chains/offers.ts";
 import { feeWords, sumWords } from "./amounts.ts";
 import { typed } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";

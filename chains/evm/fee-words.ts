@@ -4,7 +4,7 @@
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { Fees, TxParams } from "../family.ts";
-import type { TypedFees } from "../for-people.ts";
+import type { TypedFees } from "../offers.ts";
 import { gweiDecimal } from "./network.ts";
 
 export function typed({ maxFee, tip, computeLimit, dataFee }: TypedFees): ReturnType<Fees["typed"]> {

@@ -4,7 +4,7 @@
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import type { FeeMarket, TxParams } from "../family.ts";
-import type { MarketView } from "../for-people.ts";
+import type { MarketView } from "../offers.ts";
 import { gweiDecimal } from "./network.ts";
 
 /** In wei per gas. */

@@ -7,7 +7,7 @@
 import { formatAmount } from "../../protocol/amount.ts";
 import { shapeFault } from "../../protocol/shape.ts";
 import type { Market, TxParams } from "../family.ts";
-import type { TypedFees } from "../for-people.ts";
+import type { TypedFees } from "../offers.ts";
 import { nativeDecimal } from "./network.ts";
 
 /** Time that an attempt may wait for a block, from the time of the block from which it was made. */

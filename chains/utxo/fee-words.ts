@@ -4,7 +4,7 @@
  */
 import { parseAmount } from "../../protocol/amount.ts";
 import type { Fees, TxParams } from "../family.ts";
-import type { TypedFees } from "../for-people.ts";
+import type { TypedFees } from "../offers.ts";
 import { sizeOf } from "./size.ts";
 import { amountOf, figuresOf } from "./tx-params.ts";
 

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
 import type { Accounts, KeyPaths, Payment, Slots, TxParams } from "../../chains/family.ts";
-import type { TypedFees } from "../../chains/for-people.ts";
+import type { TypedFees } from "../../chains/offers.ts";
 import * as exclusion from "../../chains/tron/expiry-exclusion.ts";
 import { tron } from "../../chains/tron/family.ts";
 import { bandwidthOf, buildTransfer } from "../../chains/tron/transaction.ts";
