@@ -12,6 +12,7 @@ import type { NodeLog, NodeQuestion, NodeView, PaidToken, SenderNodes, WatcherNo
 import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./tron/node-check.ts";
 import { createSender as createTronSender } from "./tron/node-sender.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
+import { ofEachFamily } from "./utxo/network.ts";
 
 export interface NodesOptions {
   readonly chain: ConfiguredChain & { readonly nodes: readonly string[]; readonly confirmations: number | "finalized" };
@@ -53,6 +54,7 @@ const connectors: Readonly<Record<FamilyName, Connectors>> = {
     blockHashAt: ({ chain: { chainId }, ...question }, number) =>
       tronBlockHashAt({ ...question, chainId: String(chainId) }, number),
   },
+  ...ofEachFamily(() => null as never),
 };
 
 /** For the courier. @throws NODE_URL */

@@ -7,14 +7,19 @@ import { evm } from "./evm/family.ts";
 import type { ConfiguredChain, ExpiryExclusion, Family, FamilyName, PinExclusion } from "./family.ts";
 import { familyNames } from "./family.ts";
 import { tron } from "./tron/family.ts";
+import { utxoFamilies } from "./utxo/family.ts";
 
-export const families: Readonly<Record<FamilyName, Family>> = { evm, tron };
+export const families: Readonly<Record<FamilyName, Family>> = { evm, tron, ...utxoFamilies };
 
 const everyFamily: readonly Family[] = familyNames.map((name) => families[name]);
 
 /** The family of a network that came from outside; undefined for an unknown network. */
 export function findFamily(network: string): Family | undefined {
-  return everyFamily.find((family) => family.hasNetwork(network));
+  return everyFamily.find(({ addressSpace }) => isWithin(network, addressSpace));
+}
+
+function isWithin(network: string, addressSpace: string): boolean {
+  return addressSpace.endsWith(":") ? network.startsWith(addressSpace) : network === addressSpace;
 }
 
 /**

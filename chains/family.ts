@@ -5,13 +5,18 @@
  * every table that lacks it.
  */
 import type { Refusal } from "../base/fault.ts";
+import type { Accounts, KeyPaths } from "./accounts.ts";
 import type { FeeMarket, FirstOffers, LaterOffers, PricedAttempt, TxParams } from "./offers.ts";
 import type { PaymentLink } from "./payment-link.ts";
 
+export type { Accounts, KeyAccount, KeyPaths, NamedAccount, PublicNode } from "./accounts.ts";
 export type { Coin, FeeMarket, Market, PricedAttempt, TxParams, Wanted } from "./offers.ts";
 
 /** Every family, in the order in which a wallet lists its accounts. */
-export const familyNames = ["evm", "tron"] as const;
+export const familyNames = [
+  ...(["evm", "tron", "bitcoin", "bitcointestnet4", "bitcoinsignet", "bitcoinregtest"] as const),
+  ...(["litecoin", "litecoinregtest"] as const),
+] as const;
 
 export type FamilyName = (typeof familyNames)[number];
 
@@ -183,8 +188,11 @@ export interface Family {
   /** The id of a chain that a configuration names; null for an invalid value. */
   readChainId(value: unknown): ChainId | null;
   networkOf(chain: ConfiguredChain): string;
-  /** True for the name of a network of the family, CAIP-2. Two families may share a namespace. */
-  hasNetwork(network: string): boolean;
+  /**
+   * The networks on which one text is one address: the beginning of their names (CAIP-2) up to the
+   * colon, or one whole name. No network of another family begins so.
+   */
+  readonly addressSpace: string;
   /** True if a text is a transaction's hash in its only spelling. */
   isTxHash(text: string): boolean;
   /**
@@ -207,33 +215,6 @@ export interface Family {
    * (deposits).
    */
   readonly accounts: Accounts;
-}
-
-/**
- * Derivation paths of keys on secp256k1 under a seed, all of BIP-44. An account's node is
- * m/44'/coinType'/N', and every key lies below such a node, unhardened. Sources: BIP-32, BIP-44,
- * SLIP-44.
- */
-export interface KeyPaths {
-  readonly coinType: number;
-  readonly accounts: readonly KeyAccount[]; // accounts of a wallet, in the order of a pairing transcript
-  readonly hotWalletKey: readonly number[]; // below a hot wallet's node
-  readonly deposits: readonly number[]; // below the node of a deposit account, in front of the index
-}
-
-/** `number` is N of the node's path. */
-export interface KeyAccount {
-  readonly purpose: NamedAccount["purpose"];
-  readonly number: number;
-}
-
-/** The public half of an account's node. */
-export interface PublicNode {
-  readonly publicKey: Uint8Array; // 33 bytes
-  readonly chainCode: Uint8Array; // 32 bytes
-  readonly parentFingerprint: number;
-  readonly depth: number;
-  readonly index: number;
 }
 
 type Signed = { readonly raw: Uint8Array; readonly txHash: string };
@@ -271,23 +252,4 @@ export interface Cancels {
   /** @throws as `build` */
   build(slot: Place, txParams: TxParams): Uint8Array;
   describe(unsigned: Uint8Array, told: Told): Described;
-}
-
-/**
- * An account for other parties: hot by its address, deposits by the text from which its addresses
- * are derived.
- */
-export interface NamedAccount {
-  readonly purpose: "hot" | "deposits";
-  readonly id: string;
-}
-
-export interface Accounts {
-  addressOf(publicKey: Uint8Array): string;
-  /** The id of a deposit account, by its node. */
-  depositsIdOf(node: PublicNode): string;
-  /** True if the account's own key made `proof` over `digest` (32 bytes). */
-  proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;
-  /** The proof as text, made from a signature r ‖ s; null if the key is not the account's. */
-  proofOf(account: NamedAccount, digest: Uint8Array, signature: Uint8Array): string | null;
 }

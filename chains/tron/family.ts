@@ -48,7 +48,7 @@ export const tron = {
   countsConfirmations: false,
   readChainId,
   networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),
-  hasNetwork: (network: string): boolean => network.startsWith(`${namespace}:`),
+  addressSpace: `${namespace}:`,
   isTxHash: (text: string): boolean => /^[0-9a-f]{64}$/.test(text),
   parseAddress,
   readTag: (): null => null,

@@ -5,7 +5,7 @@
  * SLIP-173.
  */
 
-import type { Fees } from "../family.ts";
+import type { FamilyName, Fees } from "../family.ts";
 
 export const namespace = "bip122";
 
@@ -24,8 +24,12 @@ interface NativeCoinRow {
   readonly supplySat: bigint;
 }
 
+/** The families of this kind: one for each network, because addresses and keys are its own. */
+export type UtxoFamilyName = Exclude<FamilyName, "evm" | "tron">;
+
 /** The properties of one network. */
 interface NetworkRow {
+  readonly family: UtxoFamilyName;
   readonly reference: string; // 32 hex digits, the second part of its CAIP-2 name
   readonly prefix: string; // of SegWit addresses, SLIP-173
   readonly p2pkh: number; // version byte of base58check
@@ -64,6 +68,7 @@ const bitcoinRow: NativeCoinRow = {
 };
 export const bitcoin = coinOf("bitcoin", bitcoinRow, [
   {
+    family: "bitcoin",
     reference: "000000000019d6689c085ae165831e93",
     prefix: "bc",
     p2pkh: 0x00,
@@ -72,9 +77,9 @@ export const bitcoin = coinOf("bitcoin", bitcoinRow, [
     coinType: 0,
     accountKeys: mainKeys,
   },
-  { reference: "00000000da84f2bafbbc53dee25a72ae", prefix: "tb", ...bitcoinTest }, // testnet4
-  { reference: "00000008819873e925422c1ff0f99f7c", prefix: "tb", ...bitcoinTest }, // signet
-  { reference: "0f9188f13cb7b2c71f2a335e3a4fc328", prefix: "bcrt", ...bitcoinTest }, // regtest
+  { family: "bitcointestnet4", reference: "00000000da84f2bafbbc53dee25a72ae", prefix: "tb", ...bitcoinTest },
+  { family: "bitcoinsignet", reference: "00000008819873e925422c1ff0f99f7c", prefix: "tb", ...bitcoinTest },
+  { family: "bitcoinregtest", reference: "0f9188f13cb7b2c71f2a335e3a4fc328", prefix: "bcrt", ...bitcoinTest },
 ]);
 
 /**
@@ -89,6 +94,7 @@ const litecoinRow: NativeCoinRow = {
 };
 export const litecoin = coinOf("litecoin", litecoinRow, [
   {
+    family: "litecoin",
     reference: "12a765e31ffd4059bada1e25190f6e98",
     prefix: "ltc",
     p2pkh: 0x30,
@@ -98,7 +104,8 @@ export const litecoin = coinOf("litecoin", litecoinRow, [
     accountKeys: mainKeys,
   },
   {
-    reference: "530827f38f93b43ed12af0b3ad25a288", // regtest
+    family: "litecoinregtest",
+    reference: "530827f38f93b43ed12af0b3ad25a288",
     prefix: "rltc",
     p2pkh: 0x6f,
     p2sh: 0x3a,
@@ -111,17 +118,17 @@ export const litecoin = coinOf("litecoin", litecoinRow, [
 /** Every prefix of SegWit addresses in the table. */
 export const knownPrefixes: readonly string[] = [...bitcoin.networks, ...litecoin.networks].map(({ prefix }) => prefix);
 
+/** One value for each family of this kind. */
+export function ofEachFamily<T>(make: (network: UtxoNetwork, coin: NativeCoin) => T): Readonly<Record<UtxoFamilyName, T>> {
+  const made = [bitcoin, litecoin].flatMap((coin) =>
+    coin.networks.map((network) => [network.family, make(network, coin)] as const),
+  );
+  return Object.fromEntries(made) as Record<UtxoFamilyName, T>;
+}
+
 /** A coin's network by its CAIP-2 name; null if it is not one of the coin. */
 export function networkOf(coin: NativeCoin, id: string): UtxoNetwork | null {
   return coin.networks.find((network) => network.id === id) ?? null;
-}
-
-/**
- * Reads a chain's id in its only spelling, 32 hex digits in lower case. Null if the value is not
- * the id of a network of the coin.
- */
-export function readChainId(coin: NativeCoin, value: unknown): string | null {
-  return coin.networks.find(({ reference }) => reference === value)?.reference ?? null;
 }
 
 function coinOf(name: string, coin: NativeCoinRow, rows: readonly NetworkRow[]): NativeCoin {

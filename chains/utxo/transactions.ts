@@ -1,9 +1,14 @@
 /** The transactions that an account of such a coin signs, by the names that every family has. */
 import { AgentError } from "../../base/fault.ts";
 import type { Cancels, Described, Told, Transactions } from "../family.ts";
-import { type NativeCoin, networkOf, type UtxoNetwork } from "./network.ts";
+import { type NativeCoin, networkOf, ofEachFamily, type UtxoFamilyName, type UtxoNetwork } from "./network.ts";
 import * as transactions from "./transaction.ts";
 import { figuresOf, txParamsOf } from "./tx-params.ts";
+
+/** By family; all networks of a coin share them. */
+export const transactionsByFamily: Readonly<Record<UtxoFamilyName, Transactions>> = ofEachFamily((_, coin) =>
+  utxoTransactions(coin),
+);
 
 export function utxoTransactions(coin: NativeCoin): Required<Transactions> & { readonly cancels: Cancels } {
   const networkNamed = (id: string): UtxoNetwork => {

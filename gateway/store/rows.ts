@@ -209,7 +209,7 @@ export interface ForgottenAddressRow {
   readonly merchant: string;
   readonly agent: string | null; // null: under the merchant's receiving key
   readonly addressIndex: number;
-  readonly namespace: string; // the watched networks' namespace
+  readonly addressSpace: string; // the watched networks' addressSpace
   readonly at: number; // when the restored database was noticed
 }
 

@@ -202,7 +202,7 @@ CREATE TABLE foundAddresses (
   network TEXT NOT NULL, address TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (address, network)) STRICT;
 CREATE TABLE forgottenAddresses (
   address TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), agent TEXT REFERENCES agents(id),
-  addressIndex INTEGER NOT NULL, namespace TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
+  addressIndex INTEGER NOT NULL, addressSpace TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE TABLE forgottenRanges (
   id INTEGER PRIMARY KEY, account TEXT NOT NULL, family TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id),
   agent TEXT REFERENCES agents(id), next INTEGER NOT NULL, indexesEnd INTEGER NOT NULL CHECK (indexesEnd > next), at INTEGER NOT NULL) STRICT;
