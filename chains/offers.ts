@@ -44,7 +44,7 @@ export interface PricedAttempt {
   readonly txParams: TxParams | null;
   readonly feeMax: string;
   readonly isCancel?: boolean;
-  /** As `SignedEntry.pin`; absent where the parameters are known or a slot excludes. */
+  /** As `SignedEntry.pin`; absent on chains without coins. */
   readonly pin?: string;
 }
 

@@ -30,7 +30,7 @@ export interface AttemptView {
   readonly txHash: string;
   readonly txParams: TxParams | null; // null if only its highest fee is known
   readonly feeMax: string; // the highest cost, in units of the fee coin
-  /** As `SignedEntry.pin`, if the parameters are not known. */
+  /** As `SignedEntry.pin`. */
   readonly pin?: string;
   readonly signedAt: number;
   readonly raw?: string;

@@ -33,7 +33,7 @@ function freeCoins({ account, view }: Item): readonly Coin[] {
 
 /** The coins of all attempts, and of the request under way. */
 function coinsOf({ pinExclusion }: Account, { view, asked }: Item): readonly string[] {
-  const ofParams = (txParams: TxParams | null): readonly string[] =>
-    txParams === null || pinExclusion === null ? [] : pinExclusion.coins(txParams);
-  return [...view.attempts.flatMap(({ txParams, pin }) => (pin === undefined ? ofParams(txParams) : [pin])), ...ofParams(asked)];
+  const ofParams = (txParams: TxParams): readonly string[] => pinExclusion?.coins(txParams) ?? [];
+  const signed = view.attempts.flatMap(({ txParams, pin = "" }) => (txParams === null ? [pin] : ofParams(txParams)));
+  return [...signed, ...(asked === null ? [] : ofParams(asked))];
 }

@@ -68,11 +68,8 @@ export function isLate(withdrawal: Pick<Withdrawal, "job" | "attempts">): boolea
  * The coin that all attempts spend, as `PinExclusion.coins` names it; "" if none is known, or if a
  * recovery offer names another than the ledger.
  */
-export function pinOf({ job, attempts }: Pick<Withdrawal, "job" | "attempts">): string {
-  const exclusion = pinExclusionOf(job.network);
-  const pins = new Set(
-    attempts.map(({ txParams, pin = "" }) => (txParams === null ? pin : (exclusion?.coins(txParams)[0] ?? ""))),
-  );
+export function pinOf({ attempts }: Pick<Withdrawal, "attempts">): string {
+  const pins = new Set(attempts.map(({ pin = "" }) => pin));
   const [pin = ""] = pins;
   return pins.size === 1 ? pin : "";
 }
@@ -368,6 +365,7 @@ function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INT
     released: false,
     isCancel: isNothing,
     ...(expiryExclusion === null ? {} : { validUntilMs: expiryExclusion.validUntilMs(txParams) }),
+    ...(pin === undefined ? {} : { pin }),
   });
 }
 
