@@ -16,6 +16,12 @@ export interface BlockId {
   readonly hash: string;
 }
 
+/** A coin of an account, on a chain that has coins in the place of balances. */
+export interface Coin {
+  readonly id: string; // the chain's own name of it, in only one spelling
+  readonly units: bigint;
+}
+
 /** A chain at one block, for every withdrawal there. */
 export interface ChainState {
   readonly number: number;
@@ -28,6 +34,8 @@ export interface ChainState {
   readonly feeMarket: FeeMarket;
   /** The hot wallet's funds at the final block, by token contract; "" is the native coin. */
   readonly balances: ReadonlyMap<string, bigint>;
+  /** The hot wallet's final coins; present where the chain has coins in the place of balances. */
+  readonly coins?: readonly Coin[];
   /**
    * The reason why a token must not be used for payments, by contract: its decimals differ from the
    * configured ones.
@@ -147,6 +155,11 @@ export interface SenderNodes extends Watched {
   closed(account: string): Promise<SlotCounts>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
+  /**
+   * The transactions that made the coins of these parameters, as hex, in their order; present where
+   * the chain has coins.
+   */
+  evidence?(txParams: TxParams): Promise<readonly string[]>;
   /** Sends signed bytes to every node; never rejects. Only the same bytes are ever sent again. */
   broadcast(raw: string): Promise<BroadcastAnswer>;
 }

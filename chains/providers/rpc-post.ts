@@ -109,7 +109,7 @@ export function post({ target, path, headers, body, bytesMax, timeoutMs }: Post,
 }
 
 /** RFC 7617; none if the target has no user. */
-function loginOf({ user, password }: Target): Readonly<Record<string, string>> {
+export function loginOf({ user, password }: Pick<Target, "user" | "password">): Readonly<Record<string, string>> {
   if (user === "" && password === "") return {};
   return { authorization: `Basic ${Buffer.from(`${user}:${password}`, "utf8").toString("base64")}` };
 }
