@@ -18,7 +18,7 @@ const rows: readonly Row[] = [
   { form: /txn-already-in-mempool|txn-same-nonwitness-data-in-mempool|already in mempool/i, outcome: "known" },
   { form: /txn-already-known|already in (?:block chain|utxo set)|outputs already in/i, outcome: "known" },
   // A coin is spent in the chain, or its transaction is in no block of this node.
-  { form: /missingorspent|missing-?inputs|bad-txns-spends-conflicting-tx/i, outcome: "slot-consumed", refusal: "incurable" },
+  { form: /missingorspent|missing[- ]?inputs|bad-txns-spends-conflicting-tx/i, outcome: "slot-consumed", refusal: "incurable" },
   {
     form: /insufficient fee|min relay fee not met|mempool min fee not met|fee is too low/i,
     outcome: "underpriced",
