@@ -7,10 +7,11 @@ import type { FamilyName } from "./family.ts";
 import type { IndependentReading } from "./nodes.ts";
 import { readBack as tronReadBack } from "./tron/node-read-back.ts";
 import { ofEachFamily } from "./utxo/network.ts";
+import { readBackOn } from "./utxo/node-read-back.ts";
 
 const readings: Readonly<Record<FamilyName, IndependentReading>> = {
   ...{ evm: readBack, tron: tronReadBack },
-  ...ofEachFamily(() => null as never),
+  ...ofEachFamily((network) => readBackOn(network)),
 };
 
 export function readBackOf(family: FamilyName): IndependentReading {

@@ -18,11 +18,13 @@ export interface CoinMarket {
   readonly coins: readonly Coin[];
 }
 
-/**
- * A payment by its parts that decide on coins; null stands for a cancel. An operator's replacement
- * knows only the amount and counts with the longest script.
- */
-export type Target = { readonly destination: string | null; readonly amountUnits: bigint } | null;
+/** A payment by its parts that decide on coins; null stands for a cancel. */
+export type Target = { readonly destination: string; readonly amountUnits: bigint } | null;
+
+/** A payment of which only the amount is known; its script counts as the longest. */
+export interface AmountAlone {
+  readonly amountUnits: bigint;
+}
 
 /** An earlier attempt; `txParams` is null if only its fee is known. */
 export interface EarlierAttempt {
@@ -73,7 +75,7 @@ export function first(network: UtxoNetwork, { satPerKvB, coins }: CoinMarket, ta
 export function replacement(
   network: UtxoNetwork,
   { satPerKvB, coins }: CoinMarket,
-  target: Target,
+  target: Target | AmountAlone,
   attempts: readonly EarlierAttempt[],
   pin: string,
 ): TxParams | null {
@@ -119,8 +121,10 @@ function feeAt(satPerKvB: bigint, size: bigint): bigint {
 
 const nothing: Paid = { scriptBytes: null, units: 0n };
 
-function paidOf(network: UtxoNetwork, { destination, amountUnits }: Exclude<Target, null>): Paid | null {
-  if (destination === null) return { scriptBytes: scriptBytesMax, units: amountUnits };
+function paidOf(network: UtxoNetwork, target: Exclude<Target, null> | AmountAlone): Paid | null {
+  const { amountUnits } = target;
+  if (!("destination" in target)) return { scriptBytes: scriptBytesMax, units: amountUnits };
+  const { destination } = target;
   const parsed = parseAddress(destination, network);
   if (!parsed.ok || amountUnits < dustOf(parsed.script, network)) return null;
   return { scriptBytes: parsed.script.length, units: amountUnits };

@@ -92,7 +92,7 @@ function manual(
   const amounts = known.map((txParams) => amountOf(figuresOf(txParams)));
   const amountUnits = [...amounts].reverse().find((amount) => amount > 0n);
   if (!isCancel && amountUnits === undefined) return refuse("REPLACEMENT_FEES", "no earlier attempt pays");
-  const target = isCancel ? null : { destination: null, amountUnits: amountUnits ?? 0n };
+  const target = isCancel ? null : { amountUnits: amountUnits ?? 0n };
   const own = rateOf(newest);
   const asked = feeMarket === null ? 0n : satPerKvBOf(feeMarket);
   const rates = wish.satPerKvB

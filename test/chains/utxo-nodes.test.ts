@@ -11,8 +11,8 @@ import { dustOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
 import { figuresOf, most } from "../../chains/utxo/tx-params.ts";
 import { freePort } from "../../lab/kit/processes.ts";
+import { missing, type NodeName, startNode, type UtxoNode } from "../../lab/utxo-node/daemon.ts";
 import { bytes, seed } from "../support/evm-values.ts";
-import { missing, type NodeName, startNode, type UtxoNode } from "./utxo-node.ts";
 import { type Account, evidenceFor, type MadeCoin, provenBy, scriptKinds, scriptOf, signAll, Values } from "./utxo-values.ts";
 
 /** A thousand are accepted, too; these take both nodes some ten seconds. */

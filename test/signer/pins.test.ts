@@ -157,7 +157,8 @@ describe("exclusion by the pin", () => {
     const next = raised(kit, id, [more], satPerKvB * 10n);
     expect(figuresOf(next).coins.map((coin) => coin.id)).toEqual([pin.id, more.id]);
     expect(ask(next, []).code).toBe("TRANSACTION_EVIDENCE");
-    expect(ask(next, [more.made]).ok).toBe(true);
+    expect(ask(next, ["", more.made]).code).toBe("JSON_SHAPE");
+    expect(ask(next, ["00", more.made]).ok).toBe(true);
     kit.acknowledge();
     expect(kit.inputsOf(id, 2)).toEqual([pin.id, more.id]);
   });

@@ -42,7 +42,8 @@ export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | nu
   }
   const proven = coinsOf(withdrawal);
   const others = coins.filter((coin) => !proven.includes(coin));
-  return transactionsOf(network).unproven?.({ network, account: account.account, slot }, others, evidence) ?? null;
+  const shown = others.map((coin) => evidence[coins.indexOf(coin)] ?? "");
+  return transactionsOf(network).unproven?.({ network, account: account.account, slot }, others, shown) ?? null;
 }
 
 /** All coins of a withdrawal's attempts; of an attempt from a recovery, its pin is known. */
