@@ -112,7 +112,7 @@ function createTeller(log: NodeLog): StateQuestion["tell"] {
     if (told.has(id)) return;
     told.add(id);
     const message = `coin ${id} is not used: the transaction that made it has ${made.body.length} bytes, at most ${previousBytesMax}`;
-    log("entry-unknown", { block, txHash: made.txHash, address, amount: `${units}`, message });
+    log("coin-unused", { block, txHash: made.txHash, address, amount: `${units}`, message });
   };
 }
 

@@ -192,6 +192,16 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await wallet.watcher.timestamp(5)).toBe(time);
   });
 
+  it("give blocks that read whole", async () => {
+    const { number } = await wallet.sender.tip();
+    for (let at = 0; at <= number; at += 1) {
+      const block = await wallet.watcher.block(at, true);
+      const { tx } = await wallet.testNetwork.node.ask<{ tx: string[] }>("getblock", block.hash, 1);
+      const { transactions } = block.content as { transactions: { txHash: string }[] };
+      expect(transactions.map(({ txHash }) => txHash)).toEqual(tx);
+    }
+  });
+
   it("show in a look that one node answers all, and which block it has", async () => {
     const [url = ""] = wallet.testNetwork.urls;
     const { number, hash } = await wallet.sender.tip();
