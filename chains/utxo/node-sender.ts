@@ -58,7 +58,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
   const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const blocks = createBlocks(pool, confirmations);
   const question = { pool, transactions: createTransactions(pool), network };
-  const tell = createTeller(log);
+  const tell = createNotice(log);
   return {
     status: pool.status,
     close: pool.close,
@@ -106,7 +106,7 @@ async function chainStateOf(question: StateQuestion, account: string): Promise<C
 }
 
 /** Names each coin that cannot be used only once. */
-function createTeller(log: NodeLog): StateQuestion["tell"] {
+function createNotice(log: NodeLog): StateQuestion["tell"] {
   const told = new Set<string>();
   return ({ id, units, block, made }, address) => {
     if (told.has(id)) return;
