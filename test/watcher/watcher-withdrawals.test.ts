@@ -288,6 +288,27 @@ describe("many withdrawals", () => {
     await until(() => row(theirs).status === 1 && row("3b".padStart(32, "0")).status === 1);
   });
 
+  it("many withdrawals that are in no block by the account's count are not asked for, and those of a block in one question", async () => {
+    const ids = Array.from({ length: 14 }, (_, number) => signedWithdrawal(number));
+    const [early, late] = [ids.slice(0, 9), ids.slice(9)];
+    const asked: string[] = [];
+    nodes[0]!.lie = counting((method, params, honest) => {
+      if (method === "eth_getTransactionReceipt") asked.push(String(params[0]));
+      if (method === "eth_getBlockReceipts") asked.push("block");
+      return honest;
+    });
+    chain.mine(...early.map((id, number) => payment(id, number)));
+    chain.mineEmpty(2);
+    await start();
+    await until(() => early.every((id) => row(id).status === 1));
+    chain.mineEmpty(1);
+    await passes();
+    expect(asked).toEqual([attemptTxHash(ids[0] as string), "block"]);
+    chain.mine(...late.map((id, at) => payment(id, 9 + at)));
+    chain.mineEmpty(2);
+    await until(() => ids.every((id) => row(id).status === 1));
+  });
+
   const waiting = (account: string, count: number, questions = 1): Waiting[] =>
     Array.from({ length: count }, (_, number) => ({
       id: `${account}${number}`,
