@@ -310,8 +310,11 @@ export interface WatcherNodes extends Watched {
   closed?(account: string): Promise<SlotCounts>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
-  /** For the withdrawals of one pass: a question that several of them share is asked only once. */
-  pass(final: BlockId): WatcherPass;
+  /**
+   * For the withdrawals of one pass: a question that several of them share is asked only once.
+   * `payouts`: how many will be judged, about; 1 by default. Many are worth a question in advance.
+   */
+  pass(final: BlockId, payouts?: number): WatcherPass;
 }
 
 /** A question for a balance: of a token's contract, or "" for the native coin. */

@@ -37,7 +37,7 @@ export interface WithdrawalMemory {
   readonly suspects: Set<string>; // withdrawals whose slot looked consumed in the previous pass
 }
 
-const questionsAtOnce = 64;
+const questionsAtOnce = 256;
 const receiptsPerPass = 1024;
 const repeatMs = 15_000;
 
@@ -66,7 +66,7 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   if (key === memory.doneKey && Math.abs(tip.askedAt - memory.doneAt) < repeatMs) return;
   forgetClosed(memory, new Set(open.map((one) => one.row.id)));
   const turn = memory.roundRobin.take(open, key, receiptsPerPass);
-  const pass = chain.reader.pass(tip.final);
+  const pass = chain.reader.pass(tip.final, turn.length);
   let fault: AgentError | null = null;
   const judged = await inWaves(turn, questionsAtOnce, async (one): Promise<Judged | null> => {
     try {
