@@ -28,7 +28,7 @@ const nodeBytes = 64;
 /** OP_RETURN, a push of 36 bytes, and the mark of the output that covers the SegWit data. */
 const commitmentStart = Uint8Array.of(0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed);
 const hashBytes = 32;
-/** What an object of a parsed transaction takes beside its bytes, by measurement. */
+/** Memory of an object of a parsed transaction beside its bytes, roughly. */
 const objectBytes = 400;
 
 /** Reads a block with this hash (64 hex digits). */

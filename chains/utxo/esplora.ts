@@ -33,7 +33,7 @@ export interface Ask {
   readonly body?: string;
 }
 
-/** What the API answered, or its own words for a refusal. */
+/** The answer of the API, or its own words for a refusal. */
 export type Told =
   | { readonly ok: true; readonly bytes: Buffer }
   | { readonly ok: false; readonly isAbsent: boolean; readonly words: string };

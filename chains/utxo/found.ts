@@ -1,6 +1,6 @@
 /**
- * Payments and outgoing transactions in a block. Pure. Coins of an account are P2WPKH, so whoever
- * spends one shows its key in the SegWit data, and no other question is needed. Source: BIP-141.
+ * Payments and outgoing transactions in a block. Pure. Coins of an account are P2WPKH, so an input
+ * that spends one shows the account's key, and no other question is needed. Source: BIP-141.
  */
 import { addressOfScript, keyHashOf, keyHashOfAddress } from "./address.ts";
 import type { ChainInput, ChainOutput, ChainTransaction } from "./chain-transaction.ts";
@@ -60,7 +60,7 @@ export function outputsTo(
 }
 
 /** The transactions that spend coins of these accounts, by the hash of their key. */
-export function spendsIn(
+export function outgoingOf(
   transactions: readonly ChainTransaction[],
   accounts: ReadonlyMap<string, string>,
   network: UtxoNetwork,
@@ -80,7 +80,7 @@ export function spendsIn(
   });
 }
 
-/** Accounts by the hash of their key, as `spendsIn` takes them. */
+/** Accounts by the hash of their key, as `outgoingOf` takes them. */
 export function accountKeys(accounts: Iterable<string>): ReadonlyMap<string, string> {
   const keys = [...accounts].flatMap((account) => {
     const keyHash = keyHashOfAddress(account);

@@ -120,8 +120,8 @@ async function unspentOn(
     if (nodes.length === 0) return false;
     left -= nodes.length;
     if (left < 0) return true;
-    const spends = await Promise.all(nodes.map(({ node }) => pool.ask(node, outspendQuestion(id)).catch(unanswered)));
-    return spends.some((spend) => spend !== null);
+    const found = await Promise.all(nodes.map(({ node }) => pool.ask(node, outspendQuestion(id)).catch(unanswered)));
+    return found.some((spend) => spend !== null);
   });
   return agreed.filter((_, at) => !isSpent[at]);
 }

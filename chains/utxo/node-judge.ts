@@ -71,8 +71,8 @@ async function judgeByAnchor(
   const settled = await pool.all((node) => pool.ask(node, outspendQuestion(anchor)), graceMs);
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (answers.length < pool.quorumMin) throw firstFault(settled);
-  const spends = answers.filter((spend) => spend !== null && spend.place !== null);
-  const hashes = spends.map((spend) => spend?.txHash ?? "");
+  const inBlocks = answers.filter((spend) => spend !== null && spend.place !== null);
+  const hashes = inBlocks.map((spend) => spend?.txHash ?? "");
   const txHash = hashes.find((one) => hashes.filter((other) => other === one).length >= pool.quorumMin);
   // An attempt that reached a block since it was asked for is judged at the next pass.
   if (txHash === undefined || txHashes.includes(txHash)) return waiting;

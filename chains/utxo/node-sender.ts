@@ -58,7 +58,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
   const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const blocks = createBlocks(pool, confirmations);
   const question = { pool, transactions: createTransactions(pool), network };
-  const tell = createTeller(log);
+  const tell = createNotice(log);
   return {
     status: pool.status,
     close: pool.close,
@@ -106,13 +106,13 @@ async function chainStateOf(question: StateQuestion, account: string): Promise<C
 }
 
 /** Names each coin that cannot be used only once. */
-function createTeller(log: NodeLog): StateQuestion["tell"] {
+function createNotice(log: NodeLog): StateQuestion["tell"] {
   const told = new Set<string>();
   return ({ id, units, block, made }, address) => {
     if (told.has(id)) return;
     told.add(id);
     const message = `coin ${id} is not used: the transaction that made it has ${made.body.length} bytes, at most ${previousBytesMax}`;
-    log("entry-unknown", { block, txHash: made.txHash, address, amount: `${units}`, message });
+    log("coin-unused", { block, txHash: made.txHash, address, amount: `${units}`, message });
   };
 }
 

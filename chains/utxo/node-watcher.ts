@@ -19,7 +19,7 @@ import type {
 } from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
 import { parseAddress } from "./address.ts";
-import { accountKeys, type FoundPayment, outputsTo, paymentsIn, scriptKey, spendsIn } from "./found.ts";
+import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, scriptKey } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { createBlocks, idOf, type NumberedBlock } from "./node-blocks.ts";
 import { balanceAt, reached } from "./node-coins.ts";
@@ -127,7 +127,7 @@ function detected({ number: block, hash: blockHash }: WatchedBlock, found: reado
 }
 
 function outgoingIn(one: WatchedBlock, keys: ReadonlyMap<string, string>, network: UtxoNetwork): readonly OutgoingTransaction[] {
-  return spendsIn(contentOf(one).transactions, keys, network).map(({ outpoints, ...spend }) => ({
+  return outgoingOf(contentOf(one).transactions, keys, network).map(({ outpoints, ...spend }) => ({
     ...spend,
     ...{ slot: "", block: one.number, tag: "", contract: "", content: outpoints },
   }));

@@ -52,7 +52,7 @@ async function blockAnswer({ node }: Server, { blocks }: Sight, hash: string, pa
 
 function addressAnswer({ utxosMax }: Server, sight: Sight, address: string, part: string): Reply {
   const all = placedIn(sight);
-  const spent = spendsOf(all);
+  const spent = spentIn(all);
   const mine = all.flatMap(({ transaction: { txid, outputs }, block }) =>
     outputs.flatMap((output, vout) => (output.address === address ? [{ txid, vout, value: output.units, block }] : [])),
   );
@@ -62,8 +62,8 @@ function addressAnswer({ utxosMax }: Server, sight: Sight, address: string, part
     return ok(unspent.map(({ block, ...output }) => ({ ...output, status: statusOf(block) })));
   }
   const ids = new Set(mine.map(({ txid, vout }) => `${txid}:${vout}`));
-  const named = all.filter(({ transaction: { outputs, spends }, block }) => {
-    return block !== null && (outputs.some((one) => one.address === address) || spends.some((id) => ids.has(id)));
+  const named = all.filter(({ transaction: { outputs, spent: coins }, block }) => {
+    return block !== null && (outputs.some((one) => one.address === address) || coins.some((id) => ids.has(id)));
   });
   return ok({ address, chain_stats: { tx_count: named.length }, mempool_stats: { tx_count: 0 } });
 }
@@ -74,7 +74,7 @@ async function transactionAnswer({ node }: Server, sight: Sight, txid: string, p
   // Such a server says of every unknown transaction that no block has it, and nothing spends it.
   if (part === "status") return ok(statusOf(found?.block ?? null));
   if (part === "outspend") {
-    const spend = spendsOf(all).get(`${txid}:${last}`);
+    const spend = spentIn(all).get(`${txid}:${last}`);
     return ok(
       spend === undefined
         ? { spent: false }
@@ -104,8 +104,8 @@ function placedIn({ blocks, mempool }: Sight): readonly Placed[] {
   ];
 }
 
-function spendsOf(all: readonly Placed[]): ReadonlyMap<string, Placed> {
-  return new Map(all.flatMap((placed) => placed.transaction.spends.map((id) => [id, placed] as const)));
+function spentIn(all: readonly Placed[]): ReadonlyMap<string, Placed> {
+  return new Map(all.flatMap((placed) => placed.transaction.spent.map((id) => [id, placed] as const)));
 }
 
 function statusOf(block: IndexedBlock | null) {

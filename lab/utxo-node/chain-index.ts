@@ -11,7 +11,7 @@ export interface IndexedOutput {
 
 export interface IndexedTransaction {
   readonly txid: string;
-  readonly spends: readonly string[]; // txid:vout
+  readonly spent: readonly string[]; // txid:vout
   readonly outputs: readonly IndexedOutput[];
 }
 
@@ -23,7 +23,7 @@ export interface IndexedBlock {
   readonly transactions: readonly IndexedTransaction[];
 }
 
-/** What one provider sees: the chain up to a block, and perhaps a mempool. */
+/** The view of one provider: the chain up to a block, and perhaps a mempool. */
 export interface Sight {
   readonly blocks: readonly IndexedBlock[];
   readonly mempool: readonly IndexedTransaction[];
@@ -112,5 +112,5 @@ function transactionOf({ txid, vin, vout }: RpcTransaction): IndexedTransaction 
     address: address ?? addresses?.[0] ?? "",
     units: Math.round(value * 1e8),
   }));
-  return { txid, spends: vin.flatMap((one) => (one.txid === undefined ? [] : [`${one.txid}:${one.vout}`])), outputs };
+  return { txid, spent: vin.flatMap((one) => (one.txid === undefined ? [] : [`${one.txid}:${one.vout}`])), outputs };
 }

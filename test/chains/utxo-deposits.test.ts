@@ -3,12 +3,12 @@
  * change, rewards of blocks, and chains that lose up to six blocks. Skipped, with the command that
  * brings the daemon, where it is not there.
  */
+import { secp256k1 } from "@noble/curves/secp256k1";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DetectedPayment, WatchedBlock } from "../../chains/nodes.ts";
-import { bitcoin } from "../../chains/utxo/network.ts";
+import { digestsOf, encodeSignature } from "../../chains/utxo/digest.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
-import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { encodeUnsigned } from "../../chains/utxo/unsigned.ts";
+import { encodeTransaction, txHashOf } from "../../chains/utxo/raw-transaction.ts";
 import { missing } from "../../lab/utxo-node/daemon.ts";
 import { type Account, scriptOf, signAll } from "./utxo-values.ts";
 import { openWallet, type Wallet } from "./utxo-wallet.ts";
@@ -57,12 +57,12 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     const inputs = [{ txHash, output: Number(output), script: new Uint8Array(0), sequence: 0xfffffffd }];
     const paid = outputs.map(([address, units]) => ({ units, script: scriptOf(address, wallet.network) }));
     const transaction = { version: 2, inputs, outputs: paid, lockTime: 0 };
-    const unsigned = encodeUnsigned({ transaction, coins: [{ units: coin.units, script: account.script }] });
-    const { digests, attach } = utxoTransactions(bitcoin);
-    const signed = attach(unsigned, signAll(digests(unsigned), account.key), account.address);
-    const raw = Buffer.from(signed.raw).toString("hex");
+    const digests = digestsOf({ transaction, coins: [{ units: coin.units, script: account.script }] });
+    const [signature = new Uint8Array(0)] = signAll(digests as Uint8Array[], account.key);
+    const stack = [encodeSignature(signature.subarray(0, 64)), secp256k1.getPublicKey(account.key)];
+    const raw = Buffer.from(encodeTransaction(transaction, [stack])).toString("hex");
     await wallet.testNetwork.node.ask("sendrawtransaction", raw, 0);
-    return { raw, txHash: signed.txHash, units: coin.units };
+    return { txHash: txHashOf(encodeTransaction(transaction)), units: coin.units };
   }
 
   const tipBlock = async (): Promise<WatchedBlock> => wallet.watcher.block((await wallet.watcher.tip()).number, true);
@@ -106,6 +106,27 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     expect((await found([await tipBlock()], book)).map(({ amountUnits }) => amountUnits)).toEqual(
       outputs.map(([, units]) => units),
     );
+  });
+
+  it("a coin that a long transaction made is no coin to pay with, is named once, and is a payment all the same", async () => {
+    const book = new Book();
+    const deposit = wallet.values.account(wallet.network);
+    book.add(deposit.address);
+    const fill = (count: number) => Array.from({ length: count }, () => [wallet.other, 1_000n] as const);
+    const long = await paying([[deposit.address, 500_000n], ...fill(2_000)]);
+    await wallet.mine(1);
+    expect(await found([await tipBlock()], book)).toMatchObject([{ txHash: long.txHash, amountUnits: 500_000n }]);
+    const short = await paying([[deposit.address, 400_000n], ...fill(1_500)]);
+    await wallet.mine(confirmations);
+    for (let times = 0; times < 2; times += 1) {
+      const { coins, balances } = await wallet.sender.chainState(deposit.address);
+      expect(coins).toEqual([{ id: `${short.txHash}:0`, units: 400_000n }]);
+      expect(balances.get("")).toBe(400_000n);
+    }
+    const named = wallet.logged.filter(({ event }) => event === "coin-unused");
+    expect(named).toMatchObject([{ txHash: long.txHash, address: deposit.address, amount: "500000" }]);
+    const { number } = await wallet.watcher.finalTip();
+    expect(await wallet.watcher.balance(deposit.address, "", number)).toBe(900_000n);
   });
 
   it("an output back to an address that the transaction spends from is change and no payment", async () => {

@@ -88,6 +88,20 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await judged([signed], { ...target, destination: wallet.other })).toMatchObject(differs);
   });
 
+  it("judge a payment with coins of another account as one that differs", async () => {
+    const { coins } = await wallet.market();
+    const [coin] = coins;
+    const amountUnits = (coin?.units ?? 0n) - 5_000n;
+    const target = { destination: wallet.other, amountUnits };
+    const signed = await wallet.sign({ coins: `${coin?.id}:${coin?.units}`, changeSat: "0", feeSat: "5000" }, target);
+    await wallet.sender.broadcast(signed.raw);
+    await wallet.mine(confirmations);
+    const final = await wallet.watcher.finalTip();
+    const judge = (account: string) => wallet.watcher.pass(final).judge({ ...wallet.payment(target), account }, [signed.txHash]);
+    expect(await judge(wallet.other)).toMatchObject({ kind: "stuck", code: "WATCHER_CONTENT_DIFFERS" });
+    expect(await judge(wallet.owner.address)).toMatchObject({ kind: "completed", final: { feeUnits: 5_000n } });
+  });
+
   it("take a replacement and a cancel as the coin's rows say; one of all attempts ends the payment", async () => {
     const target = freshTarget();
     const attempts = [await wallet.first(target)];
@@ -190,6 +204,16 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     await expect(wallet.watcher.balance(address, "", number + confirmations)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
     const { time } = await wallet.testNetwork.node.ask<{ time: number }>("getblock", (await wallet.watcher.block(5, true)).hash);
     expect(await wallet.watcher.timestamp(5)).toBe(time);
+  });
+
+  it("give blocks that read whole", async () => {
+    const { number } = await wallet.sender.tip();
+    for (let at = 0; at <= number; at += 1) {
+      const block = await wallet.watcher.block(at, true);
+      const { tx } = await wallet.testNetwork.node.ask<{ tx: string[] }>("getblock", block.hash, 1);
+      const { transactions } = block.content as { transactions: { txHash: string }[] };
+      expect(transactions.map(({ txHash }) => txHash)).toEqual(tx);
+    }
   });
 
   it("show in a look that one node answers all, and which block it has", async () => {

@@ -6,7 +6,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { missing } from "../../lab/utxo-node/daemon.ts";
 import type { Trouble } from "../../lab/utxo-node/front.ts";
-import { openWallet, type Wallet } from "./utxo-wallet.ts";
+import { anchorOf, openWallet, type Wallet } from "./utxo-wallet.ts";
 
 const why = missing("bitcoin");
 const confirmations = 2;
@@ -181,6 +181,58 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     throw new Error("the daemon did not get the payment");
+  });
+});
+
+describe.skipIf(why !== null)("three providers over one bitcoind", () => {
+  let wallet: Wallet;
+  const suffer = (at: number, trouble: Trouble): void => wallet.testNetwork.fronts[at]?.suffer(trouble);
+  const hasCoin = async (id: string): Promise<boolean> => {
+    const { coins } = await wallet.sender.chainState(wallet.owner.address);
+    return coins?.some((coin) => coin.id === id) === true;
+  };
+  const target = () => ({ destination: wallet.other, amountUnits: 1_000_000n });
+
+  beforeAll(async () => {
+    wallet = await openWallet("bitcoin", confirmations, [{}, {}, {}]);
+    await wallet.fund(4);
+  }, 120_000);
+  afterEach(() => {
+    for (const at of [0, 1, 2]) suffer(at, {});
+  });
+  afterAll(() => wallet?.close());
+
+  it("a coin that one of them has seen as spent is not used; one that it does not know yet is", async () => {
+    const signed = await wallet.first(target());
+    const coin = anchorOf(signed);
+    expect(await hasCoin(coin)).toBe(true);
+    await wallet.sender.broadcast(signed.raw);
+    for (const at of [0, 1]) suffer(at, { hasNoMempool: true });
+    expect(await hasCoin(coin)).toBe(false);
+    suffer(2, { hasNoMempool: true });
+    expect(await hasCoin(coin)).toBe(true);
+    // Without an answer the coin waits.
+    suffer(2, { paths: /outspend/, status: 500 });
+    expect(await hasCoin(coin)).toBe(false);
+    for (const at of [0, 1, 2]) suffer(at, {});
+    await wallet.mine(confirmations);
+    const { coins } = await wallet.sender.chainState(wallet.owner.address);
+    const change = coins?.find(({ id }) => id.startsWith(signed.txHash))?.id ?? "";
+    suffer(2, { lagBlocks: confirmations });
+    expect(await hasCoin(change)).toBe(true);
+  });
+
+  it("one that names another spend of the anchor does not hold back what two agree on", async () => {
+    const lost = target();
+    const waiting = await wallet.first(lost);
+    const spender = await wallet.next(target(), [waiting]);
+    await wallet.sender.broadcast(spender.raw);
+    await wallet.mine(confirmations);
+    const final = await wallet.watcher.finalTip();
+    const place = { confirmed: true, block_height: final.number, block_hash: final.hash };
+    suffer(0, { paths: /outspend/, lie: () => JSON.stringify({ spent: true, txid: "ab".repeat(32), vin: 0, status: place }) });
+    const judge = () => wallet.watcher.pass(final).judge(wallet.payment(lost), [waiting.txHash], anchorOf(waiting));
+    expect(await judge()).toMatchObject({ kind: "failed", code: "chain_slot_consumed", final: { txHash: spender.txHash } });
   });
 });
 

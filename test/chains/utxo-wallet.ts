@@ -1,4 +1,4 @@
-/** A hot account over a regtest network: offers, signs and sends as signer and courier do. */
+/** A hot wallet over a regtest network: offers, signs and sends as signer and courier do. */
 import type { TxParams } from "../../chains/family.ts";
 import { first, replacement, type Target } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
