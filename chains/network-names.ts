@@ -7,7 +7,8 @@ import { ofEachFamily } from "./utxo/network.ts";
 
 /** The network of each family's best known chain, for an address whose network is not known. */
 export const mainNetworks: Readonly<Record<FamilyName, string>> = {
-  ...{ evm, tron },
+  evm,
+  tron,
   ...ofEachFamily(({ id }) => id),
 };
 

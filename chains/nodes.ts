@@ -331,8 +331,8 @@ export interface AddressBook {
 
 export interface WatcherPass {
   /**
-   * Judges a withdrawal by all its attempts, oldest first. `pin` is the coin that they all spend, ""
-   * on chains without coins.
+   * Judges a withdrawal by all its attempts, oldest first. `pin` is the coin that they all spend,
+   * "" on chains without coins.
    */
   judge(payment: Payment, txHashes: readonly string[], pin: string): Promise<Judgement>;
 }

@@ -10,7 +10,8 @@ import { ofEachFamily } from "./utxo/network.ts";
 import { readBackOn } from "./utxo/node-read-back.ts";
 
 const readings: Readonly<Record<FamilyName, IndependentReading>> = {
-  ...{ evm: readBack, tron: tronReadBack },
+  evm: readBack,
+  tron: tronReadBack,
   ...ofEachFamily((network) => readBackOn(network)),
 };
 

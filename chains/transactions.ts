@@ -9,7 +9,8 @@ import { tronTransactions } from "./tron/transactions.ts";
 import { transactionsByFamily } from "./utxo/transactions.ts";
 
 const transactions: Readonly<Record<FamilyName, Transactions>> = {
-  ...{ evm: evmTransactions, tron: tronTransactions },
+  evm: evmTransactions,
+  tron: tronTransactions,
   ...transactionsByFamily,
 };
 

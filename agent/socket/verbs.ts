@@ -13,6 +13,7 @@ import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
 import type { CountRequest, FirstSlotView } from "./first-slot.ts";
 import type { LimitView } from "./limit-view.ts";
+import type { Offered } from "./offered.ts";
 import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
 import type { EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
@@ -116,20 +117,6 @@ export interface AccountView {
   readonly nextSlot: string; // "" until adopted
   readonly deposit?: true; // a deposit address that a sweep empties; else the hot wallet
 }
-
-/** The courier's offer for an attempt. */
-export interface Offered {
-  readonly txParams: TxParams;
-  /**
-   * The transactions that made the coins, as hex, in the coins' order; left out where the chain has
-   * no coins.
-   */
-  readonly evidence?: readonly string[];
-}
-
-/** The most transactions and characters of one offer's evidence. */
-export const evidenceMax = 64;
-export const evidenceLengthMax = 120_000;
 
 /** The most frames of one request of the courier, and of one answer to it. */
 export const requestFramesMax = 1;

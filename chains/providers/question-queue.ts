@@ -1,8 +1,8 @@
 /**
- * The questions to one provider, at a rate that it accepts: a queue with a bound, and a bound on the
- * exchanges at the same time. A provider at its quota gets no question for the time that it names,
- * and then the same question again. A question that waits too long is a fault. A write is sent at
- * most once. Reaches the network only through its caller.
+ * The questions to one provider, at a rate that it accepts: a queue with a bound, and a bound on
+ * the exchanges at the same time. A provider at its quota gets no question for the time that it
+ * names, and then the same question again. A question that waits too long is a fault. A write is
+ * sent at most once. Reaches the network only through its caller.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Refusal } from "./node-pool.ts";

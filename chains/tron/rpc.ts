@@ -61,7 +61,9 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
   const login = target.headers === undefined ? {} : { headers: target.headers };
   const { origin } = target;
   const queue = createQuestionQueue<Question, unknown>({
-    ...{ origin, timeoutMs, patienceMs },
+    origin,
+    timeoutMs,
+    patienceMs,
     send: ({ path, body, answerBytesMax: bytesMax }, timeLeft, done) => {
       const options = { target: target.whole, path: target.prefix + path, body, bytesMax, timeoutMs: timeLeft };
       return post({ ...options, ...login }, (outcome) => done(outcome.ok ? (quotaOf(outcome) ?? readAnswer(outcome)) : outcome));

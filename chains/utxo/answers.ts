@@ -146,7 +146,7 @@ function hashOf(value: unknown, what: string): string {
 }
 
 function numberOf(value: unknown, what: string): number {
-  const number = typeof value === "string" && wholeForm.test(value) ? Number(value) : -1;
+  const number = typeof value === "string" && wholeForm.test(value) ? Number.parseInt(value, 10) : -1;
   if (number < 0 || number > numberMax) throw odd(what);
   return number;
 }

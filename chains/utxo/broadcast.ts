@@ -1,8 +1,8 @@
 /**
- * Classifies a node's answer to signed bytes. A refusal never decides the fate of a payment, because
- * other nodes may have taken the same bytes or an earlier attempt. Pure. Sources: validation.cpp and
- * policy.cpp of Bitcoin Core (the reasons of a refusal), rpc/mempool.cpp; the same files of Litecoin
- * Core.
+ * Classifies a node's answer to signed bytes. A refusal never decides the fate of a payment,
+ * because other nodes may have taken the same bytes or an earlier attempt. Pure. Sources:
+ * validation.cpp and policy.cpp of Bitcoin Core (the reasons of a refusal), rpc/mempool.cpp; the
+ * same files of Litecoin Core.
  */
 import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
 

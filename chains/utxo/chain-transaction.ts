@@ -110,7 +110,10 @@ export function readTransaction(reader: ChainReader, bytes: Uint8Array): ChainTr
     inputs: outpoints.map(({ txHash, output }, at) => ({ outpoint: `${txHash}:${output}`, stack: stacks[at] ?? [] })),
     outputs,
     isReward: others.length === 0 && first?.txHash === noTransaction && first.output === noOutput,
-    ...{ isExtension, hasStacks, body, whole },
+    isExtension,
+    hasStacks,
+    body,
+    whole,
   };
 }
 

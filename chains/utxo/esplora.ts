@@ -63,7 +63,9 @@ export function createEsplora({ url, timeoutMs, patienceMs }: EsploraOptions): E
   const pathOf = (path: string): string => folder.replace(/\/+$/, "") + path + (query === undefined ? "" : `?${query}`);
   const { origin } = target;
   const queue = createQuestionQueue<Question, Told>({
-    ...{ origin, timeoutMs, patienceMs },
+    origin,
+    timeoutMs,
+    patienceMs,
     send: ({ path, body, answerBytesMax: bytesMax }, timeLeft, done): Exchange => {
       const request = { target, path: pathOf(path), bytesMax, timeoutMs: timeLeft };
       if (body === undefined) return get(request, (outcome) => done(read(outcome)));

@@ -32,8 +32,8 @@ export function scriptKey(script: Uint8Array): string {
 }
 
 /**
- * Outputs of one transaction to watched addresses. An output back to an address that the transaction
- * spends from is change, and no payment. `find` returns the address of a script's key.
+ * Outputs of one transaction to watched addresses. An output back to an address that the
+ * transaction spends from is change, and no payment. `find` returns the address of a script's key.
  */
 export function paymentsIn(
   { txHash, inputs, outputs }: Pick<ChainTransaction, "txHash" | "inputs" | "outputs">,

@@ -1,7 +1,7 @@
 /**
  * Heads, blocks and places of transactions from one node, or by agreement of min(2, configured)
- * nodes. A block is final by its depth. Nodes only have to agree on its hash, because the hash proves
- * the bytes. Touches nodes only through node-pool.ts.
+ * nodes. A block is final by its depth. Nodes only have to agree on its hash, because the hash
+ * proves the bytes. Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";

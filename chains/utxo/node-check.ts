@@ -1,7 +1,7 @@
 /**
- * Examines one node before any process depends on it: its chain, its height, the time of its blocks,
- * and the questions that it answers. Bounded in time and questions. A question without an answer is
- * part of the view, never an error.
+ * Examines one node before any process depends on it: its chain, its height, the time of its
+ * blocks, and the questions that it answers. Bounded in time and questions. A question without an
+ * answer is part of the view, never an error.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeView } from "../nodes.ts";

@@ -1,7 +1,7 @@
 /**
  * The final coins of an account, as enough nodes list them. A coin that any of them shows as spent,
- * in its chain or its mempool, is left out. Amount and script are those of the transaction that made
- * the coin. Touches nodes only through node-pool.ts.
+ * in its chain or its mempool, is left out. Amount and script are those of the transaction that
+ * made the coin. Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";

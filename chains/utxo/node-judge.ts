@@ -1,7 +1,7 @@
 /**
- * Judges a withdrawal by the chain: by its attempts, and by the coin that they all spend. Everything
- * that ends a withdrawal is final and agreed, and its bytes are proven by their id. Touches nodes only
- * through node-pool.ts.
+ * Judges a withdrawal by the chain: by its attempts, and by the coin that they all spend.
+ * Everything that ends a withdrawal is final and agreed, and its bytes are proven by their id.
+ * Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
@@ -27,8 +27,8 @@ export interface JudgeTools {
 const waiting: Judgement = { kind: "waiting" };
 
 /**
- * `pin` is the coin that all attempts spend, as txHash:output, with or without its amount; "" leaves
- * it to the attempts that nodes show.
+ * `pin` is the coin that all attempts spend, as txHash:output, with or without its amount; ""
+ * leaves it to the attempts that nodes show.
  */
 export async function judge(
   tools: JudgeTools,
@@ -52,7 +52,9 @@ export async function judge(
   return anchor === "" ? waiting : judgeByAnchor(tools, final, payment, txHashes, anchor);
 }
 
-/** The first coin of every attempt, as nodes show them; "" if one is unknown, or another's differs. */
+/**
+ * The first coin of every attempt, as nodes show them; "" if one is unknown, or another's differs.
+ */
 async function anchorOf({ transactions }: JudgeTools, txHashes: readonly string[]): Promise<string> {
   const attempts = await Promise.all(txHashes.map((txHash) => transactions.get(txHash)));
   const anchors = new Set(attempts.map((attempt) => attempt?.outpoints[0] ?? ""));

@@ -32,8 +32,8 @@ export async function feeMarketOf(pool: NodePool, { isReplaced }: UtxoNetwork): 
 }
 
 /**
- * The rate for the wanted number of blocks; without one, for the most blocks below, and else for the
- * fewest above. Null if the node estimates nothing.
+ * The rate for the wanted number of blocks; without one, for the most blocks below, and else for
+ * the fewest above. Null if the node estimates nothing.
  */
 function rateIn(rates: Rates): bigint | null {
   const targets = [...rates.keys()];

@@ -30,7 +30,9 @@ export interface Question<T> {
 }
 
 export interface NodePool extends Omit<Pool<Esplora>, "exchange"> {
-  /** Asks one node. @throws NODE_WRONG_CHAIN, NODE_ERROR, NODE_NO_BLOCK, or a fault of the exchange */
+  /**
+   * Asks one node. @throws NODE_WRONG_CHAIN, NODE_ERROR, NODE_NO_BLOCK, or a fault of the exchange
+   */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
   /** Sends signed bytes, at most once. */
   send(node: PoolNode, raw: string): Promise<Told>;

@@ -1,8 +1,9 @@
 /**
- * Reads a signed transaction back before a byte reaches a node, without any code of the transaction's
- * builder: `@scure/btc-signer` reads the bytes, and writes and reads addresses. The library is loaded
- * on the first use, and never by the signer. The amounts of the coins stand in no byte, so a signature
- * over false amounts does not show here; the signer proves them. Source: BIP-141, BIP-144.
+ * Reads a signed transaction back before a byte reaches a node, without any code of the
+ * transaction's builder: `@scure/btc-signer` reads the bytes, and writes and reads addresses. The
+ * library is loaded on the first use, and never by the signer. The amounts of the coins stand in no
+ * byte, so a signature over false amounts does not show here; the signer proves them. Source:
+ * BIP-141, BIP-144.
  */
 import type { IndependentReading, Said } from "../nodes.ts";
 import type { UtxoNetwork } from "./network.ts";

@@ -1,9 +1,9 @@
 /**
  * Payments by the first transaction of a block, the miner's reward. The chain takes its coins only
  * after 100 blocks, and a reorganisation before that makes them worthless. So such an output counts
- * as a payment of the block in which a transaction may first spend it, 100 blocks later, and nothing
- * shows it before. Blocks that were read in this run are kept by their first transaction; for an
- * earlier one, enough nodes name the transaction. Touches nodes only through node-pool.ts.
+ * as a payment of the block in which a transaction may first spend it, 100 blocks later, and
+ * nothing shows it before. Blocks that were read in this run are kept by their first transaction;
+ * for an earlier one, enough nodes name the transaction. Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import { readHash } from "./answers.ts";

@@ -1,7 +1,7 @@
 /**
- * The questions of payments to the nodes of such a coin: the account's final coins and the market in
- * every block, places and outcomes of transactions, the evidence for coins, and broadcasts. Decides
- * nothing. Reaches the network only through node-pool.ts.
+ * The questions of payments to the nodes of such a coin: the account's final coins and the market
+ * in every block, places and outcomes of transactions, the evidence for coins, and broadcasts.
+ * Decides nothing. Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
@@ -90,8 +90,8 @@ interface StateQuestion extends CoinQuestion {
 }
 
 /**
- * The coins are asked for after the final block, so a coin that the chain spent up to it is not among
- * them.
+ * The coins are asked for after the final block, so a coin that the chain spent up to it is not
+ * among them.
  */
 async function chainStateOf(question: StateQuestion, account: string): Promise<ChainState> {
   const { pool, network, blocks, confirmations, tell } = question;
@@ -142,8 +142,8 @@ function unanswered(error: unknown): null {
 }
 
 /**
- * The id of an attempt belongs to bytes that were read back, so a transaction in the chain is exactly
- * its payment or its cancel.
+ * The id of an attempt belongs to bytes that were read back, so a transaction in the chain is
+ * exactly its payment or its cancel.
  */
 async function chainOutcomeOf(blocks: Blocks, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null> {
   const places = await Promise.all(attempts.map(({ txHash }) => blocks.finalPlace(txHash)));

@@ -1,7 +1,7 @@
 /**
- * Transactions by their id, from any one node: the id proves the bytes. Those that an account's coins
- * come from are asked for in every block, so the recent ones are kept. Touches nodes only through
- * node-pool.ts.
+ * Transactions by their id, from any one node: the id proves the bytes. Those that an account's
+ * coins come from are asked for in every block, so the recent ones are kept. Touches nodes only
+ * through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import { type ChainOutput, readWhole } from "./chain-transaction.ts";

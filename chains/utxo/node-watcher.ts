@@ -1,8 +1,8 @@
 /**
- * The questions of the gateway's watcher to the nodes of such a coin. Data that changes the state of
- * money (final blocks, coins, places and spends) needs the same answer of min(2, configured) nodes,
- * or bytes that an agreed hash proves. Data that only shows progress may come from one node. Reaches
- * the network only through node-pool.ts.
+ * The questions of the gateway's watcher to the nodes of such a coin. Data that changes the state
+ * of money (final blocks, coins, places and spends) needs the same answer of min(2, configured)
+ * nodes, or bytes that an agreed hash proves. Data that only shows progress may come from one node.
+ * Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
@@ -42,7 +42,9 @@ export interface WatcherOptions {
   readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 60000
 }
 
-/** The interface for the watcher. `judge` uses the coin that all attempts spend, where it is given. */
+/**
+ * The interface for the watcher. `judge` uses the coin that all attempts spend, where it is given.
+ */
 export type UtxoWatcher = Omit<WatcherNodes, "pass"> & {
   pass(final: BlockId): { judge(payment: Payment, txHashes: readonly string[], pin?: string): Promise<Judgement> };
 };
@@ -129,7 +131,11 @@ function detected({ number: block, hash: blockHash }: WatchedBlock, found: reado
 function outgoingIn(one: WatchedBlock, keys: ReadonlyMap<string, string>, network: UtxoNetwork): readonly OutgoingTransaction[] {
   return outgoingOf(contentOf(one).transactions, keys, network).map(({ outpoints, ...spend }) => ({
     ...spend,
-    ...{ slot: "", block: one.number, tag: "", contract: "", content: outpoints },
+    slot: "",
+    block: one.number,
+    tag: "",
+    contract: "",
+    content: outpoints,
   }));
 }
 

@@ -74,8 +74,8 @@ function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
 }
 
 /**
- * Offers with the coins of earlier attempts: at the market if it asks for more, at twice the rate of
- * the newest, and at the least that nodes accept.
+ * Offers with the coins of earlier attempts: at the market if it asks for more, at twice the rate
+ * of the newest, and at the least that nodes accept.
  */
 function manual(
   network: UtxoNetwork,

@@ -1,4 +1,6 @@
-/** Answers of the Esplora API about what one provider sees. Source: the API's description (API.md). */
+/**
+ * Answers of the Esplora API about what one provider sees. Source: the API's description (API.md).
+ */
 import type { IndexedBlock, IndexedTransaction, Sight } from "./chain-index.ts";
 import type { UtxoNode } from "./daemon.ts";
 

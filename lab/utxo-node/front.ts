@@ -1,7 +1,7 @@
 /**
  * One provider's address for the chain of a daemon, on loopback, that speaks the Esplora API: with
- * the faults that it was told to have. Several fronts over one daemon are several providers, each with
- * troubles of its own.
+ * the faults that it was told to have. Several fronts over one daemon are several providers, each
+ * with troubles of its own.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,6 +1,7 @@
 /**
- * Answers of the Esplora API, shape by shape: those that servers give are read, and each other shape
- * is refused. The words of a node that refuses signed bytes, by their kind. No daemon is needed.
+ * Answers of the Esplora API, shape by shape: those that servers give are read, and each other
+ * shape is refused. The words of a node that refuses signed bytes, by their kind. No daemon is
+ * needed.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import {

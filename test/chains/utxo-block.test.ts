@@ -1,6 +1,6 @@
 /**
- * The reader of raw blocks: the network's first block as it is known everywhere, blocks that another
- * library writes, and every change to them refused.
+ * The reader of raw blocks: the network's first block as it is known everywhere, blocks that
+ * another library writes, and every change to them refused.
  */
 import * as bitcoinjs from "bitcoinjs-lib";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Litecoin's extension blocks on a real litecoind: money goes in and comes out to an account. Skipped,
- * with the command that brings the daemon, where it is not there.
+ * Litecoin's extension blocks on a real litecoind: money goes in and comes out to an account.
+ * Skipped, with the command that brings the daemon, where it is not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { missing } from "../../lab/utxo-node/daemon.ts";

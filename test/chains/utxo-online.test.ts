@@ -1,7 +1,7 @@
 /**
- * The nodes of Bitcoin and Litecoin, by fronts with the Esplora API over the real daemons: payments,
- * replacements, cancels, foreign spends of the anchor, and the look at one node. Skipped, with the
- * command that brings the daemons, where they are not there.
+ * The nodes of Bitcoin and Litecoin, by fronts with the Esplora API over the real daemons:
+ * payments, replacements, cancels, foreign spends of the anchor, and the look at one node. Skipped,
+ * with the command that brings the daemons, where they are not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { blockHashAt, lookAtNode } from "../../chains/utxo/node-check.ts";

@@ -1,7 +1,7 @@
 /**
  * Providers that differ, over one real daemon: one that lags, has no mempool, serves another chain,
- * is down, lies or is at its quota. Answers come late, and never wrong. Skipped, with the command that
- * brings the daemon, where it is not there.
+ * is down, lies or is at its quota. Answers come late, and never wrong. Skipped, with the command
+ * that brings the daemon, where it is not there.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { missing } from "../../lab/utxo-node/daemon.ts";

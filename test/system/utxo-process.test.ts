@@ -1,7 +1,7 @@
 /**
  * The real agent and gateway over a real bitcoind, which two fronts show by the Esplora API: paid
- * out and paid in, with kills of the courier and of the signer, replaced by a higher fee, swept, and
- * cancelled by an operator. Every balance is read from the daemon itself.
+ * out and paid in, with kills of the courier and of the signer, replaced by a higher fee, swept,
+ * and cancelled by an operator. Every balance is read from the daemon itself.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -103,8 +103,12 @@ describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
     }
     await kit.startCrypto();
     shop = createShop(kit);
-    await until("the funds are final", waitMs, async () =>
-      (await shop.balance("btc")).available === "6" ? true : undefined, said);
+    await until(
+      "the funds are final",
+      waitMs,
+      async () => ((await shop.balance("btc")).available === "6" ? true : undefined),
+      said,
+    );
   }, 240_000);
   afterAll(async () => {
     mines(false);

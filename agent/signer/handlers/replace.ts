@@ -11,7 +11,7 @@ import type { Bidding, Fees } from "../../../chains/family.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
-import type { Offered } from "../../socket/verbs.ts";
+import type { Offered } from "../../socket/offered.ts";
 import { type Attempt, isCancelling, isLate, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { closedGate, pausedBy, type RequestContext } from "./context.ts";
 import { prepareNext, stillAlive } from "./expiry-exclusion.ts";

@@ -7,7 +7,7 @@ import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { Place } from "../../../chains/family.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
-import type { Offered } from "../../socket/verbs.ts";
+import type { Offered } from "../../socket/offered.ts";
 import type { Account } from "../state/accounts.ts";
 import { isFinal, step } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";

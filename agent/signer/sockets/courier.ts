@@ -19,15 +19,8 @@ import {
 } from "../../../protocol/shape.ts";
 import { eachMax } from "../../socket/each.ts";
 import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
-import {
-  type Answer,
-  type CourierRequests,
-  type CourierVerb,
-  evidenceLengthMax,
-  evidenceMax,
-  type Request,
-  statusTextMax,
-} from "../../socket/verbs.ts";
+import { evidenceLengthMax, evidenceMax } from "../../socket/offered.ts";
+import { type Answer, type CourierRequests, type CourierVerb, type Request, statusTextMax } from "../../socket/verbs.ts";
 import { courierActs, tell } from "../runtime/courier-acts.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { carryOut, each, type Verb, verb } from "./answers.ts";

@@ -9,7 +9,8 @@ import { createServer, type Server, type Socket } from "node:net";
 import { AgentError } from "../../../base/fault.ts";
 import { parseJson } from "../../../base/json.ts";
 import { type Encoded, encodeMessage, LineReader, LineWriter, lineBytesMax, withFrames } from "../../socket/line.ts";
-import { type Answer, evidenceLengthMax, type Push, type Request } from "../../socket/verbs.ts";
+import { evidenceLengthMax } from "../../socket/offered.ts";
+import type { Answer, Push, Request } from "../../socket/verbs.ts";
 
 /** One client. Both calls are harmless after it has gone. */
 export interface LineConnection {

@@ -64,8 +64,8 @@ export const watcherMutants: readonly Mutant[] = [
   {
     name: "only-the-newest-attempt-counts",
     file: withdrawals,
-    find: "    else known.hashes.push(row.attemptTxHash);",
-    replace: "    else known.hashes[0] = row.attemptTxHash;",
+    find: "    else known.hashes.push(attemptTxHash);",
+    replace: "    else known.hashes[0] = attemptTxHash;",
     invariant: "A payment by an earlier attempt is not recognised, and the withdrawal is stuck though it is paid (truth).",
     when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,
   },
