@@ -19,6 +19,15 @@ const policy = { maxPerWithdrawal: "10", maxPerHour: "90", maxPerDay: "90", maxF
 const lacks = missing("bitcoin");
 if (lacks !== null) process.stderr.write(`\n*** SKIPPED: ${lacks}\n\n`);
 
+interface Shown {
+  readonly state: string;
+  readonly attempts: readonly {
+    readonly txHash: string;
+    readonly raw?: string;
+    readonly txParams: { readonly coins?: string; readonly feeSat?: string } | null;
+  }[];
+}
+
 startsTheBuild();
 
 describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
@@ -124,5 +133,95 @@ describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
     if (pid !== undefined) process.kill(pid, "SIGKILL");
     for (const id of ids) await ends(id, 1);
     for (const receiver of receivers) expect(await receivedSat(receiver)).toBe(25_000_000n);
+  });
+
+  it("is paid in, credits the payment by its output, and sweeps it to the hot wallet", { timeout: 240_000 }, async () => {
+    const { address, transactionId } = await shop.deposit("btc", "0.4", "deposit-0");
+    expect(address).toMatch(/^bcrt1q/);
+    const before = await receivedSat(hotWallet);
+    const { raw, txHash } = await customer.first({ destination: address, amountUnits: 40_000_000n });
+    await testNetwork.node.ask("sendrawtransaction", raw);
+    const found = await ends(transactionId, 1, 1);
+    expect(found).toMatchObject({ amountReceived: "0.4", txHash });
+    await until(
+      "the deposit is swept",
+      waitMs,
+      async () => ((await receivedSat(address)) === 0n && (await receivedSat(hotWallet)) > before ? true : undefined),
+      said,
+    );
+    const swept = (await receivedSat(hotWallet)) - before;
+    expect(swept).toBeGreaterThan(39_000_000n);
+    expect(swept).toBeLessThan(40_000_000n);
+  });
+
+  it("replaces a payment that no block takes by a higher fee, and one of the two is paid", { timeout: 240_000 }, async () => {
+    mines(false);
+    const receiver = customer.other;
+    const id = await order("0.1", receiver, "payout-slow");
+    const withdrawal = async (): Promise<Shown> =>
+      (JSON.parse((await kit.cli("show", id, "--json")).output) as { withdrawal: Shown }).withdrawal;
+    const becomes = (what: string, is: (one: Shown) => boolean): Promise<Shown> =>
+      until(
+        `${id} ${what}`,
+        waitMs,
+        async () => {
+          await testNetwork.node.ask("generateblock", customer.other, []);
+          const one = await withdrawal();
+          return is(one) ? one : undefined;
+        },
+        said,
+      );
+    const { attempts } = await becomes(
+      "has a second attempt",
+      (one) => one.attempts.length === 2 && one.attempts[1]?.raw !== undefined,
+    );
+    const [first, second] = attempts.map(({ txParams }) => txParams);
+    expect(second?.coins?.split(",")[0]).toBe(first?.coins?.split(",")[0]);
+    expect(BigInt(second?.feeSat ?? 0)).toBeGreaterThan(BigInt(first?.feeSat ?? 0));
+    mines(true);
+    const { txHash } = await ends(id, 1);
+    expect(attempts.map((one) => one.txHash)).toContain(txHash);
+    expect(await receivedSat(receiver)).toBe(10_000_000n);
+  });
+
+  it("an operator's cancel takes the coins back, and the shop sees Failed", { timeout: 240_000 }, async () => {
+    mines(false);
+    const receiver = customer.other;
+    const id = await order("0.05", receiver, "payout-cancelled");
+    await until(
+      "its bytes are out",
+      waitMs,
+      async () => {
+        const { output } = await kit.cli("show", id, "--json");
+        return (JSON.parse(output) as { withdrawal: Shown }).withdrawal.attempts[0]?.raw === undefined ? undefined : true;
+      },
+      said,
+    );
+    const { code, output } = await kit.cli("cancel", id, "--yes");
+    expect(code, output).toBe(0);
+    mines(true);
+    expect(await ends(id, 2)).toMatchObject({ code: "cancelled" });
+    expect(await receivedSat(receiver)).toBe(0n);
+  });
+
+  it("a reorganisation below its depth ends nothing early, and the payment is in the chain again", {
+    timeout: 240_000,
+  }, async () => {
+    mines(false);
+    const receiver = customer.other;
+    const id = await order("0.02", receiver, "payout-reorganised");
+    const stateOf = async (): Promise<string> =>
+      (JSON.parse((await kit.cli("show", id, "--json")).output) as { withdrawal: Shown }).withdrawal.state;
+    const becomes = (state: string): Promise<true> =>
+      until(`${id} is ${state}`, waitMs, async () => ((await stateOf()) === state ? true : undefined), said);
+    await becomes("broadcast");
+    await customer.mine(1);
+    await becomes("included");
+    const hash = await testNetwork.node.ask<string>("getblockhash", await testNetwork.node.ask<number>("getblockcount"));
+    await testNetwork.node.ask("invalidateblock", hash);
+    expect((await shop.transaction(id)).status).toBe(0);
+    mines(true);
+    await ends(id, 1);
+    expect(await receivedSat(receiver)).toBe(2_000_000n);
   });
 });
