@@ -1,7 +1,6 @@
 /**
  * Bitcoin, its test networks and Litecoin, with their coins, by name. test/chains/presets.test.ts
- * compares ids with the first blocks of the coins' own programs; docs/chains.md names the page for
- * each figure.
+ * compares each id with the family's own network; docs/chains.md names the page for each figure.
  */
 import type { ChainPreset, CurrencyPreset } from "./preset.ts";
 
@@ -10,7 +9,7 @@ const target = "chainparams.cpp of the coin's own program: nPowTargetSpacing";
 const ours = "ours: docs/chains.md, section 1";
 
 interface Figures extends Pick<ChainPreset, "name" | "isTest" | "blockMs" | "maxFee" | "maxFeePerDay"> {
-  readonly family: "bitcoin" | "litecoin";
+  readonly family: "bitcoin" | "bitcointestnet4" | "bitcoinsignet" | "litecoin";
   readonly chainId: string;
   readonly confirmations: number;
   readonly explorer: string;
@@ -36,7 +35,6 @@ function network({ family, chainId, confirmations, explorer, blockMs, ...named }
 }
 
 const bitcoin = {
-  family: "bitcoin",
   confirmations: 3,
   blockMs: 600_000,
   maxFee: "0.0005",
@@ -46,6 +44,7 @@ const bitcoin = {
 export const utxoChains: Readonly<Record<string, ChainPreset>> = {
   bitcoin: network({
     ...bitcoin,
+    family: "bitcoin",
     name: "Bitcoin",
     isTest: false,
     chainId: "000000000019d6689c085ae165831e93",
@@ -53,6 +52,7 @@ export const utxoChains: Readonly<Record<string, ChainPreset>> = {
   }),
   "bitcoin-testnet4": network({
     ...bitcoin,
+    family: "bitcointestnet4",
     name: "Bitcoin Testnet4",
     isTest: true,
     chainId: "00000000da84f2bafbbc53dee25a72ae",
@@ -60,6 +60,7 @@ export const utxoChains: Readonly<Record<string, ChainPreset>> = {
   }),
   "bitcoin-signet": network({
     ...bitcoin,
+    family: "bitcoinsignet",
     name: "Bitcoin Signet",
     isTest: true,
     chainId: "00000008819873e925422c1ff0f99f7c",

@@ -73,6 +73,28 @@ describe("the presets of Tron", () => {
   });
 });
 
+describe("the presets of Bitcoin and Litecoin", () => {
+  const chains = Object.entries(chainPresets).filter(([, { lines }]) => families[lines.family].exclusion.kind === "pin");
+
+  it("each is the one network of its family, with one coin of eight decimals", () => {
+    expect(chains.map(([name]) => name)).toEqual(["bitcoin", "bitcoin-testnet4", "bitcoin-signet", "litecoin"]);
+    for (const [name, { lines }] of chains) {
+      const family = families[lines.family];
+      expect(family.readChainId(lines.chainId)).toBe(lines.chainId);
+      expect(family.networkOf({ family: lines.family, chainId: lines.chainId })).toBe(`bip122:${lines.chainId}`);
+      const coins = Object.values(currencyPresets).filter(({ chain }) => chain === name);
+      expect(coins.map(({ lines: each }) => [each.contract, each.decimal])).toEqual([[undefined, family.fees.decimal]]);
+    }
+  });
+
+  it("the ceilings of fees bear a payment of two coins at 100 sat for a byte, and those of the day twenty of them", () => {
+    for (const [, { maxFee, maxFeePerDay }] of chains) {
+      expect(Number(maxFee) * 1e8).toBeGreaterThan(209 * 100);
+      expect(Number(maxFeePerDay)).toBeGreaterThanOrEqual(20 * Number(maxFee));
+    }
+  });
+});
+
 describe("the presets of currencies", () => {
   it("the presets of currencies are the coin of each EVM chain, and USDT and USDC but for USDT of Sepolia, which nobody issues", () => {
     for (const [name] of evm) {

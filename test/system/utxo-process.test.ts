@@ -36,6 +36,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
   let kit: Kit;
   let shop: Shop;
   let hotWallet = "";
+  const paid: string[] = [];
   let mining: NodeJS.Timeout | undefined;
 
   const said = (): string => `${kit.crypto?.output().slice(-3_000)}\n${kit.gateway?.output().slice(-2_000)}`;
@@ -133,6 +134,17 @@ describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
     if (pid !== undefined) process.kill(pid, "SIGKILL");
     for (const id of ids) await ends(id, 1);
     for (const receiver of receivers) expect(await receivedSat(receiver)).toBe(25_000_000n);
+    paid.push(...ids);
+  });
+
+  it("`status` tells the coins of the hot wallet, and `show` those of an attempt", { timeout: 120_000 }, async () => {
+    const { output } = await kit.cli("status");
+    expect(output).toContain(`account       ${hotWallet}, regtest`);
+    expect(output).toMatch(/regtest {7}ok, block \d+, \d+ s old, 5\.249\d+ of its native coin/);
+    expect(output).toMatch(/limits {8}btc: 10 each; hour 0\.75 of 90/);
+    const { output: shown } = await kit.cli("show", paid[0] ?? "");
+    expect(shown).toMatch(/payment 0|payment {2,}0/);
+    expect(shown).toMatch(/fee \d+ sat, about \d+\.\d sat for a byte, of 1 coin/);
   });
 
   it("is paid in, credits the payment by its output, and sweeps it to the hot wallet", { timeout: 240_000 }, async () => {
