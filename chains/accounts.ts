@@ -41,9 +41,9 @@ export interface NamedAccount {
 
 export interface Accounts {
   /** The letters with which wallets begin a deposit account's extended public key. */
-  readonly xpub: string;
+  readonly keyLetters: string;
   /** The id of a deposit account, by its key as wallets show it; null for another kind of text. */
-  readXpub(text: string): string | null;
+  readKey(text: string): string | null;
   addressOf(publicKey: Uint8Array): string;
   /** The id of a deposit account, by its node. */
   depositsIdOf(node: PublicNode): string;

@@ -41,11 +41,13 @@ function familyOn(network: UtxoNetwork, coin: NativeCoin): Family {
     depositAddress: (accountId, index) => depositAddressOf(accountId, index, network),
     paymentUri: (link) => paymentUri(coin.name, link),
     paths: keyPathsOf(network),
-    accounts: { ...accountsBy(addressOf), xpub: network.accountKeys.p2wpkh.letters, readXpub: (text) => idOf(text, network) },
+    accounts: {
+      ...accountsBy(addressOf),
+      keyLetters: network.accountKeys.p2wpkh.letters,
+      readKey(text) {
+        const read = readAccount(text, network);
+        return read.ok ? read.id : null;
+      },
+    },
   };
-}
-
-function idOf(text: string, network: UtxoNetwork): string | null {
-  const read = readAccount(text, network);
-  return read.ok ? read.id : null;
 }

@@ -26,17 +26,17 @@ export function readAccount(text: string): ReceivingAccount | { readonly problem
   const family = familyNamed(name);
   if (family === undefined) return { problem: `what stands before = must be one of ${familyNames.join(", ")}` };
   const { accounts, paths } = family;
-  const wanted = `give the ${accounts.xpub} of an account, such as m/${paths.purpose}'/${paths.coinType}'/0'`;
+  const wanted = `give the ${accounts.keyLetters} of an account, such as m/${paths.purpose}'/${paths.coinType}'/0'`;
   if (/^[a-zA-Z]prv/.test(xpub)) {
     return {
       problem: "that is a private key: anybody who has seen it can take the money, so move it to a new wallet and give an xpub",
     };
   }
-  const id = accounts.readXpub(xpub);
+  const id = accounts.readKey(xpub);
   if (id === null) {
     if (/^[yzYZ]pub/.test(xpub)) return { problem: `a ${xpub.slice(0, 4)} is for Bitcoin's segwit addresses; ${wanted}` };
     if (/^[tuvUV]pub/.test(xpub)) return { problem: `a ${xpub.slice(0, 4)} is for a test network of Bitcoin; ${wanted}` };
-    return { problem: `that is no ${accounts.xpub}, or a letter of it is wrong; ${wanted}` };
+    return { problem: `that is no ${accounts.keyLetters}, or a letter of it is wrong; ${wanted}` };
   }
   try {
     return { family: family.name, xpub: id, firstDepositAddress: family.depositAddress(id, 0) };
