@@ -4,10 +4,11 @@
  * and cancelled by an operator. Every balance is read from the daemon itself.
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bitcoin } from "../../chains/utxo/network.ts";
-import { type Kit, startKit } from "../../lab/kit/kit.ts";
-import { until } from "../../lab/kit/processes.ts";
+import { type Kit, projectRoot, startKit } from "../../lab/kit/kit.ts";
+import { run, until } from "../../lab/kit/processes.ts";
 import { createShop, type Shop } from "../../lab/kit/shop.ts";
 import { missing } from "../../lab/utxo-node/daemon.ts";
 import { startUtxoNetwork, type UtxoTestNetwork } from "../../lab/utxo-node/network.ts";
@@ -37,6 +38,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
   let shop: Shop;
   let hotWallet = "";
   const paid: string[] = [];
+  let last = "";
   let mining: NodeJS.Timeout | undefined;
 
   const said = (): string => `${kit.crypto?.output().slice(-3_000)}\n${kit.gateway?.output().slice(-2_000)}`;
@@ -235,5 +237,22 @@ describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
     mines(true);
     await ends(id, 1);
     expect(await receivedSat(receiver)).toBe(2_000_000n);
+  });
+
+  it("the books agree with the chain, to the satoshi", { timeout: 120_000 }, async () => {
+    mines(true);
+    const args = [join(projectRoot, "gateway/gateway.js"), "reconcile", "--json", "--config", kit.gatewayConfigPath];
+    const closed = await until(
+      "the books agree",
+      waitMs,
+      async () => {
+        const { code, output } = await run(process.execPath, args, { cwd: kit.dir, logFile: join(kit.dir, "books.log") });
+        last = output;
+        return code === 0 ? output : undefined;
+      },
+      () => last,
+    );
+    const { chains } = JSON.parse(closed) as { chains: { chain: string; code: string; differences: object[] }[] };
+    expect(chains.find(({ chain }) => chain === "regtest")).toMatchObject({ code: "", uncompared: 0, differences: [] });
   });
 });
