@@ -204,6 +204,8 @@ export const codes = {
   ACCOUNT_NOT_ADOPTED: ["refusal", "none", "operator", "the account's first slot is not known yet", "wait until the nodes agree on it"],
   ACCOUNT_ADOPTED: ["refusal", "none", "operator", "the account began with another slot already", "none: the ledger is the authority"],
   ACCOUNT_FIRST_SLOT: ["refusal", "none", "operator", "the chain counts transactions of this account that the ledger does not know; where it begins is for an operator to say", "compare the count with a block explorer, then adopt; if this ledger was restored from a copy: docs/recovering.md"],
+  ACCOUNT_PIN_OTHER: ["refusal", "none", "operator", "the offered coins do not begin with the coin that all attempts of this withdrawal spend, so both could be paid; or that coin is not known", "none if the courier offers again; else look with show, and cancel the withdrawal once its coin is spent"],
+  ACCOUNT_PIN_TAKEN: ["refusal", "none", "operator", "an offered coin belongs to another open withdrawal, so only one of the two could be paid", "none: the courier offers other coins"],
   ACCOUNT_FULL: ["refusal", "none", "operator", "as many withdrawals of this account are signed and in no block as are allowed", "none: it goes on as blocks take them"],
   ACCOUNT_BEHIND: ["refusal", "none", "operator", "the chain has seen more transactions of this account than the ledger knows; nothing new is signed", "look whether another program uses this wallet, or whether ledger and gateway were both restored: docs/recovering.md; it locks if it stays"],
   SLOT_CONTESTED: ["refusal", "none", "operator", "ledger and gateway gave one slot to two withdrawals, or one withdrawal two: nothing is signed for it", "wait until the chain decides, or cancel it: docs/recovering.md"],

@@ -99,6 +99,12 @@ export const agentEvents = table({
     "a node's figure stands apart from the other nodes'; it is not used",
     "compare with a block explorer; replace the node that is wrong",
   ],
+  "coin-unused": [
+    "courier",
+    "warn",
+    "a coin of the hot wallet is not used: the transaction that made it is too long to prove its amount (`detail`)",
+    "move the coin with another wallet of the same mnemonic",
+  ],
   "link-up": ["courier", "info", "the link to the gateway is up and the signer took the welcome", nothing],
   "link-down": ["courier", "warn", "the link to the gateway is down, see `code` and `detail`", "nothing, unless it stays down"],
   "link-retry": ["courier", "debug", "another try at the link failed for the same reason", nothing],

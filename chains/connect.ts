@@ -12,6 +12,10 @@ import type { NodeLog, NodeQuestion, NodeView, PaidToken, SenderNodes, WatcherNo
 import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./tron/node-check.ts";
 import { createSender as createTronSender } from "./tron/node-sender.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
+import { ofEachFamily, type UtxoNetwork } from "./utxo/network.ts";
+import { lookAtNode as lookAtUtxoNode, blockHashAt as utxoBlockHashAt } from "./utxo/node-check.ts";
+import { createUtxoSender } from "./utxo/node-sender.ts";
+import { createUtxoWatcher } from "./utxo/node-watcher.ts";
 
 export interface NodesOptions {
   readonly chain: ConfiguredChain & { readonly nodes: readonly string[]; readonly confirmations: number | "finalized" };
@@ -28,6 +32,22 @@ interface Connectors {
   watcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes;
   lookAtNode(question: NodeQuestion): Promise<NodeView>;
   blockHashAt(question: BlockQuestion, number: number): Promise<string>;
+}
+
+const confirmationsDefault = 6;
+
+/** Such a chain finalizes nothing by itself, so without a number six blocks count. */
+function utxoConnectors(network: UtxoNetwork): Connectors {
+  const depthOf = (confirmations: number | "finalized"): number =>
+    confirmations === "finalized" ? confirmationsDefault : confirmations;
+  return {
+    sender: ({ chain: { nodes: urls, confirmations }, clock, log }) =>
+      createUtxoSender({ urls, network, confirmations: depthOf(confirmations), clock, log }),
+    watcher: ({ chain: { nodes: urls, confirmations }, log }) =>
+      createUtxoWatcher({ urls, network, confirmations: depthOf(confirmations), log }),
+    lookAtNode: ({ url, timeoutMs }) => lookAtUtxoNode({ url, timeoutMs, network }),
+    blockHashAt: ({ url, timeoutMs }, number) => utxoBlockHashAt({ url, timeoutMs, network }, number),
+  };
 }
 
 const connectors: Readonly<Record<FamilyName, Connectors>> = {
@@ -53,6 +73,7 @@ const connectors: Readonly<Record<FamilyName, Connectors>> = {
     blockHashAt: ({ chain: { chainId }, ...question }, number) =>
       tronBlockHashAt({ ...question, chainId: String(chainId) }, number),
   },
+  ...ofEachFamily(utxoConnectors),
 };
 
 /** For the courier. @throws NODE_URL */

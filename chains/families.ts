@@ -4,17 +4,22 @@
  */
 import { invariant } from "../base/fault.ts";
 import { evm } from "./evm/family.ts";
-import type { ConfiguredChain, ExpiryExclusion, Family, FamilyName } from "./family.ts";
+import type { ConfiguredChain, ExpiryExclusion, Family, FamilyName, PinExclusion } from "./family.ts";
 import { familyNames } from "./family.ts";
 import { tron } from "./tron/family.ts";
+import { utxoFamilies } from "./utxo/family.ts";
 
-export const families: Readonly<Record<FamilyName, Family>> = { evm, tron };
+export const families: Readonly<Record<FamilyName, Family>> = { evm, tron, ...utxoFamilies };
 
 const everyFamily: readonly Family[] = familyNames.map((name) => families[name]);
 
 /** The family of a network that came from outside; undefined for an unknown network. */
 export function findFamily(network: string): Family | undefined {
-  return everyFamily.find((family) => family.hasNetwork(network));
+  return everyFamily.find(({ addressSpace }) => isWithin(network, addressSpace));
+}
+
+function isWithin(network: string, addressSpace: string): boolean {
+  return addressSpace.endsWith(":") ? network.startsWith(addressSpace) : network === addressSpace;
 }
 
 /**
@@ -33,6 +38,12 @@ export function expiryExclusionOf(network: string): ExpiryExclusion | null {
   return exclusion.kind === "expiry" ? exclusion : null;
 }
 
+/** The exclusion by the pin of a network's family; null if the chain has no coins. */
+export function pinExclusionOf(network: string): PinExclusion | null {
+  const { exclusion } = familyOf(network);
+  return exclusion.kind === "pin" ? exclusion : null;
+}
+
 /**
  * True if the gateway's service named a chain's nodes. `nodesFrom` of config.json decides. Without
  * this line the answer is true for chains with exclusion by expiry: there a second payment needs
@@ -40,15 +51,6 @@ export function expiryExclusionOf(network: string): ExpiryExclusion | null {
  */
 export function isNodesOfGateway({ family, nodesFrom }: Pick<ConfiguredChain, "family" | "nodesFrom">): boolean {
   return nodesFrom === undefined ? families[family].exclusion.kind === "expiry" : nodesFrom === "gateway";
-}
-
-/**
- * The families of these networks, each only once, in the order of their table. An unknown network
- * is a bug.
- */
-export function familiesOf(networks: readonly string[]): readonly FamilyName[] {
-  const found = new Set(networks.map((network) => familyOf(network).name));
-  return familyNames.filter((name) => found.has(name));
 }
 
 /** A family by a name that came from outside; undefined for an unknown name. */
@@ -59,21 +61,6 @@ export function familyNamed(name: string): Family | undefined {
 /** The name of a configured chain's network, CAIP-2. */
 export function networkOf(chain: ConfiguredChain): string {
   return families[chain.family].networkOf(chain);
-}
-
-/** The last of these slots, all of one network. */
-export function farthestSlot(network: string, slots: readonly [string, ...string[]]): string {
-  const { compare } = familyOf(network).slots;
-  return slots.reduce((far, slot) => (compare(slot, far) > 0 ? slot : far));
-}
-
-/**
- * The term for the slots of these networks: the chains' own term if they share one, else "slot".
- */
-export function slotWord(networks: Iterable<string>): string {
-  const words = new Set([...networks].map((network) => familyOf(network).slots.word));
-  const [only] = words;
-  return words.size === 1 && only !== undefined ? only : "slot";
 }
 
 /** A slot for the operator, with the chain's own term. */

@@ -5,9 +5,18 @@
  * every table that lacks it.
  */
 import type { Refusal } from "../base/fault.ts";
+import type { Accounts, KeyPaths } from "./accounts.ts";
+import type { FeeMarket, FirstOffers, LaterOffers, PricedAttempt, TxParams } from "./offers.ts";
+import type { PaymentLink } from "./payment-link.ts";
+
+export type { Accounts, KeyAccount, KeyPaths, NamedAccount, PublicNode } from "./accounts.ts";
+export type { Coin, FeeMarket, Market, PricedAttempt, TxParams, Wanted } from "./offers.ts";
 
 /** Every family, in the order in which a wallet lists its accounts. */
-export const familyNames = ["evm", "tron"] as const;
+export const familyNames = [
+  ...(["evm", "tron", "bitcoin", "bitcointestnet4", "bitcoinsignet", "bitcoinregtest"] as const),
+  ...(["litecoin", "litecoinregtest"] as const),
+] as const;
 
 export type FamilyName = (typeof familyNames)[number];
 
@@ -24,12 +33,6 @@ export interface ConfiguredChain {
 
 /** The party that named a chain's nodes: the service in its gateway's file, or the merchant. */
 export type NodesFrom = "gateway" | "own";
-
-/** The fees of one attempt, in the family's own fields: decimal strings. */
-export type TxParams = Readonly<Record<string, string>>;
-
-/** The fee market at one moment, on which a chain's nodes agree, in the family's own fields. */
-export type FeeMarket = Readonly<Record<string, bigint>>;
 
 /** A slot of an account, which is the sender. */
 export interface Place {
@@ -59,16 +62,6 @@ export interface Told extends Place {
 }
 
 export type Described = { readonly ok: true; readonly description: Description } | Refusal;
-
-/**
- * An earlier attempt, and the most that it may cost. The parameters are not known for an attempt
- * that only the gateway described.
- */
-export interface PricedAttempt {
-  readonly txHash: string; // "" until signed
-  readonly txParams: TxParams | null;
-  readonly feeMax: string;
-}
 
 /**
  * The slots of an account. Each excludes all transactions made for it except one. A slot has only
@@ -118,32 +111,26 @@ export interface ExpiryExclusion {
 }
 
 /**
- * The exclusion of a second payment: by a slot, which the chain gives to only one transaction, or
- * by expiry, which waits until the first attempt is void.
+ * The exclusion of a second payment on a chain with coins. All attempts of a withdrawal spend one
+ * coin, the pin, and the chain takes a coin only once. The slot is then only the signer's count.
  */
-export type Exclusion = { readonly kind: "slot" } | ExpiryExclusion;
-
-/**
- * The fees that an operator types, each in the chain's own unit: the most per unit of computation,
- * the tip, and the compute limit. Undefined leaves a figure to the program.
- */
-export interface TypedFees {
-  readonly maxFee?: string | undefined;
-  readonly tip?: string | undefined;
-  readonly computeLimit?: string | undefined;
-  readonly dataFee?: string | undefined; // billed in addition to the computation, if the chain does so
+export interface PinExclusion {
+  readonly kind: "pin";
+  /** All coins of an attempt, each as a text with its amount; the first is the pin. */
+  coins(txParams: TxParams): readonly [pin: string, ...others: string[]];
 }
 
-export interface Fees {
+/**
+ * The exclusion of a second payment: by a slot, which the chain gives to only one transaction; by
+ * the pin; or by expiry, which waits until the first attempt is void.
+ */
+export type Exclusion = { readonly kind: "slot" } | PinExclusion | ExpiryExclusion;
+
+export interface Fees extends FirstOffers {
   readonly decimal: number; // decimals of the coin that pays fees
   readonly tipDecimal: number; // decimals of the usual unit for tips
   readonly tipUnit: string; // name of the tip's unit; "" if the chain has no tips
   readonly tipMax: string; // highest tip if config.json names none, in that unit
-  /** Fee caps for a chain without preset and price, in units of the coin: a cautious start. */
-  readonly ceilings: { readonly maxFee: string; readonly maxFeePerDay: string };
-  /** Compute limit of the cheapest payment, and of a payment whose need is not known. */
-  readonly computeLimitMin: bigint;
-  readonly computeLimitUnknown: bigint;
   /**
    * The parameters themselves. @throws AgentError JSON_SHAPE if a field is missing, unknown or no
    * number
@@ -151,49 +138,29 @@ export interface Fees {
   read(txParams: TxParams): TxParams;
   /** As `read`, but "" leaves a figure to the program. */
   readWish(txParams: TxParams): TxParams;
-  /** Reads the fees that an operator types. A problem is described in words. */
-  typed(
-    options: TypedFees,
-  ): { readonly ok: true; readonly txParams: TxParams } | { readonly ok: false; readonly problem: string };
   /** The most that an attempt may cost. */
   most(txParams: TxParams): bigint;
   /** The part of the offer that has a cap of its own, per unit of computation. */
   tipOf(txParams: TxParams): bigint;
-  computeLimitOf(txParams: TxParams): bigint;
-  /** The offer of a first attempt. */
-  first(feeMarket: FeeMarket, computeLimit: bigint): TxParams;
   /** Null if the chain has no fee market: then no attempt is more expensive than another. */
   readonly bidding: Bidding | null;
   /** The reason why the bytes cannot do their payment for so low a limit, or null. */
   tooLittle(description: Description): string | null;
   /** The reason why parameters leave the cost of an attempt open on such a chain, or null. */
   unbounded(chain: ConfiguredChain, txParams: TxParams): string | null;
-  /** The offer for the operator: as one line, and as rows next to those of an earlier attempt. */
-  say(txParams: TxParams): string;
-  rows(txParams: TxParams, before: TxParams | null, beforeName: string): readonly (readonly [name: string, text: string])[];
 }
 
 type Attempts = readonly PricedAttempt[];
 type Offers = { readonly ok: true; readonly txParams: readonly TxParams[] } | Refusal;
 
 /** Replaces earlier attempts of a slot by offering more. */
-export interface Bidding {
+export interface Bidding extends LaterOffers {
   /**
    * The rule for a replacement, which nodes take instead of all earlier attempts: at least the
    * smallest step above the newest, and more if `asked` is higher. The rule gives the same result
    * for its own result.
    */
   replacement(attempts: Attempts, asked: TxParams, isCancel: boolean): TxParams;
-  /**
-   * As `replacement`, at the fee market. The newest attempt has the number `version`. `isTipLow`
-   * uses only the lower of the nodes' tips.
-   */
-  replacementAt(feeMarket: FeeMarket, attempts: Attempts, computeLimit: bigint, attempt: number, isTipLow: boolean): TxParams;
-  /**
-   * A fee market whose offers are lower, for fee caps that the usual offer does not fit; step 0 is
-   * the market itself. Null below the lowest offer that still outlives a full block.
-   */
-  lowered(feeMarket: FeeMarket, step: number): FeeMarket | null;
   /** The least tip above every attempt so far; 0 if no attempt offered a tip. */
   leastTip(attempts: Attempts): bigint;
   /**
@@ -201,22 +168,6 @@ export interface Bidding {
    * market, if it is known. Refuses with REPLACEMENT_FEES.
    */
   manualReplacement(attempts: Attempts, isCancel: boolean, wish: TxParams, feeMarket?: FeeMarket | null): Offers;
-  /** The fee market beside an offer, for the operator. */
-  beside(txParams: TxParams, feeMarket: FeeMarket): MarketView;
-}
-
-/** The fee market in words, and the reason why no block takes an offer now; "" if one may. */
-export interface MarketView {
-  readonly now: string;
-  readonly tooLow: string;
-}
-
-/** The payment that a link asks a wallet for. Addresses canonical, the amount above zero. */
-export interface PaymentLink {
-  readonly network: string; // CAIP-2
-  readonly contract: string; // the token, "" for the native coin
-  readonly receiver: string;
-  readonly units: bigint; // base units
 }
 
 /** An address in its canonical form. */
@@ -237,8 +188,11 @@ export interface Family {
   /** The id of a chain that a configuration names; null for an invalid value. */
   readChainId(value: unknown): ChainId | null;
   networkOf(chain: ConfiguredChain): string;
-  /** True for the name of a network of the family, CAIP-2. Two families may share a namespace. */
-  hasNetwork(network: string): boolean;
+  /**
+   * The networks on which one text is one address: the beginning of their names (CAIP-2) up to the
+   * colon, or one whole name. No network of another family begins so.
+   */
+  readonly addressSpace: string;
   /** True if a text is a transaction's hash in its only spelling. */
   isTxHash(text: string): boolean;
   /**
@@ -263,33 +217,6 @@ export interface Family {
   readonly accounts: Accounts;
 }
 
-/**
- * Derivation paths of keys on secp256k1 under a seed, all of BIP-44. An account's node is
- * m/44'/coinType'/N', and every key lies below such a node, unhardened. Sources: BIP-32, BIP-44,
- * SLIP-44.
- */
-export interface KeyPaths {
-  readonly coinType: number;
-  readonly accounts: readonly KeyAccount[]; // accounts of a wallet, in the order of a pairing transcript
-  readonly hotWalletKey: readonly number[]; // below a hot wallet's node
-  readonly deposits: readonly number[]; // below the node of a deposit account, in front of the index
-}
-
-/** `number` is N of the node's path. */
-export interface KeyAccount {
-  readonly purpose: NamedAccount["purpose"];
-  readonly number: number;
-}
-
-/** The public half of an account's node. */
-export interface PublicNode {
-  readonly publicKey: Uint8Array; // 33 bytes
-  readonly chainCode: Uint8Array; // 32 bytes
-  readonly parentFingerprint: number;
-  readonly depth: number;
-  readonly index: number;
-}
-
 type Signed = { readonly raw: Uint8Array; readonly txHash: string };
 
 /**
@@ -304,6 +231,11 @@ export interface Transactions {
    * addition.
    */
   describe(unsigned: Uint8Array, told: Told): Described;
+  /**
+   * Refuses coins of the account with TRANSACTION_EVIDENCE unless each has been made, as the text
+   * says, by the transaction beside it (hex). Only on chains with coins.
+   */
+  unproven?(place: Place, coins: readonly string[], evidence: readonly string[]): Refusal | null;
   /** Null if no transaction can use a slot up. */
   readonly cancels: Cancels | null;
   /** The digests that get signed, 32 bytes each. */
@@ -320,23 +252,4 @@ export interface Cancels {
   /** @throws as `build` */
   build(slot: Place, txParams: TxParams): Uint8Array;
   describe(unsigned: Uint8Array, told: Told): Described;
-}
-
-/**
- * An account for other parties: hot by its address, deposits by the text from which its addresses
- * are derived.
- */
-export interface NamedAccount {
-  readonly purpose: "hot" | "deposits";
-  readonly id: string;
-}
-
-export interface Accounts {
-  addressOf(publicKey: Uint8Array): string;
-  /** The id of a deposit account, by its node. */
-  depositsIdOf(node: PublicNode): string;
-  /** True if the account's own key made `proof` over `digest` (32 bytes). */
-  proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;
-  /** The proof as text, made from a signature r ‖ s; null if the key is not the account's. */
-  proofOf(account: NamedAccount, digest: Uint8Array, signature: Uint8Array): string | null;
 }

@@ -30,7 +30,7 @@ export interface HeadView {
 
 /** Receives events of a chain's nodes, for logs and metrics. Fields hold no secret. */
 export type NodeLog = (
-  event: "node-failed" | "node-recovered" | "node-wrong-chain" | "node-outlier" | "entry-unknown",
+  event: "node-failed" | "node-recovered" | "node-wrong-chain" | "node-outlier" | "entry-unknown" | "coin-unused",
   fields: Readonly<Record<string, string | number>>,
 ) => void;
 

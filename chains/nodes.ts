@@ -6,7 +6,7 @@
  */
 import type { Code } from "../base/codes.ts";
 import type { Refusal } from "../base/fault.ts";
-import type { FeeMarket, Payment, TxParams } from "./family.ts";
+import type { Coin, FeeMarket, Payment, TxParams } from "./family.ts";
 import type { NodeStatus } from "./node-view.ts";
 
 export type { HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
@@ -28,6 +28,8 @@ export interface ChainState {
   readonly feeMarket: FeeMarket;
   /** The hot wallet's funds at the final block, by token contract; "" is the native coin. */
   readonly balances: ReadonlyMap<string, bigint>;
+  /** The hot wallet's final coins; present where the chain has coins in the place of balances. */
+  readonly coins?: readonly Coin[];
   /**
    * The reason why a token must not be used for payments, by contract: its decimals differ from the
    * configured ones.
@@ -147,6 +149,11 @@ export interface SenderNodes extends Watched {
   closed(account: string): Promise<SlotCounts>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
+  /**
+   * The transactions that made the coins of these parameters, as hex, in their order; present where
+   * the chain has coins.
+   */
+  evidence?(txParams: TxParams): Promise<readonly string[]>;
   /** Sends signed bytes to every node; never rejects. Only the same bytes are ever sent again. */
   broadcast(raw: string): Promise<BroadcastAnswer>;
 }
@@ -303,8 +310,11 @@ export interface WatcherNodes extends Watched {
   closed?(account: string): Promise<SlotCounts>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
-  /** For the withdrawals of one pass: a question that several of them share is asked only once. */
-  pass(final: BlockId): WatcherPass;
+  /**
+   * For the withdrawals of one pass: a question that several of them share is asked only once.
+   * `payouts`: how many will be judged, about; 1 by default. Many are worth a question in advance.
+   */
+  pass(final: BlockId, payouts?: number): WatcherPass;
 }
 
 /** A question for a balance: of a token's contract, or "" for the native coin. */
@@ -320,6 +330,9 @@ export interface AddressBook {
 }
 
 export interface WatcherPass {
-  /** Judges a withdrawal by all its attempts, oldest first. */
-  judge(payment: Payment, txHashes: readonly string[]): Promise<Judgement>;
+  /**
+   * Judges a withdrawal by all its attempts, oldest first. `pin` is the coin that they all spend,
+   * "" on chains without coins.
+   */
+  judge(payment: Payment, txHashes: readonly string[], pin: string): Promise<Judgement>;
 }

@@ -7,10 +7,15 @@ import { evmChains } from "./presets/evm.ts";
 import { evmCurrencies } from "./presets/evm-currencies.ts";
 import type { ChainPreset, CurrencyPreset } from "./presets/preset.ts";
 import { tronChains, tronCurrencies } from "./presets/tron.ts";
+import { utxoChains, utxoCurrencies } from "./presets/utxo.ts";
 
-export const chainPresets: Readonly<Record<string, ChainPreset>> = { ...evmChains, ...tronChains };
+export const chainPresets: Readonly<Record<string, ChainPreset>> = { ...evmChains, ...tronChains, ...utxoChains };
 
-export const currencyPresets: Readonly<Record<string, CurrencyPreset>> = { ...evmCurrencies, ...tronCurrencies };
+export const currencyPresets: Readonly<Record<string, CurrencyPreset>> = {
+  ...evmCurrencies,
+  ...tronCurrencies,
+  ...utxoCurrencies,
+};
 
 export function findChainPreset(name: string): ChainPreset | undefined {
   return Object.hasOwn(chainPresets, name) ? chainPresets[name] : undefined;

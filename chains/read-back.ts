@@ -6,8 +6,14 @@ import { readBack } from "./evm/node-read-back.ts";
 import type { FamilyName } from "./family.ts";
 import type { IndependentReading } from "./nodes.ts";
 import { readBack as tronReadBack } from "./tron/node-read-back.ts";
+import { ofEachFamily } from "./utxo/network.ts";
+import { readBackOn } from "./utxo/node-read-back.ts";
 
-const readings: Readonly<Record<FamilyName, IndependentReading>> = { evm: readBack, tron: tronReadBack };
+const readings: Readonly<Record<FamilyName, IndependentReading>> = {
+  evm: readBack,
+  tron: tronReadBack,
+  ...ofEachFamily((network) => readBackOn(network)),
+};
 
 export function readBackOf(family: FamilyName): IndependentReading {
   return readings[family];

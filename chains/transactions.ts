@@ -6,8 +6,13 @@ import { evmTransactions } from "./evm/transactions.ts";
 import { familyOf } from "./families.ts";
 import type { FamilyName, Transactions } from "./family.ts";
 import { tronTransactions } from "./tron/transactions.ts";
+import { transactionsByFamily } from "./utxo/transactions.ts";
 
-const transactions: Readonly<Record<FamilyName, Transactions>> = { evm: evmTransactions, tron: tronTransactions };
+const transactions: Readonly<Record<FamilyName, Transactions>> = {
+  evm: evmTransactions,
+  tron: tronTransactions,
+  ...transactionsByFamily,
+};
 
 /**
  * The transactions of a network that our own table, or a record of ours, names. An unknown network

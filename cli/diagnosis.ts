@@ -7,7 +7,8 @@
 import type { OutgoingView } from "../agent/socket/recovery-plan.ts";
 import type { CourierStatus, LedgerLine, OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
 import { codes } from "../base/codes.ts";
-import { expiryExclusionOf, slotWord } from "../chains/families.ts";
+import { expiryExclusionOf } from "../chains/families.ts";
+import { slotWord } from "../chains/several-networks.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { typed } from "./command-hint.ts";
 import { isOperatorsWordGiven, isVoid, nextMakerOf } from "./next-attempt.ts";

@@ -4,7 +4,8 @@
  */
 import type { OutgoingView, RecoveryAccountView, RecoveryPlan } from "../agent/socket/recovery-plan.ts";
 import type { OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
-import { familyOf, farthestSlot, slotWord } from "../chains/families.ts";
+import { familyOf } from "../chains/families.ts";
+import { farthestSlot, slotWord } from "../chains/several-networks.ts";
 import { table } from "./terminal.ts";
 
 /** Final transactions of the account that no withdrawal explains. */

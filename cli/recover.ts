@@ -14,7 +14,7 @@ import { unpaired } from "../agent/launcher/paired.ts";
 import type { RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
-import { slotWord } from "../chains/families.ts";
+import { slotWord } from "../chains/several-networks.ts";
 import type { Head } from "../protocol/messages.ts";
 import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
 import { askOperator } from "./operator.ts";

@@ -14,7 +14,7 @@ import {
 } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
-import { slotWord } from "../chains/families.ts";
+import { slotWord } from "../chains/several-networks.ts";
 import { amountWords, feeMaxWords, modeMark, ownCoin } from "./amounts.ts";
 import { type Diagnosis, diagnosisOf } from "./diagnosis.ts";
 import { askOperator } from "./operator.ts";

@@ -55,6 +55,8 @@ export const counter: Reader<string> = string({ min: 1, max: 20, pattern: /^(?:0
 /** The same, with "" if the chain has no nonce. */
 export const optionalCounter: Reader<string> = string({ max: 20, pattern: /^(?:|0|[1-9][0-9]*)$/ });
 export const slot: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
+/** A coin, in the family's own spelling. */
+export const pin: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 export const txHash: Reader<string> = string({ min: 1, max: 130, pattern: /^[0-9A-Za-z]+$/ });
 export const optionalTxHash: Reader<string> = string({ max: 130, pattern: /^[0-9A-Za-z]*$/ });
 export const units: Reader<string> = string({ min: 1, max: amountDigitsMax, pattern: /^(?:0|[1-9][0-9]*)$/ });

@@ -226,6 +226,11 @@ export interface SignedEntry {
    */
   readonly validUntilMs?: number;
   /**
+   * The coin that all attempts of the withdrawal spend, in the family's own spelling. Present
+   * exactly if the chain's family excludes a second payment by the pin.
+   */
+  readonly pin?: string;
+  /**
    * The transaction is an operator's cancel: a zero payment to the account itself. Left out for a
    * payment.
    */

@@ -157,7 +157,7 @@ const entryReaders = {
       txHash: fields.txHash,
       feeMax: fields.units,
     },
-    { validUntilMs: fields.ordinal, cancel: oneOf(true) },
+    { validUntilMs: fields.ordinal, pin: fields.pin, cancel: oneOf(true) },
   ),
   observed: object({
     kind: oneOf("observed"),

@@ -53,11 +53,12 @@ export interface RecoveryWithdrawal {
   readonly attempts: readonly RecoveryAttempt[]; // attempt 1 first
 }
 
-/** A signed attempt. `validUntilMs` and `cancel` are the same as in its signed entry. */
+/** A signed attempt. The optional fields are the same as in its signed entry. */
 export interface RecoveryAttempt {
   readonly txHash: string;
   readonly feeMax: string;
   readonly validUntilMs?: number;
+  readonly pin?: string;
   readonly cancel?: true;
 }
 
@@ -109,7 +110,7 @@ export interface Recovery {
 
 const attempt: Reader<RecoveryAttempt> = object(
   { txHash: fields.txHash, feeMax: fields.units },
-  { validUntilMs: fields.ordinal, cancel: oneOf(true) },
+  { validUntilMs: fields.ordinal, pin: fields.pin, cancel: oneOf(true) },
 );
 
 const withdrawal: Reader<RecoveryWithdrawal> = object({

@@ -67,7 +67,7 @@ const tell = (name, files, limit) => {
 const path = table.path.flatMap(({ files }) => filesOf(files));
 tell("without a family", path, table.limits.path);
 const families = Object.entries(table.families).map(([name, files]) => [name, filesOf(files)]);
-for (const [name, files] of families) tell(name, files, table.limits.family);
+for (const [name, files] of families) tell(name, files, table.limits.families[name] ?? table.limits.family);
 const judged = new Set([...path, ...families.flatMap(([, files]) => files)]);
 const beside = table.beside.map(({ name, files }) => [name, filesOf(files).filter((file) => !judged.has(file))]);
 for (const [name, files] of beside) tell(`beside it, ${name}`, files);

@@ -50,7 +50,8 @@ export function createHands(options: HandsOptions): (effect: SchedulerEffect) =>
   const act = (effect: SchedulerEffect): Promise<void> => {
     switch (effect.kind) {
       case "ask":
-        return effect.verb === "sign" || effect.verb === "observed" ? together(effect) : askSigner(options, effect);
+        if (isOffer(effect)) return askWithEvidence(options, effect, together);
+        return effect.verb === "observed" ? together(effect) : askSigner(options, effect);
       case "adopt":
         return adopt(options, effect);
       case "account":
@@ -150,6 +151,34 @@ async function askEach(options: HandsOptions, of: EachVerb, effects: readonly Ga
     const own = answer.ok ? answer.answers[at] : answer;
     takeAnswer(options, effect, own ?? { ok: false, code: "SOCKET_FORMAT", effect: "unknown" });
   }
+}
+
+type Offer = Effect<"ask"> & { readonly verb: "sign" | "replace" };
+
+function isOffer(effect: Effect<"ask">): effect is Offer {
+  return effect.verb === "sign" || effect.verb === "replace";
+}
+
+/**
+ * Asks for a signature. Where the chain has coins, the transactions that made them go along, one
+ * request a line because of their length.
+ */
+async function askWithEvidence(
+  options: HandsOptions,
+  effect: Offer,
+  together: (effect: Gathered) => Promise<void>,
+): Promise<void> {
+  const evidenceOf = options.chainAccess.get(effect.withdrawal.chain)?.nodes.evidence;
+  if (evidenceOf === undefined) return effect.verb === "sign" ? together(effect) : askSigner(options, effect);
+  let evidence: readonly string[];
+  try {
+    evidence = await evidenceOf(effect.body.txParams);
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    takeAnswer(options, effect, { ok: false, code: error.code, effect: "none" });
+    return;
+  }
+  await askSigner(options, { ...effect, body: { ...effect.body, evidence } } as Offer);
 }
 
 async function askSigner(options: HandsOptions, effect: Effect<"ask">): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * The accounts of a wallet: each belongs to one family and holds one node above its keys. The
  * family defines the derivation paths and the public names of accounts. Secrets go in and out as
- * Secret and stay bytes; the family gets only public halves. Sources: BIP-32, BIP-44.
+ * Secret and stay bytes; the family gets only public halves. Sources: BIP-32, BIP-44, BIP-84.
  */
 
 import { invariant } from "../../base/fault.ts";
@@ -21,9 +21,8 @@ export const nodeBytes = 68;
 
 /** m / purpose' / coin type' / account' */
 const accountDepth = 3;
-const purposeOfPath = 44;
 
-/** One account of a wallet; its node is m/44'/coin type of the family'/number'. */
+/** One account of a wallet; its node is m/purpose'/coin type'/number' of the family. */
 export interface WalletAccount {
   readonly family: FamilyName;
   readonly purpose: NamedAccount["purpose"];
@@ -39,24 +38,24 @@ export function deriveAccounts(seed: Uint8Array, names: readonly FamilyName[]): 
   invariant(seed.length === 64, "a BIP-39 seed has 64 bytes");
   const master = masterOf(seed);
   try {
-    const purpose = childOf(master, purposeOfPath + hardened);
-    try {
-      return names.flatMap((family) => accountsUnder(purpose, family));
-    } finally {
-      wipeKey(purpose);
-    }
+    return names.flatMap((family) => accountsUnder(master, family));
   } finally {
     wipeKey(master);
   }
 }
 
-function accountsUnder(purpose: ExtendedKey, family: FamilyName): readonly WalletAccount[] {
-  const { coinType, accounts } = families[family].paths;
-  const coin = childOf(purpose, coinType + hardened);
+function accountsUnder(master: ExtendedKey, family: FamilyName): readonly WalletAccount[] {
+  const { purpose, coinType, accounts } = families[family].paths;
+  const above = childOf(master, purpose + hardened);
   try {
-    return accounts.map((account) => ({ family, ...account, node: nodeOf(coin, account.number) }));
+    const coin = childOf(above, coinType + hardened);
+    try {
+      return accounts.map((account) => ({ family, ...account, node: nodeOf(coin, account.number) }));
+    } finally {
+      wipeKey(coin);
+    }
   } finally {
-    wipeKey(coin);
+    wipeKey(above);
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import type { JsonValue } from "../../base/json.ts";
 import { tagLengthMax } from "../../protocol/fields.ts";
+import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../socket/limits.ts";
 import { approverMax } from "../socket/verbs.ts";
 import type { RecordBody, RecordKind } from "./records.ts";
 
@@ -22,7 +23,8 @@ export const textMax = 32_768;
 export const listMax = 4096;
 
 const decimalMax = 78;
-const txParamsMax = 8;
+/** The digests of up to 64 signatures, as hex. */
+const digestsForm = /^(?:[0-9a-f]{64}){1,64}$/;
 /**
  * The most files of each kind in one CHECKPOINT or RECOVERED record: far above the number from a
  * year of signing.
@@ -41,10 +43,12 @@ const isOptionalVisible: Check = text(0, 128, /^[\x21-\x7e]*$/);
 const isTagIfAny: Check = (value) => value === undefined || isTag(value);
 const isCode: Check = text(0, 64, /^[A-Z0-9_]*$/);
 const isDecimal: Check = text(1, decimalMax, /^(?:0|[1-9][0-9]*)$/);
+const isTxParam: Check = text(1, txParamLengthMax, txParamForm);
+const isDigests: Check = text(64, 4096, digestsForm);
 const isTxParams: Check = (value) => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const own = Object.entries(value);
-  return own.length <= txParamsMax && own.every(([name, figure]) => /^[A-Za-z]{1,32}$/.test(name) && isDecimal(figure));
+  return own.length <= txParamsMax && own.every(([name, value]) => txParamName.test(name) && isTxParam(value));
 };
 /** In the family's own spelling. */
 const isSlot: Check = text(1, 160, /^[\x21-\x7e]+$/);
@@ -94,10 +98,10 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     amountUnits: isDecimal,
     txParams: isTxParams,
     feeMax: isDecimal,
-    digest: isHash,
+    digest: isDigests,
     unsigned: isPayload,
   },
-  SIGNED: { transactionId: isId, attempt: isOrdinal, digest: isHash, txHash: isTxHash, raw: isPayload },
+  SIGNED: { transactionId: isId, attempt: isOrdinal, digest: isDigests, txHash: isTxHash, raw: isPayload },
   RELEASED: { acked: isHead, released: isReleased },
   OBSERVED: {
     transactionId: isId,

@@ -1,6 +1,7 @@
 /**
  * Limits of a withdrawal's attempts that the signer holds and the courier's scheduler keeps to, so
- * that the scheduler asks for nothing that the signer would refuse.
+ * that the scheduler asks for nothing that the signer would refuse; and the form of transaction
+ * parameters on the socket and in the ledger.
  */
 
 /**
@@ -22,3 +23,10 @@ export const attemptsApartMs = 30_000;
  * transaction blocks all later ones. Any number of included transactions may wait for finality.
  */
 export const pendingPerAccountMax = 512;
+
+/** Transaction parameters: their number, their names, and their values, which the family reads. */
+export const txParamsMax = 8;
+export const txParamName = /^[A-Za-z]{1,32}$/;
+/** A figure, or a list of up to 64 coins with their amounts. */
+export const txParamForm = /^[0-9A-Za-z:,]+$/;
+export const txParamLengthMax = 8_192;

@@ -13,6 +13,7 @@ import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
 import type { CountRequest, FirstSlotView } from "./first-slot.ts";
 import type { LimitView } from "./limit-view.ts";
+import type { Offered } from "./offered.ts";
 import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
 import type { EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
@@ -30,6 +31,8 @@ export interface AttemptView {
   readonly txHash: string;
   readonly txParams: TxParams | null; // null if only its highest fee is known
   readonly feeMax: string; // the highest cost, in units of the fee coin
+  /** As `SignedEntry.pin`. */
+  readonly pin?: string;
   readonly signedAt: number;
   readonly raw?: string;
   /** Chain time, milliseconds since 1970: as `SignedEntry.validUntilMs`. */
@@ -124,12 +127,12 @@ export interface CourierRequests {
   hello: Record<never, never>;
   /** One complete jobs, welcome or recovery envelope. */
   admit: { readonly frames: readonly Uint8Array[] };
-  sign: { readonly transactionId: string; readonly txParams: TxParams };
+  sign: Offered & { readonly transactionId: string };
   /**
    * Same slot, higher fee; with exclusion by expiry, the next attempt after all earlier ones are
    * void. `above` is the attempt to replace; a repeat returns the existing attempt.
    */
-  replace: { readonly transactionId: string; readonly above: number; readonly txParams: TxParams };
+  replace: Offered & { readonly transactionId: string; readonly above: number };
   /** One complete ack envelope. */
   release: { readonly frames: readonly Uint8Array[] };
   decline: { readonly transactionId: string; readonly code: string };

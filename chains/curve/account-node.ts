@@ -26,7 +26,7 @@ export function pathsOf(coinType: number): KeyPaths {
     { purpose: "hot", number: 0 },
     { purpose: "deposits", number: 1 },
   ] as const;
-  return { coinType, accounts, hotWalletKey: [0, 0], deposits: [0] };
+  return { purpose: 44, coinType, accounts, hotWalletKey: [0, 0], deposits: [0] };
 }
 
 /** The extended public key of a node, as any other wallet shows it. */

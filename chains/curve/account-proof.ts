@@ -28,7 +28,8 @@ export function accountsBy(addressOf: (publicKey: Uint8Array) => string): Accoun
     const text = Buffer.from(signature).toString("hex");
     return [`${text}00`, `${text}01`].find((proof) => proofFits(account, digest, proof)) ?? null;
   };
-  return { addressOf, depositsIdOf: extendedKeyOf, proofFits, proofOf };
+  const readKey = (text: string): string | null => (/^[t-zT-Z]pub/.test(text) && !text.startsWith("xpub") ? null : text);
+  return { keyLetters: "xpub", readKey, addressOf, depositsIdOf: extendedKeyOf, proofFits, proofOf };
 }
 
 /**

@@ -42,7 +42,7 @@ export const evm: Family = {
   countsConfirmations: true,
   readChainId: (value) => (Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null),
   networkOf: ({ chainId }) => networkOf(Number(chainId)),
-  hasNetwork: (network) => network.startsWith(`${namespace}:`),
+  addressSpace: `${namespace}:`,
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),
   parseAddress,
   readTag: () => null,

@@ -5,10 +5,10 @@
  */
 
 import { type Refusal, refuse } from "../../base/fault.ts";
-import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { ConfiguredChain, Description, FeeMarket, Fees, PricedAttempt, TxParams, TypedFees } from "../family.ts";
+import type { ConfiguredChain, Description, FeeMarket, Fees, Market, PricedAttempt, TxParams, Wanted } from "../family.ts";
 import { feeModelOf } from "./fee-model.ts";
+import { rows, say, typed } from "./fee-words.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import { besideMarket, fittingOffers, loweredMarket } from "./market-offers.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
@@ -67,7 +67,15 @@ export const fees: Fees = {
   tipOf: (txParams) => BigInt(evm(txParams).maxPriorityFeePerGas),
   computeLimitOf: (txParams) => BigInt(evm(txParams).gasLimit),
   first,
-  bidding: { replacement, replacementAt, leastTip, manualReplacement, lowered: loweredMarket, beside: besideMarket },
+  bidding: {
+    isReplaced: true,
+    replacement,
+    replacementAt,
+    leastTip,
+    manualReplacement,
+    lowered: loweredMarket,
+    beside: besideMarket,
+  },
   tooLittle,
   unbounded,
   say,
@@ -97,28 +105,8 @@ function read(txParams: TxParams, form: RegExp): TxParams {
   return txParams;
 }
 
-function typed({ maxFee, tip, computeLimit, dataFee }: TypedFees): ReturnType<Fees["typed"]> {
-  const [fee, priority, data] = [weiOf(maxFee), weiOf(tip), weiOf(dataFee)];
-  const no = (problem: string): ReturnType<Fees["typed"]> => ({ ok: false, problem });
-  if (fee === null) return no("--max-fee must be gwei per gas, such as 12.5");
-  if (priority === null) return no("--tip must be gwei per gas, such as 12.5");
-  if (computeLimit !== undefined && !/^[1-9]\d{0,8}$/.test(computeLimit))
-    return no("--compute-limit must be a whole number of gas, such as 65000");
-  if (data === null) return no("--data-fee must be gwei, such as 12.5");
-  const beside = dataFee === undefined ? {} : { dataFee: data };
-  return { ok: true, txParams: { gasLimit: computeLimit ?? "", maxFeePerGas: fee, maxPriorityFeePerGas: priority, ...beside } };
-}
-
-/** Null for a text that is no amount in gwei. */
-function weiOf(gwei: string | undefined): string | null {
-  if (gwei === undefined) return "";
-  const parsed = parseAmount(gwei, gweiDecimal);
-  if (parsed.ok) return parsed.units.toString();
-  return parsed.code === "AMOUNT_ZERO" ? "0" : null;
-}
-
 /** Twice the base fee lasts through six full blocks (EIP-1559: each may raise it by an eighth). */
-function first(feeMarket: FeeMarket, computeLimit: bigint): TxParams {
+export function first({ feeMarket, computeLimit }: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
   const offered = feeMarket as EvmFeeMarket;
   return { ...txParamsOf(computeLimit, marketFee(offered), offered.maxPriorityFeePerGas), ...besideOf(offered) };
 }
@@ -163,9 +151,9 @@ function highestBeside(all: readonly EvmTxParams[]): Readonly<Partial<Record<(ty
 }
 
 function replacementAt(
-  feeMarket: FeeMarket,
+  { feeMarket, computeLimit }: Market,
+  _wanted: Wanted,
   attempts: readonly PricedAttempt[],
-  computeLimit: bigint,
   attempt: number,
   isTipLow: boolean,
 ): TxParams {
@@ -261,33 +249,6 @@ function tooLittle({ txParams, contract, destination, amountUnits }: Description
 function unbounded(chain: ConfiguredChain, txParams: TxParams): string | null {
   if (feeModelOf(chain) !== "op-stack" || evm(txParams).dataFee !== undefined) return null;
   return "nothing says what the chain may bill for data";
-}
-
-function say(txParams: TxParams): string {
-  const { gasLimit, maxFeePerGas, dataFee } = evm(txParams);
-  const data = dataFee === undefined ? "" : `, at most ${dataFee} wei for data`;
-  return `gas ${gasLimit}, at most ${maxFeePerGas} wei per gas${data}`;
-}
-
-function rows(
-  txParams: TxParams,
-  before: TxParams | null,
-  beforeName: string,
-): readonly (readonly [name: string, text: string])[] {
-  const was = (field: "maxFeePerGas" | "maxPriorityFeePerGas"): string =>
-    before === null ? "" : `, ${beforeName} has ${gwei(evm(before)[field])}`;
-  const { gasLimit, maxFeePerGas, maxPriorityFeePerGas, dataFee } = evm(txParams);
-  const data = dataFee === undefined ? [] : [["data", `${gwei(dataFee)} gwei at most, beside the gas`] as const];
-  return [
-    ["gas", gasLimit],
-    ["max fee", `${gwei(maxFeePerGas)} gwei per gas${was("maxFeePerGas")}`],
-    ["tip", `${gwei(maxPriorityFeePerGas)} gwei per gas${was("maxPriorityFeePerGas")}`],
-    ...data,
-  ];
-}
-
-function gwei(wei: string): string {
-  return formatAmount(BigInt(wei), gweiDecimal);
 }
 
 /** Rounds up, and raises by at least one: nodes want both fees strictly higher, even from zero. */

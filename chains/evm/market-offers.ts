@@ -3,7 +3,8 @@
  * and the words about an offer that they do not take. Pure. Source: EIP-1559.
  */
 import { formatAmount } from "../../protocol/amount.ts";
-import type { FeeMarket, MarketView, TxParams } from "../family.ts";
+import type { FeeMarket, TxParams } from "../family.ts";
+import type { MarketView } from "../offers.ts";
 import { gweiDecimal } from "./network.ts";
 
 /** In wei per gas. */

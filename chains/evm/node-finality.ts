@@ -6,12 +6,11 @@
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId, SlotCounts } from "../nodes.ts";
 import { disagreement, noNode, type Settled } from "../providers/node-pool.ts";
-import { type Receipt, readHash, readNumber, readReceipt } from "./answers.ts";
+import { type Receipt, readHash, readNumber } from "./answers.ts";
+import type { AskReceipt } from "./node-block-receipts.ts";
 import type { Job, NodePool, PoolNode } from "./node-pool.ts";
 import { askHead, countQuestion } from "./node-questions.ts";
 
-/** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */
-const receiptBytesMax = 512 * 1024;
 const seenMax = 4_096;
 const seenLogsMax = 4;
 
@@ -46,7 +45,12 @@ export function createSeenReceipts(): SeenReceipts {
  * Makes the interface. With `confirmations` N, the final block is head - N + 1 (genesis is always
  * final); "finalized" takes the final block of the chain itself.
  */
-export function createFinality(pool: NodePool, confirmations: number | "finalized", seen: SeenReceipts): Finality {
+export function createFinality(
+  pool: NodePool,
+  confirmations: number | "finalized",
+  seen: SeenReceipts,
+  askReceipt: AskReceipt,
+): Finality {
   const share = createSharing();
 
   const finalNumber: Job<number> = async (node) => {
@@ -99,7 +103,7 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
       // while its block stands.
       const known = seen.get(txHash);
       if (known !== undefined && (await standing(known)) === "final") return known;
-      const receipt = await agreedReceipt(pool, txHash);
+      const receipt = await agreedReceipt(pool, askReceipt, txHash);
       return receipt !== null && (await standing(receipt)) === "final" ? receipt : null;
     },
     slotCounts: async (address) => {
@@ -134,27 +138,12 @@ function reached(settled: readonly Settled<bigint[]>[], quorum: number, fault: A
   return { latest: highest(0), pending: highest(1), final: same[2], quorum, isSame: false };
 }
 
-export function receiptQuestion(txHash: string) {
-  return {
-    method: "eth_getTransactionReceipt",
-    params: [txHash],
-    answerBytesMax: receiptBytesMax,
-    read: (result: unknown): Receipt | null => {
-      if (result === null) return null;
-      const receipt = readReceipt(result);
-      if (receipt.txHash !== txHash.toLowerCase())
-        throw new AgentError("NODE_ANSWER", "none", "the receipt is of another transaction");
-      return receipt;
-    },
-  };
-}
-
 /**
  * Null while too few nodes have a receipt. @throws NODE_DISAGREE if enough have one and no two are
  * the same
  */
-async function agreedReceipt(pool: NodePool, txHash: string): Promise<Receipt | null> {
-  const settled = await pool.all((node) => pool.ask(node, receiptQuestion(txHash)));
+async function agreedReceipt(pool: NodePool, askReceipt: AskReceipt, txHash: string): Promise<Receipt | null> {
+  const settled = await pool.all((node) => askReceipt(node, txHash));
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (answers.length < pool.quorumMin) throw firstFault(settled);
   const receipts = answers.filter((receipt) => receipt !== null);

@@ -10,7 +10,8 @@ import type { Receipt } from "./answers.ts";
 import { isRevert } from "./broadcast.ts";
 import { dataFeeCall, dataFeeWithRoom, operatorFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
-import { receiptAlike, receiptQuestion, type SeenReceipts } from "./node-finality.ts";
+import type { AskReceipt } from "./node-block-receipts.ts";
+import { receiptAlike, type SeenReceipts } from "./node-finality.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import {
   askHead,
@@ -91,7 +92,13 @@ type Spread = typeof baseFeeSpread;
  * Makes the reads that several nodes must answer alike. `log` gets a node whose figure stands
  * apart, one entry until it agrees again.
  */
-export function createNodeQuorum(pool: NodePool, log: NodeLog, seen: SeenReceipts, feeModel: FeeModel): NodeQuorum {
+export function createNodeQuorum(
+  pool: NodePool,
+  log: NodeLog,
+  seen: SeenReceipts,
+  askReceipt: AskReceipt,
+  feeModel: FeeModel,
+): NodeQuorum {
   const apart = new Set<string>();
   const tipsOf = new Tips();
   const name = <T>(what: string, said: readonly Said<T>[], isApart: (one: Said<T>) => boolean, show: (value: T) => string) => {
@@ -160,7 +167,7 @@ export function createNodeQuorum(pool: NodePool, log: NodeLog, seen: SeenReceipt
         "answer of a contract",
       ),
     shownReceipt: async (txHash) => {
-      const said = await askAll(pool, (node) => pool.ask(node, receiptQuestion(txHash)));
+      const said = await askAll(pool, (node) => askReceipt(node, txHash));
       const receipts = said.flatMap(({ value }) => (value === null ? [] : [value]));
       const isSame = (one: Receipt, other: Receipt): boolean =>
         one.blockHash === other.blockHash && one.blockNumber === other.blockNumber;

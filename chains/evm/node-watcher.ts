@@ -7,20 +7,21 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import { inWaves } from "../map-limit.ts";
-import type { BlockId, DetectedPayment, Judgement, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import type { DetectedPayment, Judgement, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreement } from "../providers/node-agreement.ts";
 import { PacedWaves } from "../providers/paced-waves.ts";
 import type { BlockTransaction, FoundLog } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
-import { fees } from "./fees.ts";
+import { fees, first } from "./fees.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
 import { type AgreedBlock, agreedBlock, alike, asOutgoing, asPayment, bytesOf } from "./node-blocks.ts";
+import { createEvidence } from "./node-evidence.ts";
 import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
 import { createManyBalances } from "./node-multicall.ts";
 import { createComputeLimit } from "./node-sender.ts";
-import { type AttemptEvidence, asksForCode, type Evidence, judgeConsumer, judgePayout } from "./outcome.ts";
+import { asksForCode, judgeConsumer, judgePayout } from "./outcome.ts";
 import { decimalsCall, readTransferLog } from "./token-reads.ts";
 
 /**
@@ -130,15 +131,13 @@ export function watcherOf(reader: Reader): WatcherNodes {
     async cost(account, payment) {
       const [computeLimit, feeMarket] = await Promise.all([computeLimitOf(account, payment), together.fees()]);
       if (!computeLimit.ok) return computeLimit;
-      const most = fees.most(fees.first({ ...feeMarket }, computeLimit.computeLimit));
+      const most = fees.most(first({ feeMarket: { ...feeMarket }, computeLimit: computeLimit.computeLimit }));
       return { ok: true, feeUnits: (most * costNumerator) / costDenominator };
     },
     judgeOutgoing: (payment, outgoingTx) => judgeOutgoing(reader, payment, outgoingTx),
-    pass(final) {
-      const shared = sharedQuestions(reader, block);
-      return {
-        judge: async (payment, txHashes) => judgePayout(payment, await evidenceOf(reader, final, shared, payment, txHashes)),
-      };
+    pass(final, payouts = 1) {
+      const evidence = createEvidence(together, (number) => block(number, true), final, payouts);
+      return { judge: async (payment, txHashes) => judgePayout(payment, await evidence(payment, txHashes)) };
     },
     close() {
       waves.close();
@@ -279,65 +278,4 @@ async function codeThen({ each }: Reader, address: string, block: number): Promi
     if (!(fault instanceof AgentError) || fault.code === "NODE_CLOSED") throw fault;
     return null;
   }
-}
-
-interface SharedQuestions {
-  block(number: number): Promise<AgreedBlock>;
-  finalCount(account: string): Promise<bigint | null>;
-}
-
-function sharedQuestions(
-  { together }: Reader,
-  block: (number: number, isAgreed: boolean) => Promise<AgreedBlock>,
-): SharedQuestions {
-  const counts = new Map<string, Promise<bigint | null>>();
-  return {
-    block: (number) => block(number, true),
-    finalCount: (account) =>
-      askOnce(counts, account, async () => {
-        try {
-          return (await together.slotCounts(account)).final;
-        } catch (error) {
-          // Nodes often differ in their mempools. Without agreement the count is unknown.
-          if (error instanceof AgentError) return null;
-          throw error;
-        }
-      }),
-  };
-}
-
-function askOnce<K, V>(known: Map<K, Promise<V>>, key: K, ask: () => Promise<V>): Promise<V> {
-  const asked = known.get(key) ?? ask();
-  known.set(key, asked);
-  return asked;
-}
-
-async function evidenceOf(
-  reader: Reader,
-  final: BlockId,
-  shared: SharedQuestions,
-  { account }: Payment,
-  txHashes: readonly string[],
-): Promise<Evidence> {
-  const attempts = await Promise.all(txHashes.map((txHash) => attemptEvidence(reader, final, shared, txHash)));
-  const isSeen = attempts.some((attempt) => attempt.includedIn !== null);
-  return { attempts, finalCount: isSeen ? null : await shared.finalCount(account) };
-}
-
-async function attemptEvidence(
-  { together }: Reader,
-  final: BlockId,
-  shared: SharedQuestions,
-  txHash: string,
-): Promise<AttemptEvidence> {
-  const receipt = await together.receipt(txHash);
-  if (receipt === null) return { txHash, includedIn: null, final: null };
-  const unproven = { txHash, includedIn: receipt.blockNumber, final: null };
-  if (receipt.blockNumber > final.number) return unproven;
-  const agreed = await together.finalReceipt(txHash);
-  if (agreed === null) return unproven;
-  const block = await shared.block(agreed.blockNumber);
-  const [transaction] = alike(block, ({ hash }) => hash === txHash, asOutgoing);
-  if (block.hash !== agreed.blockHash || transaction === undefined) return unproven;
-  return { txHash, includedIn: agreed.blockNumber, final: { receipt: agreed, transaction } };
 }

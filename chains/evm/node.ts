@@ -12,7 +12,8 @@ import { type Block, type BlockHead, type FoundLog, type Receipt, readBlock, rea
 import { classifyBroadcastError, isCurableByFee } from "./broadcast.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
-import { createFinality, createSeenReceipts, hexOf, receiptQuestion } from "./node-finality.ts";
+import { type AskReceipt, createReceipts } from "./node-block-receipts.ts";
+import { createFinality, createSeenReceipts, hexOf, type SeenReceipts } from "./node-finality.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-pool.ts";
 import { askHead, balanceQuestion, callQuestion, codeQuestion, countQuestion } from "./node-questions.ts";
 import { createNodeQuorum, type NodeQuorum } from "./node-quorum.ts";
@@ -105,28 +106,38 @@ const sendBytesMax = 16 * 1024;
 /** Opens no connection before the first question. @throws NODE_URL */
 export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
   const log = options.log ?? (() => undefined);
+  const clock = options.clock ?? (() => performance.now());
   const pool = createPool({
     urls: options.urls,
     chainId: BigInt(options.chainId),
     timeoutMs: options.timeoutMs ?? timeoutMsDefault,
     log,
-    clock: options.clock ?? (() => performance.now()),
+    clock,
   });
   const seen = createSeenReceipts();
+  const askReceipt = createReceipts(pool, clock);
   const feeModel = options.feeModel ?? "ethereum";
   return {
     feeModel,
     status: pool.status,
     checkChain: pool.checkChain,
     close: pool.close,
-    ...createFinality(pool, options.confirmations, seen),
+    ...createFinality(pool, options.confirmations, seen, askReceipt),
     ...createReads(pool, options.answerBytesMax ?? answerBytesMaxDefault),
-    ...createNodeQuorum(pool, log, seen, feeModel),
+    receipt: (txHash) => receiptOfOne(pool, seen, askReceipt, txHash),
+    ...createNodeQuorum(pool, log, seen, askReceipt, feeModel),
     broadcast: (raw) => broadcast(pool, raw.startsWith("0x") ? raw : `0x${raw}`),
   };
 }
 
-type Reads = Pick<EvmNodes, "head" | "balance" | "sent" | "code" | "receipt" | "block" | "logs" | "blockLogs" | "call">;
+/** A receipt from the only node is one that enough nodes showed. */
+async function receiptOfOne(pool: NodePool, seen: SeenReceipts, askReceipt: AskReceipt, txHash: string): Promise<Receipt | null> {
+  const receipt = await pool.first((node) => askReceipt(node, txHash));
+  if (receipt !== null && pool.quorumMin === 1) seen.put(receipt);
+  return receipt;
+}
+
+type Reads = Pick<EvmNodes, "head" | "balance" | "sent" | "code" | "block" | "logs" | "blockLogs" | "call">;
 
 function createReads(pool: NodePool, answerBytesMax: number): Reads {
   /** One node's answer, never null. */
@@ -143,7 +154,6 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
     balance: (address, contract, block) => read(balanceQuestion(address, contract, block)),
     sent: (address, block) => read(countQuestion(address, hexOf(block))),
     code: (address, block) => read(codeQuestion(address, block)),
-    receipt: (txHash) => pool.first((node) => pool.ask(node, receiptQuestion(txHash))),
     block: async (number, { full }) => {
       const question = {
         method: "eth_getBlockByNumber",

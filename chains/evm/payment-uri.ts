@@ -3,7 +3,7 @@
  * EIP-681 (syntax; the transfer of a token), EIP-55 for the addresses' checksum.
  */
 import { invariant } from "../../base/fault.ts";
-import type { PaymentLink } from "../family.ts";
+import type { PaymentLink } from "../payment-link.ts";
 
 /**
  * `ethereum:RECEIVER@CHAIN?value=WEI`, or

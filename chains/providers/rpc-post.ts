@@ -1,6 +1,6 @@
 /**
- * One HTTP exchange with one node: a POST over a kept connection, its answer bounded in time and
- * size, and the outcome as a value. Reaches only this node.
+ * One HTTP exchange with one node: a POST or a GET over a kept connection, its answer bounded in
+ * time and size, and the outcome as a value. Reaches only this node.
  */
 
 import { AgentError } from "../../base/fault.ts";
@@ -86,6 +86,22 @@ export function isPassing(status: number): boolean {
   return gatewayStatuses.has(status) || (status >= 200 && status < 300);
 }
 
+/** As `Outcome`, with the body as bytes. */
+export type BytesOutcome =
+  | { readonly ok: true; readonly status: number; readonly retryAfter: string; readonly bytes: Buffer }
+  | Failure;
+
+/** Sends one GET. Calls `done` as `post` does. */
+export function get(
+  { target, path, headers, bytesMax, timeoutMs }: Omit<Post, "body">,
+  done: (outcome: BytesOutcome) => void,
+): Exchange {
+  const request = { method: "GET", path: path ?? target.path, bytesMax, timeoutMs } as const;
+  return target.outgoing.send({ ...request, headers: headers ?? loginOf(target) }, (sent) =>
+    done(sent.ok ? { ok: true, status: sent.status, retryAfter: sent.retryAfter, bytes: sent.body } : failureOf(sent)),
+  );
+}
+
 /** Sends one POST. Calls `done` exactly once, never before `post` has returned. */
 export function post({ target, path, headers, body, bytesMax, timeoutMs }: Post, done: (outcome: Outcome) => void): Exchange {
   const request = { method: "POST", path: path ?? target.path, body, bytesMax, timeoutMs } as const;
@@ -93,14 +109,17 @@ export function post({ target, path, headers, body, bytesMax, timeoutMs }: Post,
 }
 
 /** RFC 7617; none if the target has no user. */
-function loginOf({ user, password }: Target): Readonly<Record<string, string>> {
+export function loginOf({ user, password }: Pick<Target, "user" | "password">): Readonly<Record<string, string>> {
   if (user === "" && password === "") return {};
   return { authorization: `Basic ${Buffer.from(`${user}:${password}`, "utf8").toString("base64")}` };
 }
 
 function outcomeOf(sent: Sent): Outcome {
   if (sent.ok) return { ok: true, status: sent.status, retryAfter: sent.retryAfter, body: sent.body.toString("utf8") };
-  const { kind, why, isUnsent, isCut } = sent;
+  return failureOf(sent);
+}
+
+function failureOf({ kind, why, isUnsent, isCut }: Extract<Sent, { ok: false }>): Failure {
   return failure(codes[kind], kind === "aborted" ? closedText : why, { isUnsent, isCut, isBatchFault: kind === "size" });
 }
 

@@ -10,29 +10,11 @@ import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
 import { isReservedAddress } from "../curve/reserved.ts";
 import type { Description, Family } from "../family.ts";
+import { ordinalSlots } from "../ordinal-slots.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import { lifetimeMsMax, marginMs, timestamp, timestamped, validUntilMs } from "./expiry-exclusion.ts";
 import * as fees from "./fees.ts";
 import { coinType, namespace, nativeDecimal, networkOf, readChainId } from "./network.ts";
-
-const ordinalForm = /^(?:0|[1-9][0-9]{0,15})$/;
-const ordinalMax = BigInt(Number.MAX_SAFE_INTEGER);
-
-const slots = {
-  first: "0",
-  last: `${ordinalMax}`,
-  /** A waiting payment does not block later ones. */
-  blocksLater: false,
-  /** The chain has no count of its own to compare with ours. */
-  isCounted: false,
-  read: (text: string): string | null => (ordinalForm.test(text) && BigInt(text) <= ordinalMax ? text : null),
-  next: (slot: string): string => `${BigInt(slot) + 1n}`,
-  // Two texts without a leading zero: the longer number is the larger.
-  compare: (a: string, b: string): number => (a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length),
-  between: (from: string, before: string): bigint => (BigInt(before) > BigInt(from) ? BigInt(before) - BigInt(from) : 0n),
-  word: "payment",
-  say: (slot: string): string => `payment ${slot}`,
-};
 
 const offers = {
   decimal: nativeDecimal,
@@ -59,14 +41,14 @@ const offers = {
 
 export const tron = {
   name: "tron",
-  slots,
+  slots: ordinalSlots,
   fees: offers,
   feeModels: [],
   exclusion: { kind: "expiry", marginMs, lifetimeMsMax, validUntilMs, timestamp, timestamped },
   countsConfirmations: false,
   readChainId,
   networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),
-  hasNetwork: (network: string): boolean => network.startsWith(`${namespace}:`),
+  addressSpace: `${namespace}:`,
   isTxHash: (text: string): boolean => /^[0-9a-f]{64}$/.test(text),
   parseAddress,
   readTag: (): null => null,

@@ -6,7 +6,8 @@
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { FeeMarket, TxParams, TypedFees } from "../family.ts";
+import type { Market, TxParams } from "../family.ts";
+import type { TypedFees } from "../offers.ts";
 import { nativeDecimal } from "./network.ts";
 
 /** Time that an attempt may wait for a block, from the time of the block from which it was made. */
@@ -134,7 +135,7 @@ export function computeLimitOf(txParams: TxParams): bigint {
 }
 
 /** The offer of an attempt, valid for five minutes from its block's own time. */
-export function first(feeMarket: FeeMarket, computeLimit: bigint): TxParams {
+export function first({ feeMarket, computeLimit }: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
   const { refBlockBytes, refBlockHash, blockMs, energySun, byteSun, activationSun } = feeMarket as TronFeeMarket;
   const energy = computeLimit > computeLimitActivation ? computeLimit : 0n;
   const { numerator, denominator } = energyRoom;

@@ -95,7 +95,9 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
         computeLimitOf(pool, account, payment),
         feeMarketOf(pool, blocks),
       ]);
-      return computeLimit.ok ? { ok: true, feeUnits: most(first(feeMarket, computeLimit.computeLimit)) } : computeLimit;
+      return computeLimit.ok
+        ? { ok: true, feeUnits: most(first({ feeMarket, computeLimit: computeLimit.computeLimit })) }
+        : computeLimit;
     },
     // No transaction excludes another, so a foreign one shows nothing about a payment.
     judgeOutgoing: async () => ({ kind: "waiting" }),

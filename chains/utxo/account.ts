@@ -59,8 +59,8 @@ export function depositAddressOf(id: string, addressIndex: number, network: Utxo
 }
 
 /** The derivation paths of the keys on a network. */
-export function keyPathsOf(network: UtxoNetwork): KeyPaths & { readonly purpose: number } {
-  return { purpose, ...pathsOf(network.coinType) };
+export function keyPathsOf(network: UtxoNetwork): KeyPaths {
+  return { ...pathsOf(network.coinType), purpose };
 }
 
 /** The same key under another version; null if the text is not a key of the first version. */

@@ -1,117 +1,53 @@
 /**
- * A coin of this kind by the names that every family has. The chain counts no payments of an
- * account, so a second payment is excluded by the anchor, the coin that all attempts have in
- * common: the pin. Texts of an unknown network are refused. Offline. Sources: CAIP-2, BIP-84.
+ * A network of such a coin behind the offline interface. Each network is a family of its own,
+ * because its addresses and keys are its own. The chain counts no payments of an account, so a
+ * second payment is excluded by the pin: the anchor, which all attempts spend. Source: CAIP-2.
  */
-import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
-import type { KeyPaths, ParsedAddress, TxParams } from "../family.ts";
-import { accountTextOf, depositAddressOf, keyPathsOf, type ReadAccount, readAccount } from "./account.ts";
+import { refuse } from "../../base/fault.ts";
+import { accountsBy } from "../curve/account-proof.ts";
+import type { Family } from "../family.ts";
+import { ordinalSlots } from "../ordinal-slots.ts";
+import { depositAddressOf, keyPathsOf, readAccount } from "./account.ts";
 import { addressOfPublicKey, parseAddress } from "./address.ts";
-import { type CoinMarket, type EarlierAttempt, first, replacement, type Sweep, sweep, type Target } from "./fees.ts";
-import { type NativeCoin, namespace, nativeDecimal, networkOf, readChainId, type UtxoNetwork } from "./network.ts";
-import { holds, most, pin, read } from "./tx-params.ts";
+import { type NativeCoin, ofEachFamily, type UtxoFamilyName, type UtxoNetwork } from "./network.ts";
+import { feesOf } from "./offers.ts";
+import { paymentUri } from "./payment-uri.ts";
+import { coinTexts } from "./tx-params.ts";
 
 const txHashForm = /^[0-9a-f]{64}$/;
 
-/** Every function is deterministic. A network is a CAIP-2 name. */
-export interface UtxoFamily {
-  readonly name: string;
-  readonly namespace: string;
-  /** The chain takes the pin once. No two open withdrawals share one of the holds. */
-  readonly exclusion: {
-    readonly kind: "pin";
-    pin(txParams: TxParams): string;
-    holds(txParams: TxParams): readonly string[];
-  };
-  readonly countsConfirmations: true;
-  readonly fees: {
-    readonly decimal: number;
-    /** @throws JSON_SHAPE */
-    read(txParams: TxParams): TxParams;
-    most(txParams: TxParams): bigint;
-    /** These return null for an unknown network, too. */
-    first(network: string, market: CoinMarket, target: Exclude<Target, null>): TxParams | null;
-    sweep(network: string, market: CoinMarket, destination: string): Sweep | null;
-    /** Null if nodes of the coin replace nothing. */
-    readonly replacement:
-      | ((
-          network: string,
-          market: CoinMarket,
-          target: Target,
-          attempts: readonly EarlierAttempt[],
-          pin: string,
-        ) => TxParams | null)
-      | null;
-    /**
-     * As `replacement` for a cancel. Every coin has one, because a mempool may have forgotten the
-     * payment.
-     */
-    cancel(network: string, market: CoinMarket, attempts: readonly EarlierAttempt[], pin: string): TxParams | null;
-  };
-  readChainId(value: unknown): string | null;
-  networkOf(chainId: string): string;
-  hasNetwork(network: string): boolean;
-  isTxHash(text: string): boolean;
-  /** Refuses with ADDRESS_*. */
-  parseAddress(text: string, network: string): ParsedAddress;
-  /** @throws ADDRESS_* */
-  depositAddress(accountId: string, index: number, network: string): string;
-  /** Refuses with ADDRESS_XPUB. */
-  readAccount(text: string, network: string): ReadAccount;
-  /** @throws ADDRESS_XPUB */
-  accountTextOf(accountId: string, network: string): string;
-  /** @throws ADDRESS_PUBLIC_KEY, ADDRESS_FORMAT */
-  addressOf(publicKey: Uint8Array, network: string): string;
-  /** @throws ADDRESS_FORMAT */
-  pathsOf(network: string): KeyPaths & { readonly purpose: number };
-}
+export const utxoFamilies: Readonly<Record<UtxoFamilyName, Family>> = ofEachFamily(familyOn);
 
-export function utxoFamily(coin: NativeCoin): UtxoFamily {
-  const isReplaced = coin.networks.every((network) => network.isReplaced);
-  /** The answer for a network of the coin, and else `other`. */
-  const on = <T, U>(id: string, act: (network: UtxoNetwork) => T, other: U): T | U => {
-    const network = networkOf(coin, id);
-    return network === null ? other : act(network);
-  };
-  const onOrThrow = <T>(id: string, act: (network: UtxoNetwork) => T): T => {
-    const network = networkOf(coin, id);
-    if (network === null) throw new AgentError("ADDRESS_FORMAT", "none", `no network of ${coin.name}`, { network: id });
-    return act(network);
-  };
-  const unknown: Refusal = refuse("ADDRESS_FORMAT", `no network of ${coin.name}`);
-  const replaced: UtxoFamily["fees"]["replacement"] = (id, market, target, attempts, anchor) =>
-    on(id, (network) => replacement(network, market, target, attempts, anchor), null);
+function familyOn(network: UtxoNetwork, coin: NativeCoin): Family {
+  const addressOf = (publicKey: Uint8Array): string => addressOfPublicKey(publicKey, network);
   return {
-    name: coin.name,
-    namespace,
-    exclusion: { kind: "pin", pin, holds },
+    name: network.family,
+    slots: ordinalSlots,
+    fees: feesOf(coin),
+    feeModels: [],
+    exclusion: { kind: "pin", coins: coinTexts },
     countsConfirmations: true,
-    fees: {
-      decimal: nativeDecimal,
-      read,
-      most,
-      first: (id, market, target) => on(id, (network) => first(network, market, target), null),
-      sweep: (id, market, destination) => on(id, (network) => sweep(network, market, destination), null),
-      replacement: isReplaced ? replaced : null,
-      cancel: (id, market, attempts, anchor) => on(id, (network) => replacement(network, market, null, attempts, anchor), null),
-    },
-    readChainId: (value) => readChainId(coin, value),
-    networkOf: (chainId) => `${namespace}:${chainId}`,
-    hasNetwork: (network) => networkOf(coin, network) !== null,
+    readChainId: (value) => (value === network.reference ? network.reference : null),
+    networkOf: () => network.id,
+    addressSpace: network.id,
     isTxHash: (text) => txHashForm.test(text),
-    parseAddress: (text, id) =>
-      on(
-        id,
-        (network) => {
-          const parsed = parseAddress(text, network);
-          return parsed.ok ? { ok: true, address: parsed.address } : parsed;
-        },
-        unknown,
-      ),
-    depositAddress: (id, index, network) => onOrThrow(network, (row) => depositAddressOf(id, index, row)),
-    readAccount: (text, id) => on(id, (network) => readAccount(text, network), unknown),
-    accountTextOf: (id, network) => onOrThrow(network, (row) => accountTextOf(id, row)),
-    addressOf: (publicKey, network) => onOrThrow(network, (row) => addressOfPublicKey(publicKey, row)),
-    pathsOf: (network) => onOrThrow(network, keyPathsOf),
+    parseAddress(text, id) {
+      if (id !== network.id) return refuse("ADDRESS_FORMAT", "the network is of another family");
+      const parsed = parseAddress(text, network);
+      return parsed.ok ? { ok: true, address: parsed.address } : parsed;
+    },
+    readTag: () => null,
+    isReserved: () => false,
+    depositAddress: (accountId, index) => depositAddressOf(accountId, index, network),
+    paymentUri: (link) => paymentUri(coin.name, link),
+    paths: keyPathsOf(network),
+    accounts: {
+      ...accountsBy(addressOf),
+      keyLetters: network.accountKeys.p2wpkh.letters,
+      readKey(text) {
+        const read = readAccount(text, network);
+        return read.ok ? read.id : null;
+      },
+    },
   };
 }

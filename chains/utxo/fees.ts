@@ -6,20 +6,25 @@
  * Sources: BIP-125, rules 3 and 4; validation.cpp of Bitcoin Core (a replacement needs the higher
  * rate too).
  */
-import type { TxParams } from "../family.ts";
+import type { Coin, TxParams } from "../family.ts";
 import { parseAddress } from "./address.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { dustOf, dustOfChange, satPerByteMin, sizeOf } from "./size.ts";
-import { amountOf, coinsMax, type Figures, figuresOf, type ParamCoin, txParamsOf } from "./tx-params.ts";
+import { amountOf, coinsMax, type Figures, figuresOf, txParamsOf } from "./tx-params.ts";
 
 /** The rate that nodes ask, and the account's final coins that no other withdrawal holds. */
 export interface CoinMarket {
   readonly satPerKvB: bigint;
-  readonly coins: readonly ParamCoin[];
+  readonly coins: readonly Coin[];
 }
 
 /** A payment by its parts that decide on coins; null stands for a cancel. */
 export type Target = { readonly destination: string; readonly amountUnits: bigint } | null;
+
+/** A payment of which only the amount is known; its script counts as the longest. */
+export interface AmountAlone {
+  readonly amountUnits: bigint;
+}
 
 /** An earlier attempt; `txParams` is null if only its fee is known. */
 export interface EarlierAttempt {
@@ -35,6 +40,8 @@ export interface Sweep {
 
 /** Change is split in two while the account offers fewer coins. */
 export const coinsWanted = 16;
+/** The longest script of an address: P2WSH and P2TR. */
+const scriptBytesMax = 34;
 /** A half of a split is worth at least so many times the dust. */
 const splitDust = 50n;
 
@@ -68,7 +75,7 @@ export function first(network: UtxoNetwork, { satPerKvB, coins }: CoinMarket, ta
 export function replacement(
   network: UtxoNetwork,
   { satPerKvB, coins }: CoinMarket,
-  target: Target,
+  target: Target | AmountAlone,
   attempts: readonly EarlierAttempt[],
   pin: string,
 ): TxParams | null {
@@ -114,7 +121,10 @@ function feeAt(satPerKvB: bigint, size: bigint): bigint {
 
 const nothing: Paid = { scriptBytes: null, units: 0n };
 
-function paidOf(network: UtxoNetwork, { destination, amountUnits }: Exclude<Target, null>): Paid | null {
+function paidOf(network: UtxoNetwork, target: Exclude<Target, null> | AmountAlone): Paid | null {
+  const { amountUnits } = target;
+  if (!("destination" in target)) return { scriptBytes: scriptBytesMax, units: amountUnits };
+  const { destination } = target;
   const parsed = parseAddress(destination, network);
   if (!parsed.ok || amountUnits < dustOf(parsed.script, network)) return null;
   return { scriptBytes: parsed.script.length, units: amountUnits };
@@ -123,8 +133,8 @@ function paidOf(network: UtxoNetwork, { destination, amountUnits }: Exclude<Targ
 /** The fewest coins of `pool`, in its order, that suffice together with those of `start`. */
 function chosen(
   network: UtxoNetwork,
-  start: readonly ParamCoin[],
-  pool: readonly ParamCoin[],
+  start: readonly Coin[],
+  pool: readonly Coin[],
   paid: Paid,
   rule: FeeRule,
   isSplit: boolean,
@@ -138,13 +148,7 @@ function chosen(
 }
 
 /** The figures with as much change as the coins leave; null if they do not even cover the fee. */
-function withChange(
-  network: UtxoNetwork,
-  coins: readonly ParamCoin[],
-  paid: Paid,
-  rule: FeeRule,
-  isSplit: boolean,
-): Figures | null {
+function withChange(network: UtxoNetwork, coins: readonly Coin[], paid: Paid, rule: FeeRule, isSplit: boolean): Figures | null {
   const rest = coins.reduce((sum, { units }) => sum + units, 0n) - paid.units;
   const feeOf = (changeCount: number): bigint => rule(sizeOf(coins.length, paid.scriptBytes, changeCount));
   const dust = dustOfChange(network);
@@ -160,11 +164,11 @@ function sizeOfFigures(figures: Figures, scriptBytes: number | null): bigint {
   return sizeOf(figures.coins.length, isCancel ? null : scriptBytes, figures.changeSat.length);
 }
 
-function largestFirst(coins: readonly ParamCoin[]): readonly ParamCoin[] {
+function largestFirst(coins: readonly Coin[]): readonly Coin[] {
   return [...coins].sort((a, b) => (a.units === b.units ? (a.id < b.id ? -1 : 1) : a.units > b.units ? -1 : 1));
 }
 
-function distinct(coins: readonly ParamCoin[]): readonly ParamCoin[] {
+function distinct(coins: readonly Coin[]): readonly Coin[] {
   return coins.filter(({ id }, place) => coins.findIndex((coin) => coin.id === id) === place);
 }
 

@@ -5,6 +5,8 @@
  * SLIP-173.
  */
 
+import type { FamilyName, Fees } from "../family.ts";
+
 export const namespace = "bip122";
 
 /** Decimals of a coin: amounts and fees are in sat, the smallest unit, for Litecoin too. */
@@ -16,12 +18,18 @@ interface NativeCoinRow {
   readonly isReplaced: boolean;
   /** The rate at which nodes count an output as dust, in sat per 1,000 vB. */
   readonly dustSatPerKvB: bigint;
+  /** Fee caps for a network without preset, in coins: some 350 sat for a byte on Bitcoin. */
+  readonly ceilings: Fees["ceilings"];
   /** No amount is higher: all coins that will ever be, in sat. */
   readonly supplySat: bigint;
 }
 
+/** The families of this kind: one for each network, because addresses and keys are its own. */
+export type UtxoFamilyName = Exclude<FamilyName, "evm" | "tron">;
+
 /** The properties of one network. */
 interface NetworkRow {
+  readonly family: UtxoFamilyName;
   readonly reference: string; // 32 hex digits, the second part of its CAIP-2 name
   readonly prefix: string; // of SegWit addresses, SLIP-173
   readonly p2pkh: number; // version byte of base58check
@@ -44,6 +52,7 @@ export type UtxoNetwork = NativeCoinRow & NetworkRow & { readonly id: string };
 /** A coin by its networks, of which the first is the main one. */
 export interface NativeCoin {
   readonly name: string;
+  readonly ceilings: Fees["ceilings"];
   readonly networks: readonly UtxoNetwork[];
 }
 
@@ -51,8 +60,15 @@ const mainKeys = { any: { bytes: 0x0488b21e, letters: "xpub" }, p2wpkh: { bytes:
 const testKeys = { any: { bytes: 0x043587cf, letters: "tpub" }, p2wpkh: { bytes: 0x045f1cf6, letters: "vpub" } };
 const bitcoinTest = { p2pkh: 0x6f, p2sh: 0xc4, p2shRefused: null, coinType: 1, accountKeys: testKeys };
 
-export const bitcoin = coinOf("bitcoin", { isReplaced: true, dustSatPerKvB: 3_000n, supplySat: 2_100_000_000_000_000n }, [
+const bitcoinRow: NativeCoinRow = {
+  isReplaced: true,
+  dustSatPerKvB: 3_000n,
+  ceilings: { maxFee: "0.0005", maxFeePerDay: "0.01" },
+  supplySat: 2_100_000_000_000_000n,
+};
+export const bitcoin = coinOf("bitcoin", bitcoinRow, [
   {
+    family: "bitcoin",
     reference: "000000000019d6689c085ae165831e93",
     prefix: "bc",
     p2pkh: 0x00,
@@ -61,17 +77,24 @@ export const bitcoin = coinOf("bitcoin", { isReplaced: true, dustSatPerKvB: 3_00
     coinType: 0,
     accountKeys: mainKeys,
   },
-  { reference: "00000000da84f2bafbbc53dee25a72ae", prefix: "tb", ...bitcoinTest }, // testnet4
-  { reference: "00000008819873e925422c1ff0f99f7c", prefix: "tb", ...bitcoinTest }, // signet
-  { reference: "0f9188f13cb7b2c71f2a335e3a4fc328", prefix: "bcrt", ...bitcoinTest }, // regtest
+  { family: "bitcointestnet4", reference: "00000000da84f2bafbbc53dee25a72ae", prefix: "tb", ...bitcoinTest },
+  { family: "bitcoinsignet", reference: "00000008819873e925422c1ff0f99f7c", prefix: "tb", ...bitcoinTest },
+  { family: "bitcoinregtest", reference: "0f9188f13cb7b2c71f2a335e3a4fc328", prefix: "bcrt", ...bitcoinTest },
 ]);
 
 /**
  * Litecoin's own nodes replace nothing by default. SLIP-132 has no P2WPKH prefix for it; its
  * wallets use Bitcoin's.
  */
-export const litecoin = coinOf("litecoin", { isReplaced: false, dustSatPerKvB: 30_000n, supplySat: 8_400_000_000_000_000n }, [
+const litecoinRow: NativeCoinRow = {
+  isReplaced: false,
+  dustSatPerKvB: 30_000n,
+  ceilings: { maxFee: "0.005", maxFeePerDay: "0.1" },
+  supplySat: 8_400_000_000_000_000n,
+};
+export const litecoin = coinOf("litecoin", litecoinRow, [
   {
+    family: "litecoin",
     reference: "12a765e31ffd4059bada1e25190f6e98",
     prefix: "ltc",
     p2pkh: 0x30,
@@ -81,7 +104,8 @@ export const litecoin = coinOf("litecoin", { isReplaced: false, dustSatPerKvB: 3
     accountKeys: mainKeys,
   },
   {
-    reference: "530827f38f93b43ed12af0b3ad25a288", // regtest
+    family: "litecoinregtest",
+    reference: "530827f38f93b43ed12af0b3ad25a288",
     prefix: "rltc",
     p2pkh: 0x6f,
     p2sh: 0x3a,
@@ -94,19 +118,23 @@ export const litecoin = coinOf("litecoin", { isReplaced: false, dustSatPerKvB: 3
 /** Every prefix of SegWit addresses in the table. */
 export const knownPrefixes: readonly string[] = [...bitcoin.networks, ...litecoin.networks].map(({ prefix }) => prefix);
 
+/** One value for each family of this kind. */
+export function ofEachFamily<T>(make: (network: UtxoNetwork, coin: NativeCoin) => T): Readonly<Record<UtxoFamilyName, T>> {
+  const made = [bitcoin, litecoin].flatMap((coin) =>
+    coin.networks.map((network) => [network.family, make(network, coin)] as const),
+  );
+  return Object.fromEntries(made) as Record<UtxoFamilyName, T>;
+}
+
 /** A coin's network by its CAIP-2 name; null if it is not one of the coin. */
 export function networkOf(coin: NativeCoin, id: string): UtxoNetwork | null {
   return coin.networks.find((network) => network.id === id) ?? null;
 }
 
-/**
- * Reads a chain's id in its only spelling, 32 hex digits in lower case. Null if the value is not
- * the id of a network of the coin.
- */
-export function readChainId(coin: NativeCoin, value: unknown): string | null {
-  return coin.networks.find(({ reference }) => reference === value)?.reference ?? null;
-}
-
 function coinOf(name: string, coin: NativeCoinRow, rows: readonly NetworkRow[]): NativeCoin {
-  return { name, networks: rows.map((row) => ({ id: `${namespace}:${row.reference}`, ...coin, ...row })) };
+  return {
+    name,
+    ceilings: coin.ceilings,
+    networks: rows.map((row) => ({ id: `${namespace}:${row.reference}`, ...coin, ...row })),
+  };
 }

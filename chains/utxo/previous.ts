@@ -6,8 +6,8 @@
  * says that a coin is still there; a coin that is gone pays nothing. Pure.
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
+import type { Coin } from "../family.ts";
 import { decodeTransaction, type TransactionOutput } from "./raw-transaction.ts";
-import type { ParamCoin } from "./tx-params.ts";
 
 /** A coin made by a longer transaction is not used. */
 export const previousBytesMax = 60_000;
@@ -32,7 +32,7 @@ export function coinMadeBy(id: string, made: unknown): { readonly ok: true; read
  * Null if each transaction made the coin of its place, with that amount and the script of the own
  * account. Refuses with TRANSACTION_EVIDENCE.
  */
-export function refusalOfCoins(coins: readonly ParamCoin[], evidence: readonly string[], script: Uint8Array): Refusal | null {
+export function refusalOfCoins(coins: readonly Coin[], evidence: readonly string[], script: Uint8Array): Refusal | null {
   if (evidence.length !== coins.length) return refuse("TRANSACTION_EVIDENCE", "not one previous transaction for each coin");
   for (const [place, { id, units }] of coins.entries()) {
     const made = coinMadeBy(id, evidence[place]);

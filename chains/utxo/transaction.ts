@@ -15,7 +15,7 @@ import type { UtxoNetwork } from "./network.ts";
 import { refusalOfCoins } from "./previous.ts";
 import { encodeTransaction, type RawTransaction, type SegwitStack, txHashOf } from "./raw-transaction.ts";
 import { dustOf, dustOfChange, satPerByteMin, sizeOf } from "./size.ts";
-import { amountOf, type Figures, figuresOf } from "./tx-params.ts";
+import { amountOf, type Figures, figuresOf, readCoin } from "./tx-params.ts";
 import { decodeUnsigned, encodeUnsigned, type Unsigned } from "./unsigned.ts";
 
 /** Addresses in any spelling that `parseAddress` accepts. A cancel has no destination. */
@@ -40,25 +40,34 @@ interface Content {
 }
 
 /**
- * The unsigned bytes. Amount and script of each coin are checked against `evidence`, the
- * transaction that made it as hex, in the order of the coins. Deterministic.
- * @throws JSON_SHAPE (parameters), TRANSACTION_FIELD, TRANSACTION_EVIDENCE, or the codes of
- * `parseAddress`
+ * The unsigned bytes. The caller has proven the amounts of the coins (`unproven`). Deterministic.
+ * @throws JSON_SHAPE (parameters), TRANSACTION_FIELD, or the codes of `parseAddress`
  */
-export function buildTransfer(
-  network: UtxoNetwork,
-  transfer: Transfer,
-  txParams: TxParams,
-  evidence: readonly string[],
-): Uint8Array {
+export function buildTransfer(network: UtxoNetwork, transfer: Transfer, txParams: TxParams): Uint8Array {
   const figures = figuresOf(txParams);
   const own = scriptOrThrow(transfer.account, network);
   const { destination, amountUnits: units } = transfer;
   const paid = destination === null ? null : { script: scriptOrThrow(destination, network), units };
   const content = { own, paid, figures };
-  const refusal = refusalOf(network, content) ?? refusalOfCoins(figures.coins, evidence, own);
+  const refusal = refusalOf(network, content);
   if (refusal !== null) throw faultOf(refusal);
   return bytesOf(network, content);
+}
+
+/**
+ * Refuses coins of an account with TRANSACTION_EVIDENCE unless the transaction beside each, as hex,
+ * made it. @throws the codes of `parseAddress` for the account
+ */
+export function unproven(
+  network: UtxoNetwork,
+  account: string,
+  coins: readonly string[],
+  evidence: readonly string[],
+): Refusal | null {
+  const read = coins.map(readCoin);
+  const known = read.filter((coin) => coin !== null);
+  if (known.length !== read.length) return refuse("TRANSACTION_EVIDENCE", "a text is no coin");
+  return refusalOfCoins(known, evidence, scriptOrThrow(account, network));
 }
 
 /**

@@ -1,49 +1,36 @@
-/**
- * The transactions that an account of such a coin signs, by the names that every family has, with
- * the transactions that made the coins as evidence.
- */
+/** The transactions that an account of such a coin signs, by the names that every family has. */
 import { AgentError } from "../../base/fault.ts";
-import type { Described, Payment, Place, Told, TxParams } from "../family.ts";
-import { type NativeCoin, networkOf, type UtxoNetwork } from "./network.ts";
+import type { Cancels, Described, Told, Transactions } from "../family.ts";
+import { type NativeCoin, networkOf, ofEachFamily, type UtxoFamilyName, type UtxoNetwork } from "./network.ts";
 import * as transactions from "./transaction.ts";
 import { figuresOf, txParamsOf } from "./tx-params.ts";
 
-/** Transactions of a coin. `evidence` is one previous transaction for each coin, as hex. */
-export interface UtxoTransactions {
-  /** @throws TRANSACTION_FIELD, TRANSACTION_EVIDENCE, JSON_SHAPE (parameters), or ADDRESS_* */
-  build(payment: Payment, txParams: TxParams, evidence: readonly string[]): Uint8Array;
-  /**
-   * Refuses with TRANSACTION_PSBT, TRANSACTION_FIELD or ADDRESS_*. @throws JSON_SHAPE (parameters)
-   */
-  describe(unsigned: Uint8Array, told: Told): Described;
-  digests(unsigned: Uint8Array): readonly Uint8Array[];
-  attach: typeof transactions.attachSignatures;
-  /** Pays the coins back to the account, so that no attempt with the same anchor can be paid. */
-  readonly cancels: {
-    build(place: Place, txParams: TxParams, evidence: readonly string[]): Uint8Array;
-    describe(unsigned: Uint8Array, told: Told): Described;
-  };
-}
+/** By family; all networks of a coin share them. */
+export const transactionsByFamily: Readonly<Record<UtxoFamilyName, Transactions>> = ofEachFamily((_, coin) =>
+  utxoTransactions(coin),
+);
 
-export function utxoTransactions(coin: NativeCoin): UtxoTransactions {
+export function utxoTransactions(coin: NativeCoin): Required<Transactions> & { readonly cancels: Cancels } {
   const networkNamed = (id: string): UtxoNetwork => {
     const network = networkOf(coin, id);
     if (network === null) throw new AgentError("TRANSACTION_FIELD", "none", "the network is of another family");
     return network;
   };
   return {
-    build: (payment, txParams, evidence) => {
+    build: (payment, txParams) => {
       const network = networkNamed(payment.network);
       if (payment.contract !== "") throw new AgentError("TRANSACTION_FIELD", "none", "the chain has no tokens");
       if (payment.tag !== "") throw new AgentError("TRANSACTION_FIELD", "none", "the chain has no tags");
-      return transactions.buildTransfer(network, payment, txParams, evidence);
+      return transactions.buildTransfer(network, payment, txParams);
     },
     describe: (unsigned, told) => describe(networkOf(coin, told.network), unsigned, told, false),
+    unproven: ({ network, account }, coins, evidence) => transactions.unproven(networkNamed(network), account, coins, evidence),
     digests: transactions.digests,
     attach: transactions.attachSignatures,
+    // Pays the coins back to the account, so that no attempt with the same anchor can be paid.
     cancels: {
-      build: ({ network, account }, txParams, evidence) =>
-        transactions.buildTransfer(networkNamed(network), { account, destination: null, amountUnits: 0n }, txParams, evidence),
+      build: ({ network, account }, txParams) =>
+        transactions.buildTransfer(networkNamed(network), { account, destination: null, amountUnits: 0n }, txParams),
       describe: (unsigned, told) => describe(networkOf(coin, told.network), unsigned, told, true),
     },
   };

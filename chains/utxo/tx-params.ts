@@ -4,17 +4,14 @@
  * once, so at most one attempt can be paid. Pure.
  */
 import { shapeFault } from "../../protocol/shape.ts";
-import type { TxParams } from "../family.ts";
+import type { Coin, TxParams } from "../family.ts";
 
-/** A coin, as its id and its amount. */
-export interface ParamCoin {
-  readonly id: string; // the transaction that made it, a colon, and the output's number
-  readonly units: bigint; // sat
-}
-
-/** The same parameters as values. */
+/**
+ * The same parameters as values. A coin's id is the transaction that made it, a colon, and the
+ * output's number; its units are sat.
+ */
 export interface Figures {
-  readonly coins: readonly ParamCoin[]; // 1 … coinsMax, none twice; the anchor first
+  readonly coins: readonly Coin[]; // 1 … coinsMax, none twice; the anchor first
   readonly changeSat: readonly bigint[]; // 0 … changesMax outputs to the own account
   readonly feeSat: bigint;
 }
@@ -65,14 +62,18 @@ export function txParamsOf({ coins, changeSat, feeSat }: Figures): TxParams {
   };
 }
 
-/** The anchor's id: all attempts have it in common, and the chain takes it once. */
-export function pin(txParams: TxParams): string {
-  return figuresOf(txParams).coins[0]?.id ?? "";
+/**
+ * The coins, each as txHash:output:sat. The anchor stands first: all attempts have it in common,
+ * and the chain takes it once.
+ */
+export function coinTexts({ coins = "" }: TxParams): readonly [pin: string, ...others: string[]] {
+  const [pin = "", ...others] = coins.split(",");
+  return [pin, ...others];
 }
 
-/** The ids of all coins: no two open withdrawals share one. */
-export function holds(txParams: TxParams): readonly string[] {
-  return figuresOf(txParams).coins.map(({ id }) => id);
+/** A coin from its text; null if the text is none. */
+export function readCoin(text: string): Coin | null {
+  return coinForm.test(text) ? { id: idOf(text), units: BigInt(text.slice(text.lastIndexOf(":") + 1)) } : null;
 }
 
 /** The fee of an attempt, in sat. A transaction costs neither more nor less. */

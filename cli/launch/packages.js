@@ -82,8 +82,12 @@ export function productionProject(root, part) {
     kept[path] = entry;
   }
   const own = { name, version, license, dependencies, bin, engines };
+  // Without the overrides that made this lock, npm calls it out of step.
+  const all = Object.entries(readJson(join(root, "package.json")).overrides ?? {});
+  const ours = all.filter(([one]) => kept[`node_modules/${one}`] !== undefined);
+  const overrides = ours.length === 0 ? {} : { overrides: Object.fromEntries(ours) };
   return {
-    manifest: { name, version, private: isPrivate, description, license, type, engines, bin, dependencies },
+    manifest: { name, version, private: isPrivate, description, license, type, engines, bin, dependencies, ...overrides },
     lock: { name, version, lockfileVersion: 3, requires: true, packages: { "": own, ...kept } },
   };
 }

@@ -12,7 +12,7 @@ import { deriveAccounts, namedAccounts, walletOf, wipeAccounts } from "../../age
 import { Secret } from "../../agent/keystore/secret.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
-import { familiesOf } from "../../chains/families.ts";
+import { familiesOf } from "../../chains/several-networks.ts";
 import { answerWith, type SealedWallet, type SealingAnswer, type SealingSettings } from "./answer.ts";
 import { seedOf } from "./mnemonic.ts";
 import { walletIn } from "./wallet.ts";

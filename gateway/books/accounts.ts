@@ -2,7 +2,7 @@
  * The accounts whose books are closed, a slice at a time, each with the database's explanation. A
  * hot wallet can have many movements, so they are read page by page with a rest between.
  */
-import { namespaceOf } from "../../chains/network-names.ts";
+import { addressSpaceOf } from "../../chains/network-names.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets } from "../store/agents.ts";
 import { listDepositMoves, listHotWalletMoves } from "../store/book-moves.ts";
@@ -50,11 +50,11 @@ export function hotWalletAccounts(database: Database, { network, merchant }: Sco
     .filter(({ address }) => address !== "");
 }
 
-const startOf = (network: string): string => `${namespaceOf(network)}:`;
+const startOf = (network: string): string => addressSpaceOf(network);
 
 export function countDepositAccounts(database: Database, { network, merchant }: Scope): number {
-  const namespace = namespaceOf(network);
-  const forgotten = countForgottenBookAddresses(database, { namespace, merchant });
+  const addressSpace = addressSpaceOf(network);
+  const forgotten = countForgottenBookAddresses(database, { addressSpace, merchant });
   return countBookAddresses(database, { start: startOf(network), merchant }) + forgotten;
 }
 
@@ -64,9 +64,9 @@ export function countDepositAccounts(database: Database, { network, merchant }: 
  */
 export function* depositSlices(database: Database, { network, merchant }: Scope): Generator<readonly Account[]> {
   const start = startOf(network);
-  const namespace = namespaceOf(network);
+  const addressSpace = addressSpaceOf(network);
   yield* slicesOf((place) => listBookAddresses(database, { start, merchant }, place, sliceMax));
-  yield* slicesOf((place) => listForgottenBookAddresses(database, { namespace, merchant }, place, sliceMax));
+  yield* slicesOf((place) => listForgottenBookAddresses(database, { addressSpace, merchant }, place, sliceMax));
 }
 
 function* slicesOf(listAfter: (place: number) => readonly BookAddress[]): Generator<readonly Account[]> {

@@ -4,7 +4,7 @@
  * Works while a gateway runs, in short transactions.
  */
 import { familyNamed } from "../../chains/families.ts";
-import { mainNetworks, namespaceOf } from "../../chains/network-names.ts";
+import { addressSpaceOf, mainNetworks } from "../../chains/network-names.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { recordAct } from "../store/audit.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
@@ -51,14 +51,14 @@ export function takeInFound(
       if (account === undefined) continue;
       addresses.add(one.address);
       const { addressIndex, address } = one;
-      const namespace = namespaceOf(one.network);
-      const row = { address, merchant: account.merchant, agent: account.agent, addressIndex, namespace, at: nowMs };
+      const addressSpace = addressSpaceOf(one.network);
+      const row = { address, merchant: account.merchant, agent: account.agent, addressIndex, addressSpace, at: nowMs };
       const [held] = one.balances;
       if (held === undefined) {
         insertForgotten(database, row);
         continue;
       }
-      const blocks = blocksOf(database, chains, networks, namespace);
+      const blocks = blocksOf(database, chains, networks, addressSpace);
       if (!takeFound(database, row, { currency: held.currency, network: one.network }, blocks)) unswept.push(address);
     }
     const passedOver = [...ends].reduce((sum, [{ firstAddress }, end]) => sum + passOver(database, firstAddress, end), 0);
@@ -88,7 +88,7 @@ function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: nu
   const family = familyNamed(account.family);
   if (family === undefined) return;
   const { merchant, agent, id } = account;
-  const namespace = namespaceOf(mainNetworks[family.name]);
+  const addressSpace = addressSpaceOf(mainNetworks[family.name]);
   for (let from = account.next; from < end; from += sliceMax) {
     const size = Math.min(sliceMax, end - from);
     const rows = Array.from({ length: size }, (_, at) => ({
@@ -96,7 +96,7 @@ function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: nu
       addressIndex: from + at,
       merchant,
       agent,
-      namespace,
+      addressSpace,
       at: nowMs,
     }));
     store.write((database) => {
@@ -112,10 +112,10 @@ function blocksOf(
   database: Database,
   chains: readonly FoundOn[],
   networks: readonly string[],
-  namespace: string,
+  addressSpace: string,
 ): ReadonlyMap<string, number> {
   const blocks = new Map<string, number>();
-  for (const network of networks.filter((one) => one.startsWith(`${namespace}:`))) {
+  for (const network of networks.filter((one) => one.startsWith(addressSpace))) {
     const cursor = readCursor(database, network)?.block;
     const scanned = chains.find((one) => one.network === network)?.scanned.first.number;
     const known = [cursor, scanned].filter((block) => block !== undefined);

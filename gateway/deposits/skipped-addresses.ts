@@ -7,7 +7,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { familyNamed } from "../../chains/families.ts";
-import { mainNetworks, namespaceOf } from "../../chains/network-names.ts";
+import { addressSpaceOf, mainNetworks } from "../../chains/network-names.ts";
 import { insertForgotten } from "../store/forgotten-addresses.ts";
 import { countForgottenIndexes, firstForgottenRange, moveForgottenRange } from "../store/forgotten-ranges.ts";
 import { restoredSince, rewindCursors } from "../store/restored-database.ts";
@@ -32,8 +32,8 @@ export function watchSkipped(database: Database, indexesMax: number, nowMs: numb
   const end = family === undefined ? range.indexesEnd : Math.min(range.indexesEnd, next + indexesMax);
   for (let addressIndex = next; family !== undefined && addressIndex < end; addressIndex += 1) {
     const address = family.depositAddress(account, addressIndex);
-    const namespace = namespaceOf(mainNetworks[family.name]);
-    insertForgotten(database, { address, merchant, agent, addressIndex, namespace, at });
+    const addressSpace = addressSpaceOf(mainNetworks[family.name]);
+    insertForgotten(database, { address, merchant, agent, addressIndex, addressSpace, at });
   }
   moveForgottenRange(database, id, end);
   const left = countForgottenIndexes(database);

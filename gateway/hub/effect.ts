@@ -28,6 +28,7 @@ export interface Around {
   readonly isSigned: boolean; // this withdrawal has a signed attempt
   readonly slot: string | null; // the slot of this withdrawal
   readonly known: SignatureRow | null; // the attempt that a signed entry names
+  readonly pin: string; // the coin that the withdrawal's attempts spend; "" before the first
   readonly slotOwner: string | null; // the withdrawal that holds a signed entry's slot
   readonly hashOwner: string | null; // the other withdrawal of the same account that has a signed entry's txHash
   readonly assigned: AssignedPayment | null; // what paid it, as an operator says
@@ -217,6 +218,11 @@ export const signedGuards: readonly Guard<Signed, Effect>[] = [
     ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed ${untilWords(entry)}`),
   ],
   [
+    "another pin",
+    ({ entry: { network, pin = "" }, around }) => isPinned(network) !== (pin !== "") || (around.pin !== "" && around.pin !== pin),
+    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed with the coin ${entry.pin ?? "none"} in front`),
+  ],
+  [
     "a cancel where there is none",
     ({ entry }) => entry.cancel === true && waits(entry.network),
     ({ entry, row }) => contradiction(`${versionWords(entry, row)} is a cancel, and its chain has none`),
@@ -277,6 +283,11 @@ function observedEffect(entry: ObservedEntry, row: TransactionRow): Effect {
 /** True if only expiry prevents a second payment on the network. */
 function waits(network: string): boolean {
   return findFamily(network)?.exclusion.kind === "expiry";
+}
+
+/** True if all attempts of a withdrawal spend one coin on the network. */
+function isPinned(network: string): boolean {
+  return findFamily(network)?.exclusion.kind === "pin";
 }
 
 function contradiction(detail: string): Effect {

@@ -20,7 +20,7 @@ import { assignedOf, assignedTo } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
 import { holderOfJob, markAnswered } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
-import { insertSignature, isSigned, readSignature, signedBy } from "../store/signatures.ts";
+import { insertSignature, isSigned, listSignatures, readSignature, signedBy } from "../store/signatures.ts";
 import { insertSlot, slotOf, slotOwner } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
@@ -251,6 +251,7 @@ const unsigned = {
   isSigned: false,
   slot: null,
   known: null,
+  pin: "",
   slotOwner: null,
   hashOwner: null,
   assigned: null,
@@ -281,6 +282,7 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Aro
     ...around,
     slot: slotOf(database, id) ?? null,
     known: readSignature(database, id, entry.attempt) ?? null,
+    pin: listSignatures(database, id)[0]?.pin ?? "",
     slotOwner: slotOwner(database, entry) ?? null,
     hashOwner: signedBy(database, entry) ?? otherAssigned(database, entry),
   };
@@ -301,7 +303,7 @@ function tellUnassigned({ database, agent, nowMs }: Progress, transactionId: str
 }
 
 function attemptOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "voidAt"> {
-  const { transactionId, attempt, network, account, slot, txHash, feeMax, seq, validUntilMs = 0 } = entry;
+  const { transactionId, attempt, network, account, slot, txHash, feeMax, seq, validUntilMs = 0, pin = "" } = entry;
   const cancel = entry.cancel === true ? 1 : 0;
   return {
     transactionId,
@@ -313,7 +315,8 @@ function attemptOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "voi
     txHash,
     feeMax,
     seq,
-    validUntilMs: validUntilMs,
+    validUntilMs,
+    pin,
     cancel,
   };
 }

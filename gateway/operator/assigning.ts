@@ -163,7 +163,7 @@ function askChain(config: GatewayConfig): Judge {
     if (named === undefined) return { kind: "waiting" };
     const reader = openWatcher({ chain: named[1], log: nodeLog(makeLog("error"), named[0]) });
     try {
-      return await reader.pass(await reader.finalTip()).judge(payment, [txHash]);
+      return await reader.pass(await reader.finalTip()).judge(payment, [txHash], "");
     } finally {
       reader.close();
     }

@@ -60,12 +60,14 @@ function gapOf(text: string): number {
   return gap;
 }
 
-/** The derivation path of an address without its index (BIP-44). */
+/** The derivation path of an address without its index (BIP-44, BIP-84). */
 function pathOf({ family, agent }: Pick<DepositAccount, "family" | "agent">): string {
   const paths = familyNamed(family)?.paths;
   const number = paths?.accounts.find(({ purpose }) => purpose === "deposits")?.number;
   // The merchant brought the account itself, so only the levels below it are known.
-  return agent === null || paths === undefined ? "0" : `m/44'/${paths.coinType}'/${number}'/${paths.deposits.join("/")}`;
+  return agent === null || paths === undefined
+    ? "0"
+    : `m/${paths.purpose}'/${paths.coinType}'/${number}'/${paths.deposits.join("/")}`;
 }
 
 const asNamed = (account: DepositAccount): NamedAccount => ({

@@ -128,11 +128,12 @@ function withdrawalOf(database: Database, row: AskedWithdrawal, sign: Asking["si
   };
 }
 
-function attemptOf({ txHash, feeMax, validUntilMs, cancel }: SignatureRow): RecoveryAttempt {
+function attemptOf({ txHash, feeMax, validUntilMs, pin, cancel }: SignatureRow): RecoveryAttempt {
   return {
     txHash,
     feeMax,
-    ...(validUntilMs > 0 ? { validUntilMs: validUntilMs } : {}),
+    ...(validUntilMs > 0 ? { validUntilMs } : {}),
+    ...(pin === "" ? {} : { pin }),
     ...(cancel === 1 ? { cancel: true } : {}),
   };
 }

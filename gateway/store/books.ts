@@ -87,7 +87,7 @@ export function countBookAddresses(
   return database.get<{ n: number }>(sql, 0, start.length, start, merchant, merchant)?.n ?? 0;
 }
 
-const forgotten = `FROM forgottenAddresses f WHERE f.rowid > ? AND f.namespace = ? AND (? IS NULL OR f.merchant = ?)
+const forgotten = `FROM forgottenAddresses f WHERE f.rowid > ? AND f.addressSpace = ? AND (? IS NULL OR f.merchant = ?)
   AND NOT EXISTS (SELECT 1 FROM depositAddresses d WHERE d.address = f.address)`;
 
 /**
@@ -96,20 +96,20 @@ const forgotten = `FROM forgottenAddresses f WHERE f.rowid > ? AND f.namespace =
  */
 export function listForgottenBookAddresses(
   database: Database,
-  { namespace, merchant }: { readonly namespace: string; readonly merchant: string | null },
+  { addressSpace, merchant }: { readonly addressSpace: string; readonly merchant: string | null },
   place: number,
   most: number,
 ): readonly BookAddress[] {
   const sql = `SELECT f.rowid AS place, f.address, f.merchant, f.agent ${forgotten} ORDER BY f.rowid LIMIT ?`;
-  return database.all<BookAddress>(sql, place, namespace, merchant, merchant, most);
+  return database.all<BookAddress>(sql, place, addressSpace, merchant, merchant, most);
 }
 
 /** The number of rows that `listForgottenBookAddresses` has in total. */
 export function countForgottenBookAddresses(
   database: Database,
-  { namespace, merchant }: { readonly namespace: string; readonly merchant: string | null },
+  { addressSpace, merchant }: { readonly addressSpace: string; readonly merchant: string | null },
 ): number {
-  return database.get<{ n: number }>(`SELECT count(*) AS n ${forgotten}`, 0, namespace, merchant, merchant)?.n ?? 0;
+  return database.get<{ n: number }>(`SELECT count(*) AS n ${forgotten}`, 0, addressSpace, merchant, merchant)?.n ?? 0;
 }
 
 /** Adds an entry, inside the caller's transaction. A second opening of an account is ignored. */

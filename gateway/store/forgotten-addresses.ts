@@ -23,9 +23,9 @@ export const unattributedIdOf = ({ merchant, address }: Pick<ForgottenAddressRow
 /** Harmless to call twice. An address that belongs to a request is never inserted. */
 export function insertForgotten(database: Database, row: ForgottenAddressRow): void {
   database.run(
-    `INSERT OR IGNORE INTO forgottenAddresses (address, merchant, agent, addressIndex, namespace, at)
+    `INSERT OR IGNORE INTO forgottenAddresses (address, merchant, agent, addressIndex, addressSpace, at)
        SELECT ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM depositAddresses WHERE address = ?)`,
-    ...[row.address, row.merchant, row.agent, row.addressIndex, row.namespace, row.at, row.address],
+    ...[row.address, row.merchant, row.agent, row.addressIndex, row.addressSpace, row.at, row.address],
   );
 }
 
@@ -33,13 +33,18 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
 export function listForgottenAfter(
   database: Database,
   place: number,
-): readonly { readonly place: number; readonly address: string; readonly namespace: string; readonly transactionId: string }[] {
+): readonly {
+  readonly place: number;
+  readonly address: string;
+  readonly addressSpace: string;
+  readonly transactionId: string;
+}[] {
   const sql = "SELECT rowid AS place, * FROM forgottenAddresses WHERE rowid > ? ORDER BY rowid";
   const rows = database.all<ForgottenAddressRow & { readonly place: number }>(sql, place);
   return rows.map((row) => ({
     place: row.place,
     address: row.address,
-    namespace: row.namespace,
+    addressSpace: row.addressSpace,
     transactionId: unattributedIdOf(row),
   }));
 }

@@ -149,6 +149,7 @@ export interface SignatureRow {
   readonly seq: number;
   readonly cancel: 0 | 1; // pays nothing, to the account itself; only the agent ordered it
   readonly validUntilMs: number; // no block takes it after this chain time; 0 if a slot keeps others out
+  readonly pin: string; // the coin that all attempts spend; "" on chains without coins
   readonly voidAt: number | null; // since when this database holds it as void
 }
 
@@ -208,7 +209,7 @@ export interface ForgottenAddressRow {
   readonly merchant: string;
   readonly agent: string | null; // null: under the merchant's receiving key
   readonly addressIndex: number;
-  readonly namespace: string; // the watched networks' namespace
+  readonly addressSpace: string; // the watched networks' addressSpace
   readonly at: number; // when the restored database was noticed
 }
 

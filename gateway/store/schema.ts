@@ -114,15 +114,16 @@ CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE o
 /**
  * Agents' signatures. An account has a hash only once, and no agent can claim the hash of another
  * account. `validUntilMs` is the chain time until which a block takes an attempt, 0 if a slot keeps
- * others out. `voidAttempts` has withdrawals reported expired before this database held all
- * attempts as void. `assignedPayments` has final transactions that no signature explains, each with
- * the withdrawal that an operator says it paid; a signature of that withdrawal removes the row.
+ * others out; `pin` is the coin that all attempts spend, empty on chains without coins.
+ * `voidAttempts` has withdrawals reported expired before this database held all attempts as void.
+ * `assignedPayments` has final transactions that no signature explains, each with the withdrawal
+ * that an operator says it paid; a signature of that withdrawal removes the row.
  */
 const signing = `
 CREATE TABLE signatures (
   transactionId TEXT NOT NULL REFERENCES transactions(id), attempt INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
   account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
-  validUntilMs INTEGER NOT NULL DEFAULT 0, voidAt INTEGER, cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),
+  validUntilMs INTEGER NOT NULL DEFAULT 0, pin TEXT NOT NULL DEFAULT '', voidAt INTEGER, cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),
   PRIMARY KEY (transactionId, attempt), UNIQUE (txHash, account)) STRICT;
 CREATE TRIGGER recallSigned AFTER INSERT ON signatures BEGIN
   DELETE FROM recalls WHERE transactionId = NEW.transactionId;
@@ -201,7 +202,7 @@ CREATE TABLE foundAddresses (
   network TEXT NOT NULL, address TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (address, network)) STRICT;
 CREATE TABLE forgottenAddresses (
   address TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), agent TEXT REFERENCES agents(id),
-  addressIndex INTEGER NOT NULL, namespace TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
+  addressIndex INTEGER NOT NULL, addressSpace TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE TABLE forgottenRanges (
   id INTEGER PRIMARY KEY, account TEXT NOT NULL, family TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id),
   agent TEXT REFERENCES agents(id), next INTEGER NOT NULL, indexesEnd INTEGER NOT NULL CHECK (indexesEnd > next), at INTEGER NOT NULL) STRICT;

@@ -8,10 +8,10 @@ import type { Database } from "./store.ts";
  */
 export function insertSignature(database: Database, row: Omit<SignatureRow, "voidAt">): void {
   database.run(
-    `INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq, validUntilMs, cancel)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq, validUntilMs, pin, cancel)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...[row.transactionId, row.attempt, row.agent, row.network, row.account, row.slot, row.txHash, row.feeMax, row.seq],
-    ...[row.validUntilMs, row.cancel],
+    ...[row.validUntilMs, row.pin, row.cancel],
   );
 }
 
@@ -40,7 +40,7 @@ export function signedBy(database: Database, { account, txHash }: Pick<Signature
 
 /** A pending withdrawal with one of its attempts. */
 export type SignedWithdrawal = TransactionRow &
-  Pick<SignatureRow, "attempt" | "account" | "slot"> & { readonly attemptTxHash: string };
+  Pick<SignatureRow, "attempt" | "account" | "slot" | "pin"> & { readonly attemptTxHash: string };
 
 /**
  * Each attempt up to `attemptsMax` of each pending withdrawal on a network, by withdrawal and
@@ -48,7 +48,7 @@ export type SignedWithdrawal = TransactionRow &
  */
 export function listPendingAttempts(database: Database, network: string, attemptsMax: number): readonly SignedWithdrawal[] {
   return database.all<SignedWithdrawal>(
-    `SELECT t.*, s.attempt, s.account, s.slot, s.txHash AS attemptTxHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
+    `SELECT t.*, s.attempt, s.account, s.slot, s.pin, s.txHash AS attemptTxHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
        WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.attempt <= ? ORDER BY t.id, s.attempt`,
     ...[network, attemptsMax],
   );

@@ -7,7 +7,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { namespaceOf } from "../../chains/network-names.ts";
+import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import {
@@ -194,7 +194,7 @@ const isThere = (one: IssuedAddress | undefined): one is IssuedAddress => one !=
 /** Goes through all rows only once; new rows come after the last. */
 function neverCompared(chain: WatchedChain, memory: CompareMemory, most: number): readonly IssuedAddress[] {
   const { database } = chain.store;
-  const start = `${namespaceOf(chain.network)}:`;
+  const start = addressSpaceOf(chain.network);
   const end = Math.min(newestPlace(database), memory.place + windowPlaces);
   const window = { after: memory.place, window: windowPlaces, most };
   const pending = new Set(memory.readings.map(({ of }) => of.address));

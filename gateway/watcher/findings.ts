@@ -5,7 +5,7 @@
  */
 
 import { inWaves } from "../../chains/map-limit.ts";
-import { namespaceOf } from "../../chains/network-names.ts";
+import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { AddressBook, Judgement, OutgoingTransaction, WatchedBlock } from "../../chains/nodes.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
 import { listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
@@ -24,7 +24,7 @@ import { contractOf, type WatchedChain } from "./chain.ts";
  */
 export class WatchList implements AddressBook {
   readonly #requests = new Map<string, string>(); // transaction id by address
-  readonly #namespace: string;
+  readonly #addressSpace: string;
   #newest = 0;
   #newestForgotten = 0;
 
@@ -32,7 +32,7 @@ export class WatchList implements AddressBook {
    * The list is for the family of `network`, whose addresses are watched on each of its networks.
    */
   constructor(network: string) {
-    this.#namespace = namespaceOf(network);
+    this.#addressSpace = addressSpaceOf(network);
   }
 
   /**
@@ -41,11 +41,11 @@ export class WatchList implements AddressBook {
    */
   refresh(database: Database): void {
     for (const row of listDepositAddressesAfter(database, this.#newest)) {
-      if (row.network.startsWith(`${this.#namespace}:`)) this.#requests.set(row.address, row.transactionId);
+      if (row.network.startsWith(this.#addressSpace)) this.#requests.set(row.address, row.transactionId);
       this.#newest = row.place;
     }
     for (const row of listForgottenAfter(database, this.#newestForgotten)) {
-      if (row.namespace === this.#namespace && !this.has(row.address)) this.#requests.set(row.address, row.transactionId);
+      if (row.addressSpace === this.#addressSpace && !this.has(row.address)) this.#requests.set(row.address, row.transactionId);
       this.#newestForgotten = row.place;
     }
   }

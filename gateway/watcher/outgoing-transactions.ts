@@ -5,7 +5,7 @@
  * transaction uses no slot and appears nowhere else, so operators get an alert. Source:
  * docs/protocol.md section 8.
  */
-import { expiryExclusionOf } from "../../chains/families.ts";
+import { familyOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { WatchedBlock } from "../../chains/nodes.ts";
 import { listAccountsEver, listSendersFrom } from "../store/agents.ts";
@@ -19,8 +19,9 @@ import { checkIncluded } from "./void-attempts.ts";
 
 const questionsAtOnce = 32;
 
-function waits({ network }: WatchedChain): boolean {
-  return expiryExclusionOf(network) !== null;
+/** True if no slot on the chain shows that an account sent a transaction. */
+function isUncounted({ network }: WatchedChain): boolean {
+  return !familyOf(network).slots.isCounted;
 }
 
 /**
@@ -29,7 +30,7 @@ function waits({ network }: WatchedChain): boolean {
  */
 function sendersOf(chain: WatchedChain): ReadonlySet<string> {
   const { database } = chain.store;
-  const swept = waits(chain) ? listSendingAccounts(database, chain.network) : [];
+  const swept = isUncounted(chain) ? listSendingAccounts(database, chain.network) : [];
   return new Set([...listAccountsEver(database, chain.network), ...swept]);
 }
 
@@ -48,7 +49,7 @@ export async function findOutgoing(chain: WatchedChain, blocks: readonly Watched
     const { account, slot, txHash, block, receiver, tag, contract, amountUnits } = outgoingTx;
     const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;
     if (!isKnown && (await chain.reader.hasFailed(txHash))) return null;
-    const untold = waits(chain) && !isKnown ? 1 : 0;
+    const untold = isUncounted(chain) && !isKnown ? 1 : 0;
     const paid = { receiver, tag, contract, units: amountUnits.toString() };
     return { network: chain.network, account, slot, txHash, block, ...paid, untold };
   });

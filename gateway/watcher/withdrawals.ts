@@ -25,6 +25,7 @@ interface OpenWithdrawal {
   readonly row: TransactionRow;
   readonly payment: Payment;
   readonly hashes: readonly string[]; // hashes of its attempts, oldest first
+  readonly pin: string; // the coin that they all spend, "" on chains without coins
 }
 
 /** State that is not in the tables, because asking again gives it again. */
@@ -36,7 +37,7 @@ export interface WithdrawalMemory {
   readonly suspects: Set<string>; // withdrawals whose slot looked consumed in the previous pass
 }
 
-const questionsAtOnce = 64;
+const questionsAtOnce = 256;
 const receiptsPerPass = 1024;
 const repeatMs = 15_000;
 
@@ -65,11 +66,11 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   if (key === memory.doneKey && Math.abs(tip.askedAt - memory.doneAt) < repeatMs) return;
   forgetClosed(memory, new Set(open.map((one) => one.row.id)));
   const turn = memory.roundRobin.take(open, key, receiptsPerPass);
-  const pass = chain.reader.pass(tip.final);
+  const pass = chain.reader.pass(tip.final, turn.length);
   let fault: AgentError | null = null;
   const judged = await inWaves(turn, questionsAtOnce, async (one): Promise<Judged | null> => {
     try {
-      return { one, verdict: await pass.judge(one.payment, one.hashes) };
+      return { one, verdict: await pass.judge(one.payment, one.hashes, one.pin) };
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       fault ??= error;
@@ -108,8 +109,9 @@ function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
     const known = open.get(row.id);
     const payment = known === undefined ? paymentOf(chain, row) : known.payment;
     if (payment === null) continue;
-    if (known === undefined) open.set(row.id, { id: row.id, account: row.account, row, payment, hashes: [row.attemptTxHash] });
-    else known.hashes.push(row.attemptTxHash);
+    const { id, account, pin, attemptTxHash } = row;
+    if (known === undefined) open.set(id, { id, account, row, payment, pin, hashes: [attemptTxHash] });
+    else known.hashes.push(attemptTxHash);
   }
   return [...open.values()];
 }

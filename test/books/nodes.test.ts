@@ -99,7 +99,7 @@ describe("books and the nodes", () => {
 
   it("an address that a restored database may have forgotten is compared, with what came to it", async () => {
     const insert =
-      "INSERT INTO forgottenAddresses (address, merchant, agent, addressIndex, namespace, at) VALUES (?, 'm1', ?, ?, 'eip155', 0)";
+      "INSERT INTO forgottenAddresses (address, merchant, agent, addressIndex, addressSpace, at) VALUES (?, 'm1', ?, ?, 'eip155:', 0)";
     db.store.database.run(insert, "forgotten 1", agent.id, 71);
     db.store.database.run(insert, "forgotten 2", agent.id, 72);
     const [paid, lost] = [issue(), issue()].map(({ id }) => id);

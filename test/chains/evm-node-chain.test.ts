@@ -199,7 +199,8 @@ describe("a real chain", () => {
     node.counts.requests = 0;
     const receipts = await Promise.all(sent.map(({ txHash }) => nodes.finalReceipt(txHash)));
     expect(receipts.every((receipt) => receipt?.status === 1)).toBe(true);
-    expect(node.count("eth_getTransactionReceipt")).toBe(20);
+    expect(node.count("eth_getBlockReceipts")).toBe(1);
+    expect(node.count("eth_getTransactionReceipt")).toBe(1);
     expect(node.counts.requests).toBeLessThanOrEqual(5);
     expect(node.count("eth_getBlockByNumber")).toBeLessThanOrEqual(4);
   });

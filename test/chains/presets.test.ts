@@ -11,6 +11,7 @@ import { describe, expect, it } from "vitest";
 import { feeModelOf } from "../../chains/evm/fee-model.ts";
 import { families } from "../../chains/families.ts";
 import { chainPresets, currencyPresets, expandPresets } from "../../chains/presets.ts";
+import { first as tronOffer } from "../../chains/tron/fees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 
@@ -68,6 +69,28 @@ describe("the presets of Tron", () => {
     for (const [id, { lines }] of tokens) {
       expect(id).toMatch(currencyPattern);
       expect([TronWeb.isAddress(lines.contract), lines.decimal]).toEqual([true, 6]);
+    }
+  });
+});
+
+describe("the presets of Bitcoin and Litecoin", () => {
+  const chains = Object.entries(chainPresets).filter(([, { lines }]) => families[lines.family].exclusion.kind === "pin");
+
+  it("each is the one network of its family, with one coin of eight decimals", () => {
+    expect(chains.map(([name]) => name)).toEqual(["bitcoin", "bitcoin-testnet4", "bitcoin-signet", "litecoin"]);
+    for (const [name, { lines }] of chains) {
+      const family = families[lines.family];
+      expect(family.readChainId(lines.chainId)).toBe(lines.chainId);
+      expect(family.networkOf({ family: lines.family, chainId: lines.chainId })).toBe(`bip122:${lines.chainId}`);
+      const coins = Object.values(currencyPresets).filter(({ chain }) => chain === name);
+      expect(coins.map(({ lines: each }) => [each.contract, each.decimal])).toEqual([[undefined, family.fees.decimal]]);
+    }
+  });
+
+  it("the ceilings of fees bear a payment of two coins at 100 sat for a byte, and those of the day twenty of them", () => {
+    for (const [, { maxFee, maxFeePerDay }] of chains) {
+      expect(Number(maxFee) * 1e8).toBeGreaterThan(209 * 100);
+      expect(Number(maxFeePerDay)).toBeGreaterThanOrEqual(20 * Number(maxFee));
     }
   });
 });
@@ -170,7 +193,7 @@ describe("docs/chains.md", () => {
     if (exclusion.kind !== "expiry") throw new Error("nothing excludes by expiry");
     const prices = { energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n };
     const offer = (computeLimit: bigint) =>
-      fees.first({ refBlockBytes: 0n, refBlockHash: 0n, blockMs: 0n, ...prices }, computeLimit);
+      tronOffer({ feeMarket: { refBlockBytes: 0n, refBlockHash: 0n, blockMs: 0n, ...prices }, computeLimit });
     const most = (computeLimit: bigint): string => formatAmount(fees.most(offer(computeLimit)), fees.decimal);
     const words = ["no", "one", "two", "three", "four", "five"];
     expect(section).toContain(`An attempt lives ${words[exclusion.validUntilMs(offer(0n)) / 60_000]} minutes`);

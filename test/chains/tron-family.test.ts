@@ -5,7 +5,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
-import type { Accounts, KeyPaths, Payment, Slots, TxParams, TypedFees } from "../../chains/family.ts";
+import type { Accounts, KeyPaths, Payment, Slots, TxParams } from "../../chains/family.ts";
+import type { TypedFees } from "../../chains/offers.ts";
 import * as exclusion from "../../chains/tron/expiry-exclusion.ts";
 import { tron } from "../../chains/tron/family.ts";
 import { bandwidthOf, buildTransfer } from "../../chains/tron/transaction.ts";
@@ -73,7 +74,7 @@ describe("slots of a Tron account", () => {
 
 describe("the offer of a Tron payment", () => {
   it("a token's fee limit is the energy asked for and a quarter; TRX burns none", () => {
-    const inToken = fees.first(feeMarket, 64_285n);
+    const inToken = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
     expect(inToken).toEqual({
       ...{
         refBlockBytes: "31547",
@@ -84,29 +85,29 @@ describe("the offer of a Tron payment", () => {
       ...{ feeLimitSun: "8035625", energy: "64285", byteSun: "1000", activationSun: "0" },
     });
     expect(fees.most(inToken)).toBe(8_035_625n + 350_000n);
-    const inCoin = fees.first(feeMarket, fees.computeLimitMin);
+    const inCoin = fees.first({ feeMarket: feeMarket, computeLimit: fees.computeLimitMin });
     expect([inCoin.feeLimitSun, inCoin.energy, inCoin.activationSun, fees.most(inCoin)]).toEqual(["0", "0", "0", 277_000n]);
-    const toNew = fees.first(feeMarket, 1n);
+    const toNew = fees.first({ feeMarket: feeMarket, computeLimit: 1n });
     expect([toNew.feeLimitSun, toNew.activationSun, fees.most(toNew)]).toEqual(["0", "1100000", 1_377_000n]);
     for (const computeLimit of [0n, 1n, 64_285n, fees.computeLimitUnknown])
-      expect(fees.computeLimitOf(fees.first(feeMarket, computeLimit))).toBe(computeLimit);
+      expect(fees.computeLimitOf(fees.first({ feeMarket: feeMarket, computeLimit: computeLimit }))).toBe(computeLimit);
   });
 
   it("a price of bytes below the present one is counted as the present one", () => {
-    expect(fees.most(fees.first({ ...feeMarket, byteSun: 0n }, 0n))).toBe(277_000n);
-    expect(fees.most(fees.first({ ...feeMarket, byteSun: 2_000n }, 0n))).toBe(554_000n);
+    expect(fees.most(fees.first({ feeMarket: { ...feeMarket, byteSun: 0n }, computeLimit: 0n }))).toBe(277_000n);
+    expect(fees.most(fees.first({ feeMarket: { ...feeMarket, byteSun: 2_000n }, computeLimit: 0n }))).toBe(554_000n);
   });
 
   it("the most that a payment costs covers the bandwidth of the longest one, to the byte", () => {
     const longest = { ...plain, amountUnits: 2n ** 63n - 1n, timestampMs: 2n ** 53n - 600_001n, expirationMs: 2n ** 53n - 1n };
     const longestToken = { ...longest, contract: token.contract, amountUnits: 2n ** 256n - 1n, feeLimitSun: 15_000_000_000n };
-    const txParams = fees.first(feeMarket, 0n);
+    const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 0n });
     expect(bandwidthOf(buildTransfer(longest)) * 1_000n).toBe(fees.most(txParams));
     expect(bandwidthOf(buildTransfer(longestToken)) * 1_000n).toBe(fees.most({ ...txParams, feeLimitSun: "1" }) - 1n);
   });
 
   it("facts are read strictly, an operator's wish with gaps", () => {
-    const txParams = fees.first(feeMarket, 64_285n);
+    const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
     expect(fees.read(txParams)).toBe(txParams);
     expect(fees.readWish({ ...txParams, feeLimitSun: "" })).toEqual({ ...txParams, feeLimitSun: "" });
     const { energy, ...less } = txParams;
@@ -143,7 +144,7 @@ describe("the offer of a Tron payment", () => {
   });
 
   it("an offer of a Tron payment with too little energy, or too low a fee limit, is told; enough is not", () => {
-    const txParams = fees.first(feeMarket, 10_000n);
+    const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 10_000n });
     expect(fees.tooLittle({ contract: token.contract, txParams })).toBeNull();
     expect(fees.tooLittle({ contract: token.contract, txParams: { ...txParams, feeLimitSun: "1000000" } })).toBeNull();
     expect(fees.tooLittle({ contract: token.contract, txParams: { ...txParams, energy: "9999" } })).toBe(
@@ -152,14 +153,16 @@ describe("the offer of a Tron payment", () => {
     expect(fees.tooLittle({ contract: token.contract, txParams: { ...txParams, feeLimitSun: "999999" } })).toBe(
       "fee limit 0.999999 TRX, at least 1",
     );
-    expect(fees.tooLittle({ contract: "", txParams: fees.first(feeMarket, 0n) })).toBeNull();
+    expect(fees.tooLittle({ contract: "", txParams: fees.first({ feeMarket: feeMarket, computeLimit: 0n }) })).toBeNull();
   });
 
   it("an operator reads it in TRX and in chain time", () => {
-    const first = fees.first(feeMarket, 64_285n);
+    const first = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
     const next = exclusion.timestamped({ ...first, feeLimitSun: "9000000" }, 1_700_000_400_000n);
     expect(fees.say(first)).toBe("energy 64285, fee limit 8.035625 TRX, until 2023-11-14T22:18:20.000Z");
-    expect(fees.say(fees.first(feeMarket, 1n))).toBe("no energy, 1.1 TRX for a new account, until 2023-11-14T22:18:20.000Z");
+    expect(fees.say(fees.first({ feeMarket: feeMarket, computeLimit: 1n }))).toBe(
+      "no energy, 1.1 TRX for a new account, until 2023-11-14T22:18:20.000Z",
+    );
     expect(fees.rows(first, null, "")).toEqual([
       ["energy", "64285"],
       ["fee limit", "8.035625 TRX"],
@@ -172,17 +175,19 @@ describe("the offer of a Tron payment", () => {
       "0.001 TRX a byte, attempt 1 has 0.001 TRX",
       "2023-11-14T22:25:00.001Z, attempt 1 has 2023-11-14T22:18:20.000Z",
     ]);
-    expect(fees.rows(fees.first(feeMarket, 1n), null, "")[1]).toEqual(["new account", "1.1 TRX"]);
+    expect(fees.rows(fees.first({ feeMarket: feeMarket, computeLimit: 1n }), null, "")[1]).toEqual(["new account", "1.1 TRX"]);
   });
 });
 
 describe("waiting on Tron", () => {
   it("waiting on Tron ends with the expiration, two minutes of chain time later", () => {
-    expect([exclusion.validUntilMs(fees.first(feeMarket, 0n)), exclusion.marginMs]).toEqual([1_700_000_300_000, 120_000]);
+    expect([exclusion.validUntilMs(fees.first({ feeMarket: feeMarket, computeLimit: 0n })), exclusion.marginMs]).toEqual([
+      1_700_000_300_000, 120_000,
+    ]);
   });
 
   it("timestamps rise strictly, and the end moves with the timestamp", () => {
-    const txParams = fees.first(feeMarket, 0n);
+    const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 0n });
     fc.assert(
       fc.property(fc.bigInt({ min: 1_699_999_000_000n, max: 1_700_001_000_000n }), (last) => {
         const next = exclusion.timestamped(txParams, last);
@@ -195,7 +200,7 @@ describe("waiting on Tron", () => {
   });
 
   it("two equal payments by one block are two transactions once they are stamped", () => {
-    const txParams = fees.first(feeMarket, 0n);
+    const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 0n });
     const next = exclusion.timestamped(txParams, exclusion.timestamp(txParams));
     const idOf = (each: TxParams): string => hex(tronTransactions.digests(tronTransactions.build(inCoins, each))[0]!);
     expect(idOf(txParams)).toBe(idOf(txParams));
@@ -204,8 +209,8 @@ describe("waiting on Tron", () => {
 });
 
 describe("Tron transactions through the interface", () => {
-  const txParams = fees.first(feeMarket, 64_285n);
-  const plainTxParams = fees.first(feeMarket, 1n);
+  const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
+  const plainTxParams = fees.first({ feeMarket: feeMarket, computeLimit: 1n });
 
   it("Tron transactions through the interface are described as they were built, with the facts told beside the bytes", () => {
     for (const [payment, each] of [

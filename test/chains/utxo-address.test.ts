@@ -6,9 +6,10 @@ import { HDKey } from "@scure/bip32";
 import * as scure from "@scure/btc-signer";
 import { mnemonicToSeedSync } from "bip39";
 import { describe, expect, it } from "vitest";
+import { families, findFamily } from "../../chains/families.ts";
 import { accountTextOf, depositAddressOf, readAccount } from "../../chains/utxo/account.ts";
 import { addressOfPublicKey, addressOfScript, parseAddress } from "../../chains/utxo/address.ts";
-import { utxoFamily } from "../../chains/utxo/family.ts";
+
 import { bitcoin, litecoin, networkOf, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { seed } from "../support/evm-values.ts";
 import { mainOf, scriptKinds, Values } from "./utxo-values.ts";
@@ -189,20 +190,26 @@ describe("accounts of BIP-84 and SLIP-132", () => {
 });
 
 describe("networks by their names", () => {
-  it("each coin has its own, with purpose 84 and the coin type of SLIP-44", () => {
-    const [btc, other] = [utxoFamily(bitcoin), utxoFamily(litecoin)];
-    expect(btc.hasNetwork(main.id)).toBe(true);
-    expect(other.hasNetwork(main.id)).toBe(false);
-    expect(btc.networkOf(btc.readChainId(main.reference) as string)).toBe(main.id);
-    expect(btc.readChainId(ltc.reference)).toBe(null);
-    expect(btc.pathsOf(main.id)).toMatchObject({ purpose: 84, coinType: 0 });
-    expect(other.pathsOf(ltc.id)).toMatchObject({ purpose: 84, coinType: 2 });
+  it("each is a family of its own, with purpose 84 and the coin type of SLIP-44", () => {
+    const [btc, other] = [families.bitcoin, families.litecoin];
+    expect([main.id, ltc.id, test.id].map((network) => findFamily(network)?.name)).toEqual([
+      "bitcoin",
+      "litecoin",
+      "bitcointestnet4",
+    ]);
+    expect(findFamily(`${main.id}0`)).toBe(undefined);
+    expect(btc.networkOf({ family: "bitcoin", chainId: main.reference })).toBe(main.id);
+    expect([btc.readChainId(main.reference), btc.readChainId(ltc.reference)]).toEqual([main.reference, null]);
+    expect([btc, families.bitcoinsignet, other].map(({ paths: { purpose, coinType } }) => [purpose, coinType])).toEqual([
+      [84, 0],
+      [84, 1],
+      [84, 2],
+    ]);
     expect(networkOf(bitcoin, "eip155:1")).toBe(null);
     expect(btc.parseAddress("bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu", ltc.id)).toMatchObject({
       ok: false,
       code: "ADDRESS_FORMAT",
     });
-    expect(btc.fees.replacement).not.toBe(null);
-    expect(other.fees.replacement).toBe(null);
+    expect([btc, other].map(({ fees }) => fees.bidding?.isReplaced)).toEqual([true, false]);
   });
 });

@@ -12,7 +12,7 @@ import { decodeTransaction, encodeTransaction, txHashOf } from "../../chains/utx
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
 import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { bytes, codeOf, seed } from "../support/evm-values.ts";
-import { evidenceFor, mainOf, scriptKinds, signAll, Values } from "./utxo-values.ts";
+import { evidenceFor, mainOf, provenBy, scriptKinds, signAll, Values } from "./utxo-values.ts";
 
 const hexOf = (text: Uint8Array): string => Buffer.from(text).toString("hex");
 const readMade = (made: string) => decodeTransaction(bytes(made))!;
@@ -26,7 +26,7 @@ describe("a lying courier", () => {
       for (let run = 0; run < 100; run += 1) {
         const coin = run % 2 === 0 ? bitcoin : litecoin;
         const network = mainOf(coin);
-        const { build } = utxoTransactions(coin);
+        const build = provenBy(utxoTransactions(coin));
         const owner = values.account(network);
         const coins = values.coins(owner.script, 1 + values.random.below(4));
         const all = coins.reduce((sum, { units }) => sum + units, 0n);
@@ -113,7 +113,9 @@ describe("a lying courier", () => {
   it("two requests, each with one amount false, cannot become one payment with a huge fee", () => {
     const values = new Values(seed + 1);
     const network = mainOf(bitcoin);
-    const { build, digests } = utxoTransactions(bitcoin);
+    const transactions = utxoTransactions(bitcoin);
+    const { digests } = transactions;
+    const build = provenBy(transactions);
     const owner = values.account(network);
     const coins = [values.coin(owner.script, 2_500_000_000n), values.coin(owner.script, 2_500_000_000n)] as const;
     const payment = {

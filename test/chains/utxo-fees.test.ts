@@ -4,19 +4,23 @@
  */
 import { setImmediate as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import type { Coin, TxParams } from "../../chains/family.ts";
 import { coinsWanted, first, replacement, sweep, type Target } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { dustOf, dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { amountOf, coinsMax, figuresOf, holds, most, type ParamCoin, pin } from "../../chains/utxo/tx-params.ts";
+import { amountOf, coinsMax, figuresOf, most } from "../../chains/utxo/tx-params.ts";
 import { bytes, seed } from "../support/evm-values.ts";
-import { evidenceFor, mainOf, scriptOf, signAll, Values } from "./utxo-values.ts";
+import { mainOf, scriptOf, signAll, Values } from "./utxo-values.ts";
 
 const values = new Values(seed);
 const network = mainOf(bitcoin);
-const coin = (place: number, units: bigint): ParamCoin => ({ id: `${place.toString(16).padStart(64, "0")}:${place % 3}`, units });
+const coin = (place: number, units: bigint): Coin => ({ id: `${place.toString(16).padStart(64, "0")}:${place % 3}`, units });
 const destination = values.destination(network, "p2wpkh");
-const unitsOf = (coins: readonly ParamCoin[]): bigint => coins.reduce((sum, { units }) => sum + units, 0n);
+/** The anchor, and all coins, by their ids. */
+const pin = (txParams: TxParams): string => figuresOf(txParams).coins[0]!.id;
+const holds = (txParams: TxParams): string[] => figuresOf(txParams).coins.map(({ id }) => id);
+const unitsOf = (coins: readonly Coin[]): bigint => coins.reduce((sum, { units }) => sum + units, 0n);
 
 describe("sizes and dust", () => {
   it("the measured sizes of one coin and one output, with change, and of two coins", () => {
@@ -45,7 +49,7 @@ describe("sizes and dust", () => {
       };
       const txParams = first(network, { satPerKvB: 1_000n, coins }, payment)!;
       const { build, digests, attach } = utxoTransactions(bitcoin);
-      const unsigned = build(payment, txParams, evidenceFor(txParams, coins));
+      const unsigned = build(payment, txParams);
       const { raw } = attach(unsigned, signAll(digests(unsigned), owner.key), owner.address);
       const { coins: taken, changeSat } = figuresOf(txParams);
       const script = scriptOf(payment.destination, network).length;
@@ -214,7 +218,7 @@ describe("a sweep", () => {
     const { txParams, amountUnits } = sweep(network, { satPerKvB: 3_000n, coins }, destination)!;
     const payment = { network: network.id, account: owner.address, slot: "0", contract: "", tag: "", destination, amountUnits };
     const { build, describe: read } = utxoTransactions(bitcoin);
-    const unsigned = build(payment, txParams, evidenceFor(txParams, coins));
+    const unsigned = build(payment, txParams);
     const description = { ...payment, txParams, feeMaxUnits: sizeOf(5, 22, 0) * 3n };
     expect(read(unsigned, { ...payment, txParams })).toEqual({ ok: true, description });
   });

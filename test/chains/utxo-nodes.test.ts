@@ -9,11 +9,11 @@ import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chai
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { dustOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
-import { most, pin } from "../../chains/utxo/tx-params.ts";
+import { figuresOf, most } from "../../chains/utxo/tx-params.ts";
 import { freePort } from "../../lab/kit/processes.ts";
+import { missing, type NodeName, startNode, type UtxoNode } from "../../lab/utxo-node/daemon.ts";
 import { bytes, seed } from "../support/evm-values.ts";
-import { missing, type NodeName, startNode, type UtxoNode } from "./utxo-node.ts";
-import { type Account, evidenceFor, type MadeCoin, scriptKinds, scriptOf, signAll, Values } from "./utxo-values.ts";
+import { type Account, evidenceFor, type MadeCoin, provenBy, scriptKinds, scriptOf, signAll, Values } from "./utxo-values.ts";
 
 /** A thousand are accepted, too; these take both nodes some ten seconds. */
 const withdrawals = 500;
@@ -63,9 +63,10 @@ describe.each<[NodeName, NativeCoin]>([
 
   function signed(txParams: Readonly<Record<string, string>>, target: Target): string {
     const evidence = evidenceFor(txParams, coins);
-    const payment = { ...place, contract: "", tag: "", destination: "", amountUnits: 0n, ...target };
-    const { build, cancels, digests, attach } = transactions;
-    const unsigned = target === null ? cancels.build(place, txParams, evidence) : build(payment, txParams, evidence);
+    const paid = { destination: target?.destination ?? "", amountUnits: target?.amountUnits ?? 0n };
+    const payment = { ...place, contract: "", tag: "", ...paid };
+    const { cancels, digests, attach } = transactions;
+    const unsigned = target === null ? cancels.build(place, txParams) : provenBy(transactions)(payment, txParams, evidence);
     return Buffer.from(attach(unsigned, signAll(digests(unsigned), owner.key), owner.address).raw).toString("hex");
   }
 
@@ -116,7 +117,7 @@ describe.each<[NodeName, NativeCoin]>([
     const target = { destination: values.destination(network, "p2wpkh"), amountUnits: sumOf(offered) - 1_000_000n };
     const market = { satPerKvB: 1_000n, coins: some(4, 20) };
     const attempts = [first(network, market, target)!];
-    const anchor = pin(attempts[0]!);
+    const anchor = figuresOf(attempts[0]!).coins[0]!.id;
     const next = (wanted: Target) =>
       replacement(
         network,
@@ -132,7 +133,7 @@ describe.each<[NodeName, NativeCoin]>([
       attempts.push(txParams);
       const raw = signed(txParams, wanted);
       raws.push(raw);
-      expect(pin(txParams)).toBe(anchor);
+      expect(figuresOf(txParams).coins[0]!.id).toBe(anchor);
       if (network.isReplaced) await node.ask("sendrawtransaction", raw);
       else expect(await node.refusal("sendrawtransaction", raw)).toContain("txn-mempool-conflict");
     }

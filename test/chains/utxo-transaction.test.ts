@@ -13,7 +13,7 @@ import { utxoTransactions } from "../../chains/utxo/transactions.ts";
 import { figuresOf, most, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { bytes, codeOf, seed } from "../support/evm-values.ts";
 import { readByBitcoinjs, readByScure, readUnsignedByBitcoinjs, readUnsignedByScure } from "./utxo-judges.ts";
-import { type Account, evidenceFor, type MadeCoin, mainOf, scriptKinds, signAll, Values } from "./utxo-values.ts";
+import { type Account, evidenceFor, type MadeCoin, mainOf, provenBy, scriptKinds, signAll, Values } from "./utxo-values.ts";
 
 const hex = (text: Uint8Array): string => Buffer.from(text).toString("hex");
 
@@ -83,7 +83,7 @@ group.each([
       for (let run = 0; run < 100; run += 1) {
         const { network, owner, txParams, payment, evidence, told } = withdrawalOf(coin, values, run);
         const figures = figuresOf(txParams);
-        const unsigned = transactions.build(payment, txParams, evidence);
+        const unsigned = provenBy(transactions)(payment, txParams, evidence);
         const description = { ...payment, txParams, feeMaxUnits: most(txParams) };
         expect(transactions.describe(unsigned, told)).toEqual({ ok: true, description });
         const digests = transactions.digests(unsigned);
@@ -121,7 +121,7 @@ group.each([
       const anchor = figuresOf(txParams).coins[0]!.id;
       const cancel = replacement(network, { satPerKvB: 1000n, coins }, null, earlier, anchor)!;
       expect(figuresOf(cancel).coins[0]!.id).toBe(anchor);
-      const unsigned = transactions.cancels.build(place, cancel, evidenceFor(cancel, coins));
+      const unsigned = transactions.cancels.build(place, cancel);
       const description = {
         ...payment,
         destination: place.account,
@@ -134,14 +134,16 @@ group.each([
         ok: false,
         code: "TRANSACTION_FIELD",
       });
-      expect(transactions.cancels.describe(transactions.build(payment, txParams, evidence), told)).toMatchObject({ ok: false });
+      expect(transactions.cancels.describe(provenBy(transactions)(payment, txParams, evidence), told)).toMatchObject({
+        ok: false,
+      });
     }
   });
 
   it("no flipped bit, cut or longer text is described as the same payment", () => {
     const values = new Values(seed + 2);
     const { txParams, payment, evidence, told } = withdrawalOf(coin, values, 1);
-    const unsigned = transactions.build(payment, txParams, evidence);
+    const unsigned = provenBy(transactions)(payment, txParams, evidence);
     const same = transactions.describe(unsigned, told);
     expect(same.ok).toBe(true);
     let others = 0;
@@ -186,7 +188,7 @@ group("what build refuses, each with a twin that it takes", () => {
     other: Partial<typeof payment> = {},
     changed: Partial<Parameters<typeof txParamsOf>[0]> = {},
     shown = evidence,
-  ): string => codeOf(() => transactions.build({ ...payment, ...other }, txParamsOf({ ...figures, ...changed }), shown));
+  ): string => codeOf(() => provenBy(transactions)({ ...payment, ...other }, txParamsOf({ ...figures, ...changed }), shown));
 
   it.each<[string, string, () => string, () => string]>([
     ["change that leaves another amount", "TRANSACTION_FIELD", () => build({}, { changeSat: [34_000n, 35_001n] }), () => build()],
@@ -267,7 +269,7 @@ group("what build refuses, each with a twin that it takes", () => {
   });
 
   it("a signature of another key, a high s, a wrong parity or a wrong number is not attached", () => {
-    const unsigned = transactions.build(payment, txParamsOf(figures), evidence);
+    const unsigned = provenBy(transactions)(payment, txParamsOf(figures), evidence);
     const digests = transactions.digests(unsigned);
     const own = signAll(digests, owner.key);
     const attach = (signatures: readonly Uint8Array[], account = owner.address): string =>

@@ -1,10 +1,12 @@
 /** Accounts, coins, previous transactions and payments for the tests of chains/utxo, by a seed. */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { Coin, Payment, Transactions, TxParams } from "../../chains/family.ts";
 import { addressOfPublicKey, addressOfScript, parseAddress } from "../../chains/utxo/address.ts";
 import type { NativeCoin, UtxoNetwork } from "../../chains/utxo/network.ts";
 import { decodeTransaction, encodeTransaction, type TransactionOutput } from "../../chains/utxo/raw-transaction.ts";
-import type { ParamCoin } from "../../chains/utxo/tx-params.ts";
+import { coinTexts } from "../../chains/utxo/tx-params.ts";
 import { Seeded } from "../../lab/kit/seeded.ts";
 
 export interface Account {
@@ -14,7 +16,7 @@ export interface Account {
 }
 
 /** A coin and the transaction that made it. */
-export type MadeCoin = ParamCoin & { readonly made: string };
+export type MadeCoin = Coin & { readonly made: string };
 
 export const scriptKinds = ["p2pkh", "p2sh", "p2wpkh", "p2wsh", "p2tr"] as const;
 
@@ -91,3 +93,13 @@ export const signAll = (digests: readonly Uint8Array[], key: Uint8Array): Uint8A
   digests.map((digest) => signDigest(digest, key));
 
 export const mainOf = (coin: NativeCoin): UtxoNetwork => coin.networks[0] as UtxoNetwork;
+
+/** Builds as the signer does, with the proof of the coins. @throws as `build` and `unproven` */
+export function provenBy(transactions: Pick<Required<Transactions>, "build" | "unproven">) {
+  return (payment: Payment, txParams: TxParams, evidence: readonly string[]): Uint8Array => {
+    const unsigned = transactions.build(payment, txParams);
+    const refusal = transactions.unproven(payment, coinTexts(txParams), evidence);
+    if (refusal !== null) throw new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
+    return unsigned;
+  };
+}

@@ -80,7 +80,7 @@ describe("a cancelled withdrawal", () => {
     const id = await made();
     const sign = {
       ...{ transactionId: id, attempt: 1, agent: agentRow().id, network: "eip155:31337", account: "0x", slot: "0" },
-      ...{ txHash: `0x${"1".repeat(64)}`, feeMax: "1", seq: 1, validUntilMs: 0, cancel: 0 as const },
+      ...{ txHash: `0x${"1".repeat(64)}`, feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 as const },
     };
     gateway.service.store.write((database) => insertSignature(database, sign));
     expect(await cancel(id)).toMatchObject({ status: 409, body: { code: "not_cancellable", transactionId: id } });
@@ -98,7 +98,7 @@ describe("a cancelled withdrawal", () => {
     gateway.service.signals.on("recall", () => {
       setImmediate(() => {
         const sign = { transactionId: id, attempt: 1, agent: agentRow().id, network: "eip155:31337", account: "0x", slot: "0" };
-        const rest = { txHash: `0x${"2".repeat(64)}`, feeMax: "1", seq: 1, validUntilMs: 0, cancel: 0 as const };
+        const rest = { txHash: `0x${"2".repeat(64)}`, feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 as const };
         gateway.service.store.write((database) => insertSignature(database, { ...sign, ...rest }));
         gateway.service.signals.emit("changed", { transactionId: id });
       });

@@ -223,7 +223,8 @@ describe("an account's key is read for its kind and depth", () => {
     expect(firstDepositAddress).toMatch(/^T/);
     expect(problem(`tron=${at("m/44'/195'")}`)).toContain("depth 2, a coin (m/44'/195')");
     expect(problem(`tron=${master.derive("m/44'/195'/1'").privateExtendedKey}`)).toContain("private key");
-    expect(problem(`bitcoin=${xpub}`)).toContain("one of evm, tron");
+    expect(problem(`dogecoin=${xpub}`)).toContain("one of evm, tron, bitcoin");
+    expect(problem(`tron=${xpub.replace("xpub", "zpub")}`)).toContain("is for Bitcoin's segwit addresses; give the xpub");
   });
 
   it("the reader of an account's key takes the xpub of an account, with blanks around it", () => {

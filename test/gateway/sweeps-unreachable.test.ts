@@ -118,7 +118,7 @@ function signs({ id, depositAddress: account }: TransactionRow, slot: string): v
     insertSlot(database, { network, account, slot }, id);
     insertSignature(database, {
       ...{ transactionId: id, attempt: 1, agent: keys.id, network, account, slot, txHash: `0x${id}` },
-      ...{ feeMax: "1", seq: 1, validUntilMs: 0, cancel: 0 },
+      ...{ feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 },
     });
     updateWithdrawal(database, id, { stage: "broadcast" }, clock.nowMs);
   });

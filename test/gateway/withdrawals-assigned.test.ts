@@ -108,7 +108,7 @@ describe("a payment that an operator assigns", () => {
     expect((await assign(id)).ok).toBe(true);
     const { depositAddress: account = "" } = row(id) ?? {};
     const signature = { transactionId: id, attempt: 1, agent: agentRow().id, network, account, slot: "2" };
-    const rest = { txHash: `0x${"cd".repeat(32)}`, feeMax: "1", seq: 1, validUntilMs: 0, cancel: 0 as const };
+    const rest = { txHash: `0x${"cd".repeat(32)}`, feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 as const };
     gateway.service.store.write((database) => insertSignature(database, { ...signature, ...rest }));
     expect([countOf("assignedPayments"), countOf("recalls")]).toEqual([0, 0]);
     expect(await assign(id)).toMatchObject({ ok: false, code: "GATEWAY_NOT_ASSIGNED" });
@@ -162,7 +162,7 @@ describe("a payment that an operator assigns", () => {
     expect(await assign(id, hash)).toMatchObject({ ok: false, detail: `${txHash} was assigned to it` });
     const { depositAddress: account = "" } = row(signed) ?? {};
     const signature = { transactionId: signed, attempt: 1, agent: agentRow().id, network, account, slot: "2", txHash: hash };
-    const rest = { feeMax: "1", seq: 1, validUntilMs: 0, cancel: 0 as const };
+    const rest = { feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 as const };
     gateway.service.store.write((database) => insertSignature(database, { ...signature, ...rest }));
     expect(await assign(other, hash)).toMatchObject({ ok: false, detail: `${hash} paid ${signed}` });
   });

@@ -85,7 +85,7 @@ function signs(id: string, isVoid: boolean): void {
   gateway.service.store.write((database) => {
     insertSlot(database, { network, account, slot: "0" }, id);
     const attempt = { transactionId: id, attempt: 1, agent, network, account, slot: "0", txHash: "ab".repeat(32) };
-    insertSignature(database, { ...attempt, feeMax: "1", seq: 3, validUntilMs: 77, cancel: 0 });
+    insertSignature(database, { ...attempt, feeMax: "1", seq: 3, validUntilMs: 77, pin: "", cancel: 0 });
     if (isVoid) markVoid(database, { transactionId: id, txHash: attempt.txHash, validUntilMs: 77 }, 80);
   });
 }

@@ -23,7 +23,16 @@ describe("a hash that another merchant's agent named first", () => {
     const txHash = entry.kind === "signed" ? entry.txHash : "";
     insertSignature(db.store.database, {
       ...{ transactionId: askWithdrawal(db.store, other.id, 2), attempt: 1, agent: other.id, network: "eip155:31337" },
-      ...{ account: account || keys.hotWalletAddress, slot: "9", txHash, feeMax: "1", seq: 1, validUntilMs: 0, cancel: 0 },
+      ...{
+        account: account || keys.hotWalletAddress,
+        slot: "9",
+        txHash,
+        feeMax: "1",
+        seq: 1,
+        validUntilMs: 0,
+        pin: "",
+        cancel: 0,
+      },
     });
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), entry]));

@@ -312,6 +312,7 @@ describe("effect of an entry", () => {
   const around = (change: Partial<Around>): Around => ({
     agent: { id: keys.id, accounts: accountsText(keys.hotWalletAddress), nextDepositIndex: 0 },
     row: null,
+    pin: "",
     jobAgent: keys.id,
     isSigned: false,
     slot: null,

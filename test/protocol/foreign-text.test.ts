@@ -11,11 +11,23 @@ import { shellWord, visible, visibleAll } from "../../base/visible.ts";
 import { parseAddress as parseEvmAddress } from "../../chains/evm/address.ts";
 import { readData } from "../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../chains/evm/rpc-envelope.ts";
+import { families } from "../../chains/families.ts";
 import { quietMsOf, quotaFault } from "../../chains/providers/node-quota.ts";
 import { wordsInBody } from "../../chains/providers/node-words.ts";
 import { parseAddress as parseTronAddress } from "../../chains/tron/address.ts";
 import { wordsOf } from "../../chains/tron/answers.ts";
 import { parseJson as parseTron } from "../../chains/tron/rpc-json.ts";
+import {
+  readHash,
+  readHead,
+  readHex,
+  readOutspend,
+  readRates,
+  readStatus,
+  readText,
+  readTransactionCount,
+  readUnspent,
+} from "../../chains/utxo/answers.ts";
 import { readOrder, readOrders } from "../../gateway/answer/body.ts";
 import { csvCell } from "../../gateway/answer/csv-cell.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
@@ -64,6 +76,12 @@ const each =
 const readers: Readonly<Record<string, (text: string) => unknown>> = {
   // nodes
   "an answer of a Tron node": parseTron,
+  "an answer of an Esplora server": each(
+    ...[readText, readHash, readHex, readHead, readStatus, readUnspent, readOutspend, readTransactionCount, readRates].map(
+      (read) => (text: string) => read(Buffer.from(text)),
+    ),
+  ),
+  "an address of Bitcoin or Litecoin": (text) => families.bitcoin.parseAddress(text, families.bitcoin.addressSpace),
   "an answer of an EVM node": (text) => readEnvelopes(200, text),
   "words of an EVM node": (text) => readEnvelopes(200, JSON.stringify({ id: 1, error: { code: 1, message: text } })),
   "words of a Tron node": wordsOf,

@@ -85,6 +85,7 @@ describe("tables of guards", () => {
       "a second slot",
       "an attempt signed twice",
       "another end of validity",
+      "another pin",
       "a cancel where there is none",
       "another withdrawal's txHash",
       "another attempt is not void",

@@ -210,7 +210,7 @@ export function signed(number: number, change: Partial<TransactionRow> = {}): st
   const id = askWithdrawal(db.store, agent.id, 1_000 + number, { network, stage: "broadcast", ...change });
   const { depositAddress: account = agent.hotWalletAddress } = change;
   db.store.database.run(
-    "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', ?, 0, NULL, 0)",
+    "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', ?, 0, '', NULL, 0)",
     ...[id, agent.id, network, account, `${number}`, `signed ${id}`, number],
   );
   return id;

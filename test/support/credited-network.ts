@@ -93,7 +93,7 @@ export class TestNetwork {
   }
 
   sign(transactionId: string, txHash: string, agent = this.agent): void {
-    const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, NULL, 0)";
+    const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, '', NULL, 0)";
     this.db.store.database.run(sql, transactionId, agent.id, this.network, agent.hotWalletAddress, `${this.#made}`, txHash);
   }
 

@@ -5,6 +5,7 @@
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import { expiryExclusionOf, families } from "../../chains/families.ts";
 import type { TxParams } from "../../chains/family.ts";
+import { first } from "../../chains/tron/fees.ts";
 import { begun, Kit, type KitOptions, keysOf, settings } from "../../lab/kit/signer-kit.ts";
 import { plain, token } from "../../lab/kit/tron-values.ts";
 import type { Job } from "../../protocol/messages.ts";
@@ -26,7 +27,8 @@ export const waitingSettings: SignerSettings = {
 /** As the market offers for a token's transfer, or one of so much work, by a block of that time. */
 export function offerAt(blockMs: number, block = 7, computeLimit = 64_285n): TxParams {
   const reference = { refBlockBytes: BigInt(block), refBlockHash: 0xb21ace8d6ac20e7en, blockMs: BigInt(blockMs) };
-  return families.tron.fees.first({ ...reference, energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n }, computeLimit);
+  const prices = { energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n };
+  return first({ feeMarket: { ...reference, ...prices }, computeLimit });
 }
 
 export class WaitingKit extends Kit {

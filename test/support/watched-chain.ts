@@ -136,7 +136,7 @@ export function signedWithdrawal(number: number, change: Partial<TransactionRow>
 
 export function addAttempt(id: string, attempt: number, nonce: number): void {
   const hash = attemptTxHash(id, attempt);
-  const sql = "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, '21000', ?, 0, NULL, 0)";
+  const sql = "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, '21000', ?, 0, '', NULL, 0)";
   db.store.database.run(sql, id, attempt, keys.id, network, keys.hotWalletAddress, `${nonce}`, hash, attempt);
 }
 

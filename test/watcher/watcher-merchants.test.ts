@@ -43,7 +43,7 @@ function names(agent: AgentKeys, number: number, txHash: string, change: Partial
   const account = agent.hotWalletAddress;
   insertSignature(db.store.database, {
     ...{ transactionId: id, attempt: 1, agent: agent.id, network, account, slot: `${number}`, txHash, feeMax: "1", seq: number },
-    ...{ validUntilMs: 0, cancel: 0 },
+    ...{ validUntilMs: 0, pin: "", cancel: 0 },
   });
   mendReserved(db.store.database);
   return id;

@@ -202,7 +202,7 @@ describe("a real chain", () => {
         const nonce = await transactionCount(anvil.url, hotWallet);
         const hash = await sendUnlocked(anvil.url, transaction);
         db.store.database.run("INSERT INTO slots VALUES (?, ?, ?, ?)", network, hotWallet, `${nonce}`, id);
-        const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, NULL, 0)";
+        const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, '', NULL, 0)";
         db.store.database.run(sql, id, keys.id, network, hotWallet, `${nonce}`, hash);
       }
       await until(() => paying.every(([id]) => row(id).stage === "confirming"));

@@ -96,7 +96,7 @@ describe("a slot", () => {
         slot: "4",
         txHash: "0x01",
       },
-      ...{ feeMax: "1", seq: 2, validUntilMs: 0, cancel: 0 },
+      ...{ feeMax: "1", seq: 2, validUntilMs: 0, pin: "", cancel: 0 },
     });
     const before = [database.all("SELECT * FROM outgoing ORDER BY slot"), database.all("SELECT * FROM signatures")];
     db.reopen();

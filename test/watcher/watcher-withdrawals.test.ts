@@ -267,12 +267,13 @@ describe("many withdrawals", () => {
     }
     const other = pairAgent(db.store, "b", outsider);
     const theirs = askWithdrawal(db.store, other.id, 999, { stage: "signed" });
-    const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1, 0, NULL, 0)";
+    const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1, 0, '', NULL, 0)";
     db.store.database.run(sql, theirs, other.id, network, outsider, attemptTxHash(theirs));
     const receipts: string[] = [];
     nodes[0]!.lie = counting((method, params, honest) => {
       if (method === "eth_getTransactionReceipt") receipts.push(String(params[0]));
-      return honest;
+      // By their count, the payments may be in a block, so each attempt is asked for.
+      return method === "eth_getTransactionCount" && params[1] === "latest" ? "0xffff" : honest;
     });
     watch(configOf([nodes[0]!.url], 3), 60_000);
     await until(() => watcher!.ready());
@@ -285,6 +286,27 @@ describe("many withdrawals", () => {
     chain.mine(payment(theirs, 0, { from: outsider }), payment("3b".padStart(32, "0"), 59));
     chain.mineEmpty(2);
     await until(() => row(theirs).status === 1 && row("3b".padStart(32, "0")).status === 1);
+  });
+
+  it("many withdrawals that are in no block by the account's count are not asked for, and those of a block in one question", async () => {
+    const ids = Array.from({ length: 14 }, (_, number) => signedWithdrawal(number));
+    const [early, late] = [ids.slice(0, 9), ids.slice(9)];
+    const asked: string[] = [];
+    nodes[0]!.lie = counting((method, params, honest) => {
+      if (method === "eth_getTransactionReceipt") asked.push(String(params[0]));
+      if (method === "eth_getBlockReceipts") asked.push("block");
+      return honest;
+    });
+    chain.mine(...early.map((id, number) => payment(id, number)));
+    chain.mineEmpty(2);
+    await start();
+    await until(() => early.every((id) => row(id).status === 1));
+    chain.mineEmpty(1);
+    await passes();
+    expect(asked).toEqual([attemptTxHash(ids[0] as string), "block"]);
+    chain.mine(...late.map((id, at) => payment(id, 9 + at)));
+    chain.mineEmpty(2);
+    await until(() => ids.every((id) => row(id).status === 1));
   });
 
   const waiting = (account: string, count: number, questions = 1): Waiting[] =>

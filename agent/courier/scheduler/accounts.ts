@@ -2,7 +2,7 @@
  * The sending accounts in the scheduler's memory: the hot wallet of each chain, and a deposit
  * address while a sweep of it is open. Pure data; only the scheduler's own steps change it.
  */
-import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, familyOf, pinExclusionOf } from "../../../chains/families.ts";
 import type { OpenSlots } from "../../../protocol/messages.ts";
 import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, CourierView } from "../../socket/verbs.ts";
@@ -39,6 +39,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       address: view.address,
       slots: familyOf(view.network).slots,
       expiryExclusion: expiryExclusionOf(view.network),
+      pinExclusion: pinExclusionOf(view.network),
       nextSlot: view.nextSlot,
       chainState: null,
       head: -1,

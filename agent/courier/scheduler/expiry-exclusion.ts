@@ -9,6 +9,7 @@ import type { VoidQuestion } from "../../../chains/nodes.ts";
 import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { AttemptView, WithdrawalStep } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
+import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, VoidFound, VoidWanted } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
 import { askGas, feesOf, gasOf } from "./signing.ts";
@@ -202,7 +203,8 @@ function askAnother(
     return;
   }
   const fees = feesOf(account);
-  const txParams = fees.first(feeMarket, computeLimit);
+  const txParams = fees.first(marketOf(item, feeMarket, computeLimit), wantedOf(item));
+  if (txParams === null) return;
   const most = fees.most(txParams);
   const bound = item.reserved.native - (view.contract === "" ? item.amountUnits : 0n);
   // All reserved funds must still be there, with the amount of this withdrawal and the highest fee

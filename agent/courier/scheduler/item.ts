@@ -3,7 +3,7 @@
  * account, and of all together.
  */
 
-import type { ExpiryExclusion, Slots } from "../../../chains/family.ts";
+import type { ExpiryExclusion, PinExclusion, Slots, TxParams } from "../../../chains/family.ts";
 import type { ChainState, Location, VoidAnswer } from "../../../chains/nodes.ts";
 import type { CourierView } from "../../socket/verbs.ts";
 import type { SchedulerVerb } from "./events.ts";
@@ -54,6 +54,7 @@ export interface Item {
   lowered: { readonly attempts: number; readonly steps: number };
   reverts: { count: number; firstAtMs: number };
   reserved: Reserve;
+  asked: TxParams | null; // offer of the last `sign` or `replace`, until the view shows it
   feeAskedWei: bigint; // fee in the last `sign` or `replace`, reserved until the view shows it
   sendingSinceMs: number | null;
   sendNotBeforeMs: number;
@@ -101,7 +102,8 @@ export interface Account {
   readonly network: string;
   readonly address: string;
   readonly slots: Slots; // slots of its family
-  readonly expiryExclusion: ExpiryExclusion | null; // its family's exclusion by expiry, null if a slot excludes
+  readonly expiryExclusion: ExpiryExclusion | null; // its family's exclusion by expiry, null if another one holds
+  readonly pinExclusion: PinExclusion | null; // its family's exclusion by the pin, null if the chain has no coins
   nextSlot: string; // "" until adopted
   chainState: ChainState | null;
   /** The newest known block; at times the state is of the one before. */

@@ -291,7 +291,7 @@ function refused(book: Book, item: Item, verb: SchedulerVerb, answer: SchedulerN
     return;
   }
   item.asking = null;
-  if (verb === "sign" || verb === "replace") item.feeAskedWei = 0n;
+  if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });
   if (takeRefusal(item, answer.code, nowMs)) refresh(book, nowMs, out);
 }
 

@@ -7,6 +7,7 @@ import type { TxParams } from "../../../chains/family.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
+import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { byPatience, isPastSending } from "./expiry-exclusion.ts";
 import type { Account, Declined, Item } from "./item.ts";
@@ -135,14 +136,20 @@ export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readon
 }
 
 /**
- * Runs once per block: asks for a replacement for the lowest nonce after its waiting time. The
- * signer applies the fee caps.
+ * Runs once per block: asks for a replacement for the lowest nonce after its waiting time, or for
+ * each payment where none blocks another. The signer applies the fee caps.
  */
 export function bump(account: Account, nowMs: number, out: SchedulerEffect[]): void {
+  const { pending, slots } = account;
+  if (feesOf(account).bidding?.isReplaced !== true) return;
+  const first = lowest(pending);
+  for (const item of slots.blocksLater ? (first === undefined ? [] : [first]) : [...pending]) bumpOne(item, nowMs, out);
+}
+
+function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+  const { account } = item;
   const { chainState } = account;
-  if (feesOf(account).bidding === null) return;
-  const item = lowest(account.pending);
-  if (chainState === null || item === undefined || item.sent === null || item.stopped !== "" || item.asking !== null) return;
+  if (chainState === null || item.sent === null || item.stopped !== "" || item.asking !== null) return;
   // An end on chain is only reported: a replacement refused at each block would delay this report
   // without end.
   if (item.chainOutcome !== null) return;
@@ -177,14 +184,15 @@ export function bump(account: Account, nowMs: number, out: SchedulerEffect[]): v
     return;
   }
   const next = replacement(item, newest, gas);
-  if (next === null) return;
-  const most = feesOf(account).most(next);
-  if ((freeUnits(account, "") ?? 0n) < most - BigInt(newest.feeMax)) {
+  const most = next === null ? 0n : feesOf(account).most(next);
+  const isShort = account.pinExclusion === null && (freeUnits(account, "") ?? 0n) < most - BigInt(newest.feeMax);
+  if (next === null || isShort) {
     item.waiting = "funds for a higher fee";
     return;
   }
   item.asking = ask("replace", nowMs);
   item.feeAskedWei = most;
+  item.asked = next;
   file(item);
   out.push({
     kind: "ask",
@@ -232,6 +240,7 @@ export function signAgain(account: Account, nowMs: number, out: SchedulerEffect[
     if (next === null) continue;
     item.asking = ask("replace", nowMs);
     item.feeAskedWei = feesOf(account).most(next);
+    item.asked = next;
     file(item);
     const { transactionId } = item.view;
     out.push({
@@ -249,5 +258,6 @@ function replacement(item: Item, newest: AttemptView, computeLimit: bigint): TxP
   const { bidding } = feesOf(account);
   if (account.chainState === null || bidding === null) return null;
   const feeMarket = marketFor(item, account.chainState.feeMarket);
-  return bidding.replacementAt(feeMarket, view.attempts, computeLimit, newest.attempt, isTipLow);
+  const market = marketOf(item, feeMarket, computeLimit);
+  return bidding.replacementAt(market, wantedOf(item), view.attempts, newest.attempt, isTipLow);
 }

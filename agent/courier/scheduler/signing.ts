@@ -6,6 +6,7 @@
 import { familyOf } from "../../../chains/families.ts";
 import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
+import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
 import { ask, file, freeUnits, isAside, isBehind, setAside } from "./withdrawals.ts";
@@ -83,8 +84,8 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
       return;
     }
     const gas = gasOf(item, 0, nowMs);
-    const txParams = fees.first(marketFor(item, feeMarket), gas ?? fees.computeLimitMin);
-    if (!isCovered(item, fees.most(txParams))) {
+    const txParams = fees.first(marketOf(item, marketFor(item, feeMarket), gas ?? fees.computeLimitMin), wantedOf(item));
+    if (txParams === null || !isCovered(item, fees.most(txParams))) {
       item.waiting = whyUncovered(item);
       item.reverts = { count: 0, firstAtMs: 0 };
       return;
@@ -139,8 +140,10 @@ function isBusy(item: Item, nowMs: number): boolean {
   return item.asking !== null || isAside(item, nowMs);
 }
 
+/** Where an account has coins, an offer is proof that they suffice. */
 function isCovered(item: Item, feeUnits: bigint): boolean {
   const { account, view, amountUnits } = item;
+  if (account.pinExclusion !== null) return true;
   const native = freeUnits(account, "");
   if (view.contract === "") return native !== null && native >= amountUnits + feeUnits;
   const token = freeUnits(account, view.contract);
@@ -150,6 +153,7 @@ function isCovered(item: Item, feeUnits: bigint): boolean {
 function whyUncovered({ account, view: { contract } }: Item): string {
   const unfit = account.chainState?.unfit.get(contract);
   if (unfit !== undefined) return `out of service: ${unfit}`;
+  if (account.pinExclusion !== null && account.flight.size > 0) return "coins of payments that are not final yet";
   return freeUnits(account, contract) === null ? "the token's balance cannot be read" : "funds";
 }
 
@@ -174,6 +178,7 @@ function estimateAhead(queue: readonly Item[], from: number, nowMs: number, out:
 function askSign(item: Item, txParams: TxParams, nowMs: number, out: SchedulerEffect[]): void {
   item.asking = ask("sign", nowMs);
   item.feeAskedWei = feesOf(item.account).most(txParams);
+  item.asked = txParams;
   item.waiting = "";
   file(item);
   out.push({ kind: "ask", withdrawal: item.view, verb: "sign", body: { transactionId: item.view.transactionId, txParams } });
@@ -188,8 +193,13 @@ export function finishIntent(item: Item, nowMs: number, out: SchedulerEffect[]):
   const feeMarket = item.account.chainState?.feeMarket ?? null;
   if (feeMarket === null) return;
   const computeLimit = gasOf(item, 0, nowMs);
-  if (computeLimit === null) askGas(item, nowMs, out);
-  else askSign(item, feesOf(item.account).first(marketFor(item, feeMarket), computeLimit), nowMs, out);
+  if (computeLimit === null) {
+    askGas(item, nowMs, out);
+    return;
+  }
+  const txParams = feesOf(item.account).first(marketOf(item, marketFor(item, feeMarket), computeLimit), wantedOf(item));
+  if (txParams === null) item.waiting = whyUncovered(item);
+  else askSign(item, txParams, nowMs, out);
 }
 
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
@@ -221,7 +231,8 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: Sched
   if (item.view.state !== "approved" || item.asking !== null) return;
   const fees = feesOf(item.account);
   const feeMarket = item.account.chainState?.feeMarket ?? null;
-  if (feeMarket === null || !isCovered(item, fees.most(fees.first(feeMarket, fees.computeLimitMin)))) {
+  const least = feeMarket === null ? null : fees.first(marketOf(item, feeMarket, fees.computeLimitMin), wantedOf(item));
+  if (least === null || !isCovered(item, fees.most(least))) {
     setAside(item, "funds", { notBeforeMs: nowMs + faultRetryMs });
     return;
   }

@@ -188,6 +188,7 @@ function createItem(view: CourierView, account: Account, openedAtMs: number): It
     reverts: { count: 0, firstAtMs: 0 },
     reserved: nothing,
     feeAskedWei: 0n,
+    asked: null,
     sendingSinceMs: null,
     sendNotBeforeMs: 0,
     unsent: 0,

@@ -37,8 +37,9 @@ type Offered = { readonly ok: true; readonly txParams: TxParams } | Refusal;
  */
 export function offered(context: RequestContext, { network, lastTimestamp }: Account, txParams: TxParams): Offered {
   const expiryExclusion = expiryExclusionOf(network);
-  if (expiryExclusion === null) return { ok: true, txParams };
-  const timestamped = expiryExclusion.timestamped(familyOf(network).fees.read(txParams), lastTimestamp);
+  const read = familyOf(network).fees.read(txParams);
+  if (expiryExclusion === null) return { ok: true, txParams: read };
+  const timestamped = expiryExclusion.timestamped(read, lastTimestamp);
   const validUntilMs = expiryExclusion.validUntilMs(timestamped);
   const isTooLong = validUntilMs > Number(expiryExclusion.timestamp(timestamped)) + expiryExclusion.lifetimeMsMax;
   const { run, monotonicMs } = context;

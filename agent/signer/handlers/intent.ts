@@ -17,6 +17,7 @@ import type { Account } from "../state/accounts.ts";
 import { step } from "../state/machine.ts";
 import type { Attempt, Withdrawal } from "../state/withdrawal.ts";
 import { closedToNew, type RequestContext } from "./context.ts";
+import { type Offer, pinRefusal } from "./pins.ts";
 import { oneAtATime } from "./top-up.ts";
 
 /** A recorded intent, to be signed once it is on disk. */
@@ -33,13 +34,9 @@ export interface SignWork {
 export type Prepared = { readonly ok: true; readonly work: SignWork | null } | Refusal;
 
 /** An attempt to make. Without an approval it is a cancel: a zero payment to the account itself. */
-export interface Next {
-  readonly withdrawal: Withdrawal;
+export interface Next extends Offer {
   readonly approval: Approval | null;
-  readonly account: Account;
-  readonly slot: string; // the withdrawal's, or about to be
   readonly attempt: number; // 1 first
-  readonly txParams: TxParams;
   readonly tipAllowedUnits?: bigint; // a tip that is allowed above the ceiling (`Built`)
   readonly before?: readonly RecordBody[]; // records right in front of its INTENT
 }
@@ -73,7 +70,8 @@ export function clear(context: RequestContext, next: Next): Cleared | Refusal {
   const { withdrawal, approval, txParams, attempt, slot, tipAllowedUnits = 0n } = next;
   const { policy } = context.core;
   const unlike = approval !== null && attempt === 1 ? policy.unlike(approval, withdrawal.job) : null;
-  if (unlike !== null) return unlike;
+  const unpinned = unlike ?? pinRefusal(context, next);
+  if (unpinned !== null) return unpinned;
   const place = { account: next.account.account, slot };
   const unsigned = bytesOf(withdrawal.job.network, place, approval, txParams);
   const built = builtOf(context, withdrawal, { ...place, unsigned, txParams, attempt, tipAllowedUnits }, approval);

@@ -7,10 +7,11 @@
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { firstOf, type Guard } from "../../../base/guard.ts";
 import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
-import type { Bidding, Fees, TxParams } from "../../../chains/family.ts";
+import type { Bidding, Fees } from "../../../chains/family.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
+import type { Offered } from "../../socket/offered.ts";
 import { type Attempt, isCancelling, isLate, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { closedGate, pausedBy, type RequestContext } from "./context.ts";
 import { prepareNext, stillAlive } from "./expiry-exclusion.ts";
@@ -21,7 +22,7 @@ interface Asked {
   readonly context: RequestContext;
   readonly one: Withdrawal;
   readonly above: number; // the newest attempt
-  readonly claimed: TxParams;
+  readonly claimed: Offered;
   readonly isCancel: boolean; // an operator cancelled the withdrawal
   readonly made: Attempt | undefined; // the attempt after `above`
   readonly newest: Attempt | undefined;
@@ -49,7 +50,7 @@ export const replaceGuards: readonly Guard<Asked, Prepared>[] = [
 const unknown = ({ above }: Asked): Refusal => refuse("WITHDRAWAL_ATTEMPT_UNKNOWN", `there is no attempt ${above}`);
 const waits = ({ above }: Asked): Refusal => refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
 const ageWords = (ageMs: number): string => `${ageMs} ms after the one before`;
-const next = ({ context, one, above, claimed }: Asked): Prepared => prepareNext(context, one, above, claimed);
+const next = ({ context, one, above, claimed }: Asked): Prepared => prepareNext(context, one, above, claimed.txParams);
 
 /**
  * Prepares a replacement on the same slot, after attempt `above`, the newest. Both fees rise by at
@@ -57,7 +58,7 @@ const next = ({ context, one, above, claimed }: Asked): Prepared => prepareNext(
  * attempt is the answer.
  * @throws AgentError TRANSACTION_FIELD as `prepareSign`
  */
-export function prepareReplace(context: RequestContext, transactionId: string, above: number, claimed: TxParams): Prepared {
+export function prepareReplace(context: RequestContext, transactionId: string, above: number, claimed: Offered): Prepared {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const { core } = context;
@@ -74,7 +75,7 @@ export function prepareReplace(context: RequestContext, transactionId: string, a
   const { fees } = familyOf(withdrawal.job.network);
   const { bidding } = fees;
   invariant(bidding !== null, "whose slot excludes bids for its place");
-  const txParams = fees.read(claimed);
+  const txParams = fees.read(claimed.txParams);
   const tipAllowedUnits = tipAllowed(fees, bidding, newest, core.policy.tipMaxUnits(limitGroupOf(withdrawal.job)));
   // After an operator's cancel, the replacement is of the cancel: this slot pays nothing any more.
   // The courier may report an end of a withdrawal that policy holds, and such a report is no
@@ -83,7 +84,17 @@ export function prepareReplace(context: RequestContext, transactionId: string, a
   if (approval === undefined) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const { slot, attempts } = withdrawal;
   const higher = bidding.replacement(attempts, txParams, isCancel);
-  return intend(context, { withdrawal, approval, account, slot, attempt: above + 1, txParams: higher, tipAllowedUnits });
+  const { evidence } = claimed;
+  return intend(context, {
+    withdrawal,
+    approval,
+    account,
+    slot,
+    attempt: above + 1,
+    txParams: higher,
+    evidence,
+    tipAllowedUnits,
+  });
 }
 
 /**

@@ -5,8 +5,9 @@
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
-import type { Place, TxParams } from "../../../chains/family.ts";
+import type { Place } from "../../../chains/family.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
+import type { Offered } from "../../socket/offered.ts";
 import type { Account } from "../state/accounts.ts";
 import { isFinal, step } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
@@ -21,7 +22,7 @@ import { intend, type Prepared, recorded } from "./intent.ts";
  * now.
  * @throws AgentError TRANSACTION_FIELD if the parameters are out of range; nothing is recorded then
  */
-export function prepareSign(context: RequestContext, transactionId: string, txParams: TxParams): Prepared {
+export function prepareSign(context: RequestContext, transactionId: string, { txParams, evidence }: Offered): Prepared {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const { core, nowMs } = context;
@@ -49,7 +50,7 @@ export function prepareSign(context: RequestContext, transactionId: string, txPa
   if (!isAssigned && beginsAgain(context, account)) return refuse("ACCOUNT_NOT_ADOPTED", "it begins again behind an ended sweep");
   const offer = offered(context, account, txParams);
   if (!offer.ok) return offer;
-  const next = { withdrawal, approval, account, attempt: 1, txParams: offer.txParams };
+  const next = { withdrawal, approval, account, attempt: 1, txParams: offer.txParams, evidence };
   // A recovered ledger keeps a slot for this withdrawal, and nothing was signed on that slot.
   if (isAssigned) return waitingBelow(core, placeOf(withdrawal)) ?? intend(context, { ...next, slot: withdrawal.slot });
   const behind = waitingBelow(core, { ...account, slot: account.next }) ?? overtaken(context, account);

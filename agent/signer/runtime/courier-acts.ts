@@ -31,10 +31,10 @@ export const courierActs: Acts = {
   hello: (signer, _, reply) => hello(signer, reply),
   admit: (signer, { frames: [frame] }, reply) => admitFrame(signer, frame as Uint8Array, reply),
   release: (signer, { frames: [frame] }, reply) => release(signer, frame as Uint8Array, reply),
-  sign: (signer, { transactionId, txParams }, reply) =>
-    signer.sign(prepareSign(signer.context(), transactionId, txParams), transactionId, reply),
-  replace: (signer, { transactionId, above, txParams }, reply) =>
-    signer.sign(prepareReplace(signer.context(), transactionId, above, txParams), transactionId, reply),
+  sign: (signer, { transactionId, ...offer }, reply) =>
+    signer.sign(prepareSign(signer.context(), transactionId, offer), transactionId, reply),
+  replace: (signer, { transactionId, above, ...offer }, reply) =>
+    signer.sign(prepareReplace(signer.context(), transactionId, above, offer), transactionId, reply),
   decline: (signer, { transactionId, code }, reply) => {
     const done = decline(signer.context(), transactionId, code);
     const answer = done.ok ? { ok: true as const, withdrawal: stepOf(done.withdrawal) } : done;

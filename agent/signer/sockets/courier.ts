@@ -18,14 +18,18 @@ import {
   string,
 } from "../../../protocol/shape.ts";
 import { eachMax } from "../../socket/each.ts";
+import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
+import { evidenceLengthMax, evidenceMax } from "../../socket/offered.ts";
 import { type Answer, type CourierRequests, type CourierVerb, type Request, statusTextMax } from "../../socket/verbs.ts";
 import { courierActs, tell } from "../runtime/courier-acts.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { carryOut, each, type Verb, verb } from "./answers.ts";
 import { type SummarySource, summaryOf } from "./summary.ts";
 
-/** A decimal number of the transaction parameters; the family defines their names. */
+/** A decimal number of the fee market. */
 const figure = string({ min: 1, max: 39, pattern: /^(?:0|[1-9][0-9]*)$/ });
+/** A number of the transaction parameters, or coins; the family reads it. */
+const txParam = string({ min: 1, max: txParamLengthMax, pattern: txParamForm });
 /** A slot in the family's own spelling, which the family reads. */
 const slot = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 const transactionId = hex(16);
@@ -43,7 +47,9 @@ const frames: Reader<Uint8Array> = (value, path) => {
   return frame;
 };
 
-const txParams: Reader<TxParams> = record(figure, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
+const feeMarket: Reader<TxParams> = record(figure, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
+const txParams: Reader<TxParams> = record(txParam, { keysMax: txParamsMax, keyPattern: txParamName });
+const evidence = list(string({ min: 2, max: evidenceLengthMax, pattern: /^[0-9a-f]+$/ }), evidenceMax);
 
 const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   at: integer(),
@@ -61,7 +67,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
         nativeBalance: string({ max: 78, pattern: /^[0-9]*$/ }),
         nodes: list(object({ url: text, ok: boolean(), detail: text, since: integer({ min: 0 }) }), 8),
       },
-      { feeMarket: txParams },
+      { feeMarket },
     ),
     64,
   ),
@@ -82,9 +88,11 @@ export function courierVerbs(
   const verbs: { readonly [V in CourierVerb]: Verb } = {
     hello: verb("hello", object({}), (body, reply) => courierActs.hello(signer, body, reply)),
     admit: verb("admit", object({ frames }), (body, reply) => courierActs.admit(signer, { frames: [body.frames] }, reply)),
-    sign: verb("sign", object({ transactionId, txParams }), (body, reply) => courierActs.sign(signer, body, reply)),
-    replace: verb("replace", object({ transactionId, above: integer({ min: 1, max: 1000 }), txParams }), (body, reply) =>
-      courierActs.replace(signer, body, reply),
+    sign: verb("sign", object({ transactionId, txParams }, { evidence }), (body, reply) => courierActs.sign(signer, body, reply)),
+    replace: verb(
+      "replace",
+      object({ transactionId, above: integer({ min: 1, max: 1000 }), txParams }, { evidence }),
+      (body, reply) => courierActs.replace(signer, body, reply),
     ),
     release: verb("release", object({ frames }), (body, reply) => courierActs.release(signer, { frames: [body.frames] }, reply)),
     decline: verb("decline", object({ transactionId, code: string({ min: 1, max: 64 }) }), (body, reply) =>

@@ -9,6 +9,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { AgentError } from "../../../base/fault.ts";
 import { parseJson } from "../../../base/json.ts";
 import { type Encoded, encodeMessage, LineReader, LineWriter, lineBytesMax, withFrames } from "../../socket/line.ts";
+import { evidenceLengthMax } from "../../socket/offered.ts";
 import type { Answer, Push, Request } from "../../socket/verbs.ts";
 
 /** One client. Both calls are harmless after it has gone. */
@@ -52,8 +53,8 @@ const unreadBytesDefault = 67_108_864;
 const pathBytesMax = 107;
 /** The time that a client with broken framing has to read the reason. */
 const hangUpMs = 1000;
-/** The longest string in a request is a text of the courier's status. */
-const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 16_384 } as const;
+/** The longest string in a request is a transaction that made a coin. */
+const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: evidenceLengthMax } as const;
 
 /**
  * Listens on a path (0600, a stale file replaced) or on `fd:N`, a listening socket inherited from

@@ -9,6 +9,7 @@ import { networkOf } from "../../../chains/families.ts";
 import { type FeeMarketTexts, readFeeMarket } from "../../../chains/fee-market.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import { boolean, hex, integer, nullable, object, oneOf, type Reader, record, string } from "../../../protocol/shape.ts";
+import { txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
 import {
   type Answer,
   approverMax,
@@ -48,8 +49,8 @@ const optionalDigest = string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ });
 const address = string({ max: 128, pattern: /^[\x21-\x7e]*$/ });
 const firstSlotOrNone = string({ max: 16, pattern: /^(?:|0|[1-9][0-9]*)$/ });
 /** "" leaves the choice to the signer. */
-const wished = string({ max: 39, pattern: /^(?:|0|[1-9][0-9]*)$/ });
-const wish = record(wished, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
+const wished = string({ max: txParamLengthMax, pattern: /^[0-9A-Za-z:,]*$/ });
+const wish = record(wished, { keysMax: txParamsMax, keyPattern: txParamName });
 const act = oneOf("replace", "cancel");
 const moment = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 const listFields: Reader<OperatorRequests["list"]> = object(

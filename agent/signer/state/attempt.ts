@@ -11,6 +11,7 @@ export interface Attempt {
   readonly digest: string;
   readonly unsigned: string;
   readonly txParams: TxParams | null; // null for one that the gateway reported
+  readonly pin?: string; // as `SignedEntry.pin`
   readonly feeMax: string; // the highest cost, in units of the fee coin
   readonly txHash: string; // "" until signed
   readonly raw: string; // "" until signed

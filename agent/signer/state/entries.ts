@@ -253,19 +253,21 @@ export interface Told {
   readonly job: { readonly network: string };
   readonly account: string;
   readonly slot: string;
-  readonly attempts: readonly Pick<Attempt, "feeMax" | "validUntilMs" | "isCancel">[];
+  readonly attempts: readonly Pick<Attempt, "feeMax" | "validUntilMs" | "pin" | "isCancel">[];
 }
 
 /**
- * Returns an attempt's terms for an entry: the highest fee, the end of validity if there is one,
- * and the mark of a cancel. A recovered ledger can learn the last from nowhere else.
+ * Returns an attempt's terms for an entry: the highest fee, the end of validity or the pin if there
+ * is one, and the mark of a cancel. A recovered ledger can learn the last from nowhere else.
  */
 function offerOf({
   feeMax,
   validUntilMs,
+  pin,
   isCancel,
-}: Told["attempts"][number]): Pick<SignedEntry, "feeMax" | "validUntilMs" | "cancel"> {
-  return { feeMax, ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(isCancel ? { cancel: true } : {}) };
+}: Told["attempts"][number]): Pick<SignedEntry, "feeMax" | "validUntilMs" | "pin" | "cancel"> {
+  const excluded = { ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(pin === undefined ? {} : { pin }) };
+  return { feeMax, ...excluded, ...(isCancel ? { cancel: true } : {}) };
 }
 
 function signedEntry(record: Extract<LedgerRecord, { kind: "SIGNED" }>, told: Told): Entry | null {

@@ -6,7 +6,8 @@
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { expiryExclusionOf, familyOf, farthestSlot, saySlot } from "../../../chains/families.ts";
+import { expiryExclusionOf, familyOf, saySlot } from "../../../chains/families.ts";
+import { farthestSlot } from "../../../chains/several-networks.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { RecoveryAccountView } from "../../socket/recovery-plan.ts";
 import { larger } from "../policy/sums.ts";

@@ -7,7 +7,7 @@
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { expiryExclusionOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
@@ -114,6 +114,10 @@ function problemOf({ old, order, senderOf, nowMs }: RecoveryInput): Refusal | nu
       return refuse("RECOVERY_OFFER", `${transactionId} has an attempt that ends later than any can`);
     if (waits && item.attempts.some(({ cancel }) => cancel === true))
       return refuse("RECOVERY_OFFER", `${transactionId} has a cancel, and its chain has none`);
+    const pinned = pinExclusionOf(job.network) !== null;
+    const pins = new Set(item.attempts.map(({ pin = "" }) => pin));
+    if (item.attempts.length > 0 && (pins.size > 1 || pins.has("") === pinned))
+      return refuse("RECOVERY_OFFER", `${transactionId} has attempts without one pin, or with one that they cannot have`);
     seen.add(transactionId);
   }
   return null;
@@ -201,7 +205,14 @@ function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined, bot
  * that the next attempt pays more.
  */
 function bareVersion(
-  { txHash, feeMax, isCancel, validUntilMs, voidBy }: Pick<Attempt, "txHash" | "feeMax" | "isCancel" | "validUntilMs" | "voidBy">,
+  {
+    txHash,
+    feeMax,
+    isCancel,
+    validUntilMs,
+    pin,
+    voidBy,
+  }: Pick<Attempt, "txHash" | "feeMax" | "isCancel" | "validUntilMs" | "pin" | "voidBy">,
   attempt: number,
 ): Attempt {
   return {
@@ -217,6 +228,7 @@ function bareVersion(
     isCancel,
     feeMax,
     ...(validUntilMs === undefined ? {} : { validUntilMs }),
+    ...(pin === undefined ? {} : { pin }),
     ...(voidBy === undefined ? {} : { voidBy }),
   };
 }

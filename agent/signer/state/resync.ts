@@ -6,7 +6,7 @@
  */
 
 import { invariant } from "../../../base/fault.ts";
-import { expiryExclusionOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import type { Entry } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { Core } from "./core.ts";
@@ -130,7 +130,9 @@ function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Tol
   const intent = intentOf(record);
   const { address, account, slot, attempt, network, txParams, feeMax } = intent;
   const validUntilMs = expiryExclusionOf(network)?.validUntilMs(txParams);
-  const offer = { feeMax, isCancel: isCancel(intent), ...(validUntilMs === undefined ? {} : { validUntilMs }) };
+  const pin = pinExclusionOf(network)?.coins(txParams)[0];
+  const ends = { ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(pin === undefined ? {} : { pin }) };
+  const offer = { feeMax, isCancel: isCancel(intent), ...ends };
   const attempts = Array.from({ length: attempt }, () => offer);
   return { address, job: intent, account, slot, attempts };
 }

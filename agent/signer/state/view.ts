@@ -78,9 +78,9 @@ export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
 }
 
 function attemptView(attempt: Attempt, withdrawal: Withdrawal): AttemptView {
-  const { txHash, txParams, feeMax, signedAt, isCancel, validUntilMs, voidBy } = attempt;
+  const { txHash, txParams, feeMax, pin, signedAt, isCancel, validUntilMs, voidBy } = attempt;
   const end = { ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(voidBy === undefined ? {} : { voidBy }) };
-  const numbers = { attempt: attempt.attempt, txHash, txParams, feeMax, signedAt, ...end };
+  const numbers = { attempt: attempt.attempt, txHash, txParams, feeMax, ...(pin === undefined ? {} : { pin }), signedAt, ...end };
   const view = isCancel ? { ...numbers, isCancel: true as const } : numbers;
   if (!attempt.released) return view;
   // A cancel is an operator's own order, given in quarantine.

@@ -5,7 +5,7 @@
  */
 
 import { invariant } from "../../../base/fault.ts";
-import { expiryExclusionOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine } from "../../socket/verbs.ts";
@@ -62,6 +62,16 @@ export function isVoid({ job, attempts }: Pick<Withdrawal, "job" | "attempts">):
  */
 export function isLate(withdrawal: Pick<Withdrawal, "job" | "attempts">): boolean {
   return expiryExclusionOf(withdrawal.job.network) !== null && !isVoid(withdrawal);
+}
+
+/**
+ * The coin that all attempts spend, as `PinExclusion.coins` names it; "" if none is known, or if a
+ * recovery offer names another than the ledger.
+ */
+export function pinOf({ attempts }: Pick<Withdrawal, "attempts">): string {
+  const pins = new Set(attempts.map(({ pin = "" }) => pin));
+  const [pin = ""] = pins;
+  return pins.size === 1 ? pin : "";
 }
 
 /**
@@ -335,6 +345,8 @@ function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INT
   invariant(isNothing || record.amountUnits === withdrawal.amountUnits, "every other attempt pays the approved amount");
   const expiryExclusion = expiryExclusionOf(record.network);
   invariant(expiryExclusion === null || isVoid(withdrawal), "attempts that wait come one after another");
+  const pin = pinExclusionOf(record.network)?.coins(record.txParams)[0];
+  invariant(pin === undefined || [pin, ""].includes(pinOf(withdrawal)), "one pin for life");
   move(withdrawal, "intent", record);
   withdrawal.account = record.account;
   withdrawal.slot = record.slot;
@@ -353,6 +365,7 @@ function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INT
     released: false,
     isCancel: isNothing,
     ...(expiryExclusion === null ? {} : { validUntilMs: expiryExclusion.validUntilMs(txParams) }),
+    ...(pin === undefined ? {} : { pin }),
   });
 }
 

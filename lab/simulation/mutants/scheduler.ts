@@ -35,8 +35,8 @@ export const schedulerMutants: readonly Mutant[] = [
   {
     name: "bumps-the-last",
     file: sending,
-    find: "  const item = lowest(account.pending);\n  if (chainState === null",
-    replace: "  const item = bySlot(account.pending).at(-1);\n  if (chainState === null",
+    find: "  const first = lowest(pending);",
+    replace: "  const first = bySlot(pending).at(-1);",
     invariant: "The highest nonce is made more expensive instead of the one all others wait for (liveness).",
     when: ({ rates, orders }) => rates.feeSpikes > 0 && orders.length > 1,
   },

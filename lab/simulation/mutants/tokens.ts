@@ -43,9 +43,8 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "bump-with-a-new-nonce",
     file: "agent/signer/handlers/replace.ts",
-    find: "  return intend(context, { withdrawal, approval, account, slot, attempt: above + 1, txParams: higher, tipAllowedUnits });",
-    replace:
-      "  return intend(context, { withdrawal, approval, account, slot: account.next, attempt: above + 1, txParams: higher, tipAllowedUnits });",
+    find: "    slot,\n    attempt: above + 1,\n    txParams: higher,",
+    replace: "    slot: account.next,\n    attempt: above + 1,\n    txParams: higher,",
     invariant: "A replacement with a higher fee gets a nonce of its own, so both attempts can be paid (one token for life).",
   },
   {

@@ -88,9 +88,8 @@ export const waitingMutants: readonly Mutant[] = [
   {
     name: "timestamp-not-rising",
     file: acts,
-    find: "  const timestamped = expiryExclusion.timestamped(familyOf(network).fees.read(txParams), lastTimestamp);",
-    replace:
-      "  const timestamped = expiryExclusion.timestamped(familyOf(network).fees.read(txParams), lastTimestamp - lastTimestamp);",
+    find: "  const timestamped = expiryExclusion.timestamped(read, lastTimestamp);",
+    replace: "  const timestamped = expiryExclusion.timestamped(read, lastTimestamp - lastTimestamp);",
     invariant: "Two equal payments by one block are one transaction, and the chain pays one of them (an id is of one payment).",
     world,
     when: ({ orders }) => orders.length > 1,

@@ -5,27 +5,27 @@
 import type { Mutant } from "./mutant.ts";
 
 const withdrawals = "gateway/watcher/withdrawals.ts";
-const reader = "chains/evm/node-watcher.ts";
+const evidence = "chains/evm/node-evidence.ts";
 const verdict = "chains/evm/outcome.ts";
 const finality = "chains/evm/node-finality.ts";
 
 export const watcherMutants: readonly Mutant[] = [
   {
     name: "completed-at-inclusion",
-    file: reader,
-    find: `  if (receipt.blockNumber > final.number) return unproven;
-  const agreed = await together.finalReceipt(txHash);`,
-    replace: "  const agreed: typeof receipt | null = receipt;",
+    file: evidence,
+    find: `    if (receipt.blockNumber > final.number) return unproven;
+    const agreed = await nodes.finalReceipt(txHash);`,
+    replace: "    const agreed: typeof receipt | null = receipt;",
     invariant: "A payment in the newest block is Completed, and a reorganisation takes it out again (truth).",
     when: ({ rates }) => rates.reorganisation > 0,
   },
   {
     name: "failed-at-the-first-revert",
-    file: reader,
-    find: `  if (receipt.blockNumber > final.number) return unproven;
-  const agreed = await together.finalReceipt(txHash);`,
-    replace: `  if (receipt.status !== 0 && receipt.blockNumber > final.number) return unproven;
-  const agreed = receipt.status === 0 ? receipt : await together.finalReceipt(txHash);`,
+    file: evidence,
+    find: `    if (receipt.blockNumber > final.number) return unproven;
+    const agreed = await nodes.finalReceipt(txHash);`,
+    replace: `    if (receipt.status !== 0 && receipt.blockNumber > final.number) return unproven;
+    const agreed = receipt.status === 0 ? receipt : await nodes.finalReceipt(txHash);`,
     invariant: "A revert in a block that is not final is Failed, and pays after a reorganisation (truth).",
     when: ({ rates }) => rates.reverts > 0,
   },
@@ -64,8 +64,8 @@ export const watcherMutants: readonly Mutant[] = [
   {
     name: "only-the-newest-attempt-counts",
     file: withdrawals,
-    find: "    else known.hashes.push(row.attemptTxHash);",
-    replace: "    else known.hashes[0] = row.attemptTxHash;",
+    find: "    else known.hashes.push(attemptTxHash);",
+    replace: "    else known.hashes[0] = attemptTxHash;",
     invariant: "A payment by an earlier attempt is not recognised, and the withdrawal is stuck though it is paid (truth).",
     when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,
   },

@@ -87,8 +87,11 @@ export interface DepositOrder {
   readonly moreMs: number; // as much again comes so long after, 0 for never
 }
 
+/** The families with a simulated chain. */
+export type SimulatedFamily = Extract<FamilyName, "evm" | "tron">;
+
 export interface Plan {
-  readonly family: FamilyName;
+  readonly family: SimulatedFamily;
   readonly rates: Rates;
   readonly orders: readonly Order[];
   readonly deposits: readonly DepositOrder[];

@@ -11,14 +11,14 @@ import { Secret } from "../../../agent/keystore/secret.ts";
 import { LedgerSeal } from "../../../agent/ledger/seal.ts";
 import { unlockVault, type Vault } from "../../../agent/signer/vault/vault.ts";
 import { networkOf } from "../../../chains/families.ts";
-import type { ChainId, FamilyName } from "../../../chains/family.ts";
+import type { ChainId } from "../../../chains/family.ts";
 import type { GatewayKey } from "../../../gateway/auth/gateway-key.ts";
 import type { GatewayConfig } from "../../../gateway/config/config.ts";
 import { priceSettings } from "../../../gateway/config/price-settings.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../../protocol/envelope.ts";
 import type { PairedCurrency } from "../../../protocol/messages.ts";
 import { gatewayFingerprintOf } from "../../../protocol/pairing.ts";
-import { type Plan, receivers } from "./plan.ts";
+import { type Plan, receivers, type SimulatedFamily } from "./plan.ts";
 import { waitingReceivers } from "./worlds.ts";
 
 export const merchant = "m1";
@@ -57,7 +57,7 @@ interface Currency {
 
 const seed = Uint8Array.from({ length: 64 }, (_, index) => index);
 
-function stageOf(family: FamilyName, chainId: ChainId, coin: Coin, contract: string, fees: Fees) {
+function stageOf(family: SimulatedFamily, chainId: ChainId, coin: Coin, contract: string, fees: Fees) {
   const ownAccounts = deriveAccounts(seed, [family]);
   const accounts = namedAccounts(ownAccounts);
   const network = networkOf({ family, chainId });
@@ -102,10 +102,10 @@ interface Fees {
 
 type Stage = ReturnType<typeof stageOf>;
 
-const made = new Map<FamilyName, Stage>();
+const made = new Map<SimulatedFamily, Stage>();
 
 /** A call of a token's contract on Tron costs some TRX, and several of them in a day. */
-const stages: Readonly<Record<FamilyName, () => Stage>> = {
+const stages: Readonly<Record<SimulatedFamily, () => Stage>> = {
   evm: () =>
     stageOf("evm", 31_337, { id: "eth", name: "Ether", decimal: 18 }, "0xdAC17F958D2ee523a2206206994597C13D831ec7", {
       ...{ maxFee: "0.01", maxFeePerDay: "0.2" },
@@ -116,7 +116,7 @@ const stages: Readonly<Record<FamilyName, () => Stage>> = {
     }),
 };
 
-function stageFor(family: FamilyName): Stage {
+function stageFor(family: SimulatedFamily): Stage {
   const known = made.get(family) ?? stages[family]();
   made.set(family, known);
   return known;
@@ -127,7 +127,7 @@ export let stage: Stage = stageFor("evm");
 export let { chainId, network, contract, hotWallet, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage;
 
 /** A run of this family begins. */
-export function settle(family: FamilyName): void {
+export function settle(family: SimulatedFamily): void {
   stage = stageFor(family);
   ({ chainId, network, contract, hotWallet, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage);
 }

@@ -1,0 +1,39 @@
+/**
+ * The coins of an account, on a chain that has coins in the place of balances, and the basis of
+ * each offer. A coin that one withdrawal may spend is offered to no other, because only one of the
+ * two could be paid. Pure.
+ */
+import type { Coin, FeeMarket, Market, TxParams, Wanted } from "../../../chains/family.ts";
+import type { Account, Item } from "./item.ts";
+
+/**
+ * The basis of an offer for a withdrawal: the account's final coins that no other withdrawal may
+ * spend. The withdrawal's own coins are among them.
+ */
+export function marketOf(item: Item, feeMarket: FeeMarket, computeLimit: bigint): Market {
+  return { feeMarket, computeLimit, coins: freeCoins(item) };
+}
+
+/** The payment without its sender. */
+export function wantedOf({ view, amountUnits }: Item): Wanted {
+  const { network, contract, address: destination, tag } = view;
+  return { network, contract, destination, tag, amountUnits };
+}
+
+function freeCoins({ account, view }: Item): readonly Coin[] {
+  const { chainState, flight, pinExclusion } = account;
+  if (pinExclusion === null) return [];
+  const held = new Set<string>();
+  for (const other of flight) {
+    if (other.view.transactionId === view.transactionId) continue;
+    for (const coin of coinsOf(account, other)) held.add(coin);
+  }
+  return (chainState?.coins ?? []).filter(({ id, units }) => !held.has(`${id}:${units}`));
+}
+
+/** The coins of all attempts, and of the request under way. */
+function coinsOf({ pinExclusion }: Account, { view, asked }: Item): readonly string[] {
+  const ofParams = (txParams: TxParams): readonly string[] => pinExclusion?.coins(txParams) ?? [];
+  const signed = view.attempts.flatMap(({ txParams, pin = "" }) => (txParams === null ? [pin] : ofParams(txParams)));
+  return [...signed, ...(asked === null ? [] : ofParams(asked))];
+}

@@ -1,0 +1,53 @@
+/**
+ * Exclusion by the pin, for chains with coins. All attempts of a withdrawal spend one coin, the
+ * pin, which the chain takes only once, so at most one attempt is paid. No coin is in two open
+ * withdrawals, or one of them could never be paid. The amounts of coins come from the transactions
+ * that made them, never from the courier's word. Touches nothing.
+ */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
+import { familyOf, pinExclusionOf } from "../../../chains/families.ts";
+import type { TxParams } from "../../../chains/family.ts";
+import { transactionsOf } from "../../../chains/transactions.ts";
+import type { Account } from "../state/accounts.ts";
+import { pinOf, type Withdrawal } from "../state/withdrawal.ts";
+import type { RequestContext } from "./context.ts";
+
+/** An attempt of a withdrawal, and what it is made of. */
+export interface Offer {
+  readonly withdrawal: Withdrawal;
+  readonly account: Account;
+  readonly slot: string; // the withdrawal's, or about to be
+  readonly txParams: TxParams;
+  readonly evidence?: readonly string[] | undefined; // as `Offered`
+}
+
+/**
+ * Returns why an attempt must not spend its coins, or null. Coins of this withdrawal's recorded
+ * attempts were proven before, so they need no evidence again.
+ * @throws AgentError JSON_SHAPE for malformed parameters
+ */
+export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | null {
+  const { withdrawal, account, slot, txParams, evidence = [] } = offer;
+  const { network } = account;
+  const exclusion = pinExclusionOf(network);
+  if (exclusion === null) return null;
+  const coins = exclusion.coins(familyOf(network).fees.read(txParams));
+  const isFirst = withdrawal.attempts.length === 0;
+  if (!isFirst && pinOf(withdrawal) !== coins[0]) return refuse("ACCOUNT_PIN_OTHER", pinOf(withdrawal) || "it is not known");
+  for (const one of core.book.open()) {
+    if (one === withdrawal || one.job.network !== network || one.account !== account.account) continue;
+    const taken = coinsOf(one).find((coin) => coins.includes(coin));
+    if (taken !== undefined) return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
+  }
+  const proven = coinsOf(withdrawal);
+  const others = coins.filter((coin) => !proven.includes(coin));
+  const shown = others.map((coin) => evidence[coins.indexOf(coin)] ?? "");
+  return transactionsOf(network).unproven?.({ network, account: account.account, slot }, others, shown) ?? null;
+}
+
+/** All coins of a withdrawal's attempts; of an attempt from a recovery, its pin is known. */
+function coinsOf({ job, attempts }: Withdrawal): readonly string[] {
+  const exclusion = pinExclusionOf(job.network);
+  return attempts.flatMap(({ txParams, pin = "" }) => (txParams === null ? [pin] : (exclusion?.coins(txParams) ?? [])));
+}

@@ -1,0 +1,121 @@
+/**
+ * Receipts of many transactions from one node. From some number on, one question for all receipts
+ * of a block stands in the place of a question for each. An answer for a block never says that a
+ * receipt is absent: what it lacks is asked for alone. Touches nodes only through node-pool.ts.
+ * Source: Ethereum execution-apis, eth_getBlockReceipts, which not every node has.
+ */
+import { AgentError } from "../../base/fault.ts";
+import { type Receipt, readReceipt } from "./answers.ts";
+import type { NodePool, PoolNode, Question } from "./node-pool.ts";
+
+/** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */
+const receiptBytesMax = 512 * 1024;
+const blockReceiptsBytesMax = 16 * 1024 * 1024;
+/** A full block is much to read for fewer receipts than this. */
+const togetherMin = 8;
+/** Time for which a node that did not answer for a block is asked for each receipt. */
+const lackingMs = 600_000;
+
+/** The receipt of one transaction by one node; null if the node has none. */
+export type AskReceipt = (node: PoolNode, txHash: string) => Promise<Receipt | null>;
+
+interface Waiting {
+  readonly txHash: string;
+  readonly resolve: (receipt: Receipt | Promise<Receipt | null> | null) => void;
+}
+
+/** Gathers the receipts that are asked for in one turn of the event loop. */
+export function createReceipts(pool: NodePool, clock: () => number): AskReceipt {
+  const gathered = new Map<PoolNode, Waiting[]>();
+  const lackingUntil = new Map<PoolNode, number>();
+
+  const alone: AskReceipt = (node, txHash) => pool.ask(node, receiptQuestion(txHash));
+
+  async function ofBlock(node: PoolNode, number: number, wanted: ReadonlySet<string>): Promise<ReadonlyMap<string, Receipt>> {
+    try {
+      return await pool.ask(node, blockQuestion(number, wanted));
+    } catch (fault) {
+      if (!(fault instanceof AgentError)) throw fault;
+      lackingUntil.set(node, clock() + lackingMs);
+      return new Map();
+    }
+  }
+
+  /**
+   * The first receipt names a block, whose other receipts follow in one answer, and so on while
+   * that saves questions.
+   */
+  async function answer(node: PoolNode, waiting: readonly Waiting[]): Promise<void> {
+    let left = waiting;
+    while (left.length >= togetherMin && (lackingUntil.get(node) ?? 0) <= clock()) {
+      const [first, ...others] = left as [Waiting, ...Waiting[]];
+      const asked = alone(node, first.txHash);
+      first.resolve(asked);
+      left = others;
+      const receipt = await asked.catch(nullIfFault);
+      if (receipt === null) break;
+      const found = await ofBlock(node, receipt.blockNumber, new Set(others.map(({ txHash }) => txHash.toLowerCase())));
+      if (found.size === 0) break;
+      left = others.filter(({ txHash, resolve }) => {
+        const one = found.get(txHash.toLowerCase());
+        if (one !== undefined) resolve(one);
+        return one === undefined;
+      });
+    }
+    for (const { txHash, resolve } of left) resolve(alone(node, txHash));
+  }
+
+  function flush(): void {
+    const nodes = [...gathered];
+    gathered.clear();
+    for (const [node, waiting] of nodes) void answer(node, waiting);
+  }
+
+  return (node, txHash) =>
+    new Promise((resolve) => {
+      if (gathered.size === 0) setImmediate(flush);
+      const waiting = gathered.get(node) ?? [];
+      gathered.set(node, waiting);
+      waiting.push({ txHash, resolve });
+    });
+}
+
+function nullIfFault(fault: unknown): null {
+  if (fault instanceof AgentError) return null;
+  throw fault;
+}
+
+export function receiptQuestion(txHash: string): Question<Receipt | null> {
+  return {
+    method: "eth_getTransactionReceipt",
+    params: [txHash],
+    answerBytesMax: receiptBytesMax,
+    read: (result) => {
+      if (result === null) return null;
+      const receipt = readReceipt(result);
+      if (receipt.txHash !== txHash.toLowerCase())
+        throw new AgentError("NODE_ANSWER", "none", "the receipt is of another transaction");
+      return receipt;
+    },
+  };
+}
+
+/** The wanted receipts by hash. One that cannot be read is left out, and so is asked for alone. */
+function blockQuestion(number: number, wanted: ReadonlySet<string>): Question<ReadonlyMap<string, Receipt>> {
+  const read = (result: unknown): ReadonlyMap<string, Receipt> => {
+    const found = new Map<string, Receipt>();
+    for (const one of Array.isArray(result) ? result : []) {
+      const hash = (one as { readonly transactionHash?: unknown } | null)?.transactionHash;
+      if (typeof hash !== "string" || !wanted.has(hash.toLowerCase())) continue;
+      try {
+        const receipt = readReceipt(one);
+        if (receipt.blockNumber === number) found.set(receipt.txHash, receipt);
+      } catch (fault) {
+        if (!(fault instanceof AgentError)) throw fault;
+      }
+    }
+    return found;
+  };
+  const params = [`0x${number.toString(16)}`];
+  return { method: "eth_getBlockReceipts", params, answerBytesMax: blockReceiptsBytesMax, read };
+}

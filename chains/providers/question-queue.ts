@@ -1,0 +1,141 @@
+/**
+ * The questions to one provider, at a rate that it accepts: a queue with a bound, and a bound on
+ * the exchanges at the same time. A provider at its quota gets no question for the time that it
+ * names, and then the same question again. A question that waits too long is a fault. A write is
+ * sent at most once. Reaches the network only through its caller.
+ */
+import { AgentError } from "../../base/fault.ts";
+import type { Refusal } from "./node-pool.ts";
+import { Pace } from "./pace.ts";
+import { closedText, type Exchange, type Failure, failure } from "./rpc-post.ts";
+
+export interface Asked {
+  // never repeated; a fault says effect unknown unless no byte can have left
+  readonly isWrite?: boolean;
+}
+
+/** An answer as its protocol's reader returned it, or the reason why there is none. */
+export type Answer<T> = { readonly ok: true; readonly value: T } | Failure;
+
+export interface QueueOptions<Q extends Asked, T> {
+  readonly origin: string; // scheme, host and port of the provider
+  readonly timeoutMs: number; // time limit of one exchange, with its connection
+  readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
+  /** One exchange. Calls `done` exactly once, never before it has returned. */
+  readonly send: (question: Q, timeoutMs: number, done: (answer: Answer<T>) => void) => Exchange;
+  readonly close: () => void;
+}
+
+export interface QuestionQueue<Q extends Asked, T> {
+  /**
+   * The provider's answer.
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * NODE_CLOSED; effect is none for reads
+   */
+  ask(question: Q): Promise<T>;
+  /** Null while the provider answers, or if it has refused only for a moment. */
+  refusal(): Refusal | null;
+  /**
+   * Fails the questions that are under way (NODE_CLOSED) and every later one. Calling twice is
+   * harmless.
+   */
+  close(): void;
+}
+
+const exchangesMax = 8;
+/** Most questions that wait for a provider; an answer to more would come too late. */
+const queueMax = 256;
+
+interface Waiting<Q, T> {
+  readonly question: Q;
+  readonly untilMs: number;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: AgentError) => void;
+  readonly isSecond: boolean; // sent again, since no answer came
+  sentAt: number;
+}
+
+export function createQuestionQueue<Q extends Asked, T>(options: QueueOptions<Q, T>): QuestionQueue<Q, T> {
+  const { origin, timeoutMs, patienceMs } = options;
+  const clock = (): number => performance.now();
+  const underWay = new Set<Exchange>();
+  const queue: Waiting<Q, T>[] = [];
+  let timer: NodeJS.Timeout | null = null;
+  const pace = new Pace(clock);
+  let isClosed = false;
+
+  function pump(): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    while (queue.length > 0 && underWay.size < exchangesMax) {
+      const waitMs = pace.nextAt - clock();
+      if (waitMs > 0) {
+        timer = setTimeout(pump, waitMs);
+        return;
+      }
+      pace.asked();
+      send(queue.shift() as Waiting<Q, T>);
+    }
+  }
+
+  function send(waiting: Waiting<Q, T>): void {
+    waiting.sentAt = clock();
+    const timeLeft = Math.max(1, Math.min(timeoutMs, waiting.untilMs - clock()));
+    const exchange = options.send(waiting.question, timeLeft, (answer) => {
+      underWay.delete(exchange);
+      settle(waiting, answer);
+      pump();
+    });
+    underWay.add(exchange);
+  }
+
+  function settle(waiting: Waiting<Q, T>, answer: Answer<T>): void {
+    if (answer.ok) {
+      pace.answered();
+      waiting.resolve(answer.value);
+      return;
+    }
+    if (answer.code === "NODE_QUOTA") {
+      pace.slowDown(answer.quietMs ?? 0, waiting.sentAt, answer.message);
+      if (waiting.question.isWrite !== true && pace.nextAt < waiting.untilMs && !isClosed) queue.unshift(waiting);
+      else fail(waiting, answer);
+      return;
+    }
+    if (answer.code === "NODE_HTTP" || answer.code === "NODE_ANSWER") pace.answered();
+    else pace.failed(answer.code);
+    // A second time if no answer of the provider came.
+    const mayAskAgain = answer.isCut && waiting.question.isWrite !== true && !waiting.isSecond;
+    if (mayAskAgain && !isClosed) queue.unshift({ ...waiting, isSecond: true });
+    else fail(waiting, answer);
+  }
+
+  function fail({ question, reject }: Waiting<Q, T>, { code, message, isUnsent, quietMs: quiet }: Failure): void {
+    const context = { node: origin, ...(quiet === undefined ? {} : { quietMs: quiet }) };
+    reject(new AgentError(code, question.isWrite === true && !isUnsent ? "unknown" : "none", message, context));
+  }
+
+  return {
+    ask: (question) =>
+      new Promise((resolve, reject) => {
+        const waiting = { question, untilMs: clock() + patienceMs, resolve, reject, isSecond: false, sentAt: 0 };
+        if (isClosed) {
+          fail(waiting, failure("NODE_CLOSED", closedText, { isUnsent: true }));
+          return;
+        }
+        if (queue.length >= queueMax) {
+          fail(waiting, failure("NODE_HTTP", `${queueMax} questions wait for the provider already`, { isUnsent: true }));
+          return;
+        }
+        queue.push(waiting);
+        pump();
+      }),
+    refusal: () => pace.refusal(),
+    close: () => {
+      isClosed = true;
+      if (timer !== null) clearTimeout(timer);
+      for (const waiting of queue.splice(0)) fail(waiting, failure("NODE_CLOSED", closedText, { isUnsent: true }));
+      for (const exchange of [...underWay]) exchange.abort();
+      options.close();
+    },
+  };
+}

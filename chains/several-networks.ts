@@ -1,0 +1,27 @@
+/** Answers about several networks at once, and about several slots of one. Offline. */
+import { familyOf } from "./families.ts";
+import { type FamilyName, familyNames } from "./family.ts";
+
+/**
+ * The families of these networks, each only once, in the order of their table. An unknown network
+ * is a bug.
+ */
+export function familiesOf(networks: readonly string[]): readonly FamilyName[] {
+  const found = new Set(networks.map((network) => familyOf(network).name));
+  return familyNames.filter((name) => found.has(name));
+}
+
+/** The last of these slots, all of one network. */
+export function farthestSlot(network: string, slots: readonly [string, ...string[]]): string {
+  const { compare } = familyOf(network).slots;
+  return slots.reduce((far, slot) => (compare(slot, far) > 0 ? slot : far));
+}
+
+/**
+ * The term for the slots of these networks: the chains' own term if they share one, else "slot".
+ */
+export function slotWord(networks: Iterable<string>): string {
+  const words = new Set([...networks].map((network) => familyOf(network).slots.word));
+  const [only] = words;
+  return words.size === 1 && only !== undefined ? only : "slot";
+}

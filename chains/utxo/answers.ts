@@ -1,0 +1,161 @@
+/**
+ * Reads the answers of the Esplora API, field by field, and refuses every other shape. The numbers
+ * are read from their own digits. Pure. Source: the API's description in its repository (API.md).
+ */
+import { AgentError } from "../../base/fault.ts";
+import { parseForeign } from "../../base/foreign-json.ts";
+
+/** The head of a block, without its transactions. */
+export interface BlockHead {
+  readonly number: number;
+  readonly hash: string;
+  readonly parentHash: string; // "" for the first block
+  readonly timestampMs: number; // the block's own time
+}
+
+/** The block that has a transaction. */
+export interface Place {
+  readonly block: number;
+  readonly blockHash: string;
+}
+
+/** An unspent output of an address; `place` is null before a block has it. */
+export interface UnspentOutput {
+  readonly id: string; // txHash:output
+  readonly txHash: string;
+  readonly units: bigint;
+  readonly place: Place | null;
+}
+
+/** The transaction that spends a coin; `place` is null before a block has it. */
+export interface Spend {
+  readonly txHash: string;
+  readonly place: Place | null;
+}
+
+/** Rates by the number of blocks to wait for, in sat for each 1,000 vB. */
+export type Rates = ReadonlyMap<number, bigint>;
+
+const hashForm = /^[0-9a-f]{64}$/;
+const wholeForm = /^(?:0|[1-9][0-9]{0,15})$/;
+const rateForm = /^[0-9]{1,6}(?:\.[0-9]{1,20})?$/;
+const smallRateForm = /^[0-9](?:\.[0-9]{1,20})?[eE]-[0-9]{1,2}$/;
+const numberMax = 0xffffffff;
+const valuesMax = 200_000;
+/** No server lists more unless its operator raised the limit of 500 far. */
+const outputsMax = 20_000;
+
+export function readText(bytes: Buffer): string {
+  return bytes.toString("latin1").trim();
+}
+
+/** 64 hex digits, as the whole answer. @throws NODE_ANSWER, as every function here */
+export function readHash(bytes: Buffer): string {
+  return hashOf(readText(bytes), "hash");
+}
+
+/** Hex of any even length, as the whole answer. */
+export function readHex(bytes: Buffer): Buffer {
+  const text = readText(bytes);
+  if (text === "" || text.length % 2 !== 0 || !/^[0-9a-f]*$/.test(text)) throw odd("hex");
+  return Buffer.from(text, "hex");
+}
+
+export function readHead(bytes: Buffer): BlockHead {
+  const { id, height, previousblockhash: parent, timestamp } = fieldsOf(jsonOf(bytes), "block");
+  const number = numberOf(height, "block.height");
+  const isFirst = number === 0 && (parent === undefined || parent === null);
+  const parentHash = isFirst ? "" : hashOf(parent, "block.previousblockhash");
+  const timestampMs = numberOf(timestamp, "block.timestamp") * 1000;
+  return { number, hash: hashOf(id, "block.id"), parentHash, timestampMs };
+}
+
+export function readStatus(bytes: Buffer): Place | null {
+  return placeOf(jsonOf(bytes), "status");
+}
+
+export function readUnspent(bytes: Buffer): readonly UnspentOutput[] {
+  const list = jsonOf(bytes);
+  if (!Array.isArray(list) || list.length > outputsMax) throw odd("utxo");
+  const outputs = list.map((one): UnspentOutput => {
+    const { txid, vout, value, status } = fieldsOf(one, "utxo");
+    const txHash = hashOf(txid, "utxo.txid");
+    const id = `${txHash}:${numberOf(vout, "utxo.vout")}`;
+    return { id, txHash, units: unitsOf(value, "utxo.value"), place: placeOf(status, "utxo.status") };
+  });
+  if (new Set(outputs.map(({ id }) => id)).size !== outputs.length) throw odd("utxo");
+  return outputs;
+}
+
+/** Null for a coin that nothing spends. */
+export function readOutspend(bytes: Buffer): Spend | null {
+  const { spent, txid, status } = fieldsOf(jsonOf(bytes), "outspend");
+  if (spent === false) return null;
+  if (spent !== true) throw odd("outspend.spent");
+  return { txHash: hashOf(txid, "outspend.txid"), place: placeOf(status, "outspend.status") };
+}
+
+/** The number of transactions in blocks that name an address. */
+export function readTransactionCount(bytes: Buffer): number {
+  const { chain_stats: chain } = fieldsOf(jsonOf(bytes), "address");
+  return numberOf(fieldsOf(chain, "address.chain_stats").tx_count, "address.chain_stats.tx_count");
+}
+
+/** May be empty: nodes without enough blocks and payments estimate nothing. */
+export function readRates(bytes: Buffer): Rates {
+  const entries = Object.entries(fieldsOf(jsonOf(bytes), "fee-estimates"));
+  return new Map(
+    entries.map(([blocks, rate]) => [numberOf(blocks, "fee-estimates"), satPerKvBOf(rate)] as const).sort(([a], [b]) => a - b),
+  );
+}
+
+/** Sat for each virtual byte as digits, to sat for each 1,000, rounded up. */
+function satPerKvBOf(rate: unknown): bigint {
+  if (typeof rate !== "string") throw odd("fee-estimates");
+  if (smallRateForm.test(rate)) return 1n;
+  if (!rateForm.test(rate)) throw odd("fee-estimates");
+  const [whole = "0", part = ""] = rate.split(".");
+  const thousandths = BigInt(whole) * 1000n + BigInt(part.slice(0, 3).padEnd(3, "0"));
+  return /[1-9]/.test(part.slice(3)) ? thousandths + 1n : thousandths;
+}
+
+function placeOf(value: unknown, what: string): Place | null {
+  const { confirmed, block_height: height, block_hash: hash } = fieldsOf(value, what);
+  if (confirmed === false) return null;
+  if (confirmed !== true) throw odd(`${what}.confirmed`);
+  return { block: numberOf(height, `${what}.block_height`), blockHash: hashOf(hash, `${what}.block_hash`) };
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return parseForeign(bytes.toString("utf8"), "all", { valuesMax });
+  } catch (error) {
+    if (error instanceof SyntaxError) throw odd("JSON");
+    throw error;
+  }
+}
+
+function fieldsOf(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw odd(what);
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function hashOf(value: unknown, what: string): string {
+  if (typeof value !== "string" || !hashForm.test(value)) throw odd(what);
+  return value;
+}
+
+function numberOf(value: unknown, what: string): number {
+  const number = typeof value === "string" && wholeForm.test(value) ? Number.parseInt(value, 10) : -1;
+  if (number < 0 || number > numberMax) throw odd(what);
+  return number;
+}
+
+function unitsOf(value: unknown, what: string): bigint {
+  if (typeof value !== "string" || !wholeForm.test(value)) throw odd(what);
+  return BigInt(value);
+}
+
+function odd(what: string): AgentError {
+  return new AgentError("NODE_ANSWER", "none", `the node's answer is no ${what}`);
+}

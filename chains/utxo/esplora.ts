@@ -1,0 +1,112 @@
+/**
+ * The Esplora API of one node, or of a provider that serves it: GET of texts, JSON and raw blocks,
+ * and POST of signed bytes, over kept connections and bounded in time and size. A user and password
+ * in the address are sent as its login. Reaches only that provider. Sources: the API's description
+ * in its repository (API.md); Blockstream/esplora #282 ("Too many history entries" in words only).
+ */
+import type { Refusal } from "../providers/node-pool.ts";
+import { readQuota } from "../providers/node-quota.ts";
+import { shownWords, statusWords, wordsInBody } from "../providers/node-words.ts";
+import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
+import {
+  type BytesOutcome,
+  type Exchange,
+  failure,
+  get,
+  isPassing,
+  loginOf,
+  type Outcome,
+  post,
+  targetOf,
+} from "../providers/rpc-post.ts";
+
+export interface EsploraOptions {
+  readonly url: string; // http or https; the part before /blocks, /tx and /address
+  readonly timeoutMs: number; // time limit of one exchange, with its connection
+  readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
+}
+
+export interface Ask {
+  readonly path: string;
+  readonly answerBytesMax: number;
+  /** Signed bytes as hex: a write, sent at most once. */
+  readonly body?: string;
+}
+
+/** The answer of the API, or its own words for a refusal. */
+export type Told =
+  | { readonly ok: true; readonly bytes: Buffer }
+  | { readonly ok: false; readonly isAbsent: boolean; readonly words: string };
+
+export interface Esplora {
+  readonly origin: string; // scheme, host and port: the only part of the address that may be shown
+  /**
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * NODE_CLOSED; effect is none for reads
+   */
+  ask(question: Ask): Promise<Told>;
+  refusal(): Refusal | null;
+  close(): void;
+}
+
+type Question = Ask & { readonly isWrite: boolean };
+
+/** The API refuses with short words of its own; a page is a proxy's. */
+const wordsMax = 2_048;
+const pageForm = /^\s*<(?:!doctype|html|head)/i;
+const absentForm = /not found|no such/i;
+
+/** @throws NODE_URL */
+export function createEsplora({ url, timeoutMs, patienceMs }: EsploraOptions): Esplora {
+  const target = targetOf(url);
+  const [folder = "", query] = target.path.split("?");
+  const pathOf = (path: string): string => folder.replace(/\/+$/, "") + path + (query === undefined ? "" : `?${query}`);
+  const { origin } = target;
+  const queue = createQuestionQueue<Question, Told>({
+    origin,
+    timeoutMs,
+    patienceMs,
+    send: ({ path, body, answerBytesMax: bytesMax }, timeLeft, done): Exchange => {
+      const request = { target, path: pathOf(path), bytesMax, timeoutMs: timeLeft };
+      if (body === undefined) return get(request, (outcome) => done(read(outcome)));
+      const headers = { ...loginOf(target), "content-type": "text/plain" };
+      return post({ ...request, headers, body }, (outcome) => done(read(bytesOf(outcome))));
+    },
+    close: () => target.close(),
+  });
+  return {
+    origin,
+    ask: (question) => queue.ask({ ...question, isWrite: question.body !== undefined }),
+    refusal: queue.refusal,
+    close: queue.close,
+  };
+}
+
+function bytesOf(outcome: Outcome): BytesOutcome {
+  if (!outcome.ok) return outcome;
+  const { status, retryAfter, body } = outcome;
+  return { ok: true, status, retryAfter, bytes: Buffer.from(body, "utf8") };
+}
+
+function read(outcome: BytesOutcome): Answer<Told> {
+  if (!outcome.ok) return outcome;
+  const { status, retryAfter, bytes } = outcome;
+  const isCut = isPassing(status);
+  const isPage = pageForm.test(bytes.toString("latin1", 0, 64));
+  if (status >= 200 && status < 300)
+    return isPage ? failure("NODE_ANSWER", "the answer is a page", { isCut }) : { ok: true, value: { ok: true, bytes } };
+  const body = bytes.toString("utf8", 0, wordsMax);
+  const quota = readQuota({ status, retryAfter, body });
+  if (quota !== null) return quota;
+  // Signed bytes that the node refuses are answered with 400, or 500 by older servers.
+  const isOwn = (status === 400 || status === 404 || status === 500) && !isPage && bytes.length <= wordsMax && body.trim() !== "";
+  if (!isOwn) return failure("NODE_HTTP", statusWords(status, body), { isCut });
+  const words = refusalWords(body);
+  return { ok: true, value: { ok: false, isAbsent: status === 404 && absentForm.test(words), words } };
+}
+
+/** The node's own reason, out of the words that the server puts around it. */
+function refusalWords(body: string): string {
+  const own = /"message"\s*:\s*"([^"]{1,300})"/.exec(body)?.[1];
+  return own === undefined ? wordsInBody(body) : shownWords(own);
+}

@@ -1,0 +1,160 @@
+/**
+ * The final coins of an account, as enough nodes list them. A coin that any of them shows as spent,
+ * in its chain or its mempool, is left out. Amount and script are those of the transaction that
+ * made the coin. Touches nodes only through node-pool.ts.
+ */
+import { AgentError } from "../../base/fault.ts";
+import { inWaves } from "../map-limit.ts";
+import type { ChainState } from "../nodes.ts";
+import { firstFault } from "../providers/node-pool.ts";
+import { parseAddress } from "./address.ts";
+import type { UnspentOutput } from "./answers.ts";
+import type { UtxoNetwork } from "./network.ts";
+import { graceMs } from "./node-blocks.ts";
+import type { NodePool, PoolNode } from "./node-pool.ts";
+import { headQuestion, outspendQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
+import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
+
+type Coin = NonNullable<ChainState["coins"]>[number];
+
+/** A coin with the transaction that made it. */
+export type MadeCoin = Coin & { readonly block: number; readonly made: KnownTransaction };
+
+export interface CoinQuestion {
+  readonly pool: NodePool;
+  readonly transactions: KnownTransactions;
+  readonly network: UtxoNetwork;
+}
+
+/** Depth from which on the chain takes coins of a block's first transaction. */
+export const rewardDepth = 100;
+/** The same for coins out of Litecoin's extension. Source: Litecoin Core, PEGOUT_MATURITY. */
+const extensionDepth = 6;
+const questionsAtOnce = 8;
+/** Coins that some nodes do not list, of which each is asked for alone. */
+const doubtedMax = 64;
+const triesMax = 4;
+
+/** Coins in blocks up to `final`, which the chain takes at the head. */
+export async function finalCoins(
+  question: CoinQuestion,
+  account: string,
+  { final, head }: { readonly final: number; readonly head: number },
+): Promise<readonly MadeCoin[]> {
+  const { pool } = question;
+  const ask = async (node: PoolNode): Promise<Listed> => ({ node, list: await pool.ask(node, unspentQuestion(account)) });
+  const settled = await pool.all(ask, graceMs);
+  const listed = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  if (listed.length < pool.quorumMin) throw listFault(firstFault(settled));
+  const agreed = agreedOn(listed, pool.quorumMin).filter(({ place }) => place !== null && place.block <= final);
+  const free = await unspentOn(pool, listed, agreed);
+  return withMade(question, account, free, head);
+}
+
+/**
+ * The agreed sum of an account's coins in blocks up to `block`, but those that no transaction may
+ * spend yet. A node gives only what is unspent now, so coins that later blocks spent are missing.
+ * @throws NODE_NO_BLOCK if a node has not reached the block
+ */
+export async function balanceAt(question: CoinQuestion, account: string, block: number): Promise<bigint> {
+  const { pool } = question;
+  const ask = async (node: PoolNode): Promise<readonly UnspentOutput[]> => {
+    await reached(pool, node, block);
+    const list = await pool.ask(node, unspentQuestion(account));
+    const there = list.filter(({ place }) => place !== null && place.block <= block);
+    return there.sort((a, b) => (a.id < b.id ? -1 : 1));
+  };
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const list = await pool.agree(ask, (all) => all.map(keyOf).join(), `coins of ${account}`);
+      const coins = await withMade(question, account, list, block);
+      return coins.reduce((sum, { units }) => sum + units, 0n);
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      // A payment reaches one mempool before the other.
+      if (tries === triesMax || error.code !== "NODE_DISAGREE") throw listFault(error);
+    }
+  }
+}
+
+/** @throws AgentError NODE_NO_BLOCK */
+export async function reached(pool: NodePool, node: PoolNode, block: number): Promise<void> {
+  const { number } = await pool.ask(node, headQuestion(await pool.ask(node, tipHash)));
+  if (number < block) throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
+}
+
+interface Listed {
+  readonly node: PoolNode;
+  readonly list: readonly UnspentOutput[];
+}
+
+/** The outputs that so many nodes list alike, in the same block. */
+function agreedOn(listed: readonly Listed[], quorum: number): readonly UnspentOutput[] {
+  const votes = new Map<string, { readonly output: UnspentOutput; count: number }>();
+  for (const output of listed.flatMap(({ list }) => list)) {
+    const vote = votes.get(keyOf(output)) ?? { output, count: 0 };
+    vote.count += 1;
+    votes.set(keyOf(output), vote);
+  }
+  return [...votes.values()].filter(({ count }) => count >= quorum).map(({ output }) => output);
+}
+
+function keyOf({ id, units, place }: UnspentOutput): string {
+  return `${id} ${units} ${place?.block ?? ""} ${place?.blockHash ?? ""}`;
+}
+
+/**
+ * A node that does not list a coin has seen its spend, or is too far behind to know the coin. The
+ * node itself says which; without an answer the coin waits.
+ */
+async function unspentOn(
+  pool: NodePool,
+  listed: readonly Listed[],
+  agreed: readonly UnspentOutput[],
+): Promise<readonly UnspentOutput[]> {
+  const shown = listed.map(({ node, list }) => ({ node, ids: new Set(list.map(({ id }) => id)) }));
+  const doubts = agreed.map(({ id }) => shown.filter(({ ids }) => !ids.has(id)));
+  let left = doubtedMax;
+  const isSpent = await inWaves([...agreed.entries()], questionsAtOnce, async ([at, { id }]): Promise<boolean> => {
+    const nodes = doubts[at] ?? [];
+    if (nodes.length === 0) return false;
+    left -= nodes.length;
+    if (left < 0) return true;
+    const found = await Promise.all(nodes.map(({ node }) => pool.ask(node, outspendQuestion(id)).catch(unanswered)));
+    return found.some((spend) => spend !== null);
+  });
+  return agreed.filter((_, at) => !isSpent[at]);
+}
+
+function unanswered(error: unknown): "unanswered" {
+  if (error instanceof AgentError) return "unanswered";
+  throw error;
+}
+
+/** The coins that are the account's by the transactions that made them, and deep enough. */
+async function withMade(
+  { transactions, network }: CoinQuestion,
+  account: string,
+  outputs: readonly UnspentOutput[],
+  head: number,
+): Promise<readonly MadeCoin[]> {
+  const parsed = parseAddress(account, network);
+  if (!parsed.ok) throw new AgentError(parsed.code, "none", parsed.detail ?? parsed.code);
+  const found = await inWaves(outputs, questionsAtOnce, async ({ id, txHash, units, place }): Promise<MadeCoin | null> => {
+    const made = await transactions.get(txHash);
+    const output = made?.outputs[Number(id.slice(txHash.length + 1))];
+    if (made === null || place === null || output === undefined) return null;
+    const isOurs = output.units === units && Buffer.compare(output.script, parsed.script) === 0;
+    const depth = head - place.block + 1;
+    const isDeep = depth >= (made.isReward ? rewardDepth : made.isExtension ? extensionDepth : 0);
+    return isOurs && isDeep ? { id, units, block: place.block, made } : null;
+  });
+  return found.filter((coin) => coin !== null);
+}
+
+/** Servers list no outputs at all above a limit of their operator. */
+function listFault(fault: AgentError): AgentError {
+  if (fault.code !== "NODE_ERROR" || !/too many/i.test(fault.message)) return fault;
+  const message = `${fault.message}: the node lists no coins of an address with so many (electrs: --utxos-limit)`;
+  return new AgentError(fault.code, fault.effect, message, fault.context);
+}

@@ -1,0 +1,126 @@
+/**
+ * Judges a withdrawal by the chain: by its attempts, and by the coin that they all spend.
+ * Everything that ends a withdrawal is final and agreed, and its bytes are proven by their id.
+ * Touches nodes only through node-pool.ts.
+ */
+import { AgentError } from "../../base/fault.ts";
+import type { Payment } from "../family.ts";
+import type { BlockId, Ending, Judgement } from "../nodes.ts";
+import { firstFault } from "../providers/node-pool.ts";
+import { parseAddress } from "./address.ts";
+import type { Place } from "./answers.ts";
+import type { ChainOutput } from "./chain-transaction.ts";
+import type { UtxoNetwork } from "./network.ts";
+import { type Blocks, graceMs } from "./node-blocks.ts";
+import type { NodePool } from "./node-pool.ts";
+import { outspendQuestion } from "./node-questions.ts";
+import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
+import { effectOf, judgeAttempt, judgeOther } from "./outcome.ts";
+
+export interface JudgeTools {
+  readonly pool: NodePool;
+  readonly blocks: Blocks;
+  readonly transactions: KnownTransactions;
+  readonly network: UtxoNetwork;
+}
+
+const waiting: Judgement = { kind: "waiting" };
+
+/**
+ * `pin` is the coin that all attempts spend, as txHash:output, with or without its amount; ""
+ * leaves it to the attempts that nodes show.
+ */
+export async function judge(
+  tools: JudgeTools,
+  final: BlockId,
+  payment: Payment,
+  txHashes: readonly string[],
+  pin: string,
+): Promise<Judgement> {
+  const { blocks } = tools;
+  const placed = await Promise.all(txHashes.map((txHash) => blocks.placed(txHash)));
+  for (const [at, { place }] of placed.entries()) {
+    const txHash = txHashes[at] as string;
+    if (place === null || !(await isFinal(tools, place, final))) continue;
+    const { effect, isOwn, ending } = await readEnd(tools, payment, txHash, place);
+    return judgeAttempt(effect, isOwn, ending);
+  }
+  const at = placed.findIndex(({ shown }) => shown !== null);
+  const shown = placed[at]?.shown ?? null;
+  if (shown !== null) return { kind: "confirming", txHash: txHashes[at] as string, block: shown.block };
+  const anchor = pin === "" ? await anchorOf(tools, txHashes) : pin.split(":").slice(0, 2).join(":");
+  return anchor === "" ? waiting : judgeByAnchor(tools, final, payment, txHashes, anchor);
+}
+
+/**
+ * The first coin of every attempt, as nodes show them; "" if one is unknown, or another's differs.
+ */
+async function anchorOf({ transactions }: JudgeTools, txHashes: readonly string[]): Promise<string> {
+  const attempts = await Promise.all(txHashes.map((txHash) => transactions.get(txHash)));
+  const anchors = new Set(attempts.map((attempt) => attempt?.outpoints[0] ?? ""));
+  const [anchor = ""] = anchors;
+  return anchors.size === 1 ? anchor : "";
+}
+
+async function judgeByAnchor(
+  tools: JudgeTools,
+  final: BlockId,
+  payment: Payment,
+  txHashes: readonly string[],
+  anchor: string,
+): Promise<Judgement> {
+  const { pool } = tools;
+  const settled = await pool.all((node) => pool.ask(node, outspendQuestion(anchor)), graceMs);
+  const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  if (answers.length < pool.quorumMin) throw firstFault(settled);
+  const inBlocks = answers.filter((spend) => spend !== null && spend.place !== null);
+  const hashes = inBlocks.map((spend) => spend?.txHash ?? "");
+  const txHash = hashes.find((one) => hashes.filter((other) => other === one).length >= pool.quorumMin);
+  // An attempt that reached a block since it was asked for is judged at the next pass.
+  if (txHash === undefined || txHashes.includes(txHash)) return waiting;
+  const { place } = await tools.blocks.placed(txHash);
+  if (place === null || !(await isFinal(tools, place, final))) return waiting;
+  const { effect, ending, outpoints } = await readEnd(tools, payment, txHash, place);
+  return outpoints.includes(anchor) ? judgeOther(effect, anchor, ending) : waiting;
+}
+
+async function isFinal({ blocks }: JudgeTools, { block, blockHash }: Place, final: BlockId): Promise<boolean> {
+  if (block > final.number) return false;
+  const hash = block === final.number ? final.hash : await blocks.agreedHash(block);
+  return hash === blockHash;
+}
+
+interface End {
+  readonly effect: ReturnType<typeof effectOf>;
+  readonly isOwn: boolean; // all its coins are the account's
+  readonly ending: Ending;
+  readonly outpoints: readonly string[];
+}
+
+async function readEnd(tools: JudgeTools, payment: Payment, txHash: string, { block }: Place): Promise<End> {
+  const { network } = tools;
+  const transaction = await known(tools, txHash);
+  const spent = await Promise.all(transaction.outpoints.map((outpoint) => spentBy(tools, outpoint)));
+  const parsed = parseAddress(payment.account, network);
+  const isOwn = parsed.ok && spent.every(({ script }) => Buffer.compare(script, parsed.script) === 0);
+  const feeUnits = sumOf(spent) - sumOf(transaction.outputs);
+  const effect = effectOf(payment, transaction.outputs, network);
+  return { effect, isOwn, ending: { txHash, block, feeUnits }, outpoints: transaction.outpoints };
+}
+
+async function spentBy(tools: JudgeTools, outpoint: string): Promise<ChainOutput> {
+  const [txHash = "", output = ""] = outpoint.split(":");
+  const spent = (await known(tools, txHash)).outputs[Number(output)];
+  if (spent === undefined) throw new AgentError("NODE_ANSWER", "none", `there is no output ${outpoint}`);
+  return spent;
+}
+
+async function known({ transactions }: JudgeTools, txHash: string): Promise<KnownTransaction> {
+  const transaction = await transactions.get(txHash);
+  if (transaction === null) throw new AgentError("NODE_NO_BLOCK", "none", `no node shows the bytes of ${txHash}`);
+  return transaction;
+}
+
+function sumOf(outputs: readonly ChainOutput[]): bigint {
+  return outputs.reduce((sum, { units }) => sum + units, 0n);
+}

@@ -1,0 +1,65 @@
+/** The questions to one node, with readers of their answers. */
+import {
+  type BlockHead,
+  type Place,
+  type Rates,
+  readHash,
+  readHead,
+  readHex,
+  readOutspend,
+  readRates,
+  readStatus,
+  readTransactionCount,
+  readUnspent,
+  type Spend,
+  type UnspentOutput,
+} from "./answers.ts";
+import { blockBytesMax } from "./block.ts";
+import type { Question } from "./node-pool.ts";
+
+/** A list of some thousand outputs; servers refuse by themselves above 500. */
+const unspentBytesMax = 4 * 1024 * 1024;
+/** Two digits a byte, for the longest transaction that fits into a block. */
+const transactionBytesMax = 2 * 4_000_000 + 1024;
+
+export const tipHash: Question<string> = { path: "/blocks/tip/hash", read: readHash };
+
+/** Null if the node's chain is shorter. */
+export function hashQuestion(number: number): Question<string | null> {
+  return { path: `/block-height/${number}`, read: readHash, absent: null };
+}
+
+export function headQuestion(hash: string): Question<BlockHead> {
+  return { path: `/block/${hash}`, read: readHead };
+}
+
+export function rawBlockQuestion(hash: string): Question<Buffer> {
+  return { path: `/block/${hash}/raw`, read: (bytes) => bytes, answerBytesMax: blockBytesMax };
+}
+
+/** The place of a transaction in the node's chain; null in its mempool, and where it has none. */
+export function statusQuestion(txHash: string): Question<Place | null> {
+  return { path: `/tx/${txHash}/status`, read: readStatus, absent: null };
+}
+
+/** A transaction's bytes; null if the node does not have it. */
+export function transactionQuestion(txHash: string): Question<Buffer | null> {
+  return { path: `/tx/${txHash}/hex`, read: readHex, absent: null, answerBytesMax: transactionBytesMax };
+}
+
+/** The transaction that spends a coin by this node; null for none. */
+export function outspendQuestion(id: string): Question<Spend | null> {
+  const [txHash = "", output = ""] = id.split(":");
+  return { path: `/tx/${txHash}/outspend/${output}`, read: readOutspend, absent: null };
+}
+
+/** Outputs to an address that nothing spends in the node's chain and mempool. */
+export function unspentQuestion(address: string): Question<readonly UnspentOutput[]> {
+  return { path: `/address/${address}/utxo`, read: readUnspent, answerBytesMax: unspentBytesMax };
+}
+
+export function transactionCountQuestion(address: string): Question<number> {
+  return { path: `/address/${address}`, read: readTransactionCount };
+}
+
+export const ratesQuestion: Question<Rates> = { path: "/fee-estimates", read: readRates };

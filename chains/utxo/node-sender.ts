@@ -1,0 +1,178 @@
+/**
+ * The questions of payments to the nodes of such a coin: the account's final coins and the market
+ * in every block, places and outcomes of transactions, the evidence for coins, and broadcasts.
+ * Decides nothing. Reaches the network only through node-pool.ts.
+ */
+import { AgentError, refuse } from "../../base/fault.ts";
+import { inWaves } from "../map-limit.ts";
+import type {
+  BroadcastAnswer,
+  ChainOutcome,
+  ChainState,
+  Found,
+  NodeLog,
+  SenderNodes,
+  SignedAttempt,
+  SlotCounts,
+  WantedPayment,
+} from "../nodes.ts";
+import { firstGood } from "../providers/broadcasts.ts";
+import { parseAddress } from "./address.ts";
+import { readText } from "./answers.ts";
+import { readAccepted, readRefusal } from "./broadcast.ts";
+import { readWhole } from "./chain-transaction.ts";
+import type { UtxoNetwork } from "./network.ts";
+import { type Blocks, createBlocks, idOf } from "./node-blocks.ts";
+import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
+import { feeMarketOf } from "./node-market.ts";
+import { createPool, type NodePool } from "./node-pool.ts";
+import { hashQuestion } from "./node-questions.ts";
+import { createTransactions, isEvidence } from "./node-transactions.ts";
+import { previousBytesMax } from "./previous.ts";
+import { dustOf } from "./size.ts";
+import { figuresOf } from "./tx-params.ts";
+
+export interface SenderOptions {
+  readonly urls: readonly string[];
+  readonly network: UtxoNetwork;
+  readonly confirmations: number; // blocks from a final one to the head, itself counted
+  readonly clock: () => number; // milliseconds, never running back
+  readonly log: NodeLog;
+  readonly timeoutMs?: number; // time limit of one exchange, default 10000
+  readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 20000
+}
+
+/** The interface for payments, with `evidence`. */
+export type UtxoSender = SenderNodes & Required<Pick<SenderNodes, "evidence">>;
+
+const timeoutMsDefault = 10_000;
+const patienceMsDefault = 20_000;
+const questionsAtOnce = 8;
+/** A payment's work is its size, which the choice of coins decides: this figure stands for it. */
+const computeLimit = 1n;
+
+/** Opens no connection before the first question. @throws NODE_URL */
+export function createUtxoSender(options: SenderOptions): UtxoSender {
+  const { urls, network, confirmations, clock, log } = options;
+  const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
+  const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
+  const blocks = createBlocks(pool, confirmations);
+  const question = { pool, transactions: createTransactions(pool), network };
+  const tell = createNotice(log);
+  return {
+    status: pool.status,
+    close: pool.close,
+    tip: async () => idOf(await blocks.head()),
+    chainState: (account) => chainStateOf({ ...question, blocks, confirmations, tell }, account),
+    computeLimit: async (_, payment) => computeLimitOf(network, payment),
+    locations: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => locationOf(blocks, txHashes).catch(unanswered))),
+    chainOutcome: (_, attempts) => chainOutcomeOf(blocks, attempts),
+    holds: async (block, blockHash) => (await pool.first((node) => pool.ask(node, hashQuestion(block)))) === blockHash,
+    closed: async () => uncounted(pool.quorumMin),
+    evidence: (txParams) =>
+      evidenceOf(
+        question,
+        figuresOf(txParams).coins.map(({ id }) => id),
+      ),
+    broadcast: (raw) => broadcast(pool, raw.replace(/^0x/, "")),
+  };
+}
+
+/** Counts for a chain that counts no transactions of an account: all zero. */
+function uncounted(quorum: number): SlotCounts {
+  return { latest: 0n, pending: 0n, final: 0n, quorum, isSame: true };
+}
+
+interface StateQuestion extends CoinQuestion {
+  readonly blocks: Blocks;
+  readonly confirmations: number;
+  readonly tell: (coin: MadeCoin, account: string) => void;
+}
+
+/**
+ * The coins are asked for after the final block, so a coin that the chain spent up to it is not
+ * among them.
+ */
+async function chainStateOf(question: StateQuestion, account: string): Promise<ChainState> {
+  const { pool, network, blocks, confirmations, tell } = question;
+  const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), feeMarketOf(pool, network)]);
+  const reached = final.number + confirmations - 1;
+  const found = await finalCoins(question, account, { final: final.number, head: reached });
+  for (const coin of found) if (!isEvidence(coin.made)) tell(coin, account);
+  const coins = found.filter(({ made }) => isEvidence(made)).map(({ id, units }) => ({ id, units }));
+  const balances = new Map([["", coins.reduce((sum, { units }) => sum + units, 0n)]]);
+  const { number: finalNumber } = final;
+  return { number: head.number, finalNumber, feeMarket, balances, coins, unfit: new Map(), accountHasCode: false };
+}
+
+/** Names each coin that cannot be used only once. */
+function createNotice(log: NodeLog): StateQuestion["tell"] {
+  const told = new Set<string>();
+  return ({ id, units, block, made }, address) => {
+    if (told.has(id)) return;
+    told.add(id);
+    const message = `coin ${id} is not used: the transaction that made it has ${made.body.length} bytes, at most ${previousBytesMax}`;
+    log("coin-unused", { block, txHash: made.txHash, address, amount: `${units}`, message });
+  };
+}
+
+function computeLimitOf(
+  network: UtxoNetwork,
+  { destination, amountUnits }: WantedPayment,
+): Awaited<ReturnType<SenderNodes["computeLimit"]>> {
+  const parsed = parseAddress(destination, network);
+  if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
+  const least = dustOf(parsed.script, network);
+  if (amountUnits < least) return refuse("NODE_WOULD_REVERT", `${amountUnits} sat, and nodes forward no output below ${least}`);
+  return { ok: true, computeLimit };
+}
+
+async function locationOf(blocks: Blocks, txHashes: readonly string[]): Promise<Found> {
+  const placed = await Promise.all(txHashes.map((txHash) => blocks.placed(txHash)));
+  const at = placed.findIndex(({ place }) => place !== null);
+  const place = placed[at]?.place;
+  if (place !== undefined && place !== null)
+    return { location: { txHash: txHashes[at] as string, block: place.block, blockHash: place.blockHash }, isDoubtful: false };
+  return { location: null, isDoubtful: placed.some(({ shown }) => shown !== null) };
+}
+
+function unanswered(error: unknown): null {
+  if (error instanceof AgentError) return null;
+  throw error;
+}
+
+/**
+ * The id of an attempt belongs to bytes that were read back, so a transaction in the chain is
+ * exactly its payment or its cancel.
+ */
+async function chainOutcomeOf(blocks: Blocks, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null> {
+  const places = await Promise.all(attempts.map(({ txHash }) => blocks.finalPlace(txHash)));
+  const at = places.findIndex((place) => place !== null);
+  const [attempt, place] = [attempts[at], places[at]];
+  if (attempt === undefined || place === undefined || place === null) return null;
+  return { outcome: attempt.isCancel ? "cancelled" : "paid", txHash: attempt.txHash, block: place.block };
+}
+
+async function evidenceOf({ transactions }: CoinQuestion, ids: readonly string[]): Promise<readonly string[]> {
+  return inWaves(ids, questionsAtOnce, async (id) => {
+    const made = await transactions.get(id.split(":")[0] ?? "");
+    if (made === null) throw new AgentError("NODE_NO_BLOCK", "none", `no node shows the transaction that made ${id}`);
+    return Buffer.from(made.body).toString("hex");
+  });
+}
+
+function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
+  const txHash = readWhole(Buffer.from(raw, "hex"))?.txHash ?? "";
+  return firstGood(pool.nodes, async (node) => {
+    const { origin } = node.rpc;
+    try {
+      const told = await pool.send(node, raw);
+      const answer = told.ok ? readAccepted(readText(told.bytes), txHash) : readRefusal(told.words);
+      return answer.outcome === "accepted" ? answer : { ...answer, node: origin };
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      const isUnsent = error.effect === "none" && error.code !== "NODE_ANSWER";
+      return { outcome: isUnsent ? "unsent" : "unknown", text: `${error.code}: ${error.message}`, node: origin };
+    }
+  });
+}

@@ -1,0 +1,80 @@
+/**
+ * Transactions by their id, from any one node: the id proves the bytes. Those that an account's
+ * coins come from are asked for in every block, so the recent ones are kept. Touches nodes only
+ * through node-pool.ts.
+ */
+import { AgentError } from "../../base/fault.ts";
+import { type ChainOutput, readWhole } from "./chain-transaction.ts";
+import type { NodePool, PoolNode } from "./node-pool.ts";
+import { transactionQuestion } from "./node-questions.ts";
+import { previousBytesMax } from "./previous.ts";
+
+export interface KnownTransaction {
+  readonly txHash: string;
+  readonly outpoints: readonly string[]; // the coins that it spends, txHash:output
+  readonly outputs: readonly ChainOutput[];
+  readonly isReward: boolean; // the first transaction of a block
+  readonly isExtension: boolean; // pays out of Litecoin's extension
+  readonly body: Uint8Array; // its bytes without SegWit data
+}
+
+export interface KnownTransactions {
+  /** Null if no node has it. @throws a fault if no node answers */
+  get(txHash: string): Promise<KnownTransaction | null>;
+}
+
+/** Bound for the bytes of all kept transactions. */
+const keptBytesMax = 16 * 1024 * 1024;
+
+export function createTransactions(pool: NodePool): KnownTransactions {
+  const kept = new Map<string, KnownTransaction>();
+  let bytes = 0;
+
+  function keep(transaction: KnownTransaction): void {
+    if (kept.has(transaction.txHash)) return;
+    kept.set(transaction.txHash, transaction);
+    bytes += weightOf(transaction);
+    for (const [txHash, one] of kept) {
+      if (bytes <= keptBytesMax) break;
+      kept.delete(txHash);
+      bytes -= weightOf(one);
+    }
+  }
+
+  return {
+    get: async (txHash) => {
+      const known = kept.get(txHash);
+      if (known !== undefined) return known;
+      const transaction = await pool.first((node) => transactionOf(pool, node, txHash));
+      if (transaction !== null) keep(transaction);
+      return transaction;
+    },
+  };
+}
+
+/** A body above the limit of evidence is kept too, or a coin of it would be read in every block. */
+function weightOf({ body, outputs }: KnownTransaction): number {
+  return 1_000 + body.length + outputs.length * 200;
+}
+
+async function transactionOf(pool: NodePool, node: PoolNode, txHash: string): Promise<KnownTransaction | null> {
+  const bytes = await pool.ask(node, transactionQuestion(txHash));
+  if (bytes === null) return null;
+  const whole = readWhole(bytes);
+  if (whole?.txHash !== txHash) {
+    const message = "the bytes are no transaction with the id that was asked for";
+    const fault = new AgentError("NODE_ANSWER", "none", message, { node: node.rpc.origin });
+    pool.fail(node, fault);
+    throw fault;
+  }
+  const { inputs, outputs, isReward, isExtension, body } = whole;
+  const outpoints = inputs.map(({ outpoint }) => outpoint);
+  // The scripts are views of the answer, which may have megabytes of SegWit data.
+  const copied = outputs.map(({ units, script }) => ({ units, script: Uint8Array.from(script) }));
+  return { txHash, outpoints, outputs: copied, isReward, isExtension, body: Uint8Array.from(body) };
+}
+
+/** True if the transaction can be evidence for a coin that it made. */
+export function isEvidence({ body }: KnownTransaction): boolean {
+  return body.length <= previousBytesMax;
+}

@@ -1,0 +1,162 @@
+/**
+ * The questions of the gateway's watcher to the nodes of such a coin. Data that changes the state
+ * of money (final blocks, coins, places and spends) needs the same answer of min(2, configured)
+ * nodes, or bytes that an agreed hash proves. Data that only shows progress may come from one node.
+ * Reaches the network only through node-pool.ts.
+ */
+import { AgentError, refuse } from "../../base/fault.ts";
+import type { Payment } from "../family.ts";
+import { inWaves } from "../map-limit.ts";
+import type {
+  BlockId,
+  DetectedPayment,
+  Judgement,
+  NodeLog,
+  OutgoingTransaction,
+  WantedPayment,
+  WatchedBlock,
+  WatcherNodes,
+} from "../nodes.ts";
+import { createIndexes } from "../providers/address-index.ts";
+import { parseAddress } from "./address.ts";
+import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, scriptKey } from "./found.ts";
+import type { UtxoNetwork } from "./network.ts";
+import { createBlocks, idOf, type NumberedBlock } from "./node-blocks.ts";
+import { balanceAt, reached } from "./node-coins.ts";
+import { judge } from "./node-judge.ts";
+import { feeMarketOf } from "./node-market.ts";
+import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
+import { transactionCountQuestion } from "./node-questions.ts";
+import { createRewards } from "./node-rewards.ts";
+import { createTransactions } from "./node-transactions.ts";
+import { dustOf, sizeOf } from "./size.ts";
+import { changesMax } from "./tx-params.ts";
+
+export interface WatcherOptions {
+  readonly urls: readonly string[];
+  readonly network: UtxoNetwork;
+  readonly confirmations: number; // blocks from a final one to the head, itself counted
+  readonly log: NodeLog;
+  readonly clock?: () => number; // milliseconds, never running back
+  readonly timeoutMs?: number; // time limit of one exchange, default 30000: a block has megabytes
+  readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 60000
+}
+
+/**
+ * The interface for the watcher. `judge` uses the coin that all attempts spend, where it is given.
+ */
+export type UtxoWatcher = Omit<WatcherNodes, "pass"> & {
+  pass(final: BlockId): { judge(payment: Payment, txHashes: readonly string[], pin?: string): Promise<Judgement> };
+};
+
+const timeoutMsDefault = 30_000;
+const patienceMsDefault = 60_000;
+/** Accounts that are asked for at the same time, two questions each; a node's queue holds more. */
+const accountsAtOnce = 16;
+/** Coins of a usual payment, and room for a market that rises until it is signed and replaced. */
+const usualCoins = 2;
+const costRoom = { numerator: 3n, denominator: 2n } as const;
+
+/** Opens no connection before the first question. @throws NODE_URL */
+export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
+  const { urls, network, confirmations, log, clock = () => performance.now() } = options;
+  const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
+  const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
+  const blocks = createBlocks(pool, confirmations);
+  const transactions = createTransactions(pool);
+  const rewards = createRewards(pool, blocks, transactions);
+  const tools = { pool, blocks, transactions, network };
+  const indexOf = createIndexes((address) => keyOf(address, network));
+  return {
+    status: pool.status,
+    close: pool.close,
+    tip: async () => idOf(await blocks.head()),
+    finalTip: () => blocks.finalHead(),
+    block: async (number, isAgreed) => watched(await (isAgreed ? blocks.agreedBlock(number) : blocks.block(number))),
+    timestamp: async (number) => Math.floor((await blocks.headAt(number)).timestampMs / 1000),
+    tellsNewestBalances: true,
+    highestHead: () => blocks.highestHead(),
+    balance: async (account, _, block) => balanceAt(tools, account, block),
+    balances: (questions, block) => inWaves(questions, accountsAtOnce, ({ account }) => balanceAt(tools, account, block)),
+    wereUsed: (accounts, block) => inWaves(accounts, accountsAtOnce, (account) => wasUsed(pool, account, block)),
+    decimals: async () => {
+      throw new AgentError("NODE_ERROR", "none", "the chain has no tokens");
+    },
+    payments: async (some, contracts, addresses, isAgreed) => {
+      if (addresses.size === 0 || !contracts.includes("")) return [];
+      const { find } = await indexOf(addresses);
+      const found = await inWaves(some, 1, async (one) => {
+        const { transactions: all } = contentOf(one);
+        // The first transaction of a block is its reward, which waits for its own block.
+        const direct = all.slice(1).flatMap((each) => paymentsIn(each, find));
+        if (!isAgreed) return detected(one, direct);
+        rewards.keep(contentOf(one));
+        const due = await rewards.due(one.number);
+        return detected(one, [...direct, ...(due === null ? [] : outputsTo(due, find))]);
+      });
+      return found.flat();
+    },
+    outgoing: (some, accounts) => {
+      const keys = accountKeys(accounts);
+      return some.flatMap((one) => outgoingIn(one, keys, network));
+    },
+    // A transaction that fails is in no block.
+    hasFailed: async () => false,
+    cost: (_, payment) => costOf(pool, network, payment),
+    // A foreign transaction shows by the coins that it spends, which `judge` compares.
+    judgeOutgoing: async () => ({ kind: "waiting" }),
+    pass: (final) => ({ judge: (payment, txHashes, pin = "") => judge(tools, final, payment, txHashes, pin) }),
+  };
+}
+
+function watched(content: NumberedBlock): WatchedBlock {
+  const { number, hash, parentHash } = content;
+  return { number, hash, parentHash, content };
+}
+
+function contentOf({ content }: WatchedBlock): NumberedBlock {
+  return content as NumberedBlock;
+}
+
+/** The script of an address as the key of an index; a text that is none is never found. */
+function keyOf(address: string, network: UtxoNetwork): string {
+  const parsed = parseAddress(address, network);
+  return parsed.ok ? scriptKey(parsed.script) : `no script of ${address}`;
+}
+
+function detected({ number: block, hash: blockHash }: WatchedBlock, found: readonly FoundPayment[]): readonly DetectedPayment[] {
+  return found.map((one) => ({ ...one, contract: "", block, blockHash }));
+}
+
+function outgoingIn(one: WatchedBlock, keys: ReadonlyMap<string, string>, network: UtxoNetwork): readonly OutgoingTransaction[] {
+  return outgoingOf(contentOf(one).transactions, keys, network).map(({ outpoints, ...spend }) => ({
+    ...spend,
+    slot: "",
+    block: one.number,
+    tag: "",
+    contract: "",
+    content: outpoints,
+  }));
+}
+
+/** True if a transaction in a block names the account, as sender or receiver. */
+function wasUsed(pool: NodePool, account: string, block: number): Promise<boolean> {
+  const ask = async (node: PoolNode): Promise<boolean> => {
+    await reached(pool, node, block);
+    return (await pool.ask(node, transactionCountQuestion(account))) > 0;
+  };
+  return pool.agree(ask, String, `account ${account}`);
+}
+
+async function costOf(
+  pool: NodePool,
+  network: UtxoNetwork,
+  { destination, amountUnits }: WantedPayment,
+): ReturnType<WatcherNodes["cost"]> {
+  const parsed = parseAddress(destination, network);
+  if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
+  if (amountUnits < dustOf(parsed.script, network)) return refuse("NODE_WOULD_REVERT", "nodes forward no output as small");
+  const { satPerKvB = 0n } = await feeMarketOf(pool, network);
+  const size = sizeOf(usualCoins, parsed.script.length, changesMax);
+  return { ok: true, feeUnits: (size * satPerKvB * costRoom.numerator) / (1000n * costRoom.denominator) + 1n };
+}

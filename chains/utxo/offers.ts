@@ -1,0 +1,139 @@
+/**
+ * The fees of such a coin behind the interface: offers on a network's market, and an operator's
+ * offers on the coins of earlier attempts, whose amounts are proven. The rate is sat per 1,000 vB.
+ * Pure. Source: BIP-125.
+ */
+import { type Refusal, refuse } from "../../base/fault.ts";
+import { shapeFault } from "../../protocol/shape.ts";
+import type { Bidding, Coin, Description, FeeMarket, Fees, PricedAttempt, TxParams } from "../family.ts";
+import { parseAddress } from "./address.ts";
+import { rateOf, rows, say, saySatPerByte, typed } from "./fee-words.ts";
+import { first, replacement } from "./fees.ts";
+import { type NativeCoin, nativeDecimal, networkOf, type UtxoNetwork } from "./network.ts";
+import { dustOf } from "./size.ts";
+import { amountOf, coinTexts, figuresOf, most, read, readCoin } from "./tx-params.ts";
+
+/** The least rate that nodes forward, and the room of an operator's first offer. */
+const satPerKvBMin = 1_000n;
+const manualRaises = [2n, 1n] as const;
+/** Rates offered below the market's, in eighths of it; the last is a quarter. */
+const loweredSteps = 6;
+const rateForm = /^(?:|[1-9][0-9]{0,12})$/;
+
+export function feesOf(coin: NativeCoin): Fees {
+  const [main] = coin.networks as readonly [UtxoNetwork];
+  return {
+    decimal: nativeDecimal,
+    tipDecimal: 0,
+    tipUnit: "",
+    tipMax: "0",
+    ceilings: coin.ceilings,
+    computeLimitMin: 1n,
+    computeLimitUnknown: 1n,
+    read,
+    readWish,
+    typed,
+    most,
+    tipOf: () => 0n,
+    computeLimitOf: () => 1n,
+    first: ({ feeMarket, coins }, wanted) => {
+      const network = networkOf(coin, wanted.network);
+      return network === null ? null : first(network, { satPerKvB: satPerKvBOf(feeMarket), coins }, wanted);
+    },
+    bidding: biddingOf(coin, main),
+    tooLittle: (description) => tooLittle(coin, description),
+    unbounded: () => null,
+    say,
+    rows,
+  };
+}
+
+function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
+  return {
+    isReplaced: main.isReplaced,
+    // The parameters are the offer. Nodes judge its fee, and the signer the coins.
+    replacement: (_attempts, asked) => asked,
+    replacementAt: ({ feeMarket, coins }, wanted, attempts) => {
+      const network = networkOf(coin, wanted.network);
+      const pin = pinIn(attempts);
+      if (network === null || pin === null) return null;
+      const target = attempts.at(-1)?.isCancel === true ? null : wanted;
+      // Nodes leave the anchor out of the account's coins, because an attempt spends it.
+      return replacement(network, { satPerKvB: satPerKvBOf(feeMarket), coins: [pin, ...coins] }, target, attempts, pin.id);
+    },
+    lowered: ({ satPerKvB = 0n }, step) =>
+      step > loweredSteps ? null : { satPerKvB: higher((satPerKvB * BigInt(8 - step)) / 8n, satPerKvBMin) },
+    leastTip: () => 0n,
+    manualReplacement: (attempts, isCancel, wish, feeMarket = null) => manual(main, attempts, isCancel, wish, feeMarket),
+    beside: (txParams, feeMarket) => {
+      const [own, asked] = [rateOf(txParams), satPerKvBOf(feeMarket)];
+      const now = `nodes ask ${saySatPerByte(asked)} for the next three blocks`;
+      return { now, tooLow: own * 2n < asked ? `${saySatPerByte(own)} is less than half of it` : "" };
+    },
+  };
+}
+
+/**
+ * Offers with the coins of earlier attempts: at the market if it asks for more, at twice the rate
+ * of the newest, and at the least that nodes accept.
+ */
+function manual(
+  network: UtxoNetwork,
+  attempts: readonly PricedAttempt[],
+  isCancel: boolean,
+  wish: TxParams,
+  feeMarket: FeeMarket | null,
+): ReturnType<Bidding["manualReplacement"]> {
+  if (wish.coins !== undefined) return { ok: true, txParams: [wish] };
+  const known = attempts.flatMap(({ txParams }) => (txParams === null ? [] : [txParams]));
+  const newest = known.at(-1);
+  const pin = pinIn(attempts);
+  if (newest === undefined || pin === null || known.length !== attempts.length) return unknownCoins;
+  const amounts = known.map((txParams) => amountOf(figuresOf(txParams)));
+  const amountUnits = [...amounts].reverse().find((amount) => amount > 0n);
+  if (!isCancel && amountUnits === undefined) return refuse("REPLACEMENT_FEES", "no earlier attempt pays");
+  const target = isCancel ? null : { amountUnits: amountUnits ?? 0n };
+  const own = rateOf(newest);
+  const asked = feeMarket === null ? 0n : satPerKvBOf(feeMarket);
+  const rates = wish.satPerKvB
+    ? [BigInt(wish.satPerKvB)]
+    : [...(asked > own ? [asked] : []), ...manualRaises.map((by) => own * by)];
+  const offers = rates.map((satPerKvB) => replacement(network, { satPerKvB, coins: [] }, target, attempts, pin.id));
+  const found = offers.filter((offer) => offer !== null);
+  return found.length === 0
+    ? refuse("REPLACEMENT_FEES", "the coins of the earlier attempts do not cover a higher fee")
+    : { ok: true, txParams: found };
+}
+
+const unknownCoins: Refusal = refuse("REPLACEMENT_FEES", "the coins of an earlier attempt are not known here");
+
+/** The anchor; null if no attempt names it. */
+function pinIn(attempts: readonly PricedAttempt[]): Coin | null {
+  const texts = attempts.map(({ txParams, pin = "" }) => (txParams === null ? pin : coinTexts(txParams)[0]));
+  return texts.map(readCoin).find((coin) => coin !== null) ?? null;
+}
+
+/** A rate that an operator names, "" for none. @throws JSON_SHAPE */
+function readWish(wish: TxParams): TxParams {
+  const { satPerKvB } = wish;
+  if (Object.keys(wish).length !== 1 || satPerKvB === undefined || !rateForm.test(satPerKvB))
+    throw shapeFault("txParams", "must be satPerKvB, or nothing in it");
+  return wish;
+}
+
+/** Nodes forward no output that costs more than it is worth. */
+function tooLittle(coin: NativeCoin, { network: id, destination, amountUnits }: Description): string | null {
+  const network = networkOf(coin, id);
+  const parsed = network === null ? null : parseAddress(destination, network);
+  if (network === null || parsed === null || !parsed.ok || amountUnits === 0n) return null;
+  const least = dustOf(parsed.script, network);
+  return amountUnits < least ? `${amountUnits} sat, at least ${least}` : null;
+}
+
+function satPerKvBOf({ satPerKvB = 0n }: FeeMarket): bigint {
+  return higher(satPerKvB, satPerKvBMin);
+}
+
+function higher(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

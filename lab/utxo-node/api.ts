@@ -1,0 +1,116 @@
+/**
+ * Answers of the Esplora API about what one provider sees. Source: the API's description (API.md).
+ */
+import type { IndexedBlock, IndexedTransaction, Sight } from "./chain-index.ts";
+import type { UtxoNode } from "./daemon.ts";
+
+/** A body, or an error as the server words it. */
+export type Reply = { readonly status: number; readonly body: string | Buffer };
+
+export interface Server {
+  readonly node: UtxoNode;
+  readonly rates: Readonly<Record<string, number>>;
+  readonly utxosMax: number;
+}
+
+const ok = (value: unknown): Reply => ({ status: 200, body: typeof value === "string" ? value : JSON.stringify(value) });
+const absent = (what: string): Reply => ({ status: 404, body: `${what} not found` });
+
+interface Placed {
+  readonly transaction: IndexedTransaction;
+  readonly block: IndexedBlock | null;
+}
+
+export async function answerOf(server: Server, sight: Sight, path: string): Promise<Reply> {
+  const [kind = "", name = "", part = "", last = ""] = path.split("/").slice(1);
+  const { blocks } = sight;
+  const head = blocks.at(-1) as IndexedBlock;
+  if (path === "/blocks/tip/hash") return ok(head.hash);
+  if (path === "/blocks/tip/height") return ok(`${head.height}`);
+  if (path === "/fee-estimates") return ok(server.rates);
+  if (kind === "block-height") {
+    const block = blocks[Number(name)];
+    return block === undefined ? absent("Block") : ok(block.hash);
+  }
+  if (kind === "block") return blockAnswer(server, sight, name, part, last);
+  if (kind === "address") return addressAnswer(server, sight, name, part);
+  return kind === "tx" ? transactionAnswer(server, sight, name, part, last) : absent("Page");
+}
+
+async function blockAnswer({ node }: Server, { blocks }: Sight, hash: string, part: string, last: string): Promise<Reply> {
+  const block = blocks.find((one) => one.hash === hash);
+  if (block === undefined) return absent("Block");
+  if (part === "raw") return { status: 200, body: Buffer.from(await node.ask<string>("getblock", hash, 0), "hex") };
+  if (part === "txid") return ok(block.transactions[Number(last)]?.txid ?? "");
+  const parent = block.height === 0 ? null : block.parent;
+  return ok({
+    id: hash,
+    height: block.height,
+    timestamp: block.time,
+    previousblockhash: parent,
+    tx_count: block.transactions.length,
+  });
+}
+
+function addressAnswer({ utxosMax }: Server, sight: Sight, address: string, part: string): Reply {
+  const all = placedIn(sight);
+  const spent = spentIn(all);
+  const mine = all.flatMap(({ transaction: { txid, outputs }, block }) =>
+    outputs.flatMap((output, vout) => (output.address === address ? [{ txid, vout, value: output.units, block }] : [])),
+  );
+  if (part === "utxo") {
+    const unspent = mine.filter(({ txid, vout }) => !spent.has(`${txid}:${vout}`));
+    if (unspent.length > utxosMax) return { status: 400, body: "Too many unspent outputs" };
+    return ok(unspent.map(({ block, ...output }) => ({ ...output, status: statusOf(block) })));
+  }
+  const ids = new Set(mine.map(({ txid, vout }) => `${txid}:${vout}`));
+  const named = all.filter(({ transaction: { outputs, spent: coins }, block }) => {
+    return block !== null && (outputs.some((one) => one.address === address) || coins.some((id) => ids.has(id)));
+  });
+  return ok({ address, chain_stats: { tx_count: named.length }, mempool_stats: { tx_count: 0 } });
+}
+
+async function transactionAnswer({ node }: Server, sight: Sight, txid: string, part: string, last: string): Promise<Reply> {
+  const all = placedIn(sight);
+  const found = all.find(({ transaction }) => transaction.txid === txid);
+  // Such a server says of every unknown transaction that no block has it, and nothing spends it.
+  if (part === "status") return ok(statusOf(found?.block ?? null));
+  if (part === "outspend") {
+    const spend = spentIn(all).get(`${txid}:${last}`);
+    return ok(
+      spend === undefined
+        ? { spent: false }
+        : { spent: true, txid: spend.transaction.txid, vin: 0, status: statusOf(spend.block) },
+    );
+  }
+  if (found === undefined) return absent("Transaction");
+  const blockHash = found.block?.hash;
+  return ok(await node.ask<string>("getrawtransaction", txid, false, ...(blockHash === undefined ? [] : [blockHash])));
+}
+
+export async function sent({ node }: Server, raw: string): Promise<Reply> {
+  const words = await node.refusal("testmempoolaccept", [raw]);
+  if (words !== "") return { status: 400, body: `sendrawtransaction RPC error: {"code":-22,"message":"${words}"}` };
+  try {
+    return ok(await node.ask<string>("sendrawtransaction", raw));
+  } catch (error) {
+    const message = (error as Error).message.replace(/^[^:]*: /, "");
+    return { status: 400, body: `sendrawtransaction RPC error: ${JSON.stringify({ code: -26, message })}` };
+  }
+}
+
+function placedIn({ blocks, mempool }: Sight): readonly Placed[] {
+  return [
+    ...blocks.flatMap((block) => block.transactions.map((transaction) => ({ transaction, block }))),
+    ...mempool.map((transaction) => ({ transaction, block: null })),
+  ];
+}
+
+function spentIn(all: readonly Placed[]): ReadonlyMap<string, Placed> {
+  return new Map(all.flatMap((placed) => placed.transaction.spent.map((id) => [id, placed] as const)));
+}
+
+function statusOf(block: IndexedBlock | null) {
+  if (block === null) return { confirmed: false };
+  return { confirmed: true, block_height: block.height, block_hash: block.hash, block_time: block.time };
+}
