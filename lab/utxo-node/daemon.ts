@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { projectRoot } from "../kit/kit.ts";
 
 export type NodeName = "bitcoin" | "litecoin";
 
@@ -18,7 +18,7 @@ export interface UtxoNode {
   stop(): Promise<void>;
 }
 
-const cache = fileURLToPath(new URL("../../.cache/utxo-nodes", import.meta.url));
+const cache = join(projectRoot, ".cache", "utxo-nodes");
 const libraries = "usr/lib/x86_64-linux-gnu";
 const binaries = { bitcoin: "usr/bin/bitcoind", litecoin: "usr/lib/litecoin/litecoind" } as const;
 

@@ -132,8 +132,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
     const receivers = [customer.other, customer.values.destination(customer.network, "p2tr"), customer.other];
     const ids: string[] = [];
     for (const [at, receiver] of receivers.entries()) ids.push(await order("0.25", receiver, `payout-${at}`));
-    const pid = kit.courierPid();
-    if (pid !== undefined) process.kill(pid, "SIGKILL");
+    for (const pid of [kit.courierPid(), kit.signerPid()]) if (pid !== undefined) process.kill(pid, "SIGKILL");
     for (const id of ids) await ends(id, 1);
     for (const receiver of receivers) expect(await receivedSat(receiver)).toBe(25_000_000n);
     paid.push(...ids);
