@@ -139,9 +139,17 @@ describe.skipIf(lacks !== null)("an agent with a chain of Bitcoin", () => {
   });
 
   it("`status` tells the coins of the hot wallet, and `show` those of an attempt", { timeout: 120_000 }, async () => {
-    const { output } = await kit.cli("status");
+    // The change of the payments is final a block or two after they are.
+    const output = await until(
+      "status tells all coins",
+      waitMs,
+      async () => {
+        last = (await kit.cli("status")).output;
+        return /regtest {7}ok, block \d+, \d+ s old, 5\.249\d+ of its native coin/.test(last) ? last : undefined;
+      },
+      () => last,
+    );
     expect(output).toContain(`account       ${hotWallet}, regtest`);
-    expect(output).toMatch(/regtest {7}ok, block \d+, \d+ s old, 5\.249\d+ of its native coin/);
     expect(output).toMatch(/limits {8}btc: 10 each; hour 0\.75 of 90/);
     const { output: shown } = await kit.cli("show", paid[0] ?? "");
     expect(shown).toMatch(/payment 0|payment {2,}0/);

@@ -31,6 +31,8 @@ const unsentRetryMsMax = 15_000;
  */
 const bumpBlocks = 6;
 const bumpMs = 60_000;
+/** With coins, the rate is one for so many blocks, which may take an hour. */
+const coinBumpBlocks = 3;
 /**
  * The greatest age of a count that shows a lower nonce as missing; an older count is asked for
  * again.
@@ -162,7 +164,9 @@ function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
     return;
   }
   const ageMs = nowMs - firstAtMs;
-  const isDue = isUnderpriced || chainState.number - firstBlock >= bumpBlocks || ageMs >= bumpMs;
+  const blocks = chainState.number - firstBlock;
+  const isOverdue = account.pinExclusion === null ? blocks >= bumpBlocks || ageMs >= bumpMs : blocks >= coinBumpBlocks;
+  const isDue = isUnderpriced || isOverdue;
   if (!isDue || ageMs < attemptsApartMs || chainState.number === firstBlock) return;
   // A node shows the attempt in a block, or no higher fee makes a node take it. A replacement could
   // not succeed.
