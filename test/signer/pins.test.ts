@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { SignerSettings } from "../../agent/config/settings.ts";
+import { type Offer, pinRefusal } from "../../agent/signer/handlers/pins.ts";
 import { families } from "../../chains/families.ts";
 import type { TxParams } from "../../chains/family.ts";
 import { bitcoin, networkOf } from "../../chains/utxo/network.ts";
@@ -172,6 +173,21 @@ describe("exclusion by the pin", () => {
     const hexOf = (script: Uint8Array): string => Buffer.from(script).toString("hex");
     expect(transaction.outputs.map(({ script }) => hexOf(script))).toEqual([hexOf(scriptOf(sender, row))]);
     expect(kit.inputsOf(id, 2)).toEqual([pin.id]);
+  });
+
+  it("after a recovery the gateway's word for the pin is no proof of its amount", () => {
+    const coin = made(500_000n);
+    const account = { network, account: sender, adopted: "0", next: "1", pending: 0, lastTimestamp: 0n };
+    const refusalOf = (told: MadeCoin, evidence?: readonly string[]) => {
+      const attempts = [{ attempt: 1, txParams: null, pin: `${told.id}:${told.units}`, txHash: "00".repeat(32) }];
+      const withdrawal = { job: { network }, account: sender, attempts } as unknown as Offer["withdrawal"];
+      const kit = coinKit();
+      const offer = { withdrawal, account, slot: "0", txParams: kit.offerOf([told]), evidence };
+      return pinRefusal(kit.signer.context(), offer)?.code ?? "";
+    };
+    expect(refusalOf(coin)).toBe("TRANSACTION_EVIDENCE");
+    expect(refusalOf({ ...coin, units: 900_000n }, [coin.made])).toBe("TRANSACTION_EVIDENCE");
+    expect(refusalOf(coin, [coin.made])).toBe("");
   });
 
   it("the gateway learns the pin with each signature, and a crash between record and signature changes no coin", () => {

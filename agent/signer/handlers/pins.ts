@@ -23,8 +23,9 @@ export interface Offer {
 }
 
 /**
- * Returns why an attempt must not spend its coins, or null. Coins of this withdrawal's recorded
- * attempts were proven before, so they need no evidence again.
+ * Returns why an attempt must not spend its coins, or null. Coins of the attempts that this ledger
+ * recorded were proven before, so they need no evidence again. What a gateway says of a coin after a
+ * recovery is no proof.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
 export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | null {
@@ -40,7 +41,7 @@ export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | nu
     const taken = coinsOf(one).find((coin) => coins.includes(coin));
     if (taken !== undefined) return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
   }
-  const proven = coinsOf(withdrawal);
+  const proven = withdrawal.attempts.flatMap(({ txParams: known }) => (known === null ? [] : exclusion.coins(known)));
   const others = coins.filter((coin) => !proven.includes(coin));
   const shown = others.map((coin) => evidence[coins.indexOf(coin)] ?? "");
   return transactionsOf(network).unproven?.({ network, account: account.account, slot }, others, shown) ?? null;
