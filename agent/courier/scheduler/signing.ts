@@ -166,7 +166,8 @@ function estimateAhead(queue: readonly Item[], from: number, nowMs: number, out:
   let left = freeUnits(first.account, first.view.contract) ?? 0n;
   for (const item of queue.slice(from, from + prefetchMax)) {
     left -= item.amountUnits;
-    if (left < 0n) return;
+    // Coins that are on their way are missing from the balance and reserved as well.
+    if (left < 0n && first.account.pinExclusion === null) return;
     if (gasOf(item, 0, nowMs) !== null || item.gasAskedAtMs !== null || isBusy(item, nowMs)) continue;
     item.gasAskedAtMs = nowMs;
     item.waiting = "";

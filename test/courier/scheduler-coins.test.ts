@@ -1,0 +1,72 @@
+/**
+ * The scheduler where an account has coins: no coin is offered to two withdrawals, a free coin is
+ * used while others are on their way, and each payment gets its own higher fee.
+ */
+import { describe, expect, it } from "vitest";
+import type { CourierView } from "../../agent/socket/verbs.ts";
+import { pinExclusionOf } from "../../chains/families.ts";
+import type { Coin, TxParams } from "../../chains/family.ts";
+import { gasFor, whyOf } from "../support/scheduler-answers.ts";
+import { asked, attemptOf, drive, only, viewOf } from "../support/scheduler-views.ts";
+
+const network = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328";
+const account = "bcrt1q6rz28mcfaxtmd6v789l9rrlrusdprr9pz3cppk";
+const shop = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+const coin = (number: number, units: bigint): Coin => ({ id: `${number.toString(16).padStart(64, "0")}:0`, units });
+const chainState = (coins: readonly Coin[]) => ({
+  feeMarket: { satPerKvB: 1_000n },
+  coins,
+  balances: new Map([["", coins.reduce((sum, { units }) => sum + units, 0n)]]),
+});
+
+function order(sequence: number, state: "approved" | "broadcast", over: Partial<CourierView> = {}): CourierView {
+  const paid = { currency: "btc", network, amount: "0.001", amountUnits: "100000", address: shop };
+  return viewOf(sequence, state, { ...paid, sender: account, account: state === "approved" ? "" : account, ...over });
+}
+
+function sentOn(sequence: number, { id, units }: Coin): CourierView {
+  const txParams: TxParams = { coins: `${id}:${units}`, changeSat: `${units - 101_000n}`, feeSat: "1000" };
+  const txHash = sequence.toString(16).padStart(64, "c");
+  return order(sequence, "broadcast", { attempts: [attemptOf(1, { txHash, txParams, feeMax: "1000", raw: `0x02${sequence}` })] });
+}
+
+const driven = (views: readonly CourierView[]) =>
+  drive(views, { accounts: [{ chain: "local", network, address: account, nextSlot: "7" }] });
+
+/** The coins of each `sign` that was asked for. */
+function coinsAsked(effects: ReturnType<ReturnType<typeof driven>["block"]>): readonly (readonly string[])[] {
+  return only(effects, "ask").flatMap((effect) =>
+    effect.verb === "sign"
+      ? [
+          pinExclusionOf(network)!
+            .coins(effect.body.txParams)
+            .map((each) => each.slice(60, 66)),
+        ]
+      : [],
+  );
+}
+
+describe("an account with coins", () => {
+  it("a free coin pays while the others are on their way, though the balance counts for less", () => {
+    const [spent, free] = [coin(1, 900_000n), coin(2, 200_000n)];
+    const driver = driven([sentOn(1, spent), sentOn(2, coin(3, 900_000n)), order(3, "approved")]);
+    expect(only(driver.block(10, chainState([free])), "gas")).toHaveLength(1);
+    expect(coinsAsked(gasFor(driver, 3))).toEqual([[free.id.slice(60, 66)]]);
+  });
+
+  it("a coin that another withdrawal may spend is not offered, and the withdrawal waits for the change", () => {
+    const held = coin(1, 900_000n);
+    const driver = driven([sentOn(1, held), order(2, "approved")]);
+    driver.block(10, chainState([held]));
+    expect(asked(gasFor(driver, 2))).toEqual([]);
+    expect(whyOf(driver, 2)).toBe("coins of payments that are not final yet");
+  });
+
+  it("two withdrawals that are signed at once get two coins", () => {
+    const coins = [coin(1, 900_000n), coin(2, 800_000n)];
+    const driver = driven([order(1, "approved"), order(2, "approved")]);
+    driver.block(10, chainState(coins));
+    const [first, second] = [...coinsAsked(gasFor(driver, 1)), ...coinsAsked(gasFor(driver, 2))];
+    expect([first, second]).toEqual(coins.map(({ id }) => [id.slice(60, 66)]));
+  });
+});
