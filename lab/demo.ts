@@ -1,26 +1,24 @@
 /**
  * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a node
- * that stands in for java-tron, a real bitcoind where it is there, a gateway on SQLite, pairing, `crypto`; a paid deposit with its
- * callback, one quoted in liras and paid by its link, an ETH and an ERC-20 withdrawal to Completed,
- * a refusal by policy, a `kill -9` of the signer in the middle of a stream that still pays exactly
- * once; and in each currency a deposit that is swept and paid out again to the last unit, with a
- * `kill -9` of each process in between. Every balance is checked by reads of its own; exit 0 only
- * when all of it held.
+ * that stands in for java-tron, a real bitcoind where it is there, a gateway on SQLite, pairing,
+ * `crypto`; a paid deposit with its callback, one quoted in liras and paid by its link, an ETH and
+ * an ERC-20 withdrawal to Completed, a refusal by policy, a `kill -9` of the signer in the middle
+ * of a stream that still pays exactly once; and in each currency a deposit that is swept and paid
+ * out again to the last unit, with a `kill -9` of each process in between. Every balance is checked
+ * by reads of its own; exit 0 only when all of it held.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TronTestNetwork } from "./deposits/tron-network.ts";
 import { type Receiver, startReceiver } from "./kit/callback-receiver.ts";
 import { readCommandLine } from "./kit/command-line.ts";
-import { type Kit, type Served, startKit } from "./kit/kit.ts";
+import { type Kit, startKit } from "./kit/kit.ts";
 import { until } from "./kit/processes.ts";
 import { profileNamed } from "./kit/provider/profiles.ts";
 import { listSweeps, roundTrips, type Trip } from "./kit/round-trip.ts";
 import { balanceWei, rpc, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./kit/rpc.ts";
 import { createShop, type Shop } from "./kit/shop.ts";
-import { missing } from "./utxo-node/daemon.ts";
-import { startUtxoNetwork, type UtxoTestNetwork } from "./utxo-node/network.ts";
-import { UtxoPeople } from "./utxo-node/people.ts";
+import { type Bitcoin, bitcoinTripsOf, openBitcoin, servedBy } from "./utxo-node/in-demo.ts";
 
 interface Shown {
   readonly transactionId: string;
@@ -63,45 +61,9 @@ async function ended(shop: Shop, transactionId: string, type: 1 | 2 = 2): Promis
   });
 }
 
-/** A real bitcoind with its people. */
-interface Bitcoin {
-  readonly testNetwork: UtxoTestNetwork;
-  readonly people: UtxoPeople;
-}
-
-const regtest = "0f9188f13cb7b2c71f2a335e3a4fc328";
-
-/** Null, and a line that names the command, where the daemon is not there. */
-async function openBitcoin(): Promise<Bitcoin | null> {
-  const lacks = missing("bitcoin");
-  if (lacks !== null) {
-    tell("demo", `Bitcoin is left out: ${lacks}`);
-    return null;
-  }
-  const testNetwork = await startUtxoNetwork("bitcoin");
-  const people = await UtxoPeople.open(testNetwork);
-  people.mines(400);
-  return { testNetwork, people };
-}
-
-/** The members of gateway.config.json for all chains but the local one. */
-function servedBy(tron: TronTestNetwork, bitcoin: Bitcoin | null): Served {
-  const others = tron.served(["coin", "token"]);
-  if (bitcoin === null) return others;
-  const { urls: nodes } = bitcoin.testNetwork;
-  const chain = { family: "bitcoinregtest", chainId: regtest, nodes, confirmations: 3 };
-  const least = { minPaymentAmount: "0.0001", minWithdrawAmount: "0.0001", sweep: { least: "0.001" } };
-  const currency = { chain: "bitcoin", decimal: 8, name: "Bitcoin", symbol: "BTC", market: "", ...least };
-  return {
-    chains: { ...others.chains, bitcoin: chain },
-    currencies: { ...others.currencies, btc: currency },
-    prices: { ...others.prices, btc: { usd: "60000", eur: "52000", try: "2500000" } },
-  };
-}
-
 async function setUp(testNetwork: TronTestNetwork, bitcoin: Bitcoin | null): Promise<{ kit: Kit; shop: Shop }> {
   tell("demo", "starting a local EVM chain and a node in java-tron's place, deploying a test token, initialising a gateway");
-  const kit = await startKit({ keep: values.keep, alsoServes: servedBy(testNetwork, bitcoin) });
+  const kit = await startKit({ keep: values.keep, alsoServes: servedBy(bitcoin, testNetwork.served(["coin", "token"])) });
   try {
     await kit.startGateway();
     tell("gateway", `listens on ${kit.gatewayUrl}, merchant ${kit.merchantId}`);
@@ -289,31 +251,12 @@ function tronTripsOf(testNetwork: TronTestNetwork): readonly Trip[] {
   return [trip("coin", "75.5"), trip("token", "321.123456")];
 }
 
-/** Coins of the real bitcoind. */
-async function bitcoinTripsOf(bitcoin: Bitcoin | null): Promise<readonly Trip[]> {
-  if (bitcoin === null) return [];
-  const { people } = bitcoin;
-  const receiver = await people.newAddress();
-  return [
-    {
-      currency: "btc",
-      network: `bip122:${regtest}`,
-      decimal: 8,
-      amount: "0.0125",
-      paysFees: true,
-      newReceiver: () => receiver,
-      pay: (address, sat) => people.pay(address, sat),
-      held: (address) => people.held(address),
-    },
-  ];
-}
-
 async function main(): Promise<void> {
   const plain = profileNamed("tron", "plain node");
   const testNetwork = await TronTestNetwork.open({ slotMs: 200, solidLag: 4, profiles: [plain, plain] });
   let bitcoin: Bitcoin | null = null;
   try {
-    bitcoin = await openBitcoin();
+    bitcoin = await openBitcoin((what) => tell("demo", what));
     await play(testNetwork, bitcoin);
   } finally {
     await bitcoin?.people.rest();

@@ -7,6 +7,10 @@ import { fixedBytes } from "./fixed-bytes.ts";
 
 const blockBytes = 65_536;
 
+/** The parent may be late; the read is tried again after this time. */
+const pauseMs = 2;
+const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
 /**
  * Gives each piece to `take` until it returns a value other than null, and returns the value; null
  * if the pipe ends before. `take` copies what it keeps: the piece is wiped after it. Blocks the
@@ -16,7 +20,7 @@ export function readPipe<Value>(descriptor: number, take: (piece: Uint8Array) =>
   const block = fixedBytes(blockBytes);
   try {
     for (;;) {
-      const length = readSync(descriptor, block);
+      const length = readOrWait(descriptor, block);
       if (length === 0) return null;
       const value = take(block.subarray(0, length));
       block.fill(0, 0, length);
@@ -24,5 +28,17 @@ export function readPipe<Value>(descriptor: number, take: (piece: Uint8Array) =>
     }
   } finally {
     block.fill(0);
+  }
+}
+
+/** A descriptor that does not block says EAGAIN while the pipe is empty. */
+function readOrWait(descriptor: number, block: Uint8Array): number {
+  for (;;) {
+    try {
+      return readSync(descriptor, block);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
+      Atomics.wait(never, 0, 0, pauseMs);
+    }
   }
 }

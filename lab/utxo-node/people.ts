@@ -1,6 +1,6 @@
 /**
- * People on a regtest network: a miner that makes blocks at a pace, and customers whose coins lie in
- * the daemon's own wallet.
+ * People on a regtest network: a miner that makes blocks at a pace, and customers whose coins lie
+ * in the daemon's own wallet.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UtxoTestNetwork } from "./network.ts";
