@@ -51,4 +51,17 @@ export interface Accounts {
   proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;
   /** The proof as text, made from a signature r ‖ s; null if the key is not the account's. */
   proofOf(account: NamedAccount, digest: Uint8Array, signature: Uint8Array): string | null;
+  /**
+   * Whether each deposit request gets an address of its own, or the hot wallet's address with a tag
+   * of its own. Nothing is swept on a chain with tags.
+   */
+  readonly deposits: "addresses" | "tags";
+  /** The address and the tag that a payer types for a deposit address, which is one text for both. */
+  payeeOf(depositAddress: string): Payee;
+}
+
+/** Addresses canonical; the tag is "" for none. */
+export interface Payee {
+  readonly address: string;
+  readonly tag: string;
 }

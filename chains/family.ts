@@ -15,7 +15,7 @@ export type { Coin, FeeMarket, Market, PricedAttempt, TxParams, Wanted } from ".
 /** Every family, in the order in which a wallet lists its accounts. */
 export const familyNames = [
   ...(["evm", "tron", "bitcoin", "bitcointestnet4", "bitcoinsignet", "bitcoinregtest"] as const),
-  ...(["litecoin", "litecoinregtest"] as const),
+  ...(["litecoin", "litecoinregtest", "xrp"] as const),
 ] as const;
 
 export type FamilyName = (typeof familyNames)[number];

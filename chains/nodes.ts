@@ -296,8 +296,8 @@ export interface WatcherNodes extends Watched {
     addresses: AddressBook,
     isAgreed: boolean,
   ): Promise<readonly DetectedPayment[]>;
-  /** Transactions of these accounts in agreed blocks. */
-  outgoing(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): readonly OutgoingTransaction[];
+  /** Transactions of these accounts in agreed blocks, which follow one another. */
+  outgoing(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): Promise<readonly OutgoingTransaction[]>;
   hasFailed(txHash: string): Promise<boolean>;
   /**
    * The most that a payment costs at the present fee market, with room for a replacement, in units

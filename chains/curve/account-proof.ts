@@ -7,6 +7,7 @@
  * docs/protocol.md section 3.2.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
+import type { Payee } from "../accounts.ts";
 import type { Accounts, NamedAccount } from "../family.ts";
 import { accountKeyOf, extendedKeyOf } from "./account-node.ts";
 
@@ -29,7 +30,9 @@ export function accountsBy(addressOf: (publicKey: Uint8Array) => string): Accoun
     return [`${text}00`, `${text}01`].find((proof) => proofFits(account, digest, proof)) ?? null;
   };
   const readKey = (text: string): string | null => (/^[t-zT-Z]pub/.test(text) && !text.startsWith("xpub") ? null : text);
-  return { keyLetters: "xpub", readKey, addressOf, depositsIdOf: extendedKeyOf, proofFits, proofOf };
+  const payeeOf = (address: string): Payee => ({ address, tag: "" });
+  const keys = { keyLetters: "xpub", readKey, addressOf, depositsIdOf: extendedKeyOf, proofFits, proofOf };
+  return { ...keys, deposits: "addresses", payeeOf };
 }
 
 /**

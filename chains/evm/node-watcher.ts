@@ -126,7 +126,7 @@ export function watcherOf(reader: Reader): WatcherNodes {
       ]);
       return found.flat();
     },
-    outgoing: (blocks, accounts) => blocks.flatMap((one) => outgoingIn(one, accounts)),
+    outgoing: async (blocks, accounts) => blocks.flatMap((one) => outgoingIn(one, accounts)),
     hasFailed: async (txHash) => (await together.finalReceipt(txHash))?.status === 0,
     async cost(account, payment) {
       const [computeLimit, feeMarket] = await Promise.all([computeLimitOf(account, payment), together.fees()]);

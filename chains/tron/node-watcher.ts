@@ -88,7 +88,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       if (addresses.size === 0) return [];
       return paymentsIn({ blocks, log }, some, contracts, await indexOf(addresses), isAgreed);
     },
-    outgoing: (some, accounts) => some.flatMap((one) => outgoingIn(one, accounts)),
+    outgoing: async (some, accounts) => some.flatMap((one) => outgoingIn(one, accounts)),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
     async cost(account, payment) {
       const [computeLimit, { feeMarket }] = await Promise.all([

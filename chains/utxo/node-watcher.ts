@@ -96,7 +96,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
       });
       return found.flat();
     },
-    outgoing: (some, accounts) => {
+    outgoing: async (some, accounts) => {
       const keys = accountKeys(accounts);
       return some.flatMap((one) => outgoingIn(one, keys, network));
     },

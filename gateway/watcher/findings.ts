@@ -112,7 +112,8 @@ export async function findPayments(
 export async function findConsumptions(chain: WatchedChain, blocks: readonly WatchedBlock[]): Promise<readonly Consumption[]> {
   const { database } = chain.store;
   const accounts = new Set(listSendingAccounts(database, chain.network));
-  const foreign = chain.reader.outgoing(blocks, accounts).flatMap((outgoingTx) => {
+  const sent = await chain.reader.outgoing(blocks, accounts);
+  const foreign = sent.flatMap((outgoingTx) => {
     const row = ownerOf(database, chain.network, outgoingTx);
     return row === null ? [] : [{ outgoingTx, row }];
   });
@@ -131,7 +132,8 @@ export async function judgeUsed(chain: WatchedChain, row: TransactionRow, slot: 
   const kept = outgoingOfSlot(chain.store.database, slot);
   if (kept === undefined || signedBy(chain.store.database, kept) === row.id) return null;
   const block = await chain.reader.block(kept.block, true);
-  const outgoingTx = chain.reader.outgoing([block], new Set([slot.account])).find(({ txHash }) => txHash === kept.txHash);
+  const sent = await chain.reader.outgoing([block], new Set([slot.account]));
+  const outgoingTx = sent.find(({ txHash }) => txHash === kept.txHash);
   return outgoingTx === undefined ? null : judge(chain, row, outgoingTx);
 }
 

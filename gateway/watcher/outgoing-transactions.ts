@@ -44,7 +44,7 @@ export function hasSenders(chain: WatchedChain): boolean {
  * out.
  */
 export async function findOutgoing(chain: WatchedChain, blocks: readonly WatchedBlock[]): Promise<readonly OutgoingRow[]> {
-  const sent = chain.reader.outgoing(blocks, sendersOf(chain));
+  const sent = await chain.reader.outgoing(blocks, sendersOf(chain));
   const found = await inWaves(sent, questionsAtOnce, async (outgoingTx): Promise<OutgoingRow | null> => {
     const { account, slot, txHash, block, receiver, tag, contract, amountUnits } = outgoingTx;
     const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;

@@ -263,7 +263,7 @@ group("acts of outsiders", () => {
     const block = chain.mine({ hash: hashOf("coins"), from: outsider, to: address, value: 4n });
     const { reader } = await watchedBy(odd({ from: other, to: other, value: "0x0" }), odd({ from: null, nonce: "x", input: 7 }));
     expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
-    expect(reader.outgoing([await reader.block(block, true)], new Set([outsider])).map(({ txHash }) => txHash)).toEqual([
+    expect((await reader.outgoing([await reader.block(block, true)], new Set([outsider]))).map(({ txHash }) => txHash)).toEqual([
       hashOf("coins"),
     ]);
   });

@@ -244,14 +244,14 @@ group("what a deposit on Tron is", () => {
       testNetwork.asset(sender, one, 1),
     ];
     await mined(...calls);
-    const outgoing = watcher.outgoing([await watcher.block(26, true)], new Set([sender.address]));
+    const outgoing = await watcher.outgoing([await watcher.block(26, true)], new Set([sender.address]));
     expect(outgoing.map(({ receiver, contract, amountUnits, slot }) => [receiver, contract, amountUnits, slot])).toEqual([
       [one, "", 5n, ""],
       [one, usdt, 7n, ""],
       [usdt, "", 0n, ""],
       ["", "", 0n, ""],
     ]);
-    expect(watcher.outgoing([await watcher.block(26, true)], new Set([one]))).toEqual([]);
+    expect(await watcher.outgoing([await watcher.block(26, true)], new Set([one]))).toEqual([]);
   });
 });
 

@@ -155,7 +155,7 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     ]);
     await wallet.mine(1);
     expect(await found([await tipBlock()], book)).toMatchObject([{ amountUnits: 800_000n }]);
-    expect(wallet.watcher.outgoing([block], new Set([deposit.address]))).toMatchObject([{ txHash, amountUnits: 90_000n }]);
+    expect(await wallet.watcher.outgoing([block], new Set([deposit.address]))).toMatchObject([{ txHash, amountUnits: 90_000n }]);
   });
 
   it("the reward of a block is a payment of the block 100 later, for a watcher that read the block and for a new one", async () => {

@@ -172,7 +172,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     const blocks = await Promise.all([number - 1, number].map((at) => wallet.watcher.block(at, true)));
     const { address: account } = wallet.owner;
     const shared = { account, slot: "", tag: "", contract: "" };
-    expect(wallet.watcher.outgoing(blocks, new Set([wallet.other, account]))).toEqual([
+    expect(await wallet.watcher.outgoing(blocks, new Set([wallet.other, account]))).toEqual([
       {
         ...shared,
         ...{ txHash: paid.txHash, block: number - 1, receiver: target.destination, amountUnits: target.amountUnits },
@@ -180,7 +180,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
       },
       { ...shared, txHash: cancel.txHash, block: number, receiver: account, amountUnits: 0n, content: [anchorOf(cancel)] },
     ]);
-    expect(wallet.watcher.outgoing(blocks, new Set([wallet.other]))).toEqual([]);
+    expect(await wallet.watcher.outgoing(blocks, new Set([wallet.other]))).toEqual([]);
   });
 
   it("refuse dust before it is signed, and say what a payment costs", async () => {
