@@ -13,6 +13,7 @@ import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./
 import { createSender as createTronSender } from "./tron/node-sender.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
 import { ofEachFamily, type UtxoNetwork } from "./utxo/network.ts";
+import { depthOf } from "./utxo/node-blocks.ts";
 import { lookAtNode as lookAtUtxoNode, blockHashAt as utxoBlockHashAt } from "./utxo/node-check.ts";
 import { createUtxoSender } from "./utxo/node-sender.ts";
 import { createUtxoWatcher } from "./utxo/node-watcher.ts";
@@ -34,12 +35,7 @@ interface Connectors {
   blockHashAt(question: BlockQuestion, number: number): Promise<string>;
 }
 
-const confirmationsDefault = 6;
-
-/** Such a chain finalizes nothing by itself, so without a number six blocks count. */
 function utxoConnectors(network: UtxoNetwork): Connectors {
-  const depthOf = (confirmations: number | "finalized"): number =>
-    confirmations === "finalized" ? confirmationsDefault : confirmations;
   return {
     sender: ({ chain: { nodes: urls, confirmations }, clock, log }) =>
       createUtxoSender({ urls, network, confirmations: depthOf(confirmations), clock, log }),
