@@ -13,7 +13,6 @@ import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./
 import { createSender as createTronSender } from "./tron/node-sender.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
 import { ofEachFamily, type UtxoNetwork } from "./utxo/network.ts";
-import { depthOf } from "./utxo/node-blocks.ts";
 import { lookAtNode as lookAtUtxoNode, blockHashAt as utxoBlockHashAt } from "./utxo/node-check.ts";
 import { createUtxoSender } from "./utxo/node-sender.ts";
 import { createUtxoWatcher } from "./utxo/node-watcher.ts";
@@ -38,9 +37,8 @@ interface Connectors {
 function utxoConnectors(network: UtxoNetwork): Connectors {
   return {
     sender: ({ chain: { nodes: urls, confirmations }, clock, log }) =>
-      createUtxoSender({ urls, network, confirmations: depthOf(confirmations), clock, log }),
-    watcher: ({ chain: { nodes: urls, confirmations }, log }) =>
-      createUtxoWatcher({ urls, network, confirmations: depthOf(confirmations), log }),
+      createUtxoSender({ urls, network, confirmations, clock, log }),
+    watcher: ({ chain: { nodes: urls, confirmations }, log }) => createUtxoWatcher({ urls, network, confirmations, log }),
     lookAtNode: ({ url, timeoutMs }) => lookAtUtxoNode({ url, timeoutMs, network }),
     blockHashAt: ({ url, timeoutMs }, number) => utxoBlockHashAt({ url, timeoutMs, network }, number),
   };

@@ -24,8 +24,8 @@ export interface Offer {
 
 /**
  * Returns why an attempt must not spend its coins, or null. Coins of the attempts that this ledger
- * recorded were proven before, so they need no evidence again. The gateway's word for a coin after a
- * recovery is no proof.
+ * recorded were proven before, so they need no evidence again. The gateway's word for a coin after
+ * a recovery is no proof.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
 export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | null {
