@@ -34,17 +34,11 @@ interface Connectors {
   blockHashAt(question: BlockQuestion, number: number): Promise<string>;
 }
 
-const confirmationsDefault = 6;
-
-/** Such a chain finalizes nothing by itself, so without a number six blocks count. */
 function utxoConnectors(network: UtxoNetwork): Connectors {
-  const depthOf = (confirmations: number | "finalized"): number =>
-    confirmations === "finalized" ? confirmationsDefault : confirmations;
   return {
     sender: ({ chain: { nodes: urls, confirmations }, clock, log }) =>
-      createUtxoSender({ urls, network, confirmations: depthOf(confirmations), clock, log }),
-    watcher: ({ chain: { nodes: urls, confirmations }, log }) =>
-      createUtxoWatcher({ urls, network, confirmations: depthOf(confirmations), log }),
+      createUtxoSender({ urls, network, confirmations, clock, log }),
+    watcher: ({ chain: { nodes: urls, confirmations }, log }) => createUtxoWatcher({ urls, network, confirmations, log }),
     lookAtNode: ({ url, timeoutMs }) => lookAtUtxoNode({ url, timeoutMs, network }),
     blockHashAt: ({ url, timeoutMs }, number) => utxoBlockHashAt({ url, timeoutMs, network }, number),
   };

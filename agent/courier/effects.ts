@@ -160,7 +160,7 @@ function isOffer(effect: Effect<"ask">): effect is Offer {
 }
 
 /**
- * Asks for a signature. Where the chain has coins, the transactions that made them go along, one
+ * Asks for a signature. On a chain with coins, the transactions that made them go along, one
  * request a line because of their length.
  */
 async function askWithEvidence(

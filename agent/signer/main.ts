@@ -21,6 +21,7 @@ import { assertStateLocked } from "../ledger/lock.ts";
 import { assertPairing, pairingBytesMax } from "../ledger/pairing-mac.ts";
 import { LedgerSeal } from "../ledger/seal.ts";
 import { type SyncTimes, timedDisk } from "../ledger/sync-times.ts";
+import { courierLineBytesMax } from "../socket/line.ts";
 import { type Push, requestFramesMax } from "../socket/verbs.ts";
 import { type Bootstrap, BootstrapReader } from "./bootstrap.ts";
 import { Run } from "./handlers/context.ts";
@@ -44,8 +45,12 @@ const tickMs = 1_000;
 const aliveTicks = 5;
 /** The longest delay before records without waiting clients get a sync of their own. */
 const lateMs = 15;
-const courierConnectionsMax = 2;
-const courierOutstandingMax = 1_024;
+const courierLimits = {
+  connectionsMax: 2,
+  outstandingMax: 1_024,
+  framesMax: requestFramesMax,
+  requestBytesMax: courierLineBytesMax,
+} as const;
 const operatorConnectionsMax = 16;
 const operatorOutstandingMax = 64;
 
@@ -214,9 +219,7 @@ function run(bootstrap: Bootstrap): void {
     onClose: (connection) => couriers.delete(connection),
     onListening,
     onFault: fail,
-    connectionsMax: courierConnectionsMax,
-    outstandingMax: courierOutstandingMax,
-    framesMax: requestFramesMax,
+    ...courierLimits,
   });
   const environment = {
     isolation,

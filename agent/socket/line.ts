@@ -8,8 +8,10 @@
  */
 import { AgentError } from "../../base/fault.ts";
 
-/** The longest request with its newline and its frames. */
+/** The longest request with its newline and its frames, where no other limit is given. */
 export const lineBytesMax = 1_048_576;
+/** The longest request of the courier: an offer with as much evidence as `offered.ts` allows. */
+export const courierLineBytesMax = 8_388_608;
 /**
  * The longest answer or push: enough for a start with thousands of open withdrawals. The signer is
  * the trusted end.

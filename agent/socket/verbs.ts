@@ -1,9 +1,9 @@
 /**
  * The messages of the agent's own processes to the signer, over its two AF_UNIX sockets. Types and
- * their limits; `line.ts` has the framing. One JSON object per line, at most lineBytesMax. Amounts
- * and slots beyond 2^53 are decimal strings; bytes are hex, but for complete envelopes, which go as
- * they are before the line (`frames`). Every verb is idempotent: a repeat gets the same answer and
- * changes nothing.
+ * their limits; `line.ts` has the framing. One JSON object per line, at most courierLineBytesMax or
+ * lineBytesMax. Amounts and slots beyond 2^53 are decimal strings; bytes are hex, but for complete
+ * envelopes, which go as they are before the line (`frames`). Every verb is idempotent: a repeat
+ * gets the same answer and changes nothing.
  */
 
 import type { TxParams } from "../../chains/family.ts";

@@ -6,6 +6,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId, SlotCounts } from "../nodes.ts";
 import { disagreement, noNode, type Settled } from "../providers/node-pool.ts";
+import { createSharing } from "../providers/shared-answers.ts";
 import { type Receipt, readHash, readNumber } from "./answers.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
 import type { Job, NodePool, PoolNode } from "./node-pool.ts";
@@ -182,21 +183,6 @@ function blockHash(result: unknown, number: number): string {
 
 function firstFault(settled: readonly { readonly ok: boolean; readonly error?: AgentError }[]): AgentError {
   return settled.find((one) => one.error !== undefined)?.error ?? noNode();
-}
-
-/**
- * Callers with the same question share an answer that is on its way, because a thousand receipts
- * need the same final block.
- */
-function createSharing(): <T>(key: string, job: () => Promise<T>) => Promise<T> {
-  const underWay = new Map<string, Promise<unknown>>();
-  return <T>(key: string, job: () => Promise<T>): Promise<T> => {
-    const started = underWay.get(key) as Promise<T> | undefined;
-    if (started !== undefined) return started;
-    const promise = job().finally(() => underWay.delete(key));
-    underWay.set(key, promise);
-    return promise;
-  };
 }
 
 export function hexOf(number: number): string {

@@ -43,13 +43,6 @@ export function readAccount(text: string, network: UtxoNetwork): ReadAccount {
   }
 }
 
-/** An account's id as other wallets show it: zpub, on a test network vpub. @throws ADDRESS_XPUB */
-export function accountTextOf(id: string, network: UtxoNetwork): string {
-  const text = withVersion(id, idVersion, network.accountKeys.p2wpkh.bytes);
-  if (text === null) throw new AgentError("ADDRESS_XPUB", "none", "not an extended public key");
-  return text;
-}
-
 /**
  * The P2WPKH address at path 0/`addressIndex` (0 … 2^31-1) under an account's id. @throws
  * ADDRESS_XPUB, ADDRESS_INDEX

@@ -32,12 +32,6 @@ export interface EarlierAttempt {
   readonly feeMax: string; // sat
 }
 
-/** The parameters of a sweep, and the sat that arrive. */
-export interface Sweep {
-  readonly txParams: TxParams;
-  readonly amountUnits: bigint;
-}
-
 /** Change is split in two while the account offers fewer coins. */
 export const coinsWanted = 16;
 /** The longest script of an address: P2WSH and P2TR. */
@@ -98,20 +92,6 @@ export function replacement(
       ...rates.map((rate) => (rate.feeSat * size) / rate.size + 1n),
     ]);
   return chosen(network, start, others, paid, rule, target !== null && coins.length < coinsWanted);
-}
-
-/**
- * All coins of one address to one destination, without change: what is left of them is the fee.
- * Null if they are not worth their fee. More than 64 coins wait for a next sweep.
- */
-export function sweep(network: UtxoNetwork, { satPerKvB, coins }: CoinMarket, destination: string): Sweep | null {
-  const parsed = parseAddress(destination, network);
-  const swept = largestFirst(coins).slice(0, coinsMax);
-  if (!parsed.ok || swept.length === 0) return null;
-  const feeSat = feeAt(satPerKvB, sizeOf(swept.length, parsed.script.length, 0));
-  const figures = { coins: swept, changeSat: [], feeSat };
-  const amountUnits = amountOf(figures);
-  return amountUnits < dustOf(parsed.script, network) ? null : { txParams: txParamsOf(figures), amountUnits };
 }
 
 /** The fee at a rate, never below the least that nodes forward. */

@@ -7,6 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { firstFault, noNode } from "../providers/node-pool.ts";
+import { createSharing } from "../providers/shared-answers.ts";
 import type { BlockHead, Place } from "./answers.ts";
 import { type Block, readBlock } from "./block.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
@@ -48,6 +49,7 @@ export interface Blocks {
  * quota.
  */
 export const graceMs = 500;
+const confirmationsDefault = 6;
 
 /** A block is final with `confirmations` blocks from it to the head, itself counted. */
 export function createBlocks(pool: NodePool, confirmations: number): Blocks {
@@ -172,18 +174,11 @@ async function rawBlock(pool: NodePool, node: PoolNode, number: number, hash: st
   throw fault;
 }
 
-function noBlock(number: number): AgentError {
-  return new AgentError("NODE_NO_BLOCK", "none", "the node does not have the block", { number });
+/** Blocks until one counts as final. Such a chain finalizes none itself, so the default is six. */
+export function depthOf(confirmations: number | "finalized"): number {
+  return confirmations === "finalized" ? confirmationsDefault : confirmations;
 }
 
-/** Callers with the same question share an answer that is on its way. */
-function createSharing(): <T>(key: string, job: () => Promise<T>) => Promise<T> {
-  const underWay = new Map<string, Promise<unknown>>();
-  return <T>(key: string, job: () => Promise<T>): Promise<T> => {
-    const started = underWay.get(key) as Promise<T> | undefined;
-    if (started !== undefined) return started;
-    const promise = job().finally(() => underWay.delete(key));
-    underWay.set(key, promise);
-    return promise;
-  };
+function noBlock(number: number): AgentError {
+  return new AgentError("NODE_NO_BLOCK", "none", "the node does not have the block", { number });
 }

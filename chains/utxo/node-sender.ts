@@ -22,7 +22,7 @@ import { readText } from "./answers.ts";
 import { readAccepted, readRefusal } from "./broadcast.ts";
 import { readWhole } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { type Blocks, createBlocks, idOf } from "./node-blocks.ts";
+import { type Blocks, createBlocks, depthOf, idOf } from "./node-blocks.ts";
 import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
 import { feeMarketOf } from "./node-market.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
@@ -35,7 +35,7 @@ import { figuresOf } from "./tx-params.ts";
 export interface SenderOptions {
   readonly urls: readonly string[];
   readonly network: UtxoNetwork;
-  readonly confirmations: number; // blocks from a final one to the head, itself counted
+  readonly confirmations: number | "finalized"; // blocks from a final one to the head, itself counted
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;
   readonly timeoutMs?: number; // time limit of one exchange, default 10000
@@ -53,9 +53,10 @@ const computeLimit = 1n;
 
 /** Opens no connection before the first question. @throws NODE_URL */
 export function createUtxoSender(options: SenderOptions): UtxoSender {
-  const { urls, network, confirmations, clock, log } = options;
+  const { urls, network, clock, log } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
   const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
+  const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
   const question = { pool, transactions: createTransactions(pool), network };
   const tell = createNotice(log);

@@ -21,7 +21,7 @@ import { createIndexes } from "../providers/address-index.ts";
 import { parseAddress } from "./address.ts";
 import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, scriptKey } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { createBlocks, idOf, type NumberedBlock } from "./node-blocks.ts";
+import { createBlocks, depthOf, idOf, type NumberedBlock } from "./node-blocks.ts";
 import { balanceAt, reached } from "./node-coins.ts";
 import { judge } from "./node-judge.ts";
 import { feeMarketOf } from "./node-market.ts";
@@ -35,7 +35,7 @@ import { changesMax } from "./tx-params.ts";
 export interface WatcherOptions {
   readonly urls: readonly string[];
   readonly network: UtxoNetwork;
-  readonly confirmations: number; // blocks from a final one to the head, itself counted
+  readonly confirmations: number | "finalized"; // blocks from a final one to the head, itself counted
   readonly log: NodeLog;
   readonly clock?: () => number; // milliseconds, never running back
   readonly timeoutMs?: number; // time limit of one exchange, default 30000: a block has megabytes
@@ -59,9 +59,10 @@ const costRoom = { numerator: 3n, denominator: 2n } as const;
 
 /** Opens no connection before the first question. @throws NODE_URL */
 export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
-  const { urls, network, confirmations, log, clock = () => performance.now() } = options;
+  const { urls, network, log, clock = () => performance.now() } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
   const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
+  const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
   const transactions = createTransactions(pool);
   const rewards = createRewards(pool, blocks, transactions);

@@ -5,7 +5,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Coin, TxParams } from "../../chains/family.ts";
-import { coinsWanted, first, replacement, sweep, type Target } from "../../chains/utxo/fees.ts";
+import { coinsWanted, first, replacement, type Target } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { dustOf, dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
@@ -197,29 +197,5 @@ describe("every attempt", () => {
       expect(pin(onOther)).toBe(coins[1]!.id);
     }
     expect(replacement(network, { satPerKvB: 1_000n, coins }, target, unknown, coin(9, 1n).id)).toBe(null);
-  });
-});
-
-describe("a sweep", () => {
-  it("takes all coins of the address and leaves no change", () => {
-    const coins = [coin(1, 20_000n), coin(2, 40_000n)];
-    const { txParams, amountUnits } = sweep(network, { satPerKvB: 2_000n, coins }, destination)!;
-    const size = sizeOf(2, 22, 0);
-    expect(figuresOf(txParams)).toEqual({ coins: [coins[1], coins[0]], changeSat: [], feeSat: size * 2n });
-    expect(amountUnits).toBe(60_000n - size * 2n);
-    expect(sweep(network, { satPerKvB: 2_000n, coins: [coin(1, 513n)] }, destination)).toBe(null);
-    expect(sweep(network, { satPerKvB: 2_000n, coins: [coin(1, 514n)] }, destination)?.amountUnits).toBe(294n);
-    expect(sweep(network, { satPerKvB: 2_000n, coins: [] }, destination)).toBe(null);
-  });
-
-  it("is built and described as a payment of the deposit address", () => {
-    const owner = values.account(network);
-    const coins = values.coins(owner.script, 5);
-    const { txParams, amountUnits } = sweep(network, { satPerKvB: 3_000n, coins }, destination)!;
-    const payment = { network: network.id, account: owner.address, slot: "0", contract: "", tag: "", destination, amountUnits };
-    const { build, describe: read } = utxoTransactions(bitcoin);
-    const unsigned = build(payment, txParams);
-    const description = { ...payment, txParams, feeMaxUnits: sizeOf(5, 22, 0) * 3n };
-    expect(read(unsigned, { ...payment, txParams })).toEqual({ ok: true, description });
   });
 });

@@ -3,6 +3,7 @@
  * running gateway.
  */
 import { HDKey } from "@scure/bip32";
+import { mnemonicToSeedSync } from "bip39";
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { familyOf } from "../../chains/families.ts";
@@ -225,6 +226,16 @@ describe("an account's key is read for its kind and depth", () => {
     expect(problem(`tron=${master.derive("m/44'/195'/1'").privateExtendedKey}`)).toContain("private key");
     expect(problem(`dogecoin=${xpub}`)).toContain("one of evm, tron, bitcoin");
     expect(problem(`tron=${xpub.replace("xpub", "zpub")}`)).toContain("is for Bitcoin's segwit addresses; give the xpub");
+  });
+
+  it("the reader of an account's key takes the zpub of BIP-84's vector for Bitcoin, and keeps it as the xpub of the same key", () => {
+    const seed = mnemonicToSeedSync(`${"abandon ".repeat(11)}about`);
+    const zpub =
+      "zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs";
+    const xpub = HDKey.fromMasterSeed(seed).derive("m/84'/0'/0'").publicExtendedKey;
+    const firstDepositAddress = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";
+    expect(readAccount(`bitcoin=${zpub}`)).toEqual({ family: "bitcoin", xpub, firstDepositAddress });
+    expect(problem(`litecoin=${zpub.slice(0, -1)}t`)).toContain("give the zpub of an account");
   });
 
   it("the reader of an account's key takes the xpub of an account, with blanks around it", () => {

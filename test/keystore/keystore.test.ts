@@ -103,6 +103,14 @@ function edited(text: string, change: (file: Record<string, unknown>) => void): 
 }
 
 describe("account nodes", () => {
+  it("account nodes on Bitcoin have the address and the account's key of BIP-84's vector", () => {
+    const phrase = `${"abandon ".repeat(11)}about`;
+    const words = Buffer.from(Mnemonic.fromPhrase(phrase).computeSeed().slice(2), "hex");
+    const [hotWallet, deposits] = namedAccounts(deriveAccounts(words, ["bitcoin"]));
+    expect(hotWallet).toEqual({ family: "bitcoin", purpose: "hot", id: "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu" });
+    expect(deposits?.id).toBe(HDNodeWallet.fromPhrase(phrase, "", "m/84'/0'/1'").neuter().extendedKey);
+  });
+
   it("account nodes give the addresses and the xpub that ethers gives", () => {
     const accounts = deriveAccounts(seed(), ["evm"]) as readonly [WalletAccount, WalletAccount];
     const [hotWallet, deposits] = namedAccounts(accounts).map(({ id }) => id);

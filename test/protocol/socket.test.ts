@@ -14,6 +14,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type LineServer, type LineServerOptions, listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient, type SocketClient } from "../../agent/socket/client.ts";
 import {
+  courierLineBytesMax,
   encodeLine,
   encodeMessage,
   LineReader,
@@ -22,6 +23,7 @@ import {
   type MessageLimits,
   withFrames,
 } from "../../agent/socket/line.ts";
+import { evidenceLengthMax, evidenceMax } from "../../agent/socket/offered.ts";
 import type {
   CourierAnswers,
   CourierRequests,
@@ -240,6 +242,25 @@ describe("requests", () => {
     expect(answers.map((answer) => (answer as unknown as { transactionId: string }).transactionId)).toEqual(
       Array.from({ length: 200 }, (_, n) => `t${n}`),
     );
+  });
+
+  it("an offer with as much evidence as is allowed fits into one request of the courier, and of no other", async () => {
+    const evidence = Array.from({ length: evidenceMax }, () => "ab".repeat(evidenceLengthMax / 2));
+    const body = { transactionId: "a".repeat(64), txParams: { coins: "1".repeat(8192) }, evidence };
+    const [wide, narrow] = [place(), place()];
+    const lengths: number[] = [];
+    const onRequest: LineServerOptions["onRequest"] = ({ id, ...rest }, answer) => {
+      lengths.push(...(rest as unknown as typeof body).evidence.map((text) => text.length));
+      answer({ id, ok: true });
+    };
+    await serve(wide, { requestBytesMax: courierLineBytesMax, onRequest });
+    await serve(narrow, { onRequest });
+    const courier = client(wide) as unknown as SocketClient<CourierRequests, CourierAnswers>;
+    expect(await courier.request("sign", body)).toEqual({ ok: true });
+    expect(lengths).toEqual(evidence.map((text) => text.length));
+    const operator = client(narrow) as unknown as SocketClient<CourierRequests, CourierAnswers>;
+    expect(await rejection(operator.request("sign", body))).toMatchObject({ code: expect.stringMatching(/^SOCKET_/) });
+    expect(lengths).toHaveLength(evidenceMax);
   });
 
   it("requests are refused as answers, not as rejections", async () => {

@@ -19,6 +19,7 @@ import { createChainAccess } from "../../agent/courier/nodes/chain.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
 import { type LineServer, listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
+import { courierLineBytesMax } from "../../agent/socket/line.ts";
 import {
   type Answer,
   type CourierAnswers,
@@ -239,6 +240,7 @@ export class CourierKit {
         connectionsMax: 4,
         outstandingMax: 1024,
         framesMax: requestFramesMax,
+        requestBytesMax: courierLineBytesMax,
       });
     });
   }

@@ -140,7 +140,7 @@ function isBusy(item: Item, nowMs: number): boolean {
   return item.asking !== null || isAside(item, nowMs);
 }
 
-/** Where an account has coins, an offer is proof that they suffice. */
+/** On a chain with coins, an offer is proof that they suffice. */
 function isCovered(item: Item, feeUnits: bigint): boolean {
   const { account, view, amountUnits } = item;
   if (account.pinExclusion !== null) return true;

@@ -24,7 +24,7 @@ export interface Offer {
 
 /**
  * Returns why an attempt must not spend its coins, or null. Coins of the attempts that this ledger
- * recorded were proven before, so they need no evidence again. What a gateway says of a coin after
+ * recorded were proven before, so they need no evidence again. The gateway's word for a coin after
  * a recovery is no proof.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */

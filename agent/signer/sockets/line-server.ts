@@ -8,7 +8,15 @@ import { chmodSync, lstatSync, readFileSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { AgentError } from "../../../base/fault.ts";
 import { parseJson } from "../../../base/json.ts";
-import { type Encoded, encodeMessage, LineReader, LineWriter, lineBytesMax, withFrames } from "../../socket/line.ts";
+import {
+  courierLineBytesMax,
+  type Encoded,
+  encodeMessage,
+  LineReader,
+  LineWriter,
+  lineBytesMax,
+  withFrames,
+} from "../../socket/line.ts";
 import { evidenceLengthMax } from "../../socket/offered.ts";
 import type { Answer, Push, Request } from "../../socket/verbs.ts";
 
@@ -33,6 +41,7 @@ export interface LineServerOptions {
   readonly onFault: (fault: AgentError) => void;
   readonly connectionsMax: number; // further connections are closed at once
   readonly framesMax?: number; // of one request, default none
+  readonly requestBytesMax?: number; // of one request with its frames, default lineBytesMax
   // requests of one connection in progress; more stay unread
   readonly outstandingMax: number;
   /** The most unread bytes of answers and pushes before a connection is dropped; default 64 MiB. */
@@ -54,7 +63,7 @@ const pathBytesMax = 107;
 /** The time that a client with broken framing has to read the reason. */
 const hangUpMs = 1000;
 /** The longest string in a request is a transaction that made a coin. */
-const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: evidenceLengthMax } as const;
+const jsonLimits = { bytesMax: courierLineBytesMax, stringBytesMax: evidenceLengthMax } as const;
 
 /**
  * Listens on a path (0600, a stale file replaced) or on `fd:N`, a listening socket inherited from
@@ -148,7 +157,7 @@ class BoundedConnection implements LineConnection {
     this.#socket = socket;
     this.#out = new LineWriter(socket);
     this.#options = options;
-    this.#lines = new LineReader({ bytesMax: lineBytesMax, framesMax: options.framesMax ?? 0 });
+    this.#lines = new LineReader({ bytesMax: options.requestBytesMax ?? lineBytesMax, framesMax: options.framesMax ?? 0 });
     socket.on("data", (chunk) => this.#read(chunk));
     socket.on("error", () => socket.destroy()); // The other end is gone; `close` follows.
   }
