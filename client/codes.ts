@@ -63,6 +63,7 @@ export type AnswerCode =
   | "scope_missing"
   | "since_invalid"
   | "tag_not_supported"
+  | "tag_invalid"
   | "token_invalid"
   | "tolerance_invalid"
   | "transaction_not_found"

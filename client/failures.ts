@@ -121,6 +121,7 @@ const advice: Readonly<Record<AnswerCode, Retry | "by-answer">> = {
   scope_missing: "later",
   since_invalid: "never",
   tag_not_supported: "never",
+  tag_invalid: "never",
   token_invalid: "later",
   tolerance_invalid: "never",
   transaction_not_found: "never",

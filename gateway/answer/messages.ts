@@ -88,6 +88,11 @@ export const answerCodes = {
     "Bu ödemede geri ödenmemiş bu kadar tutar yok.",
   ],
   tag_not_supported: [400, "This currency takes no tag.", "Bu para birimi etiket kabul etmiyor."],
+  tag_invalid: [
+    400,
+    "This is no tag of the currency's network, or the address holds another one.",
+    "Bu, para biriminin ağında geçerli bir etiket değil ya da adres başka bir etiket içeriyor.",
+  ],
   order_id_invalid: [
     400,
     "orderId must have 1 to 128 visible ASCII characters without spaces.",

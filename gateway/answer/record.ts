@@ -18,7 +18,7 @@ export function paymentOf(row: TransactionRow, config: Pick<GatewayConfig, "curr
   const { currencies } = config;
   const currency = Object.hasOwn(currencies, row.currency) ? currencies[row.currency] : undefined;
   const contract = currency?.contract;
-  const place = { network: row.network, receiver: row.receiverAddress, units: BigInt(row.amountUnits) };
+  const place = { network: row.network, receiver: row.depositAddress, units: BigInt(row.amountUnits) };
   return {
     paymentUri: contract === undefined ? "" : familyOf(row.network).paymentUri({ ...place, contract }),
     paymentUrl: payerPageUrl(row, config),
@@ -54,7 +54,7 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
   return {
     transactionId: row.id,
     receiverAddress: row.receiverAddress,
-    depositAddress: row.depositAddress,
+    depositAddress: isDeposit ? row.receiverAddress : row.depositAddress,
     orderId: row.orderId,
     tag: row.tag,
     currency: row.currency,

@@ -73,7 +73,7 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
   const nowMs = clock();
   const isUnread = nowMs - (service.readAt(row.network) ?? startedAt) >= unreadMsMax;
   const currency = Object.hasOwn(config.currencies, row.currency) ? config.currencies[row.currency] : undefined;
-  const { network, receiverAddress: receiver } = row;
+  const { network, depositAddress: receiver } = row;
   const contract = currency?.contract;
   const counted = listCounted(store.database, row);
   const seen = counted.filter(({ final }) => !final);
@@ -93,7 +93,8 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
     seenUnits: seen.reduce((sum, { units }) => sum + units, 0n),
     confirmations: row.status === 0 ? service.confirmations(row.id) : null,
     others: othersOf(service, row),
-    address: row.depositAddress,
+    address: row.receiverAddress,
+    tag: row.tag,
     linkFor: (units) =>
       contract === undefined || units === 0n ? "" : familyOf(network).paymentUri({ network, contract, receiver, units }),
     quote: row.quote === "" ? null : (JSON.parse(row.quote) as Quote),

@@ -3,9 +3,10 @@
  * hot wallet can have many movements, so they are read page by page with a rest between.
  */
 import { addressSpaceOf } from "../../chains/network-names.ts";
+import { hasTags } from "../../chains/payees.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets } from "../store/agents.ts";
-import { listDepositMoves, listHotWalletMoves } from "../store/book-moves.ts";
+import { listDepositMoves, listHotWalletMoves, listTaggedMoves } from "../store/book-moves.ts";
 import {
   type BookAddress,
   type BookEntryRow,
@@ -52,7 +53,9 @@ export function hotWalletAccounts(database: Database, { network, merchant }: Sco
 
 const startOf = (network: string): string => addressSpaceOf(network);
 
+/** The number of deposit addresses with a balance of their own; none on a chain with tags. */
 export function countDepositAccounts(database: Database, { network, merchant }: Scope): number {
+  if (hasTags(network)) return 0;
   const addressSpace = addressSpaceOf(network);
   const forgotten = countForgottenBookAddresses(database, { addressSpace, merchant });
   return countBookAddresses(database, { start: startOf(network), merchant }) + forgotten;
@@ -60,9 +63,11 @@ export function countDepositAccounts(database: Database, { network, merchant }: 
 
 /**
  * Every deposit address that was ever given out, and every address that may have been before the
- * database was restored from a backup, a slice at a time.
+ * database was restored from a backup, a slice at a time. None on a chain with tags, where the hot
+ * wallet holds the money.
  */
 export function* depositSlices(database: Database, { network, merchant }: Scope): Generator<readonly Account[]> {
+  if (hasTags(network)) return;
   const start = startOf(network);
   const addressSpace = addressSpaceOf(network);
   yield* slicesOf((place) => listBookAddresses(database, { start, merchant }, place, sliceMax));
@@ -102,10 +107,14 @@ export async function sheetsOf(
     for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);
   for (const { address: account, kind } of accounts) {
     if (kind !== "hot") continue;
-    for (const side of ["out", "in"] as const) {
+    for (const side of hasTags(network) ? (["out", "in", "tagged"] as const) : (["out", "in"] as const)) {
       let after = { block: -1, row: 0 };
       for (let isMore = true; isMore; ) {
-        const page = listHotWalletMoves(database, side, { network, account }, after, pageMax);
+        const place = { network, account };
+        const page =
+          side === "tagged"
+            ? listTaggedMoves(database, place, after, pageMax)
+            : listHotWalletMoves(database, side, place, after, pageMax);
         for (const row of page) for (const move of movesOf(row, coin)) sheets.get(account)?.add(move);
         after = page.at(-1) ?? after;
         isMore = page.length === pageMax;

@@ -5,6 +5,7 @@
  * section 1 (whose addresses).
  */
 import { createHash } from "node:crypto";
+import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
@@ -100,6 +101,7 @@ function mayReturn(database: Database, merchant: string, { returnUrl }: Order): 
 function insert(service: Service, database: Database, request: DepositRequest, order: Order, fresh: Fresh): TransactionRow {
   const { currency } = fresh;
   const { agent, addressIndex, address } = fresh.depositAddress;
+  const payee = payeeOf(currency.network, address);
   const { merchant } = request;
   const nowMs = service.clock();
   const id = transactionIdOf({ merchant, operation: "deposit", orderId: order.orderId, renews: order.renew });
@@ -113,9 +115,9 @@ function insert(service: Service, database: Database, request: DepositRequest, o
     network: currency.network,
     amount: fresh.amount,
     amountUnits: fresh.amountUnits.toString(),
-    receiverAddress: address,
+    receiverAddress: payee.address,
     depositAddress: address,
-    tag: "",
+    tag: payee.tag,
     stage: "waiting",
     metadata: order.metadata,
     createdAt: nowMs,
@@ -205,7 +207,7 @@ export async function requestDeposit(service: Service, request: DepositRequest):
   if (row.contentHash !== contentHashOf(order)) return say("order_id_reused", { transactionId: row.id });
   if (depositAddress !== null) service.signals.emit("changed", { transactionId: row.id });
   return data({
-    address: row.depositAddress,
+    address: row.receiverAddress,
     amount: row.amount,
     tag: row.tag,
     transactionId: row.id,

@@ -145,6 +145,7 @@ export const answerExamples: Readonly<Record<string, object>> = {
     network: "eip155:1",
     valid: true,
     address: withdrawn.receiverAddress,
+    tag: "",
     code: "",
     reason: "",
   },

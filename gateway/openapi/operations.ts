@@ -69,7 +69,14 @@ const orderCodes: readonly AnswerCode[] = [
 const ordersCodes: readonly AnswerCode[] = ["json_invalid", "field_missing", "field_unknown", "orders_count", "body_too_large"];
 const withdrawalCodes: readonly AnswerCode[] = [
   ...orderCodes,
-  ...(["address_invalid", "address_own", "address_contract", "tag_not_supported", "balance_insufficient"] as const),
+  ...([
+    "address_invalid",
+    "address_own",
+    "address_contract",
+    "tag_not_supported",
+    "tag_invalid",
+    "balance_insufficient",
+  ] as const),
   ...(["refund_invalid", "refund_above_received", "agent_not_paired", "agent_clock_ahead", "withdrawal_failed"] as const),
 ];
 

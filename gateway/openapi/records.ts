@@ -264,6 +264,7 @@ const addressCheck = shape("Whether an address can be paid.", {
   network,
   valid: flag("Whether a withdrawal to it would be taken."),
   address: text("The address in its checksummed form; empty for one that would be refused."),
+  tag: text("The tag that the address holds; empty for none."),
   code: text("The code that a withdrawal would get; empty for a good address.", { examples: ["address_invalid"] }),
   reason: text("The finer reason; empty without one."),
 });

@@ -5,6 +5,7 @@
  */
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
+import { payeeOf } from "../../chains/payees.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { type Act, listActsOn, recordAct } from "../store/audit.ts";
 import { type LeftPayment, listCreditedWith, listCreditsTo, listUnattributed } from "../store/credits.ts";
@@ -113,6 +114,12 @@ function list(options: ListOptions): void {
   });
 }
 
+/** The address as a payer types it, with its tag if it has one. */
+function payeeText(network: string, depositAddress: string): string {
+  const { address, tag } = payeeOf(network, depositAddress);
+  return tag === "" ? address : `${address} tag ${tag}`;
+}
+
 const paymentOf = (config: GatewayConfig, { txHash, currency, units, block, final }: PaymentRow) => ({
   txHash: txHash.startsWith("internal:") ? "" : txHash,
   currency,
@@ -131,12 +138,14 @@ function show(id: string, options: JsonOption): void {
       const paid = payments.map((payment) => ({ ...paymentOf(config, payment), creditedTo: creditedTo(payment) }));
       const more = credits.map(({ creditedUnits: units, ...one }) => ({
         ...paymentOf(config, { ...one, units }),
-        address: one.address,
+        ...payeeOf(row.network, one.address),
       }));
       printJson({ ...listedRecord(row, config), payments: paid, credited: more, acts: listedActs(acts) });
       return;
     }
-    print(`${describeRecord(row, received(config, row))}\n  address ${row.depositAddress} (${row.network})`);
+    print(
+      `${describeRecord(row, received(config, row))}\n  address ${payeeText(row.network, row.depositAddress)} (${row.network})`,
+    );
     for (const one of payments) {
       const { txHash, block, final } = paymentOf(config, one);
       const place = `block ${block}${final ? "" : ", not final"}`;
@@ -146,7 +155,9 @@ function show(id: string, options: JsonOption): void {
       print(`  paid ${amountText(config, one.currency, one.units)}, ${place}, ${txHash || "by a contract"}${away}`);
     }
     for (const { creditedUnits, currency, block, address } of credits)
-      print(`  credited ${amountText(config, currency, creditedUnits)}, block ${block}, that came to ${address}`);
+      print(
+        `  credited ${amountText(config, currency, creditedUnits)}, block ${block}, that came to ${payeeText(row.network, address)}`,
+      );
     if (acts.length > 0) print(describeActs(acts));
   });
 }
@@ -176,7 +187,7 @@ interface UnattributedOptions extends JsonOption {
 
 const listedPayment = (config: GatewayConfig, payment: LeftPayment) => {
   const { txHash, currency, amount, block } = paymentOf(config, { ...payment, units: `${payment.leftUnits}` });
-  const { network, address, merchant: merchantId, merchantName: merchant, transactionId, orderId } = payment;
+  const { network, merchant: merchantId, merchantName: merchant, transactionId, orderId } = payment;
   return {
     payment: paymentName(payment),
     merchantId,
@@ -184,7 +195,7 @@ const listedPayment = (config: GatewayConfig, payment: LeftPayment) => {
     network,
     currency,
     amount,
-    address,
+    ...payeeOf(network, payment.address),
     txHash,
     block,
     transactionId,
@@ -201,7 +212,8 @@ function unattributed(options: UnattributedOptions): void {
       return;
     }
     const texts = rows.map((row) => {
-      const { payment, merchant, merchantId, network, address, block, orderId } = listedPayment(config, row);
+      const { payment, merchant, merchantId, network, block, orderId } = listedPayment(config, row);
+      const address = payeeText(network, row.address);
       const amount = amountText(config, row.currency, `${row.leftUnits}`);
       return `${payment}\n  ${amount} to ${address}, ${network} block ${block}\n  of ${merchant} (${merchantId}), order ${orderId}`;
     });

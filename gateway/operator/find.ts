@@ -6,6 +6,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { parseAddressOnAny } from "../../chains/address-forms.ts";
 import { families } from "../../chains/families.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
+import { payeeOf } from "../../chains/payees.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import type { OutgoingRow } from "../store/rows.ts";
@@ -56,7 +57,8 @@ function addressesIn(text: string, networks: readonly string[]): readonly string
     const parsed = parseAddressOnAny(spelling, networks);
     if (parsed.ok) return parsed.addresses;
   }
-  return [];
+  // A deposit address with its tag in it, as the database has it.
+  return networks.some((network) => payeeOf(network, text).tag !== "") ? [text] : [];
 }
 
 /** The hashes that a text may be, in the spelling of each family. */

@@ -231,15 +231,35 @@ function Pay(view: View): VNode {
         <Groups address={shown.address} id="address" />
         <Copy of="address" label={words.copyAddress} words={words} />
       </div>
+      {shown.tag === "" ? null : (
+        <div class="address">
+          <h3>{words.tag}</h3>
+          <code class="groups" id="tag">
+            <b>{shown.tag}</b>
+          </code>
+          <p class="only">{words.tagNeeded}</p>
+          <Copy of="tag" label={words.copyTag} words={words} />
+        </div>
+      )}
       <Faces shown={shown} words={words} link={shown.linkFor(due)} />
     </section>
   );
 }
 
-/** The code's two faces. Radio buttons switch them, so that it works without script. */
-function Faces({ shown, words, link }: Pick<View, "shown" | "words"> & { readonly link: string }): VNode {
+/**
+ * The code's two faces. Radio buttons switch them, so that it works without script. A code of the
+ * address alone would lose the tag, so an address with a tag has only the link's code.
+ */
+function Faces({ shown, words, link }: Pick<View, "shown" | "words"> & { readonly link: string }): VNode | null {
   const address = <Qr text={shown.address} label={words.qrAddress} />;
-  if (link === "") return <div class="faces">{address}</div>;
+  if (link === "") return shown.tag === "" ? <div class="faces">{address}</div> : null;
+  if (shown.tag !== "") {
+    return (
+      <div class="faces">
+        <LinkFace words={words} link={link} />
+      </div>
+    );
+  }
   return (
     <fieldset class="faces">
       <legend class="unseen">{words.qrFaces}</legend>
@@ -249,13 +269,21 @@ function Faces({ shown, words, link }: Pick<View, "shown" | "words"> & { readonl
       <label for="face-link">{words.faceLink}</label>
       <div class="face face-address">{address}</div>
       <div class="face face-link">
-        <Qr text={link} label={words.qrLink} />
-        <p class="hint">{words.linkHint}</p>
-        <a class="wallet" href={link}>
-          {words.openWallet}
-        </a>
+        <LinkFace words={words} link={link} />
       </div>
     </fieldset>
+  );
+}
+
+function LinkFace({ words, link }: Pick<View, "words"> & { readonly link: string }): VNode {
+  return (
+    <>
+      <Qr text={link} label={words.qrLink} />
+      <p class="hint">{words.linkHint}</p>
+      <a class="wallet" href={link}>
+        {words.openWallet}
+      </a>
+    </>
   );
 }
 
@@ -296,6 +324,12 @@ function Outcome(view: View): VNode | null {
             <dd>
               <Groups address={shown.address} id="address" />
             </dd>
+            {shown.tag === "" ? null : (
+              <>
+                <dt>{words.tag}</dt>
+                <dd>{shown.tag}</dd>
+              </>
+            )}
             {shown.txHash === "" ? null : (
               <>
                 <dt>{words.transaction}</dt>

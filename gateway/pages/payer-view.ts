@@ -26,6 +26,7 @@ export interface PayerView {
   readonly confirmations: number | null; // the seen part's; null if unknown
   readonly others: readonly Other[];
   readonly address: string;
+  readonly tag: string; // goes with the address; "" for none
   readonly linkFor: (units: bigint) => string; // for wallets; "" where the chain has none
   readonly quote: Quote | null;
   readonly status: 0 | 1 | 2;

@@ -43,6 +43,9 @@ export interface Words {
   readonly address: string;
   readonly copyAmount: string;
   readonly copyAddress: string;
+  readonly tag: string;
+  readonly tagNeeded: string;
+  readonly copyTag: string;
   readonly copied: string;
   readonly qrFaces: string;
   readonly faceAddress: string;
@@ -86,6 +89,9 @@ const en: Words = {
   address: "Address",
   copyAmount: "Copy amount",
   copyAddress: "Copy address",
+  tag: "Destination tag",
+  tagNeeded: "Enter this tag too. The address is shared, and the tag says that the payment is yours.",
+  copyTag: "Copy tag",
   copied: "Copied",
   qrFaces: "QR code",
   faceAddress: "Address",
@@ -191,6 +197,9 @@ const tr: Words = {
   address: "Adres",
   copyAmount: "Tutarı kopyala",
   copyAddress: "Adresi kopyala",
+  tag: "Hedef etiketi (tag)",
+  tagNeeded: "Bu etiketi de girin. Adres ortaktır; ödemenin size ait olduğunu etiket gösterir.",
+  copyTag: "Etiketi kopyala",
   copied: "Kopyalandı",
   qrFaces: "Karekod",
   faceAddress: "Adres",

@@ -62,6 +62,26 @@ export function listDepositMoves(database: Database, network: string, addresses:
   return [...payments, ...unattributed, ...sweeps, ...topUps, ...baselines];
 }
 
+/**
+ * The next final payments into a hot wallet whose deposits have tags, in the order of blocks, at
+ * most `most`.
+ */
+export function listTaggedMoves(
+  database: Database,
+  { network, account }: { readonly network: string; readonly account: string },
+  after: MovePlace,
+  most: number,
+): readonly (MoveRow & { readonly row: number })[] {
+  return database.all(
+    `SELECT 'payment' AS kind, 'in' AS side, t.receiverAddress AS address, p.currency, p.units, '' AS feeUnits, 1 AS status,
+       p.block, p.rowid AS row
+     FROM payments p JOIN transactions t ON t.id = p.transactionId
+     WHERE t.operation = 'deposit' AND t.receiverAddress = ? AND t.receiverAddress <> t.depositAddress
+       AND p.network = ? AND p.final = 1 AND (p.block, p.rowid) > (?, ?) ORDER BY p.block, p.rowid LIMIT ?`,
+    ...[account, network, after.block, after.row, most],
+  );
+}
+
 /** A position in an account's movements; the next page begins after it. */
 export interface MovePlace {
   readonly block: number;

@@ -4,11 +4,16 @@
  * payment to such an address makes a request that no shop asked for, and an operator credits the
  * money to the right request.
  */
+import { addressSpaceOf } from "../../chains/network-names.ts";
+import { payeeOf } from "../../chains/payees.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { insertDepositAddress } from "./deposit-addresses.ts";
 import type { ForgottenAddressRow, PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { insertTransaction } from "./transactions.ts";
+
+/** The index of a deposit address that no request can have: its tag is missing or a payer's own. */
+export const noIndex = -1;
 
 /** The content hash of a request that no shop made. */
 const nobodys = "";
@@ -27,6 +32,22 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
        SELECT ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM depositAddresses WHERE address = ?)`,
     ...[row.address, row.merchant, row.agent, row.addressIndex, row.addressSpace, row.at, row.address],
   );
+}
+
+/**
+ * Watches the deposit address that a payment named, whose tag no request has: the payment counts
+ * for no request until an operator credits it. Harmless to call twice; for an account that got no
+ * deposit here it has no effect.
+ */
+export function insertStray(database: Database, { network, address }: Pick<PaymentRow, "network" | "address">, at: number): void {
+  const owner = database.get<Pick<ForgottenAddressRow, "merchant" | "agent">>(
+    `SELECT t.merchant, d.agent FROM transactions t JOIN depositAddresses d ON d.transactionId = t.id
+     WHERE t.operation = 'deposit' AND t.receiverAddress <> t.depositAddress AND t.receiverAddress = ? AND t.network = ?
+     ORDER BY t.createdAt DESC, t.id LIMIT 1`,
+    ...[payeeOf(network, address).address, network],
+  );
+  if (owner === undefined) return;
+  insertForgotten(database, { ...owner, address, addressIndex: noIndex, addressSpace: addressSpaceOf(network), at });
 }
 
 /** Forgotten addresses after row `place`, in order, with the request id for their payments. */
@@ -82,6 +103,7 @@ function makeRequest(
 ): void {
   const { merchant, agent, address, addressIndex, at } = row;
   const id = unattributedIdOf(row);
+  const payee = payeeOf(network, address);
   insertTransaction(database, {
     id,
     merchant,
@@ -93,9 +115,9 @@ function makeRequest(
     network,
     amount: "0",
     amountUnits: "0",
-    receiverAddress: address,
+    receiverAddress: payee.address,
     depositAddress: address,
-    tag: "",
+    tag: payee.tag,
     stage: "waiting",
     quote: "",
     metadata: "",
@@ -105,7 +127,7 @@ function makeRequest(
   });
   database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?", id);
   // At most one address has left at an index, however many families there are.
-  if (isPlaceFree(database, agent, addressIndex))
+  if (addressIndex !== noIndex && isPlaceFree(database, agent, addressIndex))
     insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
 }
 

@@ -108,6 +108,8 @@ CREATE INDEX transactionsByCurrency ON transactions (merchant, currency, operati
 CREATE INDEX transactionsReceived ON transactions (receiverAddress, finalBlock) WHERE operation <> 'deposit';
 CREATE INDEX transactionsByTime ON transactions (operation, createdAt DESC, id);
 CREATE INDEX transactionsByAmount ON transactions (amountUnits);
+CREATE INDEX taggedDeposits ON transactions (receiverAddress, createdAt)
+  WHERE operation = 'deposit' AND receiverAddress <> depositAddress;
 CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE operation = 'sweep';
 `;
 

@@ -5,6 +5,7 @@
  * sweeps and top-ups stay the truth, and each start compares both. A network's native coin
  * (`nativeCoins`) pays the fees.
  */
+import { hasTags } from "../../chains/payees.ts";
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { ownTopUp } from "./top-ups.ts";
@@ -46,9 +47,13 @@ function add(database: Database, { address, network, currency, merchant }: Place
   );
 }
 
-/** Adds a final payment to its address's balance. Must not be called twice. */
+/**
+ * Adds a final payment to its address's balance; on a chain with tags it lies in the hot wallet
+ * already. Must not be called twice.
+ */
 export function hold(database: Database, payment: PaymentRow, merchant: string): void {
   const { address, network, currency, units } = payment;
+  if (hasTags(network)) return;
   add(database, { address, network, currency, merchant }, BigInt(units));
 }
 
@@ -113,7 +118,7 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
     `SELECT p.*, t.merchant FROM payments p JOIN transactions t ON t.id = p.transactionId
      WHERE p.final = 1 AND NOT EXISTS (${ownTopUp})`,
   );
-  for (const { address, network, currency, merchant, units } of payments)
+  for (const { address, network, currency, merchant, units } of payments.filter((one) => !hasTags(one.network)))
     count({ address, network, currency, merchant }, BigInt(units));
   const moved = database.all<Moved>("SELECT * FROM transactions WHERE operation IN ('sweep', 'topup')");
   for (const row of moved) for (const [place, units] of broughtBy(database, row)) count(place, units);

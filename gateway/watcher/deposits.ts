@@ -8,6 +8,7 @@
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
+import { hasTags } from "../../chains/payees.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { depositEnd, keepDepositEnd, listOverdueDeposits, oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
@@ -244,7 +245,8 @@ const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex
 function endOverdue(chain: WatchedChain, memory: DepositMemory, { head, final, askedAt }: Tip): void {
   const { database } = chain.store;
   const late = listOverdueDeposits(database, chain.network, askedAt);
-  const native = chain.currencies.find(({ contract }) => contract === "")?.id;
+  // On a chain with tags no contract sends coins without a transaction that names them.
+  const native = hasTags(chain.network) ? undefined : chain.currencies.find(({ contract }) => contract === "")?.id;
   const waits = (id: string): boolean => native !== undefined && readTransaction(database, id)?.currency === native;
   const waiting = late.filter(waits);
   awaitEnds(memory.compare, waiting);

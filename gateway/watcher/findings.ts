@@ -6,9 +6,9 @@
 
 import { inWaves } from "../../chains/map-limit.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
-import type { AddressBook, Judgement, OutgoingTransaction, WatchedBlock } from "../../chains/nodes.ts";
+import type { AddressBook, DetectedPayment, Judgement, OutgoingTransaction, WatchedBlock } from "../../chains/nodes.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
-import { listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
+import { insertStray, listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
 import { outgoingOfSlot } from "../store/outgoing-transactions.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
@@ -94,7 +94,9 @@ export async function findPayments(
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
   const shown = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
   const { network } = chain;
-  const found = shown.filter(({ address, block }) => !isInFoundBalance(chain.store.database, { network, address, block }));
+  if (agreed) watchStrays(chain, list, shown);
+  const known = shown.filter(({ address }) => list.has(address));
+  const found = known.filter(({ address, block }) => !isInFoundBalance(chain.store.database, { network, address, block }));
   const rows = found.map(({ contract, amountUnits, index, ...payment }) => ({
     ...payment,
     logIndex: index,
@@ -106,6 +108,19 @@ export async function findPayments(
   }));
   // A top-up of the address itself is the wallet's own money and no payment.
   return rows.filter((row) => !isOwnTopUp(chain.store.database, row));
+}
+
+/**
+ * Watches deposit addresses with tags that nobody asked for, so that money with a wrong tag, or
+ * without one, is kept like any other.
+ */
+function watchStrays({ store, network, clock }: WatchedChain, list: WatchList, shown: readonly DetectedPayment[]): void {
+  const strays = shown.filter(({ address }) => !list.has(address));
+  if (strays.length === 0) return;
+  store.write((database) => {
+    for (const { address } of strays) insertStray(database, { network, address }, clock());
+  });
+  list.refresh(store.database);
 }
 
 /** Foreign uses of open withdrawals' slots; only for final, agreed blocks. */

@@ -4,6 +4,7 @@
  * requests never count the same funds. Sources: docs/api.md, Errors and Balance.
  */
 import { familyOf } from "../../chains/families.ts";
+import { hasTags, payeeOf } from "../../chains/payees.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { Order } from "../answer/body.ts";
@@ -90,6 +91,15 @@ export function placeProblem(
   return bad === null ? null : { code: bad, reason: "" };
 }
 
+/** The reason why an order's tag is refused; null for a good one and for none. */
+function tagProblem({ address, tag }: Order, network: string): "tag_invalid" | "tag_not_supported" | null {
+  if (tag === "") return null;
+  // An address that holds the order's own tag was taken apart before.
+  if (payeeOf(network, address).tag !== "") return "tag_invalid";
+  if (familyOf(network).readTag(tag) === tag) return null;
+  return hasTags(network) ? "tag_invalid" : "tag_not_supported";
+}
+
 function checkAddress(database: Database, config: GatewayConfig, agent: AgentRow, order: Order, network: string): Answer | null {
   if (order.address === "") return null;
   const problem = placeProblem(database, config, { agent, address: order.address, network });
@@ -152,8 +162,8 @@ export function checkWithdrawal(
   const amount = checkAmount(config, order, "minWithdrawAmount");
   if ("kind" in amount) return amount;
   const { currency, amountUnits } = amount;
-  if (order.tag !== "" && familyOf(currency.network).readTag(order.tag) !== order.tag)
-    return say("tag_not_supported", { field: "tag" });
+  const tag = tagProblem(order, currency.network);
+  if (tag !== null) return say(tag, { field: "tag" });
   const agent = liveAgent(database, request.merchant, "agent_not_paired");
   if ("kind" in agent) return agent;
   const address = checkAddress(database, config, agent, order, currency.network);

@@ -5,6 +5,7 @@
  */
 import { parseAddress } from "../../chains/address-forms.ts";
 import { familyOf } from "../../chains/families.ts";
+import { payeeOf } from "../../chains/payees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
 import { maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
@@ -56,13 +57,15 @@ export function checkDestination(
   if (isAnswer(currency)) return say("currency_not_found");
   const agent = agentOfMerchant(store.database, merchant) ?? null;
   const { network } = currency;
-  const problem = placeProblem(store.database, config, { agent, address: asked.address, network });
-  const parsed = parseAddress(asked.address, network);
+  const payee = payeeOf(network, asked.address);
+  const problem = placeProblem(store.database, config, { agent, address: payee.address, network });
+  const parsed = parseAddress(payee.address, network);
   return data({
     currency: currency.id,
     network,
     valid: problem === null,
     address: problem === null && parsed.ok ? parsed.address : "",
+    tag: problem === null ? payee.tag : "",
     code: problem?.code ?? "",
     reason: problem?.reason ?? "",
   });

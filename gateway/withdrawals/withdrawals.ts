@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Code } from "../../base/codes.ts";
 import { parseAddress } from "../../chains/address-forms.ts";
+import { payeeOf } from "../../chains/payees.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { type Answer, data, isAnswer, json, render, say } from "../answer/answer.ts";
@@ -223,16 +224,20 @@ export async function requestWithdrawals(service: Service, request: WithdrawalsR
 }
 
 /**
- * The order with its address in the only spelling of the network; another text stays as it is. A
- * known order keeps its network, even if its currency is no longer configured.
+ * The order with its address in the only spelling of the network, and with the tag that the address
+ * holds; another text, or one with another tag than the order's, stays as it is. A known order
+ * keeps its network, even if its currency is no longer configured.
  */
 function spelled({ config, store }: Service, { merchant }: WithdrawalRequest, order: Order): Order {
   const { currency, orderId, renew: renews, address } = order;
   const known = recordOfOrder(store.database, { merchant, operation: "withdraw", orderId, renews });
   const configured = Object.hasOwn(config.currencies, currency) ? config.currencies[currency] : undefined;
   const network = known?.network ?? configured?.network;
-  const parsed = network === undefined ? null : parseAddress(address, network);
-  return parsed?.ok === true ? { ...order, address: parsed.address } : order;
+  if (network === undefined) return order;
+  const payee = payeeOf(network, address);
+  if (payee.tag !== "" && order.tag !== "" && payee.tag !== order.tag) return order;
+  const parsed = parseAddress(payee.address, network);
+  return parsed.ok ? { ...order, address: parsed.address, tag: order.tag || payee.tag } : order;
 }
 
 /** Makes the withdrawal of an order, or finds it, and waits for the agent's first answer. */

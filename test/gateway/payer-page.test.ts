@@ -16,7 +16,7 @@ const base: PayerView = {
   ...{ shop: "Corner Shop", contact: "help@shop.example.com", returnUrl: "https://shop.example.com/thanks", orderId: "in-1042" },
   network: { name: "Ethereum", tokens: "", isTest: false, confirmations: 12, finalMinutes: 16 },
   ...{ symbol: "ETH", decimal: 2, amount: "10", amountUnits: 1000n, toleranceUnits: 0n },
-  ...{ finalUnits: 0n, seenUnits: 0n, confirmations: null, others: [], address, quote: null },
+  ...{ finalUnits: 0n, seenUnits: 0n, confirmations: null, others: [], address, tag: "", quote: null },
   linkFor: (units) => `ethereum:${address}@1?value=${units}`,
   ...{
     status: 0,
