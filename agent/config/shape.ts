@@ -168,7 +168,7 @@ function readFamily(value: JsonValue, path: string): Family {
 function readChainId(family: Family, value: JsonValue, path: string): ChainId {
   const id = family.readChainId(value);
   if (id !== null) return id;
-  if (typeof family.readChainId(1) === "number") asInteger(value, path, 1, Number.MAX_SAFE_INTEGER);
+  if (typeof family.readChainId(1) === "number") asInteger(value, path, 0, Number.MAX_SAFE_INTEGER);
   throw fault("CONFIG_VALUE", `${path} is the id of no chain of this family`);
 }
 
