@@ -3,6 +3,7 @@
  * transaction hash, an amount, or somebody's id or name. Changes nothing.
  */
 import { type Command, InvalidArgumentError } from "commander";
+import type { Payee } from "../../chains/accounts.ts";
 import { parseAddressOnAny } from "../../chains/address-forms.ts";
 import { families } from "../../chains/families.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
@@ -12,6 +13,7 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import {
   agentsOfAddress,
+  depositsOfPayee,
   type FoundOther,
   type FoundRecord,
   foreignOfTxHash,
@@ -61,10 +63,18 @@ function addressesIn(text: string, networks: readonly string[]): readonly string
   return networks.some((network) => payeeOf(network, text).tag !== "") ? [text] : [];
 }
 
+/** `ADDRESS TAG`, as a payer tells it; the word `tag` may stand between. */
+function payeesIn(text: string): readonly Payee[] {
+  const [, address = "", tag = ""] = /^(\S+)[\s:]+(?:tag\s+)?(\d{1,20})$/i.exec(text) ?? [];
+  return address === "" ? [] : [{ address, tag }];
+}
+
 /** The hashes that a text may be, in the spelling of each family. */
 function hashesIn(text: string): readonly string[] {
   const digits = text.toLowerCase().replace(/^0x/, "");
-  return [digits, `0x${digits}`, digits.toUpperCase()].filter((hash) => Object.values(families).some(({ isTxHash }) => isTxHash(hash)));
+  return [digits, `0x${digits}`, digits.toUpperCase()].filter((hash) =>
+    Object.values(families).some(({ isTxHash }) => isTxHash(hash)),
+  );
 }
 
 /** `12.5`, or `12.5 usdt` for one currency alone. */
@@ -97,6 +107,7 @@ export function search(
     ...recordsOfId(database, text),
     ...recordsOfOrder(database, text, most),
     ...addresses.flatMap((address) => recordsOfAddress(database, address, most)),
+    ...payeesIn(text).flatMap((payee) => depositsOfPayee(database, payee, most)),
     ...hashes.flatMap((txHash) => recordsOfTxHash(database, { networks, txHash })),
     ...amountsIn(text, Object.values(currencies)).flatMap((amount) => recordsOfAmount(database, amount, most)),
   ];

@@ -3,6 +3,7 @@
  * hash or amount. Each question uses an index, so that a search among millions of rows takes
  * milliseconds; only the tables of people and servers are read whole. Reads only.
  */
+import type { Payee } from "../../chains/accounts.ts";
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
 import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
@@ -56,6 +57,13 @@ export function recordsOfAddress(database: Database, address: string, most: numb
         AND t.operation = 'deposit' AND t.orderId = ? || f.address WHERE f.address = ?)
     ORDER BY createdAt DESC, id LIMIT ?`;
   return named("address", database.all(sql, address, address, address, unattributedOrderOf(""), address, most));
+}
+
+/** Deposits with a tag at an address that they share, newest first. */
+export function depositsOfPayee(database: Database, { address, tag }: Payee, most: number): readonly FoundRecord[] {
+  const sql = `SELECT id FROM transactions WHERE operation = 'deposit' AND receiverAddress <> depositAddress
+    AND receiverAddress = ? AND tag = ? ORDER BY createdAt DESC, id LIMIT ?`;
+  return named("address", database.all(sql, address, tag, most));
 }
 
 /**

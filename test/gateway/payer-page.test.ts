@@ -165,6 +165,24 @@ describe("the payment page", () => {
     expect(shown.replace(/<[^>]*>/g, "")).toBe(address);
   });
 
+  it("the payment page shows a tag beside the address, and no code that would lose it", () => {
+    const link = (units: bigint): string => `xrpl-link?amount=${units}&dt=4294967295`;
+    const tagged = { ...base, tag: "4294967295", linkFor: link };
+    for (const [language, words] of [
+      ["en", "Enter this tag too"],
+      ["tr", "Bu etiketi de girin"],
+    ] as const) {
+      const page = renderPage(tagged, { ...dress, language });
+      for (const part of [words, '<code class="groups" id="tag"><b>4294967295</b></code>', 'data-copy="tag"'])
+        expect(page).toContain(part);
+      expect(page).not.toContain("fieldset");
+      expect(page.match(/<svg class="qr"/g)).toHaveLength(1);
+      expect(renderPage({ ...tagged, linkFor: () => "" }, { ...dress, language })).not.toContain('<svg class="qr"');
+      expect(renderPage({ ...base }, { ...dress, language })).not.toContain(words);
+    }
+    expect(renderPage({ ...tagged, status: 1, finalUnits: 1000n }, dress)).toContain("<dd>4294967295</dd>");
+  });
+
   it("the payment page of a chain without links has one face, and the alert is always of one form", () => {
     expect(renderPage({ ...base, linkFor: () => "" }, dress)).not.toContain("fieldset");
     expect(renderPage(base, dress)).toContain("fieldset");
