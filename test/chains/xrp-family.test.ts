@@ -120,8 +120,8 @@ describe("fees of XRP", () => {
           expect(BigInt(next.lastLedger!)).toBeGreaterThanOrEqual(BigInt(one.lastLedger!));
         }
         expect(bidding.replacement(attempts, next, isCancel)).toEqual(next);
-        const dearer = { ...asked, feeDrops: `${BigInt(asked.feeDrops!) + 1n}` };
-        expect(BigInt(bidding.replacement(attempts, dearer, isCancel).feeDrops!)).toBeGreaterThanOrEqual(BigInt(next.feeDrops!));
+        const higher = { ...asked, feeDrops: `${BigInt(asked.feeDrops!) + 1n}` };
+        expect(BigInt(bidding.replacement(attempts, higher, isCancel).feeDrops!)).toBeGreaterThanOrEqual(BigInt(next.feeDrops!));
       }),
     );
   });
