@@ -221,6 +221,22 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     });
   });
 
+  it("Clio takes the validated ledger where none is named, and tells no state of a server", async () => {
+    await node.close();
+    testNetwork = await startXrpNetwork({ fronts: [{}, { isClio: true }] });
+    ({ node, payer, holder } = testNetwork);
+    node.people.pay(payer, holder.address, 5n);
+    const account = { account: holder.address };
+    expect(await ask("account_info", account, 0)).toMatchObject({ account_data: { Balance: "20000005" }, validated: false });
+    expect(await ask("account_info", account, 1)).toMatchObject({ account_data: { Balance: "20000000" }, validated: true });
+    const current = { ...account, ledger_index: "current" };
+    expect(await ask("account_info", current, 1)).toMatchObject({ account_data: { Balance: "20000005" } });
+    const [{ info: rippled }, { info: clio }] = [await ask("server_info", {}, 0), await ask("server_info", {}, 1)];
+    expect(rippled).toMatchObject({ build_version: "2.6.2", server_state: "full" });
+    expect(clio).toMatchObject({ rippled_version: "2.6.2", network_id: 0 });
+    expect(clio).not.toHaveProperty("server_state");
+  });
+
   group("faults of one provider, beside another that is well", () => {
     it("one that lags shows the older ledger", async () => {
       const { hash } = node.people.pay(payer, holder.address, 5n);
