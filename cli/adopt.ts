@@ -54,7 +54,7 @@ async function confirmed({ chain, network, counted }: FirstSlotView, terminal: T
 
 function describe({ chain, network, account, adopted, isBegun, counted, quorum }: FirstSlotView): string {
   const begins = adopted === "" ? "not known yet" : isBegun ? `${adopted}, and payments were made` : `${adopted}, not used yet`;
-  const says = counted === "" ? "nothing yet" : `${counted} transactions (${quorum} nodes, as the courier says)`;
+  const says = counted === "" ? "nothing yet" : `${saySlot(network, counted)} next (${quorum} nodes, as the courier says)`;
   const word = slotWord([network]);
   const rows = [
     ["chain", `${chain} (${network})`],

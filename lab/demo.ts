@@ -1,7 +1,7 @@
 /**
  * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a node
- * that stands in for java-tron, a real bitcoind where it is there, a gateway on SQLite, pairing,
- * `crypto`; a paid deposit with its callback, one quoted in liras and paid by its link, an ETH and
+ * that stands in for java-tron, one for rippled, a real bitcoind where it is there, a gateway on
+ * SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and paid by its link, an ETH and
  * an ERC-20 withdrawal to Completed, a refusal by policy, a `kill -9` of the signer in the middle
  * of a stream that still pays exactly once; and in each currency a deposit that is swept and paid
  * out again to the last unit, with a `kill -9` of each process in between. Every balance is checked
@@ -19,6 +19,8 @@ import { listSweeps, roundTrips, type Trip } from "./kit/round-trip.ts";
 import { balanceWei, rpc, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./kit/rpc.ts";
 import { createShop, type Shop } from "./kit/shop.ts";
 import { type Bitcoin, bitcoinTripsOf, openBitcoin, servedBy } from "./utxo-node/in-demo.ts";
+import { adoptXrp, fundXrp, openXrp, servedByXrp, xrpTripsOf } from "./xrp-node/in-demo.ts";
+import type { XrpNode } from "./xrp-node/xrp-node.ts";
 
 interface Shown {
   readonly transactionId: string;
@@ -61,9 +63,17 @@ async function ended(shop: Shop, transactionId: string, type: 1 | 2 = 2): Promis
   });
 }
 
-async function setUp(testNetwork: TronTestNetwork, bitcoin: Bitcoin | null): Promise<{ kit: Kit; shop: Shop }> {
+/** The networks beside the EVM chain; null where one cannot be had here. */
+interface Networks {
+  readonly testNetwork: TronTestNetwork;
+  readonly bitcoin: Bitcoin | null;
+  readonly xrp: XrpNode | null;
+}
+
+async function setUp({ testNetwork, bitcoin, xrp }: Networks): Promise<{ kit: Kit; shop: Shop }> {
   tell("demo", "starting a local EVM chain and a node in java-tron's place, deploying a test token, initialising a gateway");
-  const kit = await startKit({ keep: values.keep, alsoServes: servedBy(bitcoin, testNetwork.served(["coin", "token"])) });
+  const others = servedBy(bitcoin, testNetwork.served(["coin", "token"]));
+  const kit = await startKit({ keep: values.keep, alsoServes: servedByXrp(xrp, others) });
   try {
     await kit.startGateway();
     tell("gateway", `listens on ${kit.gatewayUrl}, merchant ${kit.merchantId}`);
@@ -77,8 +87,10 @@ async function setUp(testNetwork: TronTestNetwork, bitcoin: Bitcoin | null): Pro
       const { output } = await kit.cli("address", "btc", "--json");
       await bitcoin.people.pay((JSON.parse(output) as { address: string }).address, 100_000_000n);
     }
+    await fundXrp(xrp, kit);
     await kit.startCrypto();
     tell("crypto", "signer and courier run");
+    await adoptXrp(xrp, kit);
     const shop = createShop(kit);
     await until("balance at the gateway", 60_000, async () =>
       (await shop.balance("usdt")).available === "10000" ? true : undefined,
@@ -255,18 +267,21 @@ async function main(): Promise<void> {
   const plain = profileNamed("tron", "plain node");
   const testNetwork = await TronTestNetwork.open({ slotMs: 200, solidLag: 4, profiles: [plain, plain] });
   let bitcoin: Bitcoin | null = null;
+  let xrp: XrpNode | null = null;
   try {
     bitcoin = await openBitcoin((what) => tell("demo", what));
-    await play(testNetwork, bitcoin);
+    xrp = await openXrp((what) => tell("demo", what));
+    await play({ testNetwork, bitcoin, xrp });
   } finally {
+    await xrp?.close();
     await bitcoin?.people.rest();
     await bitcoin?.testNetwork.close();
     await testNetwork.node.stop();
   }
 }
 
-async function play(testNetwork: TronTestNetwork, bitcoin: Bitcoin | null): Promise<void> {
-  const { kit, shop } = await setUp(testNetwork, bitcoin);
+async function play(networks: Networks): Promise<void> {
+  const { kit, shop } = await setUp(networks);
   let failed = true;
   let receiver: Receiver | null = null;
   try {
@@ -281,7 +296,9 @@ async function play(testNetwork: TronTestNetwork, bitcoin: Bitcoin | null): Prom
     const stream = await killed(kit, shop);
     withdrawals.push(...stream.shown);
     const trips = tripsOf(kit);
-    const chains = await roundTrips(kit, shop, [...trips, ...tronTripsOf(testNetwork), ...(await bitcoinTripsOf(bitcoin))], tell);
+    const { testNetwork, bitcoin, xrp } = networks;
+    const others = [...tronTripsOf(testNetwork), ...(await bitcoinTripsOf(bitcoin)), ...xrpTripsOf(xrp)];
+    const chains = await roundTrips(kit, shop, [...trips, ...others], tell);
     const isLocal = ({ network }: { readonly network: string }): boolean => network === trips[0]?.network;
     const topUps = (await listSweeps(kit)).filter((one) => one.kind === "topup" && isLocal(one)).length;
     const made = withdrawals.length + chains.filter(isLocal).length + topUps;

@@ -1,7 +1,7 @@
 /**
  * Money in and out again on real parts, for the demo and for anybody who adds a chain: a deposit,
- * Completed, swept to the hot wallet, withdrawn again to the last unit, with a `kill -9` of
- * each process in between. Every figure is read from the chain by code of the scripts' own.
+ * Completed, swept to the hot wallet where it has an address of its own, withdrawn again to the
+ * last unit, with a `kill -9` of each process in between. Every figure is read from the chain by code of the scripts' own.
  */
 
 import type { Kit } from "./kit.ts";
@@ -16,8 +16,8 @@ export interface Trip {
   readonly amount: string;
   readonly paysFees: boolean; // the native coin: what its sweep costs comes out of it
   newReceiver(): string;
-  /** Pays a deposit address from outside. */
-  pay(address: string, units: bigint): Promise<void>;
+  /** Pays a deposit address from outside, with the request's tag or "" for none. */
+  pay(address: string, units: bigint, tag: string): Promise<void>;
   /** By the chain itself, at its newest block, or the newest final one. */
   held(address: string): Promise<bigint>;
 }
@@ -28,7 +28,7 @@ interface Shown {
   readonly currency: string;
   readonly depositId: string;
   readonly deposited: string;
-  readonly sweepId: string;
+  readonly sweepId: string; // "" where the deposit came to the hot wallet itself
   readonly swept: string;
   readonly topUp: string; // in the coin that pays the fees, "" for none
   readonly withdrawalId: string;
@@ -96,17 +96,19 @@ export async function roundTrips(kit: Kit, shop: Shop, trips: readonly Trip[], t
     trips.map(async (trip) => {
       const { currency, amount } = trip;
       const asked = await shop.deposit(currency, amount, `round-trip-${currency}`);
-      await trip.pay(asked.address, unitsOf(amount, trip.decimal));
+      await trip.pay(asked.address, unitsOf(amount, trip.decimal), asked.tag);
       await until(`the deposit of ${amount} ${currency}`, waitMs, async () =>
         (await shop.transaction(asked.transactionId, 1)).status === 1 ? true : undefined,
       );
-      tell("gateway", `deposit of ${amount} ${currency} Completed at ${asked.address}`);
+      const tag = asked.tag === "" ? "" : ` with the tag ${asked.tag}`;
+      tell("gateway", `deposit of ${amount} ${currency} Completed at ${asked.address}${tag}`);
       return { trip, ...asked };
     }),
   );
   await killEach(kit, tell);
   return Promise.all(
-    paid.map(async ({ trip, address, transactionId }) => {
+    paid.map(async ({ trip, address, tag, transactionId }) => {
+      if (tag !== "") return payOutUnswept(kit, shop, trip, transactionId, tell);
       const sweep = await completedSweep(kit, address, trip.currency);
       return payOutAgain(kit, shop, { trip, address, depositId: transactionId, sweep }, tell);
     }),
@@ -130,17 +132,35 @@ async function payOutAgain(kit: Kit, shop: Shop, { trip, address, depositId, swe
   const paid = unitsOf(amount, decimal);
   if (left + swept + fee !== paid) throw new Error(`${paid} ${currency} came, ${swept} were swept and ${left} are left`);
   tell("agent", `swept ${sweep.amount} ${currency}${topUp === undefined ? "" : ` after a top-up of ${topUp.amount}`}`);
+  const withdrawalId = await payOut(shop, trip, sweep.amount, tell);
+  return {
+    ...{ network, currency, depositId, deposited: amount, sweepId: sweep.transactionId, swept: sweep.amount },
+    ...{ topUp: topUp?.amount ?? "", withdrawalId, withdrawn: sweep.amount },
+  };
+}
+
+/** A deposit that came to the hot wallet itself goes out again as it came. */
+async function payOutUnswept(kit: Kit, shop: Shop, trip: Trip, depositId: string, tell: Tell): Promise<Shown> {
+  const { currency, network, amount } = trip;
+  const sweeps = (await listSweeps(kit)).filter((one) => one.network === network);
+  if (sweeps.length > 0) throw new Error(`${sweeps.length} sweeps on ${network}, where no deposit has an address of its own`);
+  const withdrawalId = await payOut(shop, trip, amount, tell);
+  const unswept = { sweepId: "", swept: "", topUp: "" };
+  return { network, currency, depositId, deposited: amount, ...unswept, withdrawalId, withdrawn: amount };
+}
+
+/** Pays an amount to a new receiver, and compares what came there. */
+async function payOut(shop: Shop, trip: Trip, amount: string, tell: Tell): Promise<string> {
+  const { currency, decimal } = trip;
   const receiver = trip.newReceiver();
-  const out = await until(`the withdrawal of ${sweep.amount} ${currency}`, waitMs, async () => {
-    const answer = await shop.autoWithdraw({ currency, amount: sweep.amount, receiver, orderId: `out-again-${currency}` });
+  const before = await trip.held(receiver);
+  const out = await until(`the withdrawal of ${amount} ${currency}`, waitMs, async () => {
+    const answer = await shop.autoWithdraw({ currency, amount, receiver, orderId: `out-again-${currency}` });
     return answer.status === 200 ? answer : undefined;
   });
   await until(`its end`, waitMs, async () => ((await shop.transaction(out.transactionId)).status === 1 ? true : undefined));
-  const got = await trip.held(receiver);
-  if (got !== swept) throw new Error(`the receiver holds ${got} base units of ${currency}, not ${swept}`);
-  tell("gateway", `${sweep.amount} ${currency} paid out again, to the last unit`);
-  return {
-    ...{ network, currency, depositId, deposited: amount, sweepId: sweep.transactionId, swept: sweep.amount },
-    ...{ topUp: topUp?.amount ?? "", withdrawalId: out.transactionId, withdrawn: sweep.amount },
-  };
+  const got = (await trip.held(receiver)) - before;
+  if (got !== unitsOf(amount, decimal)) throw new Error(`the receiver got ${got} base units of ${currency}, not ${amount}`);
+  tell("gateway", `${amount} ${currency} paid out again, to the last unit`);
+  return out.transactionId;
 }

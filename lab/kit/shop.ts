@@ -12,6 +12,7 @@ export interface ShopOrder {
   readonly amount: string;
   readonly receiver: string;
   readonly orderId: string;
+  readonly tag?: string;
 }
 
 /**
@@ -43,7 +44,7 @@ export interface Shop {
     currency: string,
     amount: string,
     orderId: string,
-  ): Promise<{ address: string; transactionId: string; paymentUrl: string }>;
+  ): Promise<{ address: string; tag: string; transactionId: string; paymentUrl: string }>;
   /** A deposit of a sum of money, at the gateway's price. */
   fiatDeposit(order: FiatOrder): Promise<DepositResult>;
   balance(currency: string): Promise<{ available: string; pending: string; sweeping: string; reserved: string; total: string }>;
@@ -71,8 +72,7 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly sho
     }
   };
   return {
-    autoWithdraw: ({ currency, amount, orderId, receiver }) =>
-      answerOf(client.autoWithdraw({ currency, amount, orderId, address: receiver })),
+    autoWithdraw: ({ receiver, ...order }) => answerOf(client.autoWithdraw({ ...order, address: receiver })),
     manualWithdraw: ({ receiver, ...order }) =>
       answerOf(client.manualWithdraw(receiver === undefined ? order : { ...order, address: receiver })),
     async transaction(transactionId, type = 2) {
@@ -82,8 +82,8 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly sho
       return { status, stage, code, txHash, amountReceived };
     },
     async deposit(currency, amount, orderId) {
-      const { address, transactionId, paymentUrl = "" } = await ordered({ currency, amount, orderId });
-      return { address, transactionId, paymentUrl };
+      const { address, tag, transactionId, paymentUrl = "" } = await ordered({ currency, amount, orderId });
+      return { address, tag, transactionId, paymentUrl };
     },
     fiatDeposit: ordered,
     async balance(currency) {
