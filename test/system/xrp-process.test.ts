@@ -24,7 +24,11 @@ if (lacks !== null) process.stderr.write(`\n*** SKIPPED: ${lacks}\n\n`);
 
 interface Shown {
   readonly state: string;
-  readonly attempts: readonly { readonly txHash: string; readonly raw?: string; readonly txParams: Record<string, string> | null }[];
+  readonly attempts: readonly {
+    readonly txHash: string;
+    readonly raw?: string;
+    readonly txParams: Record<string, string> | null;
+  }[];
 }
 
 startsTheBuild();
@@ -109,7 +113,9 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     await node?.close();
   });
 
-  it("waits for its first XRP, then for an operator's yes to the sequence at which the account begins", { timeout: 120_000 }, async () => {
+  it("waits for its first XRP, then for an operator's yes to the sequence at which the account begins", {
+    timeout: 120_000,
+  }, async () => {
     const early = await kit.cli("adopt", "ripple", "--yes", "1");
     expect(early.output).toContain("ACCOUNT_NOT_ADOPTED");
     node.fund(hotWallet, 501n * xrp);
@@ -147,22 +153,25 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     for (const id of ids) await ends(id, 1);
     expect(node.balance(customer.address)).toBe(before + 5n * xrp);
     expect(node.balance(exchange.address)).toBe(atExchange + 9n * xrp + 1n - fee);
-    const tags = PLACEHOLDER
+    const tags = node.chain.touching(exchange.address).map(({ tx }) => tx.fields.DestinationTag);
     expect(tags.filter((tag) => tag === 4_294_967_295 || tag === 7)).toHaveLength(2);
   });
 
   it("`status`, `show` and the shop name the tag and the sequence", { timeout: 60_000 }, async () => {
     const { output } = await kit.cli("withdrawals", "--order", "payout-1");
     expect(output).toMatch(/Completed|final|paid/i);
-    const [one] = (JSON.parse((await kit.cli("withdrawals", "--json")).output) as { withdrawals: { transactionId: string; tag: string }[] })
-      .withdrawals.filter(({ tag }) => tag === "4294967295");
+    const [one] = (
+      JSON.parse((await kit.cli("withdrawals", "--json")).output) as { withdrawals: { transactionId: string; tag: string }[] }
+    ).withdrawals.filter(({ tag }) => tag === "4294967295");
     const shown = await kit.cli("show", one?.transactionId ?? "");
     expect(shown.output).toMatch(/tag +4294967295/);
     expect(shown.output).toMatch(/sequence \d{8}/);
     expect((await kit.cli("status")).output).toContain(`account       ${hotWallet}, ripple`);
   });
 
-  it("is paid in by tags; money with a wrong tag, or without one, waits for an operator who credits it", { timeout: 180_000 }, async () => {
+  it("is paid in by tags; money with a wrong tag, or without one, waits for an operator who credits it", {
+    timeout: 180_000,
+  }, async () => {
     const right = await shop.deposit("xrp", "12.5", "deposit-right");
     const lost = await shop.deposit("xrp", "3", "deposit-lost");
     expect(right.address).toBe(hotWallet);
@@ -186,15 +195,29 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     expect(listed.map(({ amount, tag }) => `${amount} ${tag}`).sort()).toEqual(["1 4000000000", "3 "]);
     expect((await shop.transaction(lost.transactionId, 1)).amountReceived).toBe("2");
     expect(partly).toMatch(/^[0-9A-F]{64}$/);
-    await kit.operate("deposits", "credit", lost.transactionId, "--payment", `${hash}:-1`, "--reason", "the payer forgot the tag");
+    await kit.operate(
+      "deposits",
+      "credit",
+      lost.transactionId,
+      "--payment",
+      `${hash}:-1`,
+      "--reason",
+      "the payer forgot the tag",
+    );
     expect(await ends(lost.transactionId, 1, 1)).toMatchObject({ amountReceived: "5" });
   });
 
-  it("offers again with the same sequence once the last ledger is past, and one of the two is paid", { timeout: 240_000 }, async () => {
+  it("offers again with the same sequence once the last ledger is past, and one of the two is paid", {
+    timeout: 240_000,
+  }, async () => {
     node.escalate(1_000_000n);
     const before = node.balance(customer.address);
     const id = await order("1", customer.address, "payout-slow");
-    const { attempts } = await becomes(id, "has a second attempt", (one) => one.attempts.filter(({ raw }) => raw !== undefined).length >= 2);
+    const { attempts } = await becomes(
+      id,
+      "has a second attempt",
+      (one) => one.attempts.filter(({ raw }) => raw !== undefined).length >= 2,
+    );
     expect(BigInt(attempts[1]?.txParams?.feeDrops ?? 0)).toBeGreaterThan(BigInt(attempts[0]?.txParams?.feeDrops ?? 0));
     node.escalate();
     await ends(id, 1);
