@@ -8,8 +8,9 @@ import type { ConfiguredChain, ExpiryExclusion, Family, FamilyName, PinExclusion
 import { familyNames } from "./family.ts";
 import { tron } from "./tron/family.ts";
 import { utxoFamilies } from "./utxo/family.ts";
+import { xrp } from "./xrp/family.ts";
 
-export const families: Readonly<Record<FamilyName, Family>> = { evm, tron, ...utxoFamilies };
+export const families: Readonly<Record<FamilyName, Family>> = { evm, tron, ...utxoFamilies, xrp };
 
 const everyFamily: readonly Family[] = familyNames.map((name) => families[name]);
 

@@ -8,13 +8,15 @@ import { evmCurrencies } from "./presets/evm-currencies.ts";
 import type { ChainPreset, CurrencyPreset } from "./presets/preset.ts";
 import { tronChains, tronCurrencies } from "./presets/tron.ts";
 import { utxoChains, utxoCurrencies } from "./presets/utxo.ts";
+import { xrpChains, xrpCurrencies } from "./presets/xrp.ts";
 
-export const chainPresets: Readonly<Record<string, ChainPreset>> = { ...evmChains, ...tronChains, ...utxoChains };
+export const chainPresets: Readonly<Record<string, ChainPreset>> = { ...evmChains, ...tronChains, ...utxoChains, ...xrpChains };
 
 export const currencyPresets: Readonly<Record<string, CurrencyPreset>> = {
   ...evmCurrencies,
   ...tronCurrencies,
   ...utxoCurrencies,
+  ...xrpCurrencies,
 };
 
 export function findChainPreset(name: string): ChainPreset | undefined {

@@ -1,0 +1,14 @@
+/**
+ * Payment links that wallets open: the receiver, its tag and the exact amount. Pure. Source: XLS-2
+ * for the names `amount` and `dt`; wallets register the scheme `ripple`.
+ */
+import { formatAmount } from "../../protocol/amount.ts";
+import type { PaymentLink } from "../payment-link.ts";
+import { splitAddress } from "./address.ts";
+import { nativeDecimal } from "./network.ts";
+
+/** `ripple:ADDRESS?amount=XRP&dt=TAG`. An X-address is split, because not every wallet reads one. */
+export function paymentUri({ receiver, units }: PaymentLink): string {
+  const { address, tag } = splitAddress(receiver) ?? { address: receiver, tag: "" };
+  return `ripple:${address}?amount=${formatAmount(units, nativeDecimal)}${tag === "" ? "" : `&dt=${tag}`}`;
+}
