@@ -111,7 +111,10 @@ export async function receivable(
   const { baseDrops } = reserve;
   if (receiver === null) {
     if (amountUnits >= baseDrops) return { ok: true, computeLimit };
-    return refuse("NODE_WOULD_REVERT", `the receiver is not in the ledger yet, and a first payment is at least ${baseDrops} drops`);
+    return refuse(
+      "NODE_WOULD_REVERT",
+      `the receiver is not in the ledger yet, and a first payment is at least ${baseDrops} drops`,
+    );
   }
   if (receiver.isPseudo) return refuse("NODE_WOULD_REVERT", "the receiver belongs to the ledger itself and takes no payment");
   if ((receiver.flags & requiresTag) !== 0 && tag === "")

@@ -110,7 +110,8 @@ export function readServer(result: Fields): Server {
 export function readLedger(result: Fields): LedgerHead {
   const ledger = fieldsOf(result.ledger, "ledger");
   const number = numberOf(result.ledger_index ?? ledger.ledger_index, "ledger.ledger_index");
-  if (result.validated !== true) throw new AgentError("NODE_NO_BLOCK", "none", "the node has not validated the ledger", { number });
+  if (result.validated !== true)
+    throw new AgentError("NODE_NO_BLOCK", "none", "the node has not validated the ledger", { number });
   return {
     number,
     hash: hashOf(result.ledger_hash ?? ledger.ledger_hash, "ledger.ledger_hash"),

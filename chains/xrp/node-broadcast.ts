@@ -4,8 +4,9 @@
  * ledger's documentation of `submit` and of transaction results; the transaction queue's
  * conditions.
  */
-import { shownWords } from "../providers/node-words.ts";
+
 import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
+import { shownWords } from "../providers/node-words.ts";
 import type { Submitted } from "./node-answers.ts";
 
 interface Row {
@@ -25,7 +26,11 @@ const rows: readonly Row[] = [
   { form: /^telCAN_NOT_QUEUE$/, outcome: "unknown", refusal: "curable" },
   { form: /^(?:telCAN_NOT_QUEUE_BALANCE|terINSUF_FEE_B|terNO_ACCOUNT)$/, outcome: "funds", refusal: "incurable" },
   { form: /^telCAN_NOT_QUEUE_(?:BLOCKS|BLOCKED)$/, outcome: "unknown", refusal: "incurable" },
-  { form: /^tel(?:NETWORK_ID_MAKES_TX_NON_CANONICAL|REQUIRES_NETWORK_ID|WRONG_NETWORK)$/, outcome: "unknown", refusal: "incurable" },
+  {
+    form: /^tel(?:NETWORK_ID_MAKES_TX_NON_CANONICAL|REQUIRES_NETWORK_ID|WRONG_NETWORK)$/,
+    outcome: "unknown",
+    refusal: "incurable",
+  },
   {
     form: /^tef(?:BAD_AUTH|BAD_AUTH_MASTER|BAD_SIGNATURE|BAD_QUORUM|MASTER_DISABLED|NOT_MULTI_SIGNING|WRONG_PRIOR|NO_AUTH_REQUIRED|INVARIANT_FAILED)$/,
     outcome: "unknown",

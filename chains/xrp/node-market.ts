@@ -18,10 +18,12 @@ export async function feeDropsOf(pool: NodePool): Promise<bigint> {
   const settled = await pool.all((node) => pool.ask(node, feeQuestion), graceMs);
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (answers.length < pool.quorumMin) throw firstFault(settled);
-  const fees = answers
-    .map(({ baseDrops, openDrops }) => (openDrops > baseDrops ? openDrops : baseDrops))
-    .sort((a, b) => (a < b ? -1 : 1));
+  const fees = answers.map(({ baseDrops, openDrops }) => [baseDrops, openDrops].sort(rising)[1] as bigint).sort(rising);
   const middle = fees[Math.floor((fees.length - 1) / 2)] ?? 0n;
   const capped = middle > feeDropsMax ? feeDropsMax : middle;
   return capped > 0n ? capped : 1n;
+}
+
+function rising(a: bigint, b: bigint): number {
+  return a < b ? -1 : 1;
 }

@@ -76,23 +76,28 @@ function differs(detail: string): Judgement {
   return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail };
 }
 
-/** XRP that came to an account by a transaction of another one, and the text for its payee. */
+/** XRP that came to an account, and the text for its payee. */
 export interface Received {
   readonly address: string; // the X-address of account and tag, or the account itself
   readonly drops: bigint;
 }
 
+/** Money of another party that the receiver itself fetches. */
+const fetches: ReadonlySet<string> = new Set(["CheckCash", "EscrowFinish", "PaymentChannelClaim"]);
+
 /**
- * A payment to the account, or any other transaction of another account that raised its balance:
- * an escrow, a check or a channel that ended, or the rest of a deleted account. Null for none.
+ * A payment to the account, or any other transaction that brought it XRP of another party: an
+ * escrow, a check or a channel that ended, or the rest of a deleted account. The fee of a
+ * transaction of the account itself is no part of the money that came. Null for none.
  */
 export function receivedBy(account: string, transaction: LedgerTransaction): Received | null {
-  const { kind, destination, tag, deliveredDrops, risen } = transaction;
-  if (transaction.result !== done || transaction.account === account) return null;
+  const { kind, destination, tag, deliveredDrops, feeDrops, risen } = transaction;
+  const isOwn = transaction.account === account;
+  if (transaction.result !== done || (isOwn && !fetches.has(kind))) return null;
   if (kind === "Payment" && destination === account) {
     if (deliveredDrops === null || deliveredDrops === 0n) return null;
     return { address: tag === "" ? account : joinAddress({ address: account, tag }), drops: deliveredDrops };
   }
   const drops = risen.find(([address]) => address === account)?.[1];
-  return drops === undefined ? null : { address: account, drops };
+  return drops === undefined ? null : { address: account, drops: isOwn ? drops + feeDrops : drops };
 }

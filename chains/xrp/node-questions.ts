@@ -73,7 +73,13 @@ export function historyQuestion(
   order: "oldest first" | "newest first",
   marker?: unknown,
 ): Question<HistoryPage> {
-  const span = { ledger_index_min: from, ledger_index_max: to, binary: false, forward: order === "oldest first", limit: pageSize };
+  const span = {
+    ledger_index_min: from,
+    ledger_index_max: to,
+    binary: false,
+    forward: order === "oldest first",
+    limit: pageSize,
+  };
   const params = { account, ...span, ...(marker === undefined ? {} : { marker }) };
   return { method: "account_tx", params, read: readHistoryPage, answerBytesMax: pageBytesMax };
 }
