@@ -16,6 +16,9 @@ import { ofEachFamily, type UtxoNetwork } from "./utxo/network.ts";
 import { lookAtNode as lookAtUtxoNode, blockHashAt as utxoBlockHashAt } from "./utxo/node-check.ts";
 import { createUtxoSender } from "./utxo/node-sender.ts";
 import { createUtxoWatcher } from "./utxo/node-watcher.ts";
+import { lookAtNode as lookAtXrpNode, blockHashAt as xrpBlockHashAt } from "./xrp/node-check.ts";
+import { createXrpSender } from "./xrp/node-sender.ts";
+import { createXrpWatcher } from "./xrp/node-watcher.ts";
 
 export interface NodesOptions {
   readonly chain: ConfiguredChain & { readonly nodes: readonly string[]; readonly confirmations: number | "finalized" };
@@ -68,6 +71,14 @@ const connectors: Readonly<Record<FamilyName, Connectors>> = {
       tronBlockHashAt({ ...question, chainId: String(chainId) }, number),
   },
   ...ofEachFamily(utxoConnectors),
+  xrp: {
+    sender: ({ chain: { chainId, nodes: urls }, clock, log }) =>
+      createXrpSender({ urls, networkId: Number(chainId), clock, log }),
+    watcher: ({ chain: { chainId, nodes: urls }, log }) => createXrpWatcher({ urls, networkId: Number(chainId), log }),
+    lookAtNode: ({ chain: { chainId }, url, timeoutMs }) => lookAtXrpNode({ url, timeoutMs, networkId: Number(chainId) }),
+    blockHashAt: ({ chain: { chainId }, ...question }, number) =>
+      xrpBlockHashAt({ ...question, networkId: Number(chainId) }, number),
+  },
 };
 
 /** For the courier. @throws NODE_URL */

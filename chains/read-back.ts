@@ -8,11 +8,13 @@ import type { IndependentReading } from "./nodes.ts";
 import { readBack as tronReadBack } from "./tron/node-read-back.ts";
 import { ofEachFamily } from "./utxo/network.ts";
 import { readBackOn } from "./utxo/node-read-back.ts";
+import { readBack as xrpReadBack } from "./xrp/node-read-back.ts";
 
 const readings: Readonly<Record<FamilyName, IndependentReading>> = {
   evm: readBack,
   tron: tronReadBack,
   ...ofEachFamily((network) => readBackOn(network)),
+  xrp: xrpReadBack,
 };
 
 export function readBackOf(family: FamilyName): IndependentReading {

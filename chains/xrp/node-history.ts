@@ -1,0 +1,131 @@
+/**
+ * Transactions of an account in validated ledgers: all of a span, or the one that used a sequence.
+ * A list counts only if the node says that it searched the whole span, and if enough nodes give the
+ * same one. Touches nodes only through node-pool.ts. Source: the ledger's documentation of
+ * `account_tx` and of markers.
+ */
+import { AgentError } from "../../base/fault.ts";
+import { type HistoryPage, type LedgerTransaction, transactionKey } from "./node-answers.ts";
+import type { NodePool, PoolNode } from "./node-pool.ts";
+import { historyQuestion, type Span } from "./node-questions.ts";
+import { createSharing } from "./node-sharing.ts";
+
+/** A span whose ends the caller knows, with the hash of its last ledger. */
+export interface KnownSpan extends Span {
+  readonly hash: string;
+}
+
+export interface History {
+  /**
+   * All transactions of the account in a span, oldest first. @throws NODE_NO_BLOCK if a node did
+   * not search all of it
+   */
+  within(account: string, span: KnownSpan, isAgreed: boolean): Promise<readonly LedgerTransaction[]>;
+  /**
+   * The transaction of the account that used a sequence, up to a ledger, agreed. Null if the nodes
+   * do not find it, which proves nothing.
+   */
+  userOf(account: string, sequence: string, upTo: number): Promise<LedgerTransaction | null>;
+}
+
+/** Pages of one span; more transactions than that are no list of one account. */
+const pagesMax = 500;
+/** Pages that are searched for a sequence, from the newest ledger back. */
+const searchedPagesMax = 10;
+/** Agreed lists that are kept, none of them longer than this: the same span is asked for thrice. */
+const keptMax = 16;
+const keptLengthMax = 2_000;
+
+export function createHistory(pool: NodePool): History {
+  const share = createSharing();
+  const kept = new Map<string, readonly LedgerTransaction[]>();
+
+  const keep = (key: string, list: readonly LedgerTransaction[]): void => {
+    if (list.length > keptLengthMax) return;
+    kept.set(key, list);
+    const oldest = kept.keys().next();
+    if (kept.size > keptMax && !oldest.done) kept.delete(oldest.value);
+  };
+
+  return {
+    within: async (account, span, isAgreed) => {
+      const key = `${account} ${span.from} ${span.to} ${span.hash}`;
+      const known = kept.get(key);
+      if (known !== undefined) return known;
+      const ask = (node: PoolNode) => listOf(pool, node, account, span);
+      if (!isAgreed) return share(`one ${key}`, async () => (await pool.first(ask)) ?? []);
+      const what = `transactions of ${account} in ledgers ${span.from} to ${span.to}`;
+      return share(key, async () => {
+        const list = await pool.agree(ask, (all) => all.map(transactionKey).join(), what);
+        keep(key, list);
+        return list;
+      });
+    },
+    userOf: (account, sequence, upTo) => {
+      const ask = (node: PoolNode) => searched(pool, node, { account, sequence, upTo });
+      return share(`user ${account} ${sequence} ${upTo}`, () => pool.agree(ask, transactionKey, `user of sequence ${sequence}`));
+    },
+  };
+}
+
+async function listOf(pool: NodePool, node: PoolNode, account: string, span: Span): Promise<readonly LedgerTransaction[]> {
+  const found = new Map<string, LedgerTransaction>();
+  for await (const page of pagesOf(pool, node, (marker) => historyQuestion(account, span, "oldest first", marker), pagesMax)) {
+    if (page.from > span.from || page.to < span.to) {
+      const searched = { from: page.from, to: page.to, node: node.rpc.origin };
+      throw new AgentError("NODE_NO_BLOCK", "none", "the node did not search all ledgers that were asked for", searched);
+    }
+    for (const transaction of page.transactions) {
+      if (transaction.ledger < span.from || transaction.ledger > span.to) throw outside(node, transaction);
+      found.set(transaction.txHash, transaction);
+    }
+  }
+  return [...found.values()].sort((a, b) => a.ledger - b.ledger || (a.txHash < b.txHash ? -1 : 1));
+}
+
+interface Search {
+  readonly account: string;
+  readonly sequence: string;
+  readonly upTo: number;
+}
+
+/** The sequences of an account fall from page to page. */
+async function searched(pool: NodePool, node: PoolNode, { account, sequence, upTo }: Search): Promise<LedgerTransaction | null> {
+  const span = { from: -1, to: upTo };
+  const question = (marker: unknown) => historyQuestion(account, span, "newest first", marker);
+  for await (const page of pagesOf(pool, node, question, searchedPagesMax, true)) {
+    const own = page.transactions.filter((one) => one.account === account && one.sequence !== "");
+    const user = own.find((one) => one.sequence === sequence);
+    if (user !== undefined) return user;
+    if (own.some((one) => BigInt(one.sequence) < BigInt(sequence))) return null;
+  }
+  return null;
+}
+
+/** @throws NODE_ANSWER_SIZE above `most` pages, unless they may be cut off */
+async function* pagesOf(
+  pool: NodePool,
+  node: PoolNode,
+  question: (marker: unknown) => ReturnType<typeof historyQuestion>,
+  most: number,
+  isCutOff = false,
+): AsyncGenerator<HistoryPage> {
+  let marker: unknown;
+  for (let count = 0; count < most; count += 1) {
+    const page = await pool.ask(node, question(marker));
+    yield page;
+    if (page.marker === undefined) return;
+    if (JSON.stringify(page.marker) === JSON.stringify(marker)) {
+      const fault = new AgentError("NODE_ANSWER", "none", "the node's list does not go on", { node: node.rpc.origin });
+      pool.fail(node, fault);
+      throw fault;
+    }
+    marker = page.marker;
+  }
+  if (!isCutOff) throw new AgentError("NODE_ANSWER_SIZE", "none", `the node's list has more than ${most} pages`, { most });
+}
+
+function outside(node: PoolNode, { txHash, ledger }: LedgerTransaction): AgentError {
+  const context = { node: node.rpc.origin, txHash, ledger };
+  return new AgentError("NODE_ANSWER", "none", "the node lists a transaction outside the ledgers that were asked for", context);
+}

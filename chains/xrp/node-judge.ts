@@ -1,0 +1,117 @@
+/**
+ * Judges withdrawals by validated transactions: by their attempts, and by the transaction that used
+ * their slot. Everything that ends a withdrawal is agreed. Touches nodes only through node-pool.ts.
+ */
+import { AgentError } from "../../base/fault.ts";
+import type { Payment } from "../family.ts";
+import type { BlockId, Judgement } from "../nodes.ts";
+import { disagreement, firstFault } from "../providers/node-pool.ts";
+import { agreedAccount } from "./node-accounts.ts";
+import { type LedgerTransaction, transactionKey } from "./node-answers.ts";
+import type { History } from "./node-history.ts";
+import { graceMs } from "./node-ledgers.ts";
+import { type AttemptEvidence, judgeAttempt, judgeUser } from "./node-outcome.ts";
+import type { NodePool, PoolNode } from "./node-pool.ts";
+import { transactionQuestion } from "./node-questions.ts";
+
+/** A transaction by the nodes that answered. */
+export interface Shown {
+  /** In a validated ledger, the same by enough nodes. */
+  readonly agreed: LedgerTransaction | null;
+  /** In a validated ledger of any node. */
+  readonly shown: LedgerTransaction | null;
+}
+
+/** @throws NODE_DISAGREE if enough nodes show it, each another way; a fault when too few answered */
+export async function shownTransaction(pool: NodePool, txHash: string): Promise<Shown> {
+  const settled = await pool.all((node: PoolNode) => pool.ask(node, transactionQuestion(txHash)), graceMs);
+  const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  if (answers.length < pool.quorumMin) throw firstFault(settled);
+  const found = answers.filter((one) => one !== null);
+  const keys = found.map(transactionKey);
+  const agreed = found.find((_, at) => keys.filter((key) => key === keys[at]).length >= pool.quorumMin) ?? null;
+  if (agreed === null && found.length >= pool.quorumMin) throw disagreement(`transaction ${txHash}`, new Set(keys).size);
+  return { agreed, shown: found[0] ?? null };
+}
+
+export interface JudgeTools {
+  readonly pool: NodePool;
+  readonly history: History;
+  /** Users of slots that were found before, by account and slot; a validated one does not change. */
+  readonly users: Map<string, LedgerTransaction>;
+}
+
+/** From this number of payouts in a pass on, the accounts' sequences are asked for first. */
+const countedFrom = 4;
+const usersMax = 1_024;
+
+/** `payouts`: how many the pass will judge. */
+export function createJudge(
+  tools: JudgeTools,
+  final: BlockId,
+  payouts: number,
+): (payment: Payment, txHashes: readonly string[]) => Promise<Judgement> {
+  const sequenceOf = createSequences(tools.pool, final.number);
+
+  return async (payment, txHashes) => {
+    const slot = BigInt(payment.slot);
+    if (payouts >= countedFrom) {
+      // Most of these payouts are in no ledger yet. The account's sequence shows this for all.
+      const sequence = await sequenceOf(payment.account);
+      if (sequence !== null && slot >= sequence) return { kind: "waiting" };
+    }
+    const attempts = await Promise.all(txHashes.map((txHash) => evidenceOf(tools.pool, txHash, final)));
+    const ended = attempts.find((attempt) => attempt.final !== null)?.final;
+    if (ended !== undefined && ended !== null) return judgeAttempt(payment, ended);
+    const included = attempts.find(({ includedIn }) => includedIn !== null);
+    if (included !== undefined) return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
+    const sequence = await sequenceOf(payment.account);
+    if (sequence === null || sequence <= slot) return { kind: "waiting" };
+    return judgeUsed(tools, payment, txHashes, final.number);
+  };
+}
+
+async function evidenceOf(pool: NodePool, txHash: string, final: BlockId): Promise<AttemptEvidence> {
+  const { agreed, shown } = await shownTransaction(pool, txHash);
+  const isFinal = agreed !== null && agreed.ledger <= final.number;
+  return { txHash, includedIn: shown?.ledger ?? null, final: isFinal ? agreed : null };
+}
+
+/** The slot is used, and no node shows an attempt: only the transaction that used it decides. */
+async function judgeUsed(
+  { history, users }: JudgeTools,
+  payment: Payment,
+  txHashes: readonly string[],
+  final: number,
+): Promise<Judgement> {
+  const { account, slot } = payment;
+  const key = `${account} ${slot}`;
+  const user = users.get(key) ?? (await found(history, payment, final));
+  if (user === null) {
+    const detail = `sequence ${slot} of ${account} is used at the final ledger by no known attempt`;
+    return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
+  }
+  if (users.size >= usersMax) users.clear();
+  users.set(key, user);
+  return txHashes.includes(user.txHash) ? judgeAttempt(payment, user) : judgeUser(payment, user);
+}
+
+async function found(history: History, { account, slot }: Payment, final: number): Promise<LedgerTransaction | null> {
+  try {
+    return await history.userOf(account, slot, final);
+  } catch (error) {
+    // One node remembers further back than the other.
+    if (error instanceof AgentError && error.code === "NODE_DISAGREE") return null;
+    throw error;
+  }
+}
+
+/** The agreed sequence of an account at the final ledger, asked for once in a pass; null for none. */
+function createSequences(pool: NodePool, final: number): (account: string) => Promise<bigint | null> {
+  const known = new Map<string, Promise<bigint | null>>();
+  return (account) => {
+    const sequence = known.get(account) ?? agreedAccount(pool, account, final).then((one) => one?.sequence ?? null);
+    known.set(account, sequence);
+    return sequence;
+  };
+}

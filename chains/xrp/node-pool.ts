@@ -1,0 +1,93 @@
+/**
+ * Joins several nodes of one chain: the pool that every family has, with questions of the XRP
+ * Ledger's API. A node serves the right chain if it names the chain's NetworkID.
+ */
+import { AgentError } from "../../base/fault.ts";
+import type { NodeLog } from "../nodes.ts";
+import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
+import { readNetworkId } from "./node-answers.ts";
+import { createRpc, type Fields, type Rpc, type Told } from "./rpc.ts";
+
+export interface PoolOptions {
+  readonly urls: readonly string[];
+  readonly networkId: number;
+  readonly timeoutMs: number;
+  readonly patienceMs: number;
+  readonly log: NodeLog;
+  readonly clock: () => number;
+}
+
+export type PoolNode = Node<Rpc>;
+
+/** One question, and the reader of its answer. */
+export interface Question<T> {
+  readonly method: string;
+  readonly params: Fields;
+  readonly read: (result: Fields) => T;
+  /** The node's error that is an answer too, and its value. */
+  readonly absent?: { readonly error: string; readonly value: T };
+  readonly answerBytesMax?: number;
+}
+
+export interface NodePool extends Omit<Pool<Rpc>, "exchange"> {
+  /**
+   * Asks one node. @throws NODE_WRONG_CHAIN, NODE_ERROR, NODE_NO_BLOCK, or a fault of the exchange
+   */
+  ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
+  /** Sends signed bytes as hex, at most once. */
+  send(node: PoolNode, raw: string): Promise<Told>;
+}
+
+const smallBytesMax = 256 * 1024;
+/** The node does not have the ledgers that are asked for. */
+const noLedgerErrors: ReadonlySet<string> = new Set([
+  ...(["lgrNotFound", "lgrIdxsInvalid", "lgrIdxInvalid", "lgrIdxMalformed", "lgrNotValidated", "noCurrent", "noClosed"] as const),
+  ...(["noNetwork", "notSynced", "notReady"] as const),
+]);
+
+export function createPool({ urls, networkId, timeoutMs, patienceMs, log, clock }: PoolOptions): NodePool {
+  const pool = createNodePool<Rpc, Told>({
+    clients: urls.map((url) => createRpc({ url, timeoutMs, patienceMs })),
+    chain: `${networkId}`,
+    askChain: (client) => client.ask({ method: "server_info", params: {}, answerBytesMax: smallBytesMax }),
+    chainOf: (told) => (told.ok ? readNetworkId(told.result) : ""),
+    log,
+    clock,
+  });
+  const inOneGo = new Map<string, Promise<Told>>();
+
+  /**
+   * The same question in the same tick is sent only once, because providers charge by the question.
+   */
+  function askOnce(node: PoolNode, { method, params, answerBytesMax = smallBytesMax }: Question<unknown>): Promise<Told> {
+    const key = `${pool.nodes.indexOf(node)} ${method} ${JSON.stringify(params)}`;
+    const asked = inOneGo.get(key);
+    if (asked !== undefined) return asked;
+    if (inOneGo.size === 0) queueMicrotask(() => inOneGo.clear());
+    const answer = pool.exchange(node, (client) => client.ask({ method, params, answerBytesMax }));
+    inOneGo.set(key, answer);
+    return answer;
+  }
+
+  return {
+    ...pool,
+    ask: async (node, question) => {
+      const told = await askOnce(node, question);
+      if (told.ok) {
+        try {
+          return question.read(told.result);
+        } catch (error) {
+          if (error instanceof AgentError && error.code === "NODE_ANSWER") pool.fail(node, error);
+          throw error;
+        }
+      }
+      if (question.absent !== undefined && told.error === question.absent.error) return question.absent.value;
+      const code = noLedgerErrors.has(told.error) ? "NODE_NO_BLOCK" : "NODE_ERROR";
+      throw new AgentError(code, "none", told.words, { node: node.rpc.origin });
+    },
+    send: (node, raw) =>
+      pool.exchange(node, (client) =>
+        client.ask({ method: "submit", params: { tx_blob: raw }, answerBytesMax: smallBytesMax, isWrite: true }),
+      ),
+  };
+}

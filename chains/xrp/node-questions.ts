@@ -1,0 +1,85 @@
+/** The questions to one node, with readers of their answers. */
+import { AgentError } from "../../base/fault.ts";
+import {
+  type Account,
+  type FeeAnswer,
+  type HistoryPage,
+  type LedgerHead,
+  type LedgerTransaction,
+  readAccount,
+  readFee,
+  readHistoryPage,
+  readLedger,
+  readServer,
+  readTransaction,
+  type Server,
+} from "./node-answers.ts";
+import type { Question } from "./node-pool.ts";
+
+/** The newest validated ledger, or the node's open one. */
+export type Newest = "validated" | "current";
+
+/** A transaction with metadata of a very long path is some ten thousand bytes long. */
+const transactionBytesMax = 2 * 1024 * 1024;
+/** A page has a few hundred transactions. */
+const pageBytesMax = 32 * 1024 * 1024;
+const pageSize = 200;
+
+/** Figures of the node itself. */
+export const serverQuestion: Question<Server> = { method: "server_info", params: {}, read: readServer };
+
+export const feeQuestion: Question<FeeAnswer> = { method: "fee", params: {}, read: readFee };
+
+/** A validated ledger without its transactions, by number or the newest. */
+export function ledgerQuestion(number: number | "validated"): Question<LedgerHead> {
+  const read = (result: Parameters<typeof readLedger>[0]): LedgerHead => {
+    const head = readLedger(result);
+    if (number === "validated" || head.number === number) return head;
+    throw new AgentError("NODE_ANSWER", "none", "the node answered another ledger", { number });
+  };
+  return { method: "ledger", params: { ledger_index: number, transactions: false, expand: false }, read };
+}
+
+/** An account at a ledger; null if it is not there. */
+export function accountQuestion(address: string, at: number | Newest): Question<Account | null> {
+  const params = { account: address, ledger_index: at, strict: true, ...(at === "current" ? { queue: true } : {}) };
+  return { method: "account_info", params, read: readAccount, absent: { error: "actNotFound", value: null } };
+}
+
+/**
+ * A transaction in a validated ledger; null if the node shows none there. Null proves nothing: a
+ * node that lacks ledgers does not find their transactions.
+ */
+export function transactionQuestion(txHash: string): Question<LedgerTransaction | null> {
+  const read = (result: Parameters<typeof readTransaction>[0]): LedgerTransaction | null => {
+    const transaction = readTransaction(result);
+    if (transaction === null || transaction.txHash === txHash) return transaction;
+    throw new AgentError("NODE_ANSWER", "none", "the node answered another transaction");
+  };
+  const absent = { error: "txnNotFound", value: null };
+  return { method: "tx", params: { transaction: txHash, binary: false }, read, absent, answerBytesMax: transactionBytesMax };
+}
+
+/** Ledgers `from` to `to`; -1 leaves an end to the node. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A page of an account's validated transactions, oldest or newest ledger first. */
+export function historyQuestion(
+  account: string,
+  { from, to }: Span,
+  order: "oldest first" | "newest first",
+  marker?: unknown,
+): Question<HistoryPage> {
+  const span = {
+    ledger_index_min: from,
+    ledger_index_max: to,
+    binary: false,
+    forward: order === "oldest first",
+    limit: pageSize,
+  };
+  const params = { account, ...span, ...(marker === undefined ? {} : { marker }) };
+  return { method: "account_tx", params, read: readHistoryPage, answerBytesMax: pageBytesMax };
+}

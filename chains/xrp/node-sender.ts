@@ -1,0 +1,159 @@
+/**
+ * The questions of payments to nodes of the XRP Ledger: funds, fee and newest ledger for every
+ * payment, receivers, places and outcomes of transactions, and broadcasts. Decides nothing. Reaches
+ * the network only through node-pool.ts.
+ */
+import { AgentError } from "../../base/fault.ts";
+import type {
+  BroadcastAnswer,
+  ChainOutcome,
+  ChainState,
+  Found,
+  LocationQuestion,
+  NodeLog,
+  PaidFrom,
+  SenderNodes,
+  SignedAttempt,
+} from "../nodes.ts";
+import { firstGood } from "../providers/broadcasts.ts";
+import { receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
+import { type LedgerTransaction, readSubmitted } from "./node-answers.ts";
+import { readEngine, readSubmitError } from "./node-broadcast.ts";
+import { createHistory, type History } from "./node-history.ts";
+import { shownTransaction } from "./node-judge.ts";
+import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
+import { feeDropsOf } from "./node-market.ts";
+import { outcomeOf } from "./node-outcome.ts";
+import { createPool, type NodePool } from "./node-pool.ts";
+import { transactionId } from "./node-transaction-id.ts";
+
+export interface SenderOptions {
+  readonly urls: readonly string[];
+  readonly networkId: number;
+  readonly clock: () => number; // milliseconds, never running back
+  readonly log: NodeLog;
+  readonly timeoutMs?: number; // time limit of one exchange, default 10000
+  readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 20000
+}
+
+const timeoutMsDefault = 10_000;
+const patienceMsDefault = 20_000;
+
+/** Opens no connection before the first question. @throws NODE_URL */
+export function createXrpSender({ urls, networkId, clock, log, timeoutMs, patienceMs }: SenderOptions): SenderNodes {
+  const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
+  const pool = createPool({ urls, networkId, ...limits, log, clock });
+  const ledgers = createLedgers(pool);
+  const tools = { pool, ledgers, history: createHistory(pool) };
+  return {
+    status: pool.status,
+    close: pool.close,
+    tip: async () => idOf(await ledgers.head()),
+    chainState: (account) => chainStateOf(tools, account),
+    computeLimit: (account, payment) => receivable(pool, ledgers, account, payment),
+    locations: (account, wanted) => locationsOf(tools, account, wanted),
+    chainOutcome: (payment, attempts) => chainOutcomeOf(pool, payment, attempts),
+    holds: async (block, blockHash) => {
+      try {
+        return (await ledgers.headAt(block)).hash === blockHash;
+      } catch (error) {
+        if (!(error instanceof AgentError) || error.code !== "NODE_NO_BLOCK") throw error;
+        return false;
+      }
+    },
+    closed: (account) => sequencesOf(pool, ledgers, account),
+    broadcast: (raw) => broadcast(pool, raw.replace(/^0x/, "").toUpperCase()),
+  };
+}
+
+interface Tools {
+  readonly pool: NodePool;
+  readonly ledgers: Ledgers;
+  readonly history: History;
+}
+
+async function chainStateOf({ pool, ledgers }: Tools, account: string): Promise<ChainState> {
+  const [head, final, feeDrops] = await Promise.all([ledgers.head(), ledgers.finalHead(), feeDropsOf(pool)]);
+  const balances = new Map([["", await spendable(pool, account, final.number)]]);
+  const feeMarket = { feeDrops, ledger: BigInt(final.number) };
+  return { number: head.number, finalNumber: final.number, feeMarket, balances, unfit: new Map(), accountHasCode: false };
+}
+
+const nowhere: Found = { location: null, isDoubtful: false };
+
+/**
+ * A slot that the account's sequence has not reached is in no ledger. For a used slot, only the
+ * transaction that used it proves that no other did.
+ */
+async function locationsOf(
+  tools: Tools,
+  account: string,
+  wanted: readonly LocationQuestion[],
+): Promise<readonly (Found | null)[]> {
+  const sequences = await shownSequences(tools.pool, account).catch(unanswered);
+  if (sequences === null) return wanted.map(() => null);
+  const sorted = [...sequences].sort((a, b) => (a < b ? 1 : -1));
+  const [highest = 0n, agreed = 0n] = [sorted[0], sorted[tools.pool.quorumMin - 1]];
+  return Promise.all(
+    wanted.map(async ({ slot, txHashes }) => {
+      if (BigInt(slot) >= highest) return nowhere;
+      const isUsed = BigInt(slot) < agreed;
+      return locationOf(tools, { account, slot, txHashes }, isUsed).catch(unanswered);
+    }),
+  );
+}
+
+async function locationOf(
+  { pool, ledgers, history }: Tools,
+  { account, slot, txHashes }: LocationQuestion & { readonly account: string },
+  isUsed: boolean,
+): Promise<Found | null> {
+  const shown = await Promise.all(txHashes.map((txHash) => shownTransaction(pool, txHash)));
+  const agreed = shown.find((one) => one.agreed !== null)?.agreed ?? null;
+  if (agreed !== null) return at(ledgers, agreed);
+  if (shown.some((one) => one.shown !== null)) return { location: null, isDoubtful: true };
+  if (!isUsed) return null;
+  const user = await history.userOf(account, slot, (await ledgers.finalHead()).number);
+  if (user === null) return null;
+  return txHashes.includes(user.txHash) ? at(ledgers, user) : nowhere;
+}
+
+async function at(ledgers: Ledgers, { txHash, ledger: block }: LedgerTransaction): Promise<Found> {
+  const { hash: blockHash } = await ledgers.agreedHead(block);
+  return { location: { txHash, block, blockHash }, isDoubtful: false };
+}
+
+function unanswered(error: unknown): null {
+  if (error instanceof AgentError) return null;
+  throw error;
+}
+
+async function chainOutcomeOf(
+  pool: NodePool,
+  payment: PaidFrom,
+  attempts: readonly SignedAttempt[],
+): Promise<ChainOutcome | null> {
+  const shown = await Promise.all(attempts.map(({ txHash }) => shownTransaction(pool, txHash)));
+  const index = shown.findIndex(({ agreed }) => agreed !== null);
+  const [attempt, transaction] = [attempts[index], shown[index]?.agreed];
+  if (attempt === undefined || transaction === undefined || transaction === null) return null;
+  const outcome = outcomeOf(payment, transaction);
+  const isOther = outcome === (attempt.isCancel ? "paid" : "cancelled");
+  return { outcome: isOther ? "moved" : outcome, txHash: transaction.txHash, block: transaction.ledger };
+}
+
+function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
+  const txHash = transactionId(Buffer.from(raw, "hex"));
+  return firstGood(pool.nodes, async (node) => {
+    const { origin } = node.rpc;
+    try {
+      const told = await pool.send(node, raw);
+      const answer = told.ok ? readEngine(readSubmitted(told.result), txHash) : readSubmitError(told.error, told.words);
+      return answer.outcome === "accepted" ? answer : { ...answer, node: origin };
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      const isUnsent = error.effect === "none" && error.code !== "NODE_ANSWER";
+      return { outcome: isUnsent ? "unsent" : "unknown", text: `${error.code}: ${error.message}`, node: origin };
+    }
+  });
+}

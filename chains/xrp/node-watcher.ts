@@ -1,0 +1,160 @@
+/**
+ * The questions of the gateway's watcher to nodes of the XRP Ledger. Data that changes the state of
+ * money (final ledgers, an account's transactions, balances) needs the same answer of min(2,
+ * configured) nodes. Data that only shows progress may come from one node. Payments are found by
+ * account, because a ledger has many transactions and few of them are ours. Reaches the network
+ * only through node-pool.ts.
+ */
+import { AgentError } from "../../base/fault.ts";
+import { inWaves } from "../map-limit.ts";
+import type { AddressBook, DetectedPayment, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { splitAddress } from "./address.ts";
+import { agreedAccount, receivable, sequencesOf, spendable } from "./node-accounts.ts";
+import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
+import { createHistory, type History, type KnownSpan } from "./node-history.ts";
+import { createJudge, shownTransaction } from "./node-judge.ts";
+import { createLedgers, idOf } from "./node-ledgers.ts";
+import { feeDropsOf } from "./node-market.ts";
+import { judgeUser, receivedBy } from "./node-outcome.ts";
+import { createPool } from "./node-pool.ts";
+
+export interface WatcherOptions {
+  readonly urls: readonly string[];
+  readonly networkId: number;
+  readonly log: NodeLog;
+  readonly clock?: () => number; // milliseconds, never running back
+  readonly timeoutMs?: number; // time limit of one exchange, default 15000
+  readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 60000
+}
+
+const timeoutMsDefault = 15_000;
+const patienceMsDefault = 60_000;
+/** Accounts that are asked for at the same time; a node's queue holds more. */
+const accountsAtOnce = 16;
+/** Index of a payment in the native coin. */
+const nativeIndex = -1;
+/** Room for two replacements of a payment, each a quarter higher, and for a market that rises. */
+const costRoom = 2n;
+/** Addresses that are split before other work has its turn. */
+const splitAtOnce = 5_000;
+
+/** Opens no connection before the first question. @throws NODE_URL */
+export function createXrpWatcher({ urls, networkId, log, clock, timeoutMs, patienceMs }: WatcherOptions): WatcherNodes {
+  const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
+  const pool = createPool({ urls, networkId, ...limits, log, clock: clock ?? (() => performance.now()) });
+  const ledgers = createLedgers(pool);
+  const tools = { pool, history: createHistory(pool), users: new Map<string, LedgerTransaction>() };
+  const accountsOf = createAccounts();
+  const balance = async (account: string, block: number): Promise<bigint> =>
+    isShared(account) ? 0n : spendable(pool, account, block);
+  return {
+    status: pool.status,
+    close: pool.close,
+    tip: async () => idOf(await ledgers.head()),
+    finalTip: async () => idOf(await ledgers.finalHead()),
+    block: async (number, isAgreed) => watched(await (isAgreed ? ledgers.agreedHead(number) : ledgers.headAt(number))),
+    timestamp: async (number) => Math.floor((await ledgers.headAt(number)).timestampMs / 1000),
+    balance: (account, _, block) => balance(account, block),
+    balances: (questions, block) => inWaves(questions, accountsAtOnce, ({ account }) => balance(account, block)),
+    wereUsed: (accounts, block) =>
+      inWaves(accounts, accountsAtOnce, async (account) =>
+        isShared(account) ? false : (await agreedAccount(pool, account, block)) !== null,
+      ),
+    decimals: async () => {
+      throw new AgentError("NODE_ERROR", "none", "no issued tokens are paid on this chain");
+    },
+    payments: async (blocks, contracts, addresses, isAgreed) => {
+      if (blocks.length === 0 || addresses.size === 0 || !contracts.includes("")) return [];
+      const accounts = [...(await accountsOf(addresses))];
+      const found = await inWaves(accounts, accountsAtOnce, (account) => paymentsTo(tools.history, account, blocks, isAgreed));
+      return found.flat();
+    },
+    outgoing: async (blocks, accounts) => {
+      if (blocks.length === 0) return [];
+      const found = await inWaves([...accounts], accountsAtOnce, (account) => outgoingOf(tools.history, account, blocks));
+      return found.flat();
+    },
+    hasFailed: async (txHash) => (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
+    cost: async (account, payment) => {
+      const [work, feeDrops] = await Promise.all([receivable(pool, ledgers, account, payment), feeDropsOf(pool)]);
+      return work.ok ? { ok: true, feeUnits: feeDrops * costRoom } : work;
+    },
+    judgeOutgoing: async (payment, outgoingTx) => judgeUser(payment, outgoingTx.content as LedgerTransaction),
+    closed: (account) => sequencesOf(pool, ledgers, account),
+    pass: (final, payouts = 1) => ({ judge: createJudge(tools, final, payouts) }),
+  };
+}
+
+/** True for an X-address, which is only a name: its money is the account's. */
+function isShared(address: string): boolean {
+  return splitAddress(address) !== null;
+}
+
+function watched({ number, hash, parentHash }: LedgerHead): WatchedBlock {
+  return { number, hash, parentHash, content: null };
+}
+
+/** The accounts of a book, which only grows and returns its addresses in order of arrival. */
+function createAccounts(): (book: AddressBook) => Promise<ReadonlySet<string>> {
+  const known = new WeakMap<AddressBook, { readonly accounts: Set<string>; size: number }>();
+  return async (book) => {
+    const index = known.get(book) ?? { accounts: new Set<string>(), size: 0 };
+    known.set(book, index);
+    if (index.size === book.size) return index.accounts;
+    if (book.size < index.size) {
+      index.accounts.clear();
+      index.size = 0;
+    }
+    const all = [...book.all()];
+    for (const [at, address] of all.entries()) {
+      if (at < index.size) continue;
+      index.accounts.add(splitAddress(address)?.address ?? address);
+      if (at % splitAtOnce === splitAtOnce - 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+    index.size = all.length;
+    return index.accounts;
+  };
+}
+
+function spanOf(blocks: readonly WatchedBlock[]): KnownSpan {
+  const [first, last] = [blocks[0] as WatchedBlock, blocks.at(-1) as WatchedBlock];
+  return { from: first.number, to: last.number, hash: last.hash };
+}
+
+async function paymentsTo(
+  history: History,
+  account: string,
+  blocks: readonly WatchedBlock[],
+  isAgreed: boolean,
+): Promise<readonly DetectedPayment[]> {
+  const list = await history.within(account, spanOf(blocks), isAgreed);
+  const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]));
+  return list.flatMap((transaction) => {
+    const received = receivedBy(account, transaction);
+    if (received === null) return [];
+    const { txHash, ledger: block } = transaction;
+    const { address, drops: amountUnits } = received;
+    const blockHash = hashes.get(block) as string;
+    return [{ txHash, index: nativeIndex, address, contract: "", amountUnits, block, blockHash }];
+  });
+}
+
+async function outgoingOf(
+  history: History,
+  account: string,
+  blocks: readonly WatchedBlock[],
+): Promise<readonly OutgoingTransaction[]> {
+  const list = await history.within(account, spanOf(blocks), true);
+  const own = list.filter((transaction) => transaction.account === account);
+  return own.map((transaction) => ({
+    account,
+    slot: transaction.sequence,
+    txHash: transaction.txHash,
+    block: transaction.ledger,
+    receiver: transaction.destination,
+    tag: transaction.tag,
+    contract: "",
+    amountUnits: transaction.deliveredDrops ?? transaction.amountDrops ?? 0n,
+    content: transaction,
+  }));
+}

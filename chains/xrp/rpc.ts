@@ -1,0 +1,125 @@
+/**
+ * The JSON-RPC API of one XRP Ledger node, or of a provider that serves it: POST of a method and its
+ * parameters over kept connections, bounded in time and size, at a rate that the provider accepts.
+ * A provider at its quota gets no question for a while, and then the same question again. A write
+ * is sent at most once. A user and password in the address are sent as its login. Reaches only that
+ * provider. Sources: the ledger's documentation of its HTTP API, version 1 (requests, error
+ * formatting, rate limiting); RFC 9110, section 10.2.3 (Retry-After).
+ */
+import { AgentError } from "../../base/fault.ts";
+import { parseForeign } from "../../base/foreign-json.ts";
+import type { Refusal } from "../providers/node-pool.ts";
+import { readQuota } from "../providers/node-quota.ts";
+import { shownWords, statusWords } from "../providers/node-words.ts";
+import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
+import { failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+
+export interface RpcOptions {
+  readonly url: string; // http or https
+  readonly timeoutMs: number; // time limit of one exchange, with its connection
+  readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
+}
+
+export interface Ask {
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly answerBytesMax: number;
+  // never repeated; a fault says effect unknown unless no byte can have left
+  readonly isWrite?: boolean;
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The node's result; or the node's own error and its words. */
+export type Told =
+  | { readonly ok: true; readonly result: Fields }
+  | { readonly ok: false; readonly error: string; readonly words: string };
+
+export interface Rpc {
+  readonly origin: string; // scheme, host and port: the only part of the address that may be shown
+  /**
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * NODE_CLOSED; effect is none for reads
+   */
+  ask(question: Ask): Promise<Told>;
+  /** Null while the provider answers, or if it has refused only for a moment. */
+  refusal(): Refusal | null;
+  /**
+   * Fails the questions that are under way (NODE_CLOSED) and every later one. Calling twice is
+   * harmless.
+   */
+  close(): void;
+}
+
+interface Question {
+  readonly body: string;
+  readonly answerBytesMax: number;
+  readonly isWrite: boolean;
+}
+
+/** The version of the API whose answers are read. */
+const apiVersion = 1;
+/** Errors of a node that wants fewer questions. */
+const quotaErrors: ReadonlySet<string> = new Set(["slowDown", "tooBusy"]);
+const errorForm = /^[A-Za-z_]{1,60}$/;
+
+/** @throws NODE_URL */
+export function createRpc({ url, timeoutMs, patienceMs }: RpcOptions): Rpc {
+  const target = targetOf(url);
+  const { origin } = target;
+  const queue = createQuestionQueue<Question, Told>({
+    origin,
+    timeoutMs,
+    patienceMs,
+    send: ({ body, answerBytesMax: bytesMax }, timeLeft, done) =>
+      post({ target, body, bytesMax, timeoutMs: timeLeft }, (outcome) => done(outcome.ok ? readAnswer(outcome) : outcome)),
+    close: () => target.close(),
+  });
+  return {
+    origin,
+    ask: ({ method, params, answerBytesMax, isWrite = false }) => {
+      const body = JSON.stringify({ method, params: [{ ...params, api_version: apiVersion }] });
+      return queue.ask({ body, answerBytesMax, isWrite });
+    },
+    refusal: queue.refusal,
+    close: queue.close,
+  };
+}
+
+function readAnswer({ status, retryAfter, body }: Extract<Outcome, { ok: true }>): Answer<Told> {
+  const quota = readQuota({ status, retryAfter, body });
+  if (quota !== null) return quota;
+  const isCut = isPassing(status);
+  const parsed = parsedOf(body);
+  const told = toldIn(parsed);
+  if (told !== null && !told.ok && quotaErrors.has(told.error)) return failure("NODE_QUOTA", told.words, { quietMs: 0 });
+  // Some servers give an error of their own with a status that is no success.
+  const isOwn = (status >= 200 && status < 300) || (told !== null && !told.ok);
+  if (!isOwn) return failure("NODE_HTTP", statusWords(status, body), { isCut });
+  return told === null ? failure("NODE_ANSWER", "the answer is no result of the API", { isCut }) : { ok: true, value: told };
+}
+
+function parsedOf(body: string): unknown {
+  try {
+    return parseForeign(body, "long");
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof AgentError) return null;
+    throw error;
+  }
+}
+
+/** Null for a value that is neither a result nor an error of the API. */
+function toldIn(value: unknown): Told | null {
+  const answer = fieldsIn(value);
+  const result = fieldsIn(answer?.result) ?? (answer?.error === undefined ? null : answer);
+  if (result === null || result === undefined) return null;
+  const { error, error_message: message, error_exception: exception, status } = result;
+  if (error === undefined && status !== "error") return { ok: true, result };
+  if (typeof error !== "string" || !errorForm.test(error)) return null;
+  const words = [message, exception].map(shownWords).filter((text) => text !== "");
+  return { ok: false, error, words: [error, ...words].join(": ") };
+}
+
+function fieldsIn(value: unknown): Fields | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : null;
+}
