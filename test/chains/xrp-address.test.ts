@@ -192,3 +192,15 @@ describe.skipIf(typeof judges === "string")("addresses of XRP, judged by others"
     expect(odd.map(splitAddress)).toEqual([null, null, null, null, null]);
   });
 });
+
+describe("the keys that are kept by their address", () => {
+  it("1,024 keys are kept, the oldest goes first, and a key that was named again counts as the newest", () => {
+    const [again, once] = [accountAt(5_000), accountAt(5_001)];
+    for (let at = 0; at < 1_023; at += 1) {
+      accountAt(6_000 + at);
+      if (at === 1_000) xrp.accounts.addressOf(again.publicKey);
+    }
+    expect([again, once].map(({ address }) => publicKeyOf(address) === undefined)).toEqual([false, true]);
+    expect(publicKeyOf(accountAt(6_000).address)).toBeDefined();
+  });
+});
