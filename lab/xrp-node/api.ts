@@ -6,7 +6,7 @@
 import { accountTx } from "./account-tx.ts";
 import type { Ledger } from "./chain.ts";
 import { isAddress, type Json } from "./codecs.ts";
-import type { OpenLedger, Verdict } from "./open-ledger.ts";
+import { type OpenLedger, referenceLevel, type Verdict } from "./open-ledger.ts";
 import { accountRoot, ctidOf, doneJson, ledgerJson, metaJson, txJson } from "./printing.ts";
 import { Refusal } from "./refusal.ts";
 import { codeOf, messageOf } from "./results.ts";
@@ -123,9 +123,9 @@ function feeJson({ chain, head, openFeeDrops }: View): Json {
     ledger_current_index: head + 1,
     levels: {
       median_level: String(open.levelOf(5000n)),
-      minimum_level: "256",
+      minimum_level: String(referenceLevel),
       open_ledger_level: String(open.levelOf(openFeeDrops)),
-      reference_level: "256",
+      reference_level: String(referenceLevel),
     },
     max_queue_size: "2000",
   };
