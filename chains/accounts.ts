@@ -56,7 +56,9 @@ export interface Accounts {
    * of its own. Nothing is swept on a chain with tags.
    */
   readonly deposits: "addresses" | "tags";
-  /** The address and the tag that a payer types for a deposit address, which is one text for both. */
+  /**
+   * The address and the tag that a payer types for a deposit address, which is one text for both.
+   */
   payeeOf(depositAddress: string): Payee;
 }
 

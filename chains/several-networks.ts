@@ -25,3 +25,13 @@ export function slotWord(networks: Iterable<string>): string {
   const [only] = words;
   return words.size === 1 && only !== undefined ? only : "slot";
 }
+
+const unnamed: readonly FamilyName[] = ["tron", "xrp"];
+
+/**
+ * False for a family whose bytes name no network, so what is signed for one network of it may be
+ * valid on another.
+ */
+export function namesNetwork(family: FamilyName): boolean {
+  return !unnamed.includes(family);
+}

@@ -6,10 +6,11 @@
 
 import type { JsonValue } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
-import { expiryExclusionOf, families, familyNamed, networkOf } from "../../chains/families.ts";
+import { families, familyNamed, networkOf } from "../../chains/families.ts";
 import { type ChainId, type ConfiguredChain, type Family, familyNames, type NodesFrom } from "../../chains/family.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
 import { expandPresets } from "../../chains/presets.ts";
+import { namesNetwork } from "../../chains/several-networks.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 import { readNetwork } from "./network.ts";
@@ -84,7 +85,7 @@ export function readSettings(value: JsonValue): AgentSettings {
     if (other !== undefined) throw fault("CONFIG_CHAIN_TWICE", `chains ${other} and ${name} have the same chainId`);
     networks.set(network, name);
   }
-  oneOfEachWaiting(chains);
+  oneOfEachUnnamed(chains);
   const currencies = readEach(expanded.currencies, "currencies", (entry, path) => readCurrency(entry, path, chains));
   const assets = new Map<string, string>();
   for (const [id, currency] of Object.entries(currencies)) {
@@ -168,18 +169,18 @@ function readFamily(value: JsonValue, path: string): Family {
 function readChainId(family: Family, value: JsonValue, path: string): ChainId {
   const id = family.readChainId(value);
   if (id !== null) return id;
-  if (typeof family.readChainId(1) === "number") asInteger(value, path, 1, Number.MAX_SAFE_INTEGER);
+  if (typeof family.readChainId(1) === "number") asInteger(value, path, 0, Number.MAX_SAFE_INTEGER);
   throw fault("CONFIG_VALUE", `${path} is the id of no chain of this family`);
 }
 
 /**
- * Allows only one chain of each family with exclusion by expiry. The bytes of such a family name no
- * network, so an attempt signed for one chain might be valid on another chain of the wallet.
+ * Allows only one chain of each family whose bytes name no network, because an attempt signed for
+ * one chain might be valid on another chain of the wallet.
  */
-function oneOfEachWaiting(chains: Readonly<Record<string, ChainSettings>>): void {
+function oneOfEachUnnamed(chains: Readonly<Record<string, ChainSettings>>): void {
   const known = new Map<string, string>();
   for (const [name, chain] of Object.entries(chains)) {
-    if (expiryExclusionOf(networkOf(chain)) === null) continue;
+    if (namesNetwork(chain.family)) continue;
     const other = known.get(chain.family);
     if (other !== undefined)
       throw fault(

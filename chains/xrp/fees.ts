@@ -10,7 +10,9 @@ import type { FeeMarket, Fees, Market, PricedAttempt, TxParams, Wanted } from ".
 import { besideMarket, rows, say, typed } from "./fee-words.ts";
 import { nativeDecimal } from "./network.ts";
 
-/** An attempt may wait for so many ledgers, some 75 seconds. The end of its time excludes nothing. */
+/**
+ * An attempt may wait for so many ledgers, some 75 seconds. The end of its time excludes nothing.
+ */
 const ledgersToWait = 20n;
 /** The cost of a payment when there is room: the ledger's own, which votes may change. */
 const feeDropsMin = 10n;

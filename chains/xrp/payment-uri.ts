@@ -7,7 +7,9 @@ import type { PaymentLink } from "../payment-link.ts";
 import { splitAddress } from "./address.ts";
 import { nativeDecimal } from "./network.ts";
 
-/** `ripple:ADDRESS?amount=XRP&dt=TAG`. An X-address is split, because not every wallet reads one. */
+/**
+ * `ripple:ADDRESS?amount=XRP&dt=TAG`. An X-address is split, because not every wallet reads one.
+ */
 export function paymentUri({ receiver, units }: PaymentLink): string {
   const { address, tag } = splitAddress(receiver) ?? { address: receiver, tag: "" };
   return `ripple:${address}?amount=${formatAmount(units, nativeDecimal)}${tag === "" ? "" : `&dt=${tag}`}`;

@@ -44,7 +44,9 @@ const layouts = {
 } as const satisfies Readonly<Record<string, Layout>>;
 const signatureCode = 0x74;
 
-/** The bytes without a signature, or with one in DER. The fields must fit their numbers of bytes. */
+/**
+ * The bytes without a signature, or with one in DER. The fields must fit their numbers of bytes.
+ */
 export function encodeFields(fields: Fields, signature: Uint8Array | null = null): Uint8Array {
   const { paid } = fields;
   const sized = signature === null ? [] : [Uint8Array.of(signatureCode, signature.length), signature];

@@ -1,7 +1,7 @@
 /**
- * Payments of XRP, and cancels, as bytes: build, describe back only from the bytes, digest, attach a
- * signature. Offline: no network, no disk, no private key. `describe` refuses bytes that it cannot
- * explain to the last byte. The bytes name no network: numbers up to 1024 stand in no field.
+ * Payments of XRP, and cancels, as bytes: build, describe back only from the bytes, digest, attach
+ * a signature. Offline: no network, no disk, no private key. `describe` refuses bytes that it
+ * cannot explain to the last byte. The bytes name no network: numbers up to 1024 stand in no field.
  * Sources: xrpl.org, "Payment", "AccountSet", "Transaction common fields", "Cryptographic keys".
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
@@ -51,7 +51,9 @@ function bytesOf({ network, account, slot }: Place, paid: Fields["paid"], txPara
   return encodeFields(fields);
 }
 
-/** Refuses with TRANSACTION_TYPE (other bytes), TRANSACTION_FIELD, TRANSACTION_SENDER or ADDRESS_*. */
+/**
+ * Refuses with TRANSACTION_TYPE (other bytes), TRANSACTION_FIELD, TRANSACTION_SENDER or ADDRESS_*.
+ */
 function described(unsigned: Uint8Array, { network }: Told, isCancel: boolean): Described {
   const fields = decodeFields(unsigned);
   if (fields === null) return refuse("TRANSACTION_TYPE", "not the one form of a payment or a cancel");

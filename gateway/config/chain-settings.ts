@@ -21,7 +21,7 @@ export const positive = (max: number): Reader<number> => integer({ min: 1, max }
 
 /** The family decides which kind of id a chain has. */
 const chainId: Reader<ChainId> = (value, path) =>
-  typeof value === "string" ? string({ min: 1, max: 64 })(value, path) : positive(Number.MAX_SAFE_INTEGER)(value, path);
+  typeof value === "string" ? string({ min: 1, max: 64 })(value, path) : integer({ min: 0 })(value, path);
 
 export const chainShape = object(
   {

@@ -62,7 +62,9 @@ function addressesIn(text: string, networks: readonly string[]): readonly string
 /** The hashes that a text may be, in the spelling of each family. */
 function hashesIn(text: string): readonly string[] {
   const digits = text.toLowerCase().replace(/^0x/, "");
-  return [digits, `0x${digits}`].filter((hash) => Object.values(families).some(({ isTxHash }) => isTxHash(hash)));
+  return [digits, `0x${digits}`, digits.toUpperCase()].filter((hash) =>
+    Object.values(families).some(({ isTxHash }) => isTxHash(hash)),
+  );
 }
 
 /** `12.5`, or `12.5 usdt` for one currency alone. */

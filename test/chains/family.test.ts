@@ -26,7 +26,7 @@ describe("families", () => {
     expect(["bip122:0f9188f13cb7b2c71f2a335e3a4fc328f", "eip155", "", "constructor:1"].map(findFamily)).toEqual(
       Array.from({ length: 4 }),
     );
-    expect(() => familyOf("xrpl:0")).toThrow(Bug);
+    expect(() => familyOf("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp")).toThrow(Bug);
   });
 
   it("families exclude a second payment by a slot or by waiting, and only by waiting one asks what is void", () => {
@@ -52,6 +52,7 @@ describe("families", () => {
     expect(parseAddress(onTron, "eip155:1")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
     expect(parseAddress(shop, "tron:0x2b6653dc").ok).toBe(false);
     expect(parseAddress(shop, "xrpl:0")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
+    expect(parseAddress(shop, "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
   });
 
   it("an address without a network is read on each network that it may be of", () => {

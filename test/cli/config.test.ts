@@ -374,6 +374,14 @@ describe("a value", () => {
       two.chains.nile = { ...tron, chainId: "0xcd8690dc" };
     });
     expect([error.code, error.message.includes("name no network")]).toEqual(["CONFIG_VALUE", true]);
+    const xrp = { family: "xrp", chainId: 0, nodes: ["https://x.example"], confirmations: "finalized" };
+    config.chains.xrp = xrp;
+    expect(readConfig(write(JSON.stringify(config)), every).settings.chains.xrp).toEqual(xrp);
+    const other = faultAfter((two) => {
+      two.chains.xrp = xrp;
+      two.chains.xrptest = { ...xrp, chainId: 1 };
+    });
+    expect([other.code, other.message.includes("name no network")]).toEqual(["CONFIG_VALUE", true]);
   });
 
   it.each([

@@ -109,6 +109,15 @@ describe("configuration", () => {
         expect.objectContaining({ code: "JSON_SHAPE" }),
       );
     }
+    // XRP's own network has the number 0, which is no chain of another family.
+    const xrp = { family: "xrp", chainId: 0, nodes: ["https://one.example"], confirmations: "finalized" };
+    expect(parse({ chains: { ...chains, xrp } }).chains.xrp).toMatchObject({ chainId: 0, network: "xrpl:0" });
+    for (const odd of [
+      { ...xrp, chainId: -1 },
+      { ...xrp, chainId: 1025 },
+      { ...xrp, family: "evm" },
+    ])
+      expect(() => parse({ chains: { ...chains, odd } })).toThrow(expect.objectContaining({ code: "JSON_SHAPE" }));
     const named = { chains: { local: { ...chains.local, feeModel: "arbitrum" } } };
     expect(parse(named).chains.local?.feeModel).toBe("arbitrum");
   });

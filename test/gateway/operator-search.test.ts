@@ -57,6 +57,19 @@ describe("the operator's search", () => {
     for (const text of others) expect(ids(text), text).toEqual([]);
   });
 
+  it("the operator's search finds a hash of a family that writes hashes in capitals, in both spellings", () => {
+    const id = "1".repeat(32);
+    const capitals = "AB".repeat(32);
+    insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
+    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
+    db.store.database.run("INSERT INTO payments VALUES ('xrpl:0', ?, 0, ?, 'xrp', '5', 7, '0x07', 1, ?)", capitals, address, id);
+    const [local] = Object.values(config.chains);
+    const chains = { ...config.chains, xrp: { ...local!, network: "xrpl:0" } };
+    const found = (text: string) => search(db.store.database, { ...config, chains }, text, 50).records.map(({ row }) => row.id);
+    expect([capitals, capitals.toLowerCase()].map(found)).toEqual([[id], [id]]);
+    expect(found(`${capitals.slice(0, -1)}C`)).toEqual([]);
+  });
+
   it("the operator's search finds an address of a family whose chains are no longer configured", () => {
     const id = "1".repeat(32);
     insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
