@@ -6,7 +6,7 @@
 import { accountTx } from "./account-tx.ts";
 import type { Ledger } from "./chain.ts";
 import { isAddress, type Json } from "./codecs.ts";
-import type { OpenLedger, Verdict } from "./open-ledger.ts";
+import { type OpenLedger, referenceLevel, type Verdict } from "./open-ledger.ts";
 import { accountRoot, ctidOf, doneJson, ledgerJson, metaJson, txJson } from "./printing.ts";
 import { Refusal } from "./refusal.ts";
 import { codeOf, messageOf } from "./results.ts";
@@ -17,6 +17,7 @@ import { completeLedgers, hasLedger, type View } from "./view.ts";
 type Answer = (view: View, asked: Json) => Json;
 
 const searchedMost = 1_000;
+const version = "2.6.2";
 
 const answers: Readonly<Record<string, Answer>> = {
   account_info: accountInfo,
@@ -48,13 +49,18 @@ interface Place {
 }
 
 /** The ledger that a question names: current, closed, validated, a number or a hash. */
-function placeOf(view: View, { ledger_index: index = "current", ledger_hash: hash }: Json): Place {
+function placeOf(view: View, { ledger_index: index = usualLedger(view), ledger_hash: hash }: Json): Place {
   if (hash === undefined && index === "current") {
     const names = { ledger_current_index: view.head + 1, validated: false };
     return { state: view.isBehind ? headOf(view).state : view.chain.open.state, names };
   }
   const ledger = closedOf(view, index, hash);
   return { state: ledger.state, names: { ledger_hash: ledger.hash, ledger_index: ledger.index, validated: true } };
+}
+
+/** Clio takes the newest validated ledger where a question names none. */
+function usualLedger({ isClio }: View): string {
+  return isClio ? "validated" : "current";
 }
 
 function closedOf(view: View, index: unknown, hash: unknown): Ledger {
@@ -117,16 +123,16 @@ function feeJson({ chain, head, openFeeDrops }: View): Json {
     ledger_current_index: head + 1,
     levels: {
       median_level: String(open.levelOf(5000n)),
-      minimum_level: "256",
+      minimum_level: String(referenceLevel),
       open_ledger_level: String(open.levelOf(openFeeDrops)),
-      reference_level: "256",
+      reference_level: String(referenceLevel),
     },
     max_queue_size: "2000",
   };
 }
 
 function ledgerAnswer(view: View, asked: Json): Json {
-  const { ledger_index: index = "current", ledger_hash: hash } = asked;
+  const { ledger_index: index = usualLedger(view), ledger_hash: hash } = asked;
   if (hash === undefined && index === "current") {
     const ledger = { closed: false, ledger_index: String(view.head + 1), parent_hash: headOf(view).hash };
     return { ledger, ledger_current_index: view.head + 1, validated: false };
@@ -141,16 +147,15 @@ function serverInfo(view: View): Json {
   const { rules } = chain;
   const xrp = (drops: bigint): number => Number(drops) / 1_000_000;
   const head = headOf(view);
+  const server = view.isClio
+    ? { clio_version: "2.4.0", rippled_version: version }
+    : { build_version: version, hostid: "LAB", peers: 20, server_state: serverState, uptime: 1_000 };
   const info = {
-    build_version: "2.6.2",
+    ...server,
     complete_ledgers: completeLedgers(view),
-    hostid: "LAB",
     load_factor: Number(openFeeDrops) / Number(rules.baseFeeDrops),
     network_id: view.networkId,
-    peers: 20,
-    server_state: serverState,
     time: new Date(chain.nowMs).toUTCString(),
-    uptime: 1_000,
     validated_ledger: {
       age: view.isBehind ? Math.ceil(((chain.head.index - view.head) * chain.closeMs) / 1000) : 1,
       base_fee_xrp: xrp(rules.baseFeeDrops),
@@ -161,7 +166,7 @@ function serverInfo(view: View): Json {
     },
     validation_quorum: 28,
   };
-  return { info };
+  return view.isClio ? { info, validated: true } : { info };
 }
 
 function txAnswer(view: View, asked: Json): Json {

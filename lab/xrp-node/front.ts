@@ -38,6 +38,7 @@ export interface Trouble {
 
 export interface FrontOptions {
   readonly port?: number; // default any
+  readonly isClio?: boolean; // answers as Clio, which stands before public servers; default rippled
   readonly pageMost?: number; // transactions in an answer to account_tx, default 400
 }
 
@@ -103,6 +104,7 @@ export class Front {
       openFeeDrops: openFeeDrops ?? chain.open.openFeeDrops,
       taking,
       kept: this.#kept,
+      isClio: this.#options.isClio === true,
       pageMost: this.#options.pageMost ?? 400,
     };
   }
@@ -123,7 +125,8 @@ export class Front {
     const result = isMeant ? lied(method, told, lies) : told;
     const isRefused = result.error !== undefined;
     const ending = isRefused ? { request: { command: method, ...asked }, status: "error" } : { status: "success" };
-    end(response, 200, JSON.stringify({ result: { ...result, ...ending } }));
+    const beside = this.#options.isClio === true ? clioNote(method) : {};
+    end(response, 200, JSON.stringify({ result: { ...result, ...ending }, ...beside }));
   }
 
   #answer(method: string, asked: Json): Json {
@@ -154,6 +157,12 @@ export class Front {
     } else return false;
     return true;
   }
+}
+
+/** Clio's warning on each answer, and its sign that a rippled behind it gave the answer. */
+function clioNote(method: string): Json {
+  const warnings = [{ id: 2001, message: "This is a clio server. clio only serves validated data." }];
+  return method === "submit" || method === "fee" ? { forwarded: true, warnings } : { warnings };
 }
 
 function end(response: ServerResponse, status: number, text: string): void {

@@ -19,7 +19,7 @@ export interface Opened {
   readonly tx: ReadTransaction;
   readonly result: Result;
   readonly changes: readonly Change[];
-  readonly delivered: unknown; // an amount, or null where none is told
+  readonly delivered: unknown; // an amount, or null where metadata tells none
   readonly isFromOutside: boolean; // told by the test, not by the rules
 }
 

@@ -9,8 +9,6 @@ import type { Account } from "./state.ts";
 import type { ReadTransaction } from "./transaction.ts";
 
 const rippleEpochMs = 946_684_800_000;
-/** The kinds of transactions whose metadata tells an amount. */
-const deliverers = new Set(["Payment", "CheckCash", "AccountDelete"]);
 
 /** A transaction with its hash, without a ledger. */
 export function txJson({ fields, hash, type }: ReadTransaction): Json {
@@ -24,7 +22,7 @@ export function doneJson(chain: Chain, { tx, ledgerIndex }: Done): Json {
 }
 
 export function metaJson({ tx, changes, result, place, delivered, ledgerIndex }: Done): Json {
-  const isTold = deliverers.has(tx.type) && result === "tesSUCCESS" && delivered !== null;
+  const isTold = delivered !== null;
   const isPartial = isTold && JSON.stringify(delivered) !== JSON.stringify(tx.fields.Amount);
   return {
     AffectedNodes: changes.map((change) => nodeJson(change, ledgerIndex)),

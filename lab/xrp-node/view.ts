@@ -19,6 +19,7 @@ export interface View {
   readonly openFeeDrops: bigint;
   readonly taking: "takes" | "drops" | "keeps"; // submitted transactions
   readonly kept: Map<string, ReadTransaction>; // never passed on to others
+  readonly isClio: boolean; // Clio, the server for validated ledgers before a rippled
   readonly pageMost: number; // transactions in an answer
 }
 

@@ -267,13 +267,27 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       expect(node.balance(holder.address)).toBe(20_000_006n);
     });
 
+    it("a dear transaction behind a cheap one waits with it", async () => {
+      node.escalate(500n);
+      expect(await resultOf(payer, payment(holder.address, 5n))).toBe("terQUEUED");
+      expect(await resultOf(payer, payment(holder.address, 6n, { Fee: "500" }))).toBe("terQUEUED");
+      node.closeLedgers(2);
+      expect(node.balance(holder.address)).toBe(20_000_000n);
+      node.escalate();
+      node.closeLedgers(2);
+      expect(node.balance(holder.address)).toBe(20_000_011n);
+    });
+
     it("telCAN_NOT_QUEUE: a transaction that ends too soon; one that lives for two ledgers waits", async () => {
       node.escalate(500n);
       const open = node.chain.open.index;
       const soon = payment(holder.address, 5n, { LastLedgerSequence: open + 1 });
       expect(await resultOf(payer, soon)).toBe("telCAN_NOT_QUEUE");
       expect(await resultOf(payer, { ...soon, LastLedgerSequence: open + 2 })).toBe("terQUEUED");
-      node.closeLedgers(4);
+      node.closeLedgers(2);
+      expect(await ask("fee")).toMatchObject({ current_queue_size: "1" });
+      node.closeLedgers();
+      expect(await ask("fee")).toMatchObject({ current_queue_size: "0" });
       node.escalate();
       node.closeLedgers(2);
       expect(node.balance(holder.address)).toBe(20_000_000n);
