@@ -14,7 +14,7 @@ export interface LedgerHead {
 
 /** An account at one ledger. */
 export interface Account {
-  readonly sequence: bigint; // of its next transaction
+  readonly sequence: bigint; // its next transaction's
   readonly balanceDrops: bigint;
   readonly ownerCount: bigint;
   readonly flags: number;
@@ -35,7 +35,7 @@ export interface Server {
   readonly ledgers: readonly (readonly [from: number, to: number])[]; // ledgers that it has complete
 }
 
-/** What the API's `fee` asks for a transaction now, in drops. */
+/** The cost of a transaction now by the API's `fee`, in drops. */
 export interface FeeAnswer {
   readonly baseDrops: bigint;
   readonly openDrops: bigint; // to be in the open ledger

@@ -7,9 +7,9 @@ import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { firstFault, noNode } from "../providers/node-pool.ts";
-import type { LedgerHead } from "./node-answers.ts";
+import type { LedgerHead, Server } from "./node-answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
-import { ledgerQuestion } from "./node-questions.ts";
+import { ledgerQuestion, serverQuestion } from "./node-questions.ts";
 import { createSharing } from "./node-sharing.ts";
 
 export interface Ledgers {
@@ -21,6 +21,8 @@ export interface Ledgers {
   agreedHead(number: number): Promise<LedgerHead>;
   /** A validated ledger of one node. @throws NODE_NO_BLOCK */
   headAt(number: number): Promise<LedgerHead>;
+  /** True if every node has forgotten a ledger of this number, and has newer ones. */
+  isForgotten(number: number): Promise<boolean>;
 }
 
 /**
@@ -64,6 +66,12 @@ export function createLedgers(pool: NodePool): Ledgers {
       const head = await pool.first((node) => pool.ask(node, ledgerQuestion(number)));
       if (head === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node does not have the ledger", { number });
       return head;
+    },
+    isForgotten: async (number) => {
+      const settled = await pool.all((node) => pool.ask(node, serverQuestion));
+      const servers = settled.flatMap((one) => (one.ok ? [one.value] : []));
+      const isBefore = ({ ledgers }: Server): boolean => ledgers.length > 0 && ledgers.every(([from]) => number < from);
+      return servers.length === settled.length && servers.every(isBefore);
     },
   };
 }

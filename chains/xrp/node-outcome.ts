@@ -16,7 +16,8 @@ export interface AttemptEvidence {
 }
 
 const done = "tesSUCCESS";
-const slotKind = "AccountSet"; // of our own attempts, the one that only uses a slot up
+const slotKind = "AccountSet"; // the one among our own attempts that only uses a slot up
+const carrierKind = "Batch"; // carries payments that stand in the ledger beside it
 
 /** The effect of an attempt, whose bytes are known. */
 export function outcomeOf(payment: PaidFrom, transaction: LedgerTransaction): ChainOutcome["outcome"] {
@@ -62,7 +63,8 @@ export function judgeUser(payment: PaidFrom & { readonly slot: string }, transac
   const final = endingOf(transaction);
   if (result !== done) return { kind: "failed", code: "chain_slot_consumed", final };
   if (transaction.account === account && paysExactly(payment, transaction)) return { kind: "completed", final };
-  const mayHavePaid = transaction.destination === destination || risen.some(([address]) => address === destination);
+  const isNamed = transaction.destination === destination || risen.some(([address]) => address === destination);
+  const mayHavePaid = isNamed || transaction.kind === carrierKind;
   if (!mayHavePaid) return { kind: "failed", code: "chain_slot_consumed", final };
   const detail = `${txHash} used sequence ${slot} of ${account} and may have paid something to the receiver`;
   return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };

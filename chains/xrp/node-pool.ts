@@ -24,8 +24,8 @@ export interface Question<T> {
   readonly method: string;
   readonly params: Fields;
   readonly read: (result: Fields) => T;
-  /** The node's error that is an answer too, and its value. */
-  readonly absent?: { readonly error: string; readonly value: T };
+  /** The node's error that is an answer too, and its value by the fields beside the error. */
+  readonly absent?: { readonly error: string; readonly read: (result: Fields) => T };
   readonly answerBytesMax?: number;
 }
 
@@ -73,21 +73,22 @@ export function createPool({ urls, networkId, timeoutMs, patienceMs, log, clock 
     ...pool,
     ask: async (node, question) => {
       const told = await askOnce(node, question);
-      if (told.ok) {
-        try {
-          return question.read(told.result);
-        } catch (error) {
-          if (error instanceof AgentError && error.code === "NODE_ANSWER") pool.fail(node, error);
-          throw error;
-        }
+      try {
+        return answerOf(told, question, node.rpc.origin);
+      } catch (error) {
+        if (error instanceof AgentError && error.code === "NODE_ANSWER") pool.fail(node, error);
+        throw error;
       }
-      if (question.absent !== undefined && told.error === question.absent.error) return question.absent.value;
-      const code = noLedgerErrors.has(told.error) ? "NODE_NO_BLOCK" : "NODE_ERROR";
-      throw new AgentError(code, "none", told.words, { node: node.rpc.origin });
     },
     send: (node, raw) =>
       pool.exchange(node, (client) =>
         client.ask({ method: "submit", params: { tx_blob: raw }, answerBytesMax: smallBytesMax, isWrite: true }),
       ),
   };
+}
+
+function answerOf<T>(told: Told, { read, absent }: Question<T>, node: string): T {
+  if (told.ok) return read(told.result);
+  if (told.error === absent?.error) return absent.read(told.result);
+  throw new AgentError(noLedgerErrors.has(told.error) ? "NODE_NO_BLOCK" : "NODE_ERROR", "none", told.words, { node });
 }

@@ -15,6 +15,7 @@ import {
   type Server,
 } from "./node-answers.ts";
 import type { Question } from "./node-pool.ts";
+import type { Fields } from "./rpc.ts";
 
 /** The newest validated ledger, or the node's open one. */
 export type Newest = "validated" | "current";
@@ -24,6 +25,7 @@ const transactionBytesMax = 2 * 1024 * 1024;
 /** A page has a few hundred transactions. */
 const pageBytesMax = 32 * 1024 * 1024;
 const pageSize = 200;
+const otherLedger = "the node answered another ledger";
 
 /** Figures of the node itself. */
 export const serverQuestion: Question<Server> = { method: "server_info", params: {}, read: readServer };
@@ -32,18 +34,34 @@ export const feeQuestion: Question<FeeAnswer> = { method: "fee", params: {}, rea
 
 /** A validated ledger without its transactions, by number or the newest. */
 export function ledgerQuestion(number: number | "validated"): Question<LedgerHead> {
-  const read = (result: Parameters<typeof readLedger>[0]): LedgerHead => {
+  const read = (result: Fields): LedgerHead => {
     const head = readLedger(result);
     if (number === "validated" || head.number === number) return head;
-    throw new AgentError("NODE_ANSWER", "none", "the node answered another ledger", { number });
+    throw new AgentError("NODE_ANSWER", "none", otherLedger, { number });
   };
   return { method: "ledger", params: { ledger_index: number, transactions: false, expand: false }, read };
 }
 
-/** An account at a ledger; null if it is not there. */
+/**
+ * An account at a ledger; null if it is not there. A node that has not validated a ledger of that
+ * number may answer out of its open one, which counts for nothing.
+ */
 export function accountQuestion(address: string, at: number | Newest): Question<Account | null> {
   const params = { account: address, ledger_index: at, strict: true, ...(at === "current" ? { queue: true } : {}) };
-  return { method: "account_info", params, read: readAccount, absent: { error: "actNotFound", value: null } };
+  const read = (result: Fields): Account => {
+    if (at !== "current" && result.validated !== true) throw unvalidated(at);
+    if (typeof at === "number" && result.ledger_index !== at) throw new AgentError("NODE_ANSWER", "none", otherLedger, { at });
+    return readAccount(result);
+  };
+  const readAbsent = (result: Fields): null => {
+    if (at !== "current" && result.validated === false) throw unvalidated(at);
+    return null;
+  };
+  return { method: "account_info", params, read, absent: { error: "actNotFound", read: readAbsent } };
+}
+
+function unvalidated(at: number | Newest): AgentError {
+  return new AgentError("NODE_NO_BLOCK", "none", "the node has not validated the ledger", { at });
 }
 
 /**
@@ -51,12 +69,12 @@ export function accountQuestion(address: string, at: number | Newest): Question<
  * node that lacks ledgers does not find their transactions.
  */
 export function transactionQuestion(txHash: string): Question<LedgerTransaction | null> {
-  const read = (result: Parameters<typeof readTransaction>[0]): LedgerTransaction | null => {
+  const read = (result: Fields): LedgerTransaction | null => {
     const transaction = readTransaction(result);
     if (transaction === null || transaction.txHash === txHash) return transaction;
     throw new AgentError("NODE_ANSWER", "none", "the node answered another transaction");
   };
-  const absent = { error: "txnNotFound", value: null };
+  const absent = { error: "txnNotFound", read: () => null };
   return { method: "tx", params: { transaction: txHash, binary: false }, read, absent, answerBytesMax: transactionBytesMax };
 }
 

@@ -13,7 +13,7 @@ import { agreedAccount, receivable, sequencesOf, spendable } from "./node-accoun
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History, type KnownSpan } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
-import { createLedgers, idOf } from "./node-ledgers.ts";
+import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
 import { feeDropsOf } from "./node-market.ts";
 import { judgeUser, receivedBy } from "./node-outcome.ts";
 import { createPool } from "./node-pool.ts";
@@ -53,7 +53,7 @@ export function createXrpWatcher({ urls, networkId, log, clock, timeoutMs, patie
     tip: async () => idOf(await ledgers.head()),
     finalTip: async () => idOf(await ledgers.finalHead()),
     block: async (number, isAgreed) => watched(await (isAgreed ? ledgers.agreedHead(number) : ledgers.headAt(number))),
-    timestamp: async (number) => Math.floor((await ledgers.headAt(number)).timestampMs / 1000),
+    timestamp: (number) => timeOf(ledgers, number),
     balance: (account, _, block) => balance(account, block),
     balances: (questions, block) => inWaves(questions, accountsAtOnce, ({ account }) => balance(account, block)),
     wereUsed: (accounts, block) =>
@@ -88,6 +88,20 @@ export function createXrpWatcher({ urls, networkId, log, clock, timeoutMs, patie
 /** True for an X-address, which is only a name: its money is the account's. */
 function isShared(address: string): boolean {
   return splitAddress(address) !== null;
+}
+
+/**
+ * Most nodes keep only the newest ledgers, so the search for the ledger of a time meets forgotten
+ * ones: they are older than all that is kept, and count as of 1970.
+ */
+async function timeOf(ledgers: Ledgers, number: number): Promise<number> {
+  try {
+    return Math.floor((await ledgers.headAt(number)).timestampMs / 1000);
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code !== "NODE_NO_BLOCK") throw error;
+    if (await ledgers.isForgotten(number)) return 0;
+    throw error;
+  }
 }
 
 function watched({ number, hash, parentHash }: LedgerHead): WatchedBlock {

@@ -30,10 +30,10 @@ export interface Ask {
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The node's result; or the node's own error and its words. */
+/** The node's result; or the node's own error, its words, and the fields beside it. */
 export type Told =
   | { readonly ok: true; readonly result: Fields }
-  | { readonly ok: false; readonly error: string; readonly words: string };
+  | { readonly ok: false; readonly error: string; readonly words: string; readonly result: Fields };
 
 export interface Rpc {
   readonly origin: string; // scheme, host and port: the only part of the address that may be shown
@@ -117,7 +117,7 @@ function toldIn(value: unknown): Told | null {
   if (error === undefined && status !== "error") return { ok: true, result };
   if (typeof error !== "string" || !errorForm.test(error)) return null;
   const words = [message, exception].map(shownWords).filter((text) => text !== "");
-  return { ok: false, error, words: [error, ...words].join(": ") };
+  return { ok: false, error, words: [error, ...words].join(": "), result };
 }
 
 function fieldsIn(value: unknown): Fields | null {

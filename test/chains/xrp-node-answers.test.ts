@@ -16,7 +16,7 @@ import {
 } from "../../chains/xrp/node-answers.ts";
 import { createHistory } from "../../chains/xrp/node-history.ts";
 import { createPool, type NodePool } from "../../chains/xrp/node-pool.ts";
-import { ledgerQuestion, transactionQuestion } from "../../chains/xrp/node-questions.ts";
+import { accountQuestion, ledgerQuestion, transactionQuestion } from "../../chains/xrp/node-questions.ts";
 import { owner } from "./xrp-wallet.ts";
 
 const [alice, bob] = [owner("alice").address, owner("bob").address];
@@ -141,7 +141,7 @@ group("the answers of nodes", () => {
     expect(() => read(value)).not.toThrow();
   });
 
-  it("of a ledger that is not validated, and of a transaction that is in none, are no ends", () => {
+  it("are no ends for a ledger that is not validated, and for a transaction in none", () => {
     expect(() => readLedger(changed(ledger, "validated", false))).toThrow(expect.objectContaining({ code: "NODE_NO_BLOCK" }));
     expect(readTransaction(changed(transaction, "validated", false))).toBeNull();
     expect(readNetworkId(changed(server, "info.network_id", undefined))).toBe("none");
@@ -195,6 +195,28 @@ group("a node that answers by a script", () => {
     await expect(ask(pool, ledgerQuestion(2))).rejects.toMatchObject({ code: "NODE_ERROR", message: "internal: its words" });
     await expect(ask(pool, ledgerQuestion(3))).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
     expect(await ask(pool, transactionQuestion(hash))).toBeNull();
+  });
+
+  it("with an account, or none, out of a ledger that it has not validated, has not come so far", async () => {
+    const at = { ledger_index: 95_000_000, validated: true };
+    const missing = { error: "actNotFound", status: "error" };
+    const answers: readonly Json[] = [
+      ...[{ ...account, ...at }, { ...missing, ...at }, missing],
+      ...[
+        { ...account, ...at, validated: false },
+        { ...missing, validated: false },
+        { ...account, ...at, ledger_index: 95_000_001 },
+      ],
+    ];
+    let next = 0;
+    const pool = await scripted({ account_info: () => answers[next++] ?? {} });
+    const question = accountQuestion(bob, 95_000_000);
+    expect(await ask(pool, question)).toMatchObject({ sequence: 9n });
+    expect(await ask(pool, question)).toBeNull();
+    expect(await ask(pool, question)).toBeNull(); // a server that knows validated ledgers alone
+    await expect(ask(pool, question)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+    await expect(ask(pool, question)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+    await expect(ask(pool, question)).rejects.toEqual(odd);
   });
 
   it("with slowDown, by any status, is asked again after a pause", async () => {

@@ -93,7 +93,17 @@ group("payments to an account", () => {
     expect(shown(await payments())).toHaveLength(2);
   });
 
-  it("of a book without addresses, of no ledgers, or in another coin are none", async () => {
+  it("begin with the payment that makes the account", async () => {
+    const fresh = owner("a new shop").address;
+    book = new Set([xrp.depositAddress(fresh, 4)]);
+    lab.node.closeLedgers();
+    expect(await payments()).toEqual([]);
+    const tag = Number(xrp.accounts.payeeOf(xrp.depositAddress(fresh, 4)).tag);
+    lab.node.fund(fresh, xrpOf(2), tag);
+    expect(shown(await payments())).toEqual([[xrp.depositAddress(fresh, 4), xrpOf(2)]]);
+  });
+
+  it("are none for a book without addresses, without ledgers, or in another coin", async () => {
     lab.node.fund(lab.to.address, 5n, tagOf(0));
     const all = await blocks();
     expect(await lab.watcher.payments(all, ["USD"], bookOf(book), true)).toEqual([]);
@@ -180,6 +190,17 @@ group("the watcher's other questions", () => {
     for (const isAgreed of [true, false])
       await expect(lab.watcher.block(index + 1, isAgreed)).rejects.toEqual(code("NODE_NO_BLOCK"));
     expect(await lab.watcher.block(index, false)).toMatchObject({ number: index, hash });
+  });
+
+  it("tell ledgers that all nodes have forgotten as older than all others, and no ledger of the future", async () => {
+    lab.node.closeLedgers(5);
+    const { index } = lab.node.chain.head;
+    lab.suffer({ first: index - 2 }, { first: index - 1 });
+    expect(await lab.watcher.timestamp(index - 4)).toBe(0);
+    expect(await lab.watcher.timestamp(index - 2)).toBeGreaterThan(1_700_000_000); // one node has it
+    await expect(lab.watcher.timestamp(index + 1)).rejects.toEqual(code("NODE_NO_BLOCK"));
+    lab.suffer({ first: index - 2 }, { isCut: true });
+    await expect(lab.watcher.timestamp(index - 4)).rejects.toMatchObject({ effect: "none" });
   });
 
   it("give the account's funds for its address, and nothing for the names of its requests", async () => {

@@ -140,7 +140,7 @@ group("one of our attempts in a ledger", () => {
     expect(await lab.judged(payment, [signed])).toMatchObject({ kind: "completed" });
   });
 
-  it("of which one node knows nothing is doubtful, and confirming for the watcher", async () => {
+  it("that one node does not know is doubtful, and confirming for the watcher", async () => {
     const payment = lab.payment();
     const signed = lab.sign(payment);
     lab.validate(signed);
@@ -233,7 +233,7 @@ group("a foreign use of the slot", () => {
 });
 
 group("a replacement", () => {
-  it("of the same sequence is taken from the queue at a higher fee, and one of both is validated", async () => {
+  it("with the same sequence is taken from the queue at a higher fee, and one of both is validated", async () => {
     lab.node.escalate(5_000n);
     const payment = lab.payment();
     const [low, same, high] = ["40", "40", "60"].map((fee, at) => lab.sign({ ...payment, tag: `${at}` }, false, fee));

@@ -13,7 +13,7 @@ import { owner } from "./xrp-wallet.ts";
 let lab: XrpLab;
 afterEach(() => lab.close());
 
-const stranger = owner("without an account").address;
+const unfunded = owner("without an account").address;
 const code = (name: string) => expect.objectContaining({ code: name, effect: "none" });
 
 group("funds and market", () => {
@@ -35,7 +35,7 @@ group("funds and market", () => {
     lab.node.own(lab.from.address, 600);
     lab.node.closeLedgers();
     expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(0n);
-    expect((await lab.sender.chainState(stranger)).balances.get("")).toBe(0n);
+    expect((await lab.sender.chainState(unfunded)).balances.get("")).toBe(0n);
   });
 
   it("offer the lower fee of two, the middle one of three, and never a fee without a bound", async () => {
@@ -71,11 +71,11 @@ group("sequences", () => {
 
   it("reject for an account that does not exist, so nobody takes a first slot from nothing", async () => {
     lab = await openLab();
-    await expect(lab.sender.closed(stranger)).rejects.toEqual(code("NODE_ERROR"));
-    lab.node.people.fund(stranger, xrpOf(2));
-    await expect(lab.sender.closed(stranger)).rejects.toEqual(code("NODE_ERROR")); // in the open ledger alone
+    await expect(lab.sender.closed(unfunded)).rejects.toEqual(code("NODE_ERROR"));
+    lab.node.people.fund(unfunded, xrpOf(2));
+    await expect(lab.sender.closed(unfunded)).rejects.toEqual(code("NODE_ERROR")); // in the open ledger alone
     lab.node.closeLedgers();
-    expect((await lab.sender.closed(stranger)).final).toBe(BigInt(lab.node.chain.head.index));
+    expect((await lab.sender.closed(unfunded)).final).toBe(BigInt(lab.node.chain.head.index));
   });
 
   it("need the agreement on the final count alone", async () => {
@@ -84,7 +84,7 @@ group("sequences", () => {
     lab.suffer({}, { lies: [{ kind: "sequence", sequence: 5, address }] });
     await expect(lab.sender.closed(address)).rejects.toEqual(code("NODE_DISAGREE"));
     lab.suffer({}, { lagLedgers: 1 });
-    lab.node.fund(stranger, xrpOf(2));
+    lab.node.fund(unfunded, xrpOf(2));
     expect(await lab.sender.closed(address)).toMatchObject({ quorum: 2, isSame: true });
   });
 });
@@ -124,7 +124,7 @@ group("a receiver", () => {
 
   it("that does not exist takes the reserve and no less; nobody pays himself", async () => {
     lab = await openLab();
-    const ask = (amountUnits: bigint, destination = stranger) =>
+    const ask = (amountUnits: bigint, destination = unfunded) =>
       lab.sender.computeLimit(lab.from.address, lab.payment({ destination, amountUnits }));
     expect(await ask(999_999n)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
     expect(await ask(1_000_000n)).toEqual({ ok: true, computeLimit: 1n });
@@ -151,7 +151,7 @@ group("the agreement of nodes", () => {
     ["the hashes of ledgers", { lies: [{ kind: "other-hash" }] }],
   ];
 
-  it.each(lies)("of two is missing when one lies about %s, and of three is found", async (_, trouble) => {
+  it.each(lies)("is missing between two when one lies about %s, and found among three", async (_, trouble) => {
     lab = await openLab(3);
     lab.suffer({}, trouble);
     const two = lab.open(lab.node.urls.slice(0, 2));
