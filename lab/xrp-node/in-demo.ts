@@ -23,7 +23,7 @@ export function servedByXrp(node: XrpNode | null, others: Served): Served {
   if (node === null) return others;
   const currency = { chain: "ripple", decimal: 6, name: "XRP", symbol: "XRP", market: "" };
   return {
-    chains: { ...others.chains, ripple: { family: "xrp", chainId, nodes: node.urls } },
+    chains: { ...others.chains, ripple: { family: "xrp", chainId, nodes: node.urls, confirmations: "finalized" } },
     currencies: { ...others.currencies, xrp: { ...currency, minPaymentAmount: "0.01", minWithdrawAmount: "0.01" } },
     prices: { ...others.prices, xrp: { usd: "2", eur: "1.8", try: "90" } },
   };
