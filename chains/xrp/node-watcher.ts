@@ -34,7 +34,7 @@ const accountsAtOnce = 16;
 /** Room for two replacements of a payment, each a quarter higher, and for a market that rises. */
 const costRoom = 2n;
 /** Addresses that are split before other work has its turn. */
-const splitAtOnce = 5_000;
+const splitAtOnce = 1_000;
 
 /** Opens no connection before the first question. @throws NODE_URL */
 export function createXrpWatcher({ urls, networkId, log, clock, timeoutMs, patienceMs }: WatcherOptions): WatcherNodes {
