@@ -29,7 +29,7 @@ export interface History {
 }
 
 /** Pages of one span; more transactions than that are no list of one account. */
-const pagesMax = 500;
+const pagesMax = 2_000;
 /** Pages that are searched for a sequence, from the newest ledger back. */
 const searchedPagesMax = 10;
 /** Agreed lists that are kept, none of them longer than this: the same span is asked for thrice. */

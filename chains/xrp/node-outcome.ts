@@ -82,8 +82,11 @@ function differs(detail: string): Judgement {
 export interface Received {
   readonly address: string; // the X-address of account and tag, or the account itself
   readonly drops: bigint;
+  readonly index: number; // another one for each account to which the transaction brought XRP
 }
 
+/** Index of a payment in the native coin to the receiver that its transaction names. */
+const paymentIndex = -1;
 /** Money of another party that the receiver itself fetches. */
 const fetches: ReadonlySet<string> = new Set(["CheckCash", "EscrowFinish", "PaymentChannelClaim"]);
 
@@ -98,8 +101,10 @@ export function receivedBy(account: string, transaction: LedgerTransaction): Rec
   if (transaction.result !== done || (isOwn && !fetches.has(kind))) return null;
   if (kind === "Payment" && destination === account) {
     if (deliveredDrops === null || deliveredDrops === 0n) return null;
-    return { address: tag === "" ? account : joinAddress({ address: account, tag }), drops: deliveredDrops };
+    const address = tag === "" ? account : joinAddress({ address: account, tag });
+    return { address, drops: deliveredDrops, index: paymentIndex };
   }
-  const drops = risen.find(([address]) => address === account)?.[1];
-  return drops === undefined ? null : { address: account, drops: isOwn ? drops + feeDrops : drops };
+  const index = risen.findIndex(([address]) => address === account);
+  const drops = risen[index]?.[1];
+  return drops === undefined ? null : { address: account, drops: isOwn ? drops + feeDrops : drops, index };
 }

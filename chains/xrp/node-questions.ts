@@ -47,7 +47,7 @@ export function ledgerQuestion(number: number | "validated"): Question<LedgerHea
  * number may answer out of its open one, which counts for nothing.
  */
 export function accountQuestion(address: string, at: number | Newest): Question<Account | null> {
-  const params = { account: address, ledger_index: at, strict: true, ...(at === "current" ? { queue: true } : {}) };
+  const params = { account: address, ledger_index: at, ...(at === "current" ? { queue: true } : {}) };
   const read = (result: Fields): Account => {
     if (at !== "current" && result.validated !== true) throw unvalidated(at);
     if (typeof at === "number" && result.ledger_index !== at) throw new AgentError("NODE_ANSWER", "none", otherLedger, { at });

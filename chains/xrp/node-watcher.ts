@@ -31,12 +31,10 @@ const timeoutMsDefault = 15_000;
 const patienceMsDefault = 60_000;
 /** Accounts that are asked for at the same time; a node's queue holds more. */
 const accountsAtOnce = 16;
-/** Index of a payment in the native coin. */
-const nativeIndex = -1;
 /** Room for two replacements of a payment, each a quarter higher, and for a market that rises. */
 const costRoom = 2n;
 /** Addresses that are split before other work has its turn. */
-const splitAtOnce = 5_000;
+const splitAtOnce = 1_000;
 
 /** Opens no connection before the first question. @throws NODE_URL */
 export function createXrpWatcher({ urls, networkId, log, clock, timeoutMs, patienceMs }: WatcherOptions): WatcherNodes {
@@ -147,9 +145,9 @@ async function paymentsTo(
     const received = receivedBy(account, transaction);
     if (received === null) return [];
     const { txHash, ledger: block } = transaction;
-    const { address, drops: amountUnits } = received;
+    const { address, drops: amountUnits, index } = received;
     const blockHash = hashes.get(block) as string;
-    return [{ txHash, index: nativeIndex, address, contract: "", amountUnits, block, blockHash }];
+    return [{ txHash, index, address, contract: "", amountUnits, block, blockHash }];
   });
 }
 

@@ -143,9 +143,11 @@ group("the agreement on payments", () => {
       expect(shown(await payments())).toEqual([[deposit(1), xrpOf(3)]]);
       lab.node.closeLedgers(); // another span, so nothing is remembered
     }
-    lab.suffer({ lies: [lies[0]!] }, {}, { isCut: true, methods: ["account_tx"] });
-    lab.node.closeLedgers();
-    await expect(payments()).rejects.toEqual(code("NODE_DISAGREE"));
+    for (const lie of lies) {
+      lab.suffer({ lies: [lie] }, {}, { isCut: true, methods: ["account_tx"] });
+      lab.node.closeLedgers();
+      await expect(payments()).rejects.toEqual(code("NODE_DISAGREE"));
+    }
   });
 
   it("needs nodes that searched every ledger that was asked for", async () => {

@@ -154,6 +154,20 @@ group("one of our attempts in a ledger", () => {
     await expect(lab.judged(payment, [signed])).rejects.toMatchObject({ code: "NODE_DISAGREE" });
   });
 
+  it("in a ledger after the pass's final one is confirming there", async () => {
+    const final = await lab.watcher.finalTip();
+    const payment = lab.payment();
+    const signed = lab.sign(payment);
+    lab.validate(signed);
+    const { txHash } = signed;
+    expect(await lab.watcher.pass(final).judge(payment, [txHash], "")).toEqual({
+      kind: "confirming",
+      txHash,
+      block: final.number + 1,
+    });
+    expect(await lab.judged(payment, [signed])).toMatchObject({ kind: "completed" });
+  });
+
   it("is asked for only once its account's sequence has passed, if many are judged", async () => {
     const payment = lab.payment();
     const signed = lab.sign(payment);
@@ -219,6 +233,22 @@ group("a foreign use of the slot", () => {
     const { byTransaction, byAttempts } = await foreign(fields, isCancel);
     expect(byTransaction).toMatchObject({ kind: "failed", code: "chain_slot_consumed" });
     expect(byAttempts).toEqual(byTransaction);
+  });
+
+  it("that one node alone has validated leaves the place of our attempts open", async () => {
+    const { payment } = await foreign({ destination: owner("another").address });
+    const asked = [{ slot: payment.slot, txHashes: [lab.sign(payment).txHash] }];
+    lab.suffer({}, { lagLedgers: 1 });
+    expect(await lab.sender.locations(lab.from.address, asked)).toEqual([null]);
+    lab.suffer({}, {});
+    expect(await lab.sender.locations(lab.from.address, asked)).toEqual([{ location: null, isDoubtful: false }]);
+  });
+
+  it("is searched for once, however often its withdrawal is judged", async () => {
+    const { payment } = await foreign({ tag: "8" });
+    const before = lab.node.fronts[0]?.counts.get("account_tx");
+    expect(await lab.judged(payment, [lab.sign(payment)])).toMatchObject({ kind: "stuck" });
+    expect(lab.node.fronts[0]?.counts.get("account_tx")).toBe(before);
   });
 
   it("is found in a long list, page by page", async () => {

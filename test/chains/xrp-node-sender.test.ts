@@ -4,7 +4,7 @@
  * network.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
-import { blockHashAt, lookAtNode } from "../../chains/connect.ts";
+import { blockHashAt, lookAtNode, openSender, openWatcher } from "../../chains/connect.ts";
 import type { Trouble } from "../../lab/xrp-node/front.ts";
 import { person } from "../../lab/xrp-node/people.ts";
 import { openLab, type XrpLab, xrpOf } from "./xrp-lab.ts";
@@ -182,6 +182,18 @@ group("the agreement of nodes", () => {
     const two = lab.open(lab.node.urls.slice(0, 2));
     await expect(two.chainState(lab.from.address)).rejects.toEqual(code("NODE_WRONG_CHAIN"));
     expect(lab.events).toContain("node-wrong-chain");
+  });
+
+  it("is asked of nodes of the configured network, whichever it is", async () => {
+    lab = await openLab(2, { rules: { networkId: 1 } });
+    await expect(lab.sender.chainState(lab.from.address)).rejects.toEqual(code("NODE_WRONG_CHAIN"));
+    const chain = { family: "xrp", chainId: 1, nodes: lab.node.urls, confirmations: "finalized" } as const;
+    const sender = openSender({ chain, tokens: [], clock: () => performance.now(), log: () => undefined });
+    expect((await sender.chainState(lab.from.address)).balances.get("")).toBe(xrpOf(99));
+    sender.close();
+    const watcher = openWatcher({ chain, log: () => undefined });
+    expect(await watcher.balance(lab.to.address, "", lab.node.chain.head.index)).toBe(xrpOf(19));
+    watcher.close();
   });
 
   it("shares questions of one tick, and asks for a quota again", async () => {
