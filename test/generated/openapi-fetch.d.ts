@@ -1287,6 +1287,8 @@ export interface components {
             valid: boolean;
             /** @description The address in its checksummed form; empty for one that would be refused. */
             address: string;
+            /** @description The tag that the address holds; empty for none. */
+            tag: string;
             /**
              * @description The code that a withdrawal would get; empty for a good address.
              * @example address_invalid
@@ -2252,6 +2254,7 @@ export interface operations {
              *     - `address_own`: The address is one of the paying wallet's own: the money would only go round in circles.
              *     - `address_contract`: The address is a token's own contract: what is sent there is lost.
              *     - `tag_not_supported`: This currency takes no tag.
+             *     - `tag_invalid`: This is no tag of the currency's network, or the address holds another one.
              *     - `balance_insufficient`: The available balance does not cover the amount and its network fee.
              *     - `refund_invalid`: refundOf must name one of the merchant's own deposits in the same currency.
              *     - `refund_above_received`: The deposit did not receive so much that is not paid back yet.
@@ -2267,7 +2270,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "address_invalid" | "address_own" | "address_contract" | "tag_not_supported" | "balance_insufficient" | "refund_invalid" | "refund_above_received" | "agent_not_paired" | "request_invalid";
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "address_invalid" | "address_own" | "address_contract" | "tag_not_supported" | "tag_invalid" | "balance_insufficient" | "refund_invalid" | "refund_above_received" | "agent_not_paired" | "request_invalid";
                     };
                 };
             };
@@ -2729,6 +2732,7 @@ export interface operations {
              *     - `address_own`: The address is one of the paying wallet's own: the money would only go round in circles.
              *     - `address_contract`: The address is a token's own contract: what is sent there is lost.
              *     - `tag_not_supported`: This currency takes no tag.
+             *     - `tag_invalid`: This is no tag of the currency's network, or the address holds another one.
              *     - `balance_insufficient`: The available balance does not cover the amount and its network fee.
              *     - `refund_invalid`: refundOf must name one of the merchant's own deposits in the same currency.
              *     - `refund_above_received`: The deposit did not receive so much that is not paid back yet.
@@ -2744,7 +2748,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "address_invalid" | "address_own" | "address_contract" | "tag_not_supported" | "balance_insufficient" | "refund_invalid" | "refund_above_received" | "agent_not_paired" | "request_invalid";
+                        code?: "json_invalid" | "field_missing" | "field_unknown" | "currency_unknown" | "currency_disabled" | "currency_not_payable" | "amount_format" | "amount_precision" | "amount_below_minimum" | "order_id_invalid" | "renew_invalid" | "metadata_invalid" | "address_invalid" | "address_own" | "address_contract" | "tag_not_supported" | "tag_invalid" | "balance_insufficient" | "refund_invalid" | "refund_above_received" | "agent_not_paired" | "request_invalid";
                     };
                 };
             };
