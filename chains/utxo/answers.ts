@@ -27,6 +27,21 @@ export interface UnspentOutput {
   readonly place: Place | null;
 }
 
+/** A transaction that names an address, with the coins that it spends. */
+export interface AddressTransaction {
+  readonly txHash: string;
+  readonly place: Place | null; // null before a block has it
+  readonly spends: readonly SpentOutput[];
+}
+
+/** A coin that a transaction spends, as the node shows it. */
+export interface SpentOutput {
+  readonly id: string; // txHash:output
+  readonly txHash: string; // of the transaction that made it
+  readonly units: bigint;
+  readonly script: string; // hex
+}
+
 /** The transaction that spends a coin; `place` is null before a block has it. */
 export interface Spend {
   readonly txHash: string;
@@ -44,6 +59,8 @@ const numberMax = 0xffffffff;
 const valuesMax = 200_000;
 /** No server lists more unless its operator raised the limit of 500 far. */
 const outputsMax = 20_000;
+/** Servers give at most 50 transactions without a block, and 25 of blocks. */
+const historyMax = 200;
 
 export function readText(bytes: Buffer): string {
   return bytes.toString("latin1").trim();
@@ -85,6 +102,28 @@ export function readUnspent(bytes: Buffer): readonly UnspentOutput[] {
   });
   if (new Set(outputs.map(({ id }) => id)).size !== outputs.length) throw odd("utxo");
   return outputs;
+}
+
+/** Transactions of an address, without a block first, then the newest block's first. */
+export function readHistory(bytes: Buffer): readonly AddressTransaction[] {
+  const list = jsonOf(bytes);
+  if (!Array.isArray(list) || list.length > historyMax) throw odd("txs");
+  return list.map((one): AddressTransaction => {
+    const { txid, status, vin } = fieldsOf(one, "tx");
+    if (!Array.isArray(vin)) throw odd("tx.vin");
+    const spends = vin.flatMap((input) => spentOf(fieldsOf(input, "tx.vin")));
+    return { txHash: hashOf(txid, "tx.txid"), place: placeOf(status, "tx.status"), spends };
+  });
+}
+
+/** None for the input of a block's reward. */
+function spentOf({ txid, vout, prevout, is_coinbase: isReward }: Readonly<Record<string, unknown>>): readonly SpentOutput[] {
+  if (isReward === true || prevout === null) return [];
+  const { scriptpubkey: script, value } = fieldsOf(prevout, "tx.vin.prevout");
+  if (typeof script !== "string" || !/^(?:[0-9a-f]{2})*$/.test(script)) throw odd("tx.vin.prevout.scriptpubkey");
+  const txHash = hashOf(txid, "tx.vin.txid");
+  const id = `${txHash}:${numberOf(vout, "tx.vin.vout")}`;
+  return [{ id, txHash, units: unitsOf(value, "tx.vin.prevout.value"), script }];
 }
 
 /** Null for a coin that nothing spends. */

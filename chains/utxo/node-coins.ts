@@ -33,7 +33,6 @@ const extensionDepth = 6;
 const questionsAtOnce = 8;
 /** Coins that some nodes do not list, of which each is asked for alone. */
 const doubtedMax = 64;
-const triesMax = 4;
 
 /** Coins in blocks up to `final`, which the chain takes at the head. */
 export async function finalCoins(
@@ -49,32 +48,6 @@ export async function finalCoins(
   const agreed = agreedOn(listed, pool.quorumMin).filter(({ place }) => place !== null && place.block <= final);
   const free = await unspentOn(pool, listed, agreed);
   return withMade(question, account, free, head);
-}
-
-/**
- * The agreed sum of an account's coins in blocks up to `block`, but those that no transaction may
- * spend yet. A node gives only what is unspent now, so coins that later blocks spent are missing.
- * @throws NODE_NO_BLOCK if a node has not reached the block
- */
-export async function balanceAt(question: CoinQuestion, account: string, block: number): Promise<bigint> {
-  const { pool } = question;
-  const ask = async (node: PoolNode): Promise<readonly UnspentOutput[]> => {
-    await reached(pool, node, block);
-    const list = await pool.ask(node, unspentQuestion(account));
-    const there = list.filter(({ place }) => place !== null && place.block <= block);
-    return there.sort((a, b) => (a.id < b.id ? -1 : 1));
-  };
-  for (let tries = 1; ; tries += 1) {
-    try {
-      const list = await pool.agree(ask, (all) => all.map(keyOf).join(), `coins of ${account}`);
-      const coins = await withMade(question, account, list, block);
-      return coins.reduce((sum, { units }) => sum + units, 0n);
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      // A payment reaches one mempool before the other.
-      if (tries === triesMax || error.code !== "NODE_DISAGREE") throw listFault(error);
-    }
-  }
 }
 
 /** @throws AgentError NODE_NO_BLOCK */
@@ -131,8 +104,11 @@ function unanswered(error: unknown): "unanswered" {
   throw error;
 }
 
-/** The coins that are the account's by the transactions that made them, and deep enough. */
-async function withMade(
+/**
+ * The coins that are the account's by the transactions that made them, and deep enough. A coin
+ * without a block was spent by a later one, so the chain takes it.
+ */
+export async function withMade(
   { transactions, network }: CoinQuestion,
   account: string,
   outputs: readonly UnspentOutput[],
@@ -143,17 +119,17 @@ async function withMade(
   const found = await inWaves(outputs, questionsAtOnce, async ({ id, txHash, units, place }): Promise<MadeCoin | null> => {
     const made = await transactions.get(txHash);
     const output = made?.outputs[Number(id.slice(txHash.length + 1))];
-    if (made === null || place === null || output === undefined) return null;
+    if (made === null || output === undefined) return null;
     const isOurs = output.units === units && Buffer.compare(output.script, parsed.script) === 0;
-    const depth = head - place.block + 1;
-    const isDeep = depth >= (made.isReward ? rewardDepth : made.isExtension ? extensionDepth : 0);
-    return isOurs && isDeep ? { id, units, block: place.block, made } : null;
+    const block = place?.block ?? head;
+    const isDeep = place === null || head - block + 1 >= (made.isReward ? rewardDepth : made.isExtension ? extensionDepth : 0);
+    return isOurs && isDeep ? { id, units, block, made } : null;
   });
   return found.filter((coin) => coin !== null);
 }
 
 /** Servers list no outputs at all above a limit of their operator. */
-function listFault(fault: AgentError): AgentError {
+export function listFault(fault: AgentError): AgentError {
   if (fault.code !== "NODE_ERROR" || !/too many/i.test(fault.message)) return fault;
   const message = `${fault.message}: the node lists no coins of an address with so many (electrs: --utxos-limit)`;
   return new AgentError(fault.code, fault.effect, message, fault.context);

@@ -1,11 +1,13 @@
 /** The questions to one node, with readers of their answers. */
 import {
+  type AddressTransaction,
   type BlockHead,
   type Place,
   type Rates,
   readHash,
   readHead,
   readHex,
+  readHistory,
   readOutspend,
   readRates,
   readStatus,
@@ -19,6 +21,8 @@ import type { Question } from "./node-pool.ts";
 
 /** A list of some thousand outputs; servers refuse by themselves above 500. */
 const unspentBytesMax = 4 * 1024 * 1024;
+/** Each transaction is shown whole, and some pay thousands of receivers. */
+const historyBytesMax = 32 * 1024 * 1024;
 /** Two digits a byte, for the longest transaction that fits into a block. */
 const transactionBytesMax = 2 * 4_000_000 + 1024;
 
@@ -56,6 +60,15 @@ export function outspendQuestion(id: string): Question<Spend | null> {
 /** Outputs to an address that nothing spends in the node's chain and mempool. */
 export function unspentQuestion(address: string): Question<readonly UnspentOutput[]> {
   return { path: `/address/${address}/utxo`, read: readUnspent, answerBytesMax: unspentBytesMax };
+}
+
+/**
+ * Transactions of an address, those without a block first; after a transaction of a block, the 25
+ * before it.
+ */
+export function historyQuestion(address: string, after?: string): Question<readonly AddressTransaction[]> {
+  const path = after === undefined ? `/address/${address}/txs` : `/address/${address}/txs/chain/${after}`;
+  return { path, read: readHistory, answerBytesMax: historyBytesMax };
 }
 
 export function transactionCountQuestion(address: string): Question<number> {

@@ -22,6 +22,7 @@ import { readText } from "./answers.ts";
 import { readAccepted, readRefusal } from "./broadcast.ts";
 import { readWhole } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
+import { balanceAt } from "./node-balance.ts";
 import { type Blocks, createBlocks, depthOf, idOf } from "./node-blocks.ts";
 import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
 import { feeMarketOf } from "./node-market.ts";
@@ -92,16 +93,20 @@ interface StateQuestion extends CoinQuestion {
 
 /**
  * The coins are asked for after the final block, so a coin that the chain spent up to it is not
- * among them.
+ * among them. The balance counts coins of payments on their way too, until these are final; while
+ * the nodes do not agree on it, the free coins count.
  */
 async function chainStateOf(question: StateQuestion, account: string): Promise<ChainState> {
   const { pool, network, blocks, confirmations, tell } = question;
   const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), feeMarketOf(pool, network)]);
   const reached = final.number + confirmations - 1;
-  const found = await finalCoins(question, account, { final: final.number, head: reached });
+  const [found, balance] = await Promise.all([
+    finalCoins(question, account, { final: final.number, head: reached }),
+    balanceAt(question, account, final.number).catch(unanswered),
+  ]);
   for (const coin of found) if (!isEvidence(coin.made)) tell(coin, account);
   const coins = found.filter(({ made }) => isEvidence(made)).map(({ id, units }) => ({ id, units }));
-  const balances = new Map([["", coins.reduce((sum, { units }) => sum + units, 0n)]]);
+  const balances = new Map([["", balance ?? coins.reduce((sum, { units }) => sum + units, 0n)]]);
   const { number: finalNumber } = final;
   return { number: head.number, finalNumber, feeMarket, balances, coins, unfit: new Map(), accountHasCode: false };
 }

@@ -1,7 +1,7 @@
 /**
  * Answers of the Esplora API about what one provider sees. Source: the API's description (API.md).
  */
-import type { IndexedBlock, IndexedTransaction, Sight } from "./chain-index.ts";
+import type { IndexedBlock, IndexedOutput, IndexedTransaction, Sight } from "./chain-index.ts";
 import type { UtxoNode } from "./daemon.ts";
 
 /** A body, or an error as the server words it. */
@@ -33,6 +33,7 @@ export async function answerOf(server: Server, sight: Sight, path: string): Prom
     return block === undefined ? absent("Block") : ok(block.hash);
   }
   if (kind === "block") return blockAnswer(server, sight, name, part, last);
+  if (kind === "address" && part === "txs") return historyAnswer(sight, name, path.split("/")[5] ?? "");
   if (kind === "address") return addressAnswer(server, sight, name, part);
   return kind === "tx" ? transactionAnswer(server, sight, name, part, last) : absent("Page");
 }
@@ -68,6 +69,35 @@ function addressAnswer({ utxosMax }: Server, sight: Sight, address: string, part
     return block !== null && (outputs.some((one) => one.address === address) || coins.some((id) => ids.has(id)));
   });
   return ok({ address, chain_stats: { tx_count: named.length }, mempool_stats: { tx_count: 0 } });
+}
+
+/** As the servers page it: 50 of the mempool and 25 of blocks at first, then 25 after a transaction. */
+const mempoolPage = 50;
+const chainPage = 25;
+
+function historyAnswer(sight: Sight, address: string, after: string): Reply {
+  const all = placedIn(sight);
+  const outputs = new Map<string, IndexedOutput>(
+    all.flatMap(({ transaction }) => transaction.outputs.map((output, vout) => [`${transaction.txid}:${vout}`, output] as const)),
+  );
+  const isNamed = ({ transaction }: Placed): boolean =>
+    transaction.outputs.some((one) => one.address === address) ||
+    transaction.spent.some((id) => outputs.get(id)?.address === address);
+  const mine = all.filter(isNamed);
+  const chain = mine.filter(({ block }) => block !== null).reverse();
+  const from = after === "" ? 0 : chain.findIndex(({ transaction }) => transaction.txid === after) + 1;
+  const pool = after === "" ? mine.filter(({ block }) => block === null).slice(0, mempoolPage) : [];
+  return ok([...pool, ...chain.slice(from, from + chainPage)].map((placed) => shownAs(placed, outputs)));
+}
+
+function shownAs({ transaction: { txid, spent }, block }: Placed, outputs: ReadonlyMap<string, IndexedOutput>) {
+  const vin = spent.map((id) => {
+    const [from = "", vout = ""] = id.split(":");
+    const output = outputs.get(id);
+    const prevout = output === undefined ? null : { scriptpubkey: output.script, value: output.units };
+    return { txid: from, vout: Number(vout), prevout, is_coinbase: false };
+  });
+  return { txid, vin, vout: [], status: statusOf(block) };
 }
 
 async function transactionAnswer({ node }: Server, sight: Sight, txid: string, part: string, last: string): Promise<Reply> {

@@ -6,6 +6,7 @@ import type { UtxoNode } from "./daemon.ts";
 
 export interface IndexedOutput {
   readonly address: string; // "" for a script without one
+  readonly script: string; // hex
   readonly units: number; // sat
 }
 
@@ -35,7 +36,7 @@ interface RpcTransaction {
   readonly vout: readonly {
     readonly value: number;
     readonly n: number;
-    readonly scriptPubKey: { readonly address?: string; readonly addresses?: readonly string[] };
+    readonly scriptPubKey: { readonly hex: string; readonly address?: string; readonly addresses?: readonly string[] };
   }[];
 }
 
@@ -108,8 +109,9 @@ function indexed({ hash, height, previousblockhash: parent = "", time, tx }: Rpc
 }
 
 function transactionOf({ txid, vin, vout }: RpcTransaction): IndexedTransaction {
-  const outputs = vout.map(({ value, scriptPubKey: { address, addresses } }) => ({
+  const outputs = vout.map(({ value, scriptPubKey: { hex: script, address, addresses } }) => ({
     address: address ?? addresses?.[0] ?? "",
+    script,
     units: Math.round(value * 1e8),
   }));
   return { txid, spent: vin.flatMap((one) => (one.txid === undefined ? [] : [`${one.txid}:${one.vout}`])), outputs };

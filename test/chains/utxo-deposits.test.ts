@@ -121,7 +121,7 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     for (let times = 0; times < 2; times += 1) {
       const { coins, balances } = await wallet.sender.chainState(deposit.address);
       expect(coins).toEqual([{ id: `${short.txHash}:0`, units: 400_000n }]);
-      expect(balances.get("")).toBe(400_000n);
+      expect(balances.get("")).toBe(900_000n);
     }
     const named = wallet.logged.filter(({ event }) => event === "coin-unused");
     expect(named).toMatchObject([{ txHash: long.txHash, address: deposit.address, amount: "500000" }]);

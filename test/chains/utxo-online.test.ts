@@ -206,6 +206,30 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await wallet.watcher.timestamp(5)).toBe(time);
   });
 
+  it("count a payment on its way in no balance before it is final, and its coins free no longer", async () => {
+    const { address } = wallet.owner;
+    await wallet.mine(confirmations);
+    const seen = async (): Promise<readonly (bigint | undefined)[]> => {
+      const { number } = await wallet.watcher.finalTip();
+      const { balances } = await wallet.sender.chainState(address);
+      return [await wallet.watcher.balance(address, "", number), balances.get("")];
+    };
+    const [before = 0n] = await seen();
+    const coinsBefore = (await wallet.sender.chainState(address)).coins?.length ?? 0;
+    const target = freshTarget();
+    const signed = await wallet.first(target);
+    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ outcome: "accepted" });
+    expect(await seen()).toEqual([before, before]);
+    expect((await wallet.sender.chainState(address)).coins?.length).toBeLessThan(coinsBefore);
+    for (let block = 1; block < confirmations; block += 1) {
+      await wallet.mine(1);
+      expect(await seen()).toEqual([before, before]);
+    }
+    await wallet.mine(1);
+    const after = before - target.amountUnits - feeOf(signed);
+    expect(await seen()).toEqual([after, after]);
+  });
+
   it("give blocks that read whole", async () => {
     const { number } = await wallet.sender.tip();
     for (let at = 0; at <= number; at += 1) {
