@@ -29,10 +29,15 @@ import { type DescribedPath, rawAnswer, readDescription } from "../support/descr
 
 const unpaid = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 const settings = {
+  chains: {
+    ...testConfig.chains,
+    tagged: { family: "xrp", chainId: 1, nodes: ["http://127.0.0.1:9"], confirmations: "finalized" },
+  },
   limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, pairingsPerMinute: 10_000, withdrawalWaitMs: 0 },
   currencies: {
     ...testConfig.currencies,
     extra: { chain: "local", decimal: 6, contract: unpaid, name: "Extra", symbol: "EXT", minPaymentAmount: "1" },
+    tagged: { chain: "tagged", decimal: 6, name: "Tagged", symbol: "TAG", minPaymentAmount: "0.01" },
   },
 };
 
@@ -377,6 +382,7 @@ describe("each documented code comes, and no other: ", () => {
         address_own: { address: wallet.hotWalletAddress },
         address_contract: { address: usdtContract },
         tag_not_supported: { tag: "7" },
+        tag_invalid: { currency: "tagged", tag: "07" },
         balance_insufficient: { amount: "1000" },
       };
       for (const [name, change] of Object.entries(expected)) {
