@@ -112,6 +112,28 @@ describe("a pin under attack", () => {
     });
   }
 
+  it("a pin that a ledger recorded and had not signed yet contests an order with another one, and agrees with its own", () => {
+    const kit = coinKit();
+    const [pin, other] = [made(500_000n), made(600_000n)];
+    const id = kit.order();
+    kit.send("sign", { transactionId: id, txParams: kit.offerOf([pin]), evidence: [pin.made] });
+    kit.disk.sync();
+    kit.crash();
+    expect(kit.core.book.find(id)!.attempts).toMatchObject([{ txHash: "", pin: textOf(pin) }]);
+    const copy = backup(kit);
+    kit.handshake();
+    kit.acknowledge();
+    expect([...kit.left].map(coinsIn)).toEqual([[pin.id]]);
+    const contents = databaseOf(kit);
+    opened(kit, copy, told(contents, pinnedTo(other)));
+    expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
+    expect(more(kit, id, [other]).code).toBe("WITHDRAWAL_HELD");
+    kit.gateway.ledgerEpoch = 1;
+    opened(kit, copy, contents);
+    expect(kit.show(id)).toMatchObject({ state: "released", code: "" });
+    expect(more(kit, id, [pin]).ok).toBe(true);
+  });
+
   it("a pin of a signature that the gateway never stored goes on with it in the ledger that an order opens", () => {
     const kit = coinKit();
     const pin = made(500_000n);
