@@ -420,16 +420,16 @@ describe("an order that closed before a checkpoint", () => {
       kit.handshake();
       const { policy } = kit.core;
       expect(policy.paid.entries()).toEqual([]);
-      expect(regard(policy, { currency: "usdt", network: "eip155:31337", amount: "1" }, shop)).toMatchObject({
+      expect(regard(policy, { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" }, shop)).toMatchObject({
         isNew: false,
         likeness: null,
       });
-      expect(regard(policy, { currency: "usdt", network: "eip155:1", amount: "1" }, shop)).toMatchObject({
+      expect(regard(policy, { currency: "usdt", network: "eip155:1", tag: "", amount: "1" }, shop)).toMatchObject({
         isNew: true,
         likeness: null,
       });
       expect(kit.request({ address: twin })).toMatchObject({ state: "held", code: "POLICY_LOOKALIKE" });
-      const { likeness } = regard(policy, { currency: "usdt", network: "eip155:31337", amount: "1" }, twin);
+      const { likeness } = regard(policy, { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" }, twin);
       expect(likeness).toMatchObject({ address: shop, amount: "1.5", currency: "usdt" });
     }
   });

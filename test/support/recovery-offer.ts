@@ -34,9 +34,10 @@ export function databaseOf(kit: Kit): Contents {
     const attempts = signed
       .filter((record) => record.transactionId === transactionId)
       .map(({ txHash, attempt }) => {
-        const { feeMax = "0", validUntilMs, isCancel } = withdrawal?.attempts[attempt - 1] ?? {};
+        const { feeMax = "0", validUntilMs, pin, isCancel } = withdrawal?.attempts[attempt - 1] ?? {};
         const cancel = isCancel === true ? { cancel: true as const } : {};
-        return { txHash, feeMax, ...(validUntilMs === undefined ? {} : { validUntilMs }), ...cancel };
+        const excluded = { ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(pin === undefined ? {} : { pin }) };
+        return { txHash, feeMax, ...excluded, ...cancel };
       });
     const slot = attempts.length === 0 ? "" : (withdrawal?.slot ?? "");
     const network = withdrawal?.job.network ?? "";

@@ -1,6 +1,7 @@
 /**
- * The destinations that this agent has paid, by network. Recognises new destinations, and
- * destinations that resemble a paid one (address poisoning). Built from observations of final
+ * The destinations that this agent has paid, by network: an address, and the tag that names the
+ * payee behind it. Recognises new destinations, and addresses that resemble a paid one (address
+ * poisoning). Built from observations of final
  * payments; payments before the newest checkpoint are in the ledger's sorted files. Neither the
  * cost of a question nor memory grows with their number. Touches only those files, through `Past`.
  */
@@ -19,68 +20,69 @@ const endDigits = 4;
 
 /** The last payment to a destination. */
 export interface Paid {
+  readonly network: string; // CAIP-2
   readonly address: string; // EIP-55
+  readonly tag: string; // "" for none
   readonly at: number; // ledger time of its final observation
   readonly amount: string; // decimal
   readonly currency: string;
 }
 
-/**
- * Network, address, time, amount, currency; the destination paid longest ago comes first. About 90
- * bytes each.
- */
-export type PaidEntries = readonly (readonly [string, string, number, string, string])[];
+/** A destination, its address canonical. */
+export type Payee = Pick<Paid, "network" | "address" | "tag">;
 
-interface Known extends Paid {
-  readonly network: string;
-}
+/**
+ * Network, address, time, amount, currency, and the tag if there is one; the destination paid
+ * longest ago comes first. About 90 bytes each.
+ */
+export type PaidEntries = readonly (readonly [string, string, number, string, string, string?])[];
 
 /** Only `pay` and `putAway` change the destinations. */
 export class Destinations {
   readonly #past: Past;
-  /** Paid since the newest checkpoint, by network and address in lower case. */
-  readonly #paid = new Map<string, Known>();
+  /** Paid since the newest checkpoint, by network, address in lower case, and tag. */
+  readonly #paid = new Map<string, Paid>();
   /** By network and both ends: the last paid of the look-alikes since the newest checkpoint. */
-  readonly #byEnds = new Map<string, Known>();
+  readonly #byEnds = new Map<string, Paid>();
 
   /** The newest result from the files, because one job asks several times. */
-  #asked: { readonly key: string; readonly known: readonly Known[] } | null = null;
+  #asked: { readonly key: string; readonly known: readonly Paid[] } | null = null;
 
   constructor(past: Past, entries: PaidEntries = []) {
     this.#past = past;
-    for (const [network, address, at, amount, currency] of entries) this.pay(network, { address, at, amount, currency });
+    for (const entry of entries) this.pay(paidIn(entry));
   }
 
   /** Notes a final payment. A repeated destination replaces its last payment. */
-  pay(network: string, paid: Paid): void {
-    const known = { network, ...paid };
+  pay(paid: Paid): void {
     const lower = paid.address.toLowerCase();
-    const key = `${network} ${lower}`;
+    const key = `${paid.network} ${lower} ${paid.tag}`;
     // Deleted first so that the entry moves to the end: a checkpoint keeps the order of last
     // payments, and `byEnds` is rebuilt in that order.
     this.#paid.delete(key);
-    this.#paid.set(key, known);
-    this.#byEnds.set(`${network} ${endsOf(lower)}`, known);
+    this.#paid.set(key, paid);
+    this.#byEnds.set(`${paid.network} ${endsOf(lower)}`, paid);
   }
 
-  /** True if no payment to the address was ever final on this network, in any case of letters. */
-  isNew(network: string, address: string): boolean {
+  /**
+   * True if no payment to the address with this tag was ever final on this network, in any case of
+   * letters.
+   */
+  isNew({ network, address, tag }: Payee): boolean {
     const lower = address.toLowerCase();
-    if (this.#paid.has(`${network} ${lower}`)) return false;
-    return !this.#before(network, lower).some((known) => known.address.toLowerCase() === lower);
+    if (this.#paid.has(`${network} ${lower} ${tag}`)) return false;
+    return !this.#before(network, lower).some((known) => known.address.toLowerCase() === lower && known.tag === tag);
   }
 
   /**
    * Returns the paid destination that a new one resembles, the last paid of several; null for none.
-   * A paid destination resembles none.
+   * A paid destination resembles none, and neither does another tag of the address found.
    */
-  likeness(network: string, address: string): Paid | null {
-    const lower = address.toLowerCase();
-    if (!this.isNew(network, address)) return null;
-    const found = this.#byEnds.get(`${network} ${endsOf(lower)}`) ?? lastOf(this.#before(network, lower));
-    if (found === undefined) return null;
-    const { network: _network, ...paid } = found;
-    return paid;
+  likeness(payee: Payee): Paid | null {
+    if (!this.isNew(payee)) return null;
+    const lower = payee.address.toLowerCase();
+    const found = this.#byEnds.get(`${payee.network} ${endsOf(lower)}`) ?? lastOf(this.#before(payee.network, lower));
+    return found === undefined || found.address.toLowerCase() === lower ? null : found;
   }
 
   /** Returns the destinations since the newest checkpoint, as rows of the next one. */
@@ -97,11 +99,11 @@ export class Destinations {
 
   /** Returns the destinations since the newest checkpoint. */
   entries(): PaidEntries {
-    return [...this.#paid.values()].map(({ network, address, at, amount, currency }) => [network, address, at, amount, currency]);
+    return [...this.#paid.values()].map(entryOf);
   }
 
   /** Returns the destinations of the sorted files that have the same ends. */
-  #before(network: string, lower: string): readonly Known[] {
+  #before(network: string, lower: string): readonly Paid[] {
     const ends = endsOf(lower);
     const key = `${network} ${ends}`;
     if (this.#asked?.key !== key) {
@@ -113,34 +115,39 @@ export class Destinations {
   }
 }
 
-function lastOf(known: readonly Known[]): Known | undefined {
-  return known.reduce<Known | undefined>((last, each) => (last === undefined || each.at > last.at ? each : last), undefined);
-}
-
-/**
- * Returns a key with the same beginning for all look-alikes, so a single read finds all; the rest
- * of the key is the address's own.
- */
-function keyOf(network: string, lower: string): Uint8Array {
-  const own = domainHash("destination", Buffer.from(`${network} ${lower}`));
-  return Buffer.from(endsHash(network, endsOf(lower)) + own.slice(0, 16), "hex");
+function lastOf(known: readonly Paid[]): Paid | undefined {
+  return known.reduce<Paid | undefined>((last, each) => (last === undefined || each.at > last.at ? each : last), undefined);
 }
 
 function endsHash(network: string, ends: string): string {
   return domainHash("destination's ends", Buffer.from(`${network} ${ends}`)).slice(0, 16);
 }
 
-function rowOf({ network, address, at, amount, currency }: Known): Row {
-  const value = JSON.stringify([network, address, at, amount, currency]);
-  return { key: keyOf(network, address.toLowerCase()), value: Buffer.from(value) };
+/**
+ * The key begins the same for all look-alikes, so a single read finds all; the rest of it is the
+ * destination's own.
+ */
+function rowOf(paid: Paid): Row {
+  const { network, address, tag } = paid;
+  const lower = address.toLowerCase();
+  const own = domainHash("destination", Buffer.from(`${network} ${lower} ${tag}`));
+  const key = Buffer.from(endsHash(network, endsOf(lower)) + own.slice(0, 16), "hex");
+  return { key, value: Buffer.from(JSON.stringify(entryOf(paid))) };
+}
+
+function entryOf({ network, address, tag, at, amount, currency }: Paid): PaidEntries[number] {
+  return [network, address, at, amount, currency, ...(tag === "" ? ([] as const) : ([tag] as const))];
 }
 
 /** JSON has no zero byte, so the first zero separates the text from the padding of the row. */
-function knownIn({ value }: Row): Known {
+function knownIn({ value }: Row): Paid {
   const end = value.indexOf(0);
   const text = Buffer.from(end < 0 ? value : value.subarray(0, end)).toString("utf8");
-  const [network, address, at, amount, currency] = JSON.parse(text) as PaidEntries[number];
-  return { network, address, at, amount, currency };
+  return paidIn(JSON.parse(text) as PaidEntries[number]);
+}
+
+function paidIn([network, address, at, amount, currency, tag = ""]: PaidEntries[number]): Paid {
+  return { network, address, tag, at, amount, currency };
 }
 
 /** Returns both ends of a lower-case address, without its 0x. */

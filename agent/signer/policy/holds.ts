@@ -4,14 +4,14 @@
  */
 import type { Code } from "../../../base/codes.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import type { Destinations, Paid } from "./destinations.ts";
+import type { Destinations, Paid, Payee } from "./destinations.ts";
 import type { Limits } from "./rules.ts";
 
 /**
  * A job in the agent's own terms, its address canonical, "" while there is none. Both times are
  * ledger time.
  */
-interface Candidate extends Pick<Job, "mode" | "network" | "address"> {
+interface Candidate extends Payee, Pick<Job, "mode"> {
   readonly limits: Limits;
   readonly units: bigint;
   readonly requestedAt: number;
@@ -20,11 +20,11 @@ interface Candidate extends Pick<Job, "mode" | "network" | "address"> {
 
 /** Returns the reason for a hold, the most alarming first; null if policy may approve by itself. */
 export function holdReason(candidate: Candidate, paid: Destinations): Code | null {
-  const { limits, units, mode, network, address, requestedAt, nowMs } = candidate;
-  if (likenessOf(network, address, limits, paid) !== null) return "POLICY_LOOKALIKE";
+  const { limits, units, mode, requestedAt, nowMs } = candidate;
+  if (likenessOf(candidate, limits, paid) !== null) return "POLICY_LOOKALIKE";
   if (mode === "manual") return "POLICY_MANUAL";
   if (isAbove(units, limits.holdAboveUnits)) return "POLICY_HOLD_ABOVE";
-  const fresh = paid.isNew(network, address) ? limits.newDestination : null;
+  const fresh = paid.isNew(candidate) ? limits.newDestination : null;
   if (fresh !== null && isAbove(units, fresh.holdAboveUnits)) return "POLICY_NEW_DESTINATION";
   if (isAbove(units, limits.twoApproversAboveUnits)) return "POLICY_TWO_APPROVERS";
   return fresh !== null && nowMs < requestedAt + fresh.delayMs ? "POLICY_NEW_DESTINATION_DELAY" : null;
@@ -34,8 +34,8 @@ export function holdReason(candidate: Candidate, paid: Destinations): Code | nul
  * Returns the paid destination that an address resembles; none for an address on the allow list,
  * because an operator has read that address in full.
  */
-export function likenessOf(network: string, address: string, limits: Limits | undefined, paid: Destinations): Paid | null {
-  return limits?.allow.has(address) === true ? null : paid.likeness(network, address);
+export function likenessOf(payee: Payee, limits: Limits | undefined, paid: Destinations): Paid | null {
+  return limits?.allow.has(payee.address) === true ? null : paid.likeness(payee);
 }
 
 /** True if an amount is above a limit; null is no limit. */

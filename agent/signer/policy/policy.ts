@@ -112,8 +112,7 @@ export class Policy {
       address = destination.address;
     }
     if (units > limits.maxPerWithdrawalUnits) return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
-    const { network, mode } = question;
-    const code = holdReason({ limits, units, mode, network, address, requestedAt, nowMs }, this.paid);
+    const code = holdReason({ ...question, limits, units, address, requestedAt, nowMs }, this.paid);
     if (code !== null) return { decision: "hold", code };
     const above = aboveWindow(this.sums.of(limitGroup), limits, { key: question.transactionId, units }, nowMs);
     if (above !== null) return { decision: "refuse", code: above };

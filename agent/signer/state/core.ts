@@ -361,9 +361,9 @@ export class Core {
 
   #learn({ job, address }: Withdrawal, at: number): void {
     if (isInternal(job.mode)) return;
-    const { network, amount, currency } = job;
+    const { network, tag, amount, currency } = job;
     // An address from the gateway may be in any spelling.
-    this.policy.paid.pay(network, { address: canonicalAddress(network, address), at, amount, currency });
+    this.policy.paid.pay({ network, address: canonicalAddress(network, address), tag, at, amount, currency });
   }
 
   #pair(record: Extract<LedgerRecord, { kind: "PAIRED" }>): void {

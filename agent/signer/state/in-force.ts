@@ -65,14 +65,15 @@ function currencies({ rules }: Policy): readonly (readonly [string, Limits])[] {
  */
 export function regard(
   { rules, paid }: Policy,
-  { currency, network, amount }: Pick<Question, "currency" | "network" | "amount">,
+  { currency, network, tag, amount }: Pick<Question, "currency" | "network" | "tag" | "amount">,
   address: string,
-): { readonly isNew: boolean; readonly likeness: Paid | null; readonly needsTwo: boolean } {
+): { readonly isNew: boolean; readonly likeness: Omit<Paid, "network" | "tag"> | null; readonly needsTwo: boolean } {
   const limits = rules.limits.get(currency);
+  const found = likenessOf({ network, address, tag }, limits, paid);
   const parsed = parseAmount(amount, rules.assets.get(currency)?.decimal ?? 0);
   return {
-    isNew: address !== "" && paid.isNew(network, address),
-    likeness: likenessOf(network, address, limits, paid),
+    isNew: address !== "" && paid.isNew({ network, address, tag }),
+    likeness: found === null ? null : { address: found.address, at: found.at, amount: found.amount, currency: found.currency },
     needsTwo: parsed.ok && isAbove(parsed.units, limits?.twoApproversAboveUnits ?? null),
   };
 }

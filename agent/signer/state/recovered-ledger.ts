@@ -183,8 +183,10 @@ function quarantineOf(own: Withdrawal | undefined): string {
 /**
  * Returns the gateway's attempts under the gateway's numbers, then the attempts that only this
  * ledger has signed. Bytes are kept only if the gateway has the attempt, because an attempt that it
- * lacks must not leave. If the gateway was not restored, such an attempt has never left. An attempt
- * that was called void here stays void: a hash names bytes, whatever was restored.
+ * lacks must not leave. If the gateway was not restored, such an attempt has never left: then a slot
+ * that stays excludes it all the same, and a pin must stay with it. Terms of an attempt that this
+ * ledger has signed are its own, and one that was called void here stays void: a hash names bytes,
+ * whatever was restored.
  */
 function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined, bothRestored: boolean): Attempt[] {
   const mine = new Map(own?.attempts.filter(({ txHash }) => txHash !== "").map((one) => [one.txHash, one]));
@@ -193,9 +195,9 @@ function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined, bot
     mine.delete(told.txHash);
     return known?.released === true
       ? { ...known, attempt: index + 1 }
-      : bareVersion({ ...told, isCancel: known?.isCancel ?? told.cancel === true }, index + 1);
+      : bareVersion(known ?? { ...told, isCancel: told.cancel === true }, index + 1);
   });
-  const others = [...mine.values()].filter(({ released }) => released || bothRestored);
+  const others = [...mine.values()].filter(({ released, pin }) => released || bothRestored || pin !== undefined);
   const rest = others.map((one, index) => bareVersion(one, named.length + index + 1));
   return [...named, ...rest];
 }

@@ -111,8 +111,10 @@ function waitsForChain(own: Withdrawal): boolean {
   return isQuarantined(own) && own.code === contestedCode;
 }
 
-/** True if the content or the destination is not the same as here. */
+/** True if the content, the destination or the pin is not the same as here. */
 function differs(own: Withdrawal, item: RecoveryWithdrawal): boolean {
+  const pins = new Set([...own.attempts, ...item.attempts].map(({ pin }) => pin));
+  if (own.attempts.length > 0 && pins.size > 1) return true;
   if (differenceOf(contentOf(own.job), contentOf(parseJob(item.job))) !== "") return true;
   const isApproved = own.amountUnits !== "";
   return isApproved && item.address !== "" && canonicalAddress(own.job.network, item.address) !== own.address;

@@ -62,7 +62,7 @@ export const actorsMutants: readonly Mutant[] = [
   {
     name: "look-alike-let-through",
     file: holds,
-    find: '  if (likenessOf(network, address, limits, paid) !== null) return "POLICY_LOOKALIKE";\n',
+    find: '  if (likenessOf(candidate, limits, paid) !== null) return "POLICY_LOOKALIKE";\n',
     replace: "",
     invariant: "An address that only looks like a paid one is paid without an operator (policy).",
     when: isOfDestinations,
