@@ -85,7 +85,8 @@ export function slotAssignments(
     const rival = rivalOf(own);
     const item = items.get(id);
     const isAgreed = item?.slot === own.slot;
-    const mayBeOut = bothRestored || own.attempts.some(({ released }) => released);
+    // The copy may be older than the release, and the order is only the gateway's word.
+    const mayBeOut = bothRestored || own.attempts.some(({ txHash }) => txHash !== "");
     const isOther = rival !== "" || (item !== undefined && !isAgreed);
     if (isOther && !mayBeOut) {
       free.add(slot);
