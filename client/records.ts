@@ -207,6 +207,8 @@ export interface AddressCheck {
   readonly valid: boolean;
   /** The address in its checksummed form; empty for one that would be refused. */
   readonly address: string;
+  /** The tag that the address holds; empty for none. */
+  readonly tag: string;
   /** The code that a withdrawal would get; empty for a good address. */
   readonly code: string;
   /** The finer reason; empty without one. */

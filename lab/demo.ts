@@ -1,11 +1,11 @@
 /**
  * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a node
  * that stands in for java-tron, one for rippled, a real bitcoind where it is there, a gateway on
- * SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and paid by its link, an ETH and
- * an ERC-20 withdrawal to Completed, a refusal by policy, a `kill -9` of the signer in the middle
- * of a stream that still pays exactly once; and in each currency a deposit that is swept and paid
- * out again to the last unit, with a `kill -9` of each process in between. Every balance is checked
- * by reads of its own; exit 0 only when all of it held.
+ * SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and paid by its
+ * link, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, a `kill -9` of the
+ * signer in the middle of a stream that still pays exactly once; and in each currency a deposit
+ * that is swept and paid out again to the last unit, with a `kill -9` of each process in between.
+ * Every balance is checked by reads of its own; exit 0 only when all of it held.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -19,7 +19,8 @@ const pagesMax = 40;
 /**
  * The agreed sum of an account's coins at the end of `block`, but those that no transaction may
  * spend yet.
- * @throws NODE_NO_BLOCK if a node has not reached the block, NODE_ERROR if the block is too long ago
+ * @throws NODE_NO_BLOCK if a node has not reached the block, NODE_ERROR if the block is too long
+ * ago
  */
 export async function balanceAt(question: CoinQuestion, account: string, block: number): Promise<bigint> {
   const { pool, network } = question;
@@ -53,7 +54,9 @@ interface Seen {
   readonly script: string; // of the account, hex
 }
 
-/** The coins at the end of a block, by their ids; those that were spent since then have no place. */
+/**
+ * The coins at the end of a block, by their ids; those that were spent since then have no place.
+ */
 export function coinsAt({ unspent, later, block, script }: Seen): readonly UnspentOutput[] {
   const madeLater = new Set(later.map(({ txHash }) => txHash));
   const spent = later.flatMap(({ spends }) => spends.filter((one) => one.script === script && !madeLater.has(one.txHash)));

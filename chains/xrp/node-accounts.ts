@@ -64,7 +64,9 @@ export async function sequencesOf(pool: NodePool, ledgers: Ledgers, address: str
   }
 }
 
-/** In the open ledger, with the queue, and at the final ledger; null if the account is not there. */
+/**
+ * In the open ledger, with the queue, and at the final ledger; null if the account is not there.
+ */
 type Sequences = readonly [latest: bigint, pending: bigint, final: bigint] | null;
 
 /**

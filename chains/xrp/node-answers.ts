@@ -277,7 +277,7 @@ function addressOf(value: unknown, what: string): string {
 }
 
 function numberOf(value: unknown, what: string): number {
-  const number = typeof value === "string" && wholeForm.test(value) ? Number(value) : value;
+  const number = typeof value === "string" && wholeForm.test(value) ? Number.parseInt(value, 10) : value;
   if (typeof number !== "number" || !Number.isInteger(number) || number < 0 || number > numberMax) throw odd(what);
   return number;
 }

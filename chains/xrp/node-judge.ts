@@ -22,7 +22,9 @@ export interface Shown {
   readonly shown: LedgerTransaction | null;
 }
 
-/** @throws NODE_DISAGREE if enough nodes show it, each another way; a fault when too few answered */
+/**
+ * @throws NODE_DISAGREE if enough nodes show it, each another way; a fault when too few answered
+ */
 export async function shownTransaction(pool: NodePool, txHash: string): Promise<Shown> {
   const settled = await pool.all((node: PoolNode) => pool.ask(node, transactionQuestion(txHash)), graceMs);
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
@@ -37,7 +39,9 @@ export async function shownTransaction(pool: NodePool, txHash: string): Promise<
 export interface JudgeTools {
   readonly pool: NodePool;
   readonly history: History;
-  /** Users of slots that were found before, by account and slot; a validated one does not change. */
+  /**
+   * Users of slots that were found before, by account and slot; a validated one does not change.
+   */
   readonly users: Map<string, LedgerTransaction>;
 }
 
@@ -106,7 +110,9 @@ async function found(history: History, { account, slot }: Payment, final: number
   }
 }
 
-/** The agreed sequence of an account at the final ledger, asked for once in a pass; null for none. */
+/**
+ * The agreed sequence of an account at the final ledger, asked for once in a pass; null for none.
+ */
 function createSequences(pool: NodePool, final: number): (account: string) => Promise<bigint | null> {
   const known = new Map<string, Promise<bigint | null>>();
   return (account) => {

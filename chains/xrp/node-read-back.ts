@@ -66,7 +66,9 @@ function compare(ethers: Ethers, bytes: Buffer, { payment, txParams, txHash, isC
   return wrong === undefined ? "" : `${wrong[0]} reads as ${wrong[1]}, not ${wrong[2]}`;
 }
 
-/** All fields, and the bytes without the signature. @throws for bytes that are no such transaction */
+/**
+ * All fields, and the bytes without the signature. @throws for bytes that are no such transaction
+ */
 function read(bytes: Buffer): { readonly fields: Fields; readonly unsigned: Buffer } {
   const fields = new Map<string, string>();
   const kept: Buffer[] = [];

@@ -1,10 +1,10 @@
 /**
- * The JSON-RPC API of one XRP Ledger node, or of a provider that serves it: POST of a method and its
- * parameters over kept connections, bounded in time and size, at a rate that the provider accepts.
- * A provider at its quota gets no question for a while, and then the same question again. A write
- * is sent at most once. A user and password in the address are sent as its login. Reaches only that
- * provider. Sources: the ledger's documentation of its HTTP API, version 1 (requests, error
- * formatting, rate limiting); RFC 9110, section 10.2.3 (Retry-After).
+ * The JSON-RPC API of one XRP Ledger node, or of a provider that serves it: POST of a method and
+ * its parameters over kept connections, bounded in time and size, at a rate that the provider
+ * accepts. A provider at its quota gets no question for a while, and then the same question again.
+ * A write is sent at most once. A user and password in the address are sent as its login. Reaches
+ * only that provider. Sources: the ledger's documentation of its HTTP API, version 1 (requests,
+ * error formatting, rate limiting); RFC 9110, section 10.2.3 (Retry-After).
  */
 import { AgentError } from "../../base/fault.ts";
 import { parseForeign } from "../../base/foreign-json.ts";
@@ -90,13 +90,17 @@ function readAnswer({ status, retryAfter, body }: Extract<Outcome, { ok: true }>
   const quota = readQuota({ status, retryAfter, body });
   if (quota !== null) return quota;
   const isCut = isPassing(status);
-  const parsed = parsedOf(body);
-  const told = toldIn(parsed);
+  const told = readTold(body);
   if (told !== null && !told.ok && quotaErrors.has(told.error)) return failure("NODE_QUOTA", told.words, { quietMs: 0 });
   // Some servers give an error of their own with a status that is no success.
   const isOwn = (status >= 200 && status < 300) || (told !== null && !told.ok);
   if (!isOwn) return failure("NODE_HTTP", statusWords(status, body), { isCut });
   return told === null ? failure("NODE_ANSWER", "the answer is no result of the API", { isCut }) : { ok: true, value: told };
+}
+
+/** A body as the API's answer; null for any other text. */
+export function readTold(body: string): Told | null {
+  return toldIn(parsedOf(body));
 }
 
 function parsedOf(body: string): unknown {

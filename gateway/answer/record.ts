@@ -4,6 +4,7 @@
  * docs/api.md.
  */
 import { familyOf } from "../../chains/families.ts";
+import { payeeOf } from "../../chains/payees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { FiatValue, Quote } from "../config/fiat.ts";
@@ -54,7 +55,7 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
   return {
     transactionId: row.id,
     receiverAddress: row.receiverAddress,
-    depositAddress: isDeposit ? row.receiverAddress : row.depositAddress,
+    depositAddress: isDeposit ? payeeOf(row.network, row.depositAddress).address : row.depositAddress,
     orderId: row.orderId,
     tag: row.tag,
     currency: row.currency,

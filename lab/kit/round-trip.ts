@@ -1,7 +1,8 @@
 /**
  * Money in and out again on real parts, for the demo and for anybody who adds a chain: a deposit,
  * Completed, swept to the hot wallet where it has an address of its own, withdrawn again to the
- * last unit, with a `kill -9` of each process in between. Every figure is read from the chain by code of the scripts' own.
+ * last unit, with a `kill -9` of each process in between. Every figure is read from the chain by
+ * code of the scripts' own.
  */
 
 import type { Kit } from "./kit.ts";

@@ -72,7 +72,8 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly sho
     }
   };
   return {
-    autoWithdraw: ({ receiver, ...order }) => answerOf(client.autoWithdraw({ ...order, address: receiver })),
+    autoWithdraw: ({ currency, amount, orderId, receiver, tag = "" }) =>
+      answerOf(client.autoWithdraw({ currency, amount, orderId, address: receiver, ...(tag === "" ? {} : { tag }) })),
     manualWithdraw: ({ receiver, ...order }) =>
       answerOf(client.manualWithdraw(receiver === undefined ? order : { ...order, address: receiver })),
     async transaction(transactionId, type = 2) {

@@ -71,7 +71,9 @@ function addressAnswer({ utxosMax }: Server, sight: Sight, address: string, part
   return ok({ address, chain_stats: { tx_count: named.length }, mempool_stats: { tx_count: 0 } });
 }
 
-/** As the servers page it: 50 of the mempool and 25 of blocks at first, then 25 after a transaction. */
+/**
+ * As the servers page it: 50 of the mempool and 25 of blocks at first, then 25 after a transaction.
+ */
 const mempoolPage = 50;
 const chainPage = 25;
 

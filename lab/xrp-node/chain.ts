@@ -91,7 +91,9 @@ export class Chain {
     return this.#of.get(address) ?? [];
   }
 
-  /** Closes ledgers; with `leftOut` they are empty, and the open transactions come again or never. */
+  /**
+   * Closes ledgers; with `leftOut` they are empty, and the open transactions come again or never.
+   */
   close(count = 1, leftOut?: LeftOut): void {
     for (let turn = 0; turn < count; turn += 1) this.#close(leftOut);
   }

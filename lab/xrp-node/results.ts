@@ -1,4 +1,7 @@
-/** Results of transactions as rippled names, numbers and explains them. Source: xrpl.org, transaction results. */
+/**
+ * Results of transactions as rippled names, numbers and explains them. Source: xrpl.org,
+ * transaction results.
+ */
 import { codecs, type Json } from "./codecs.ts";
 
 /** rippled's words for the results that the stand-in gives. */

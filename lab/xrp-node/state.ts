@@ -1,4 +1,6 @@
-/** The accounts of one ledger. A fork begins with the same accounts and changes none of its origin. */
+/**
+ * The accounts of one ledger. A fork begins with the same accounts and changes none of its origin.
+ */
 
 /** Flags of an AccountRoot. Source: xrpl.org, AccountRoot flags. */
 export const accountFlags = { requireDest: 0x0002_0000, disallowXrp: 0x0008_0000, depositAuth: 0x0100_0000 } as const;

@@ -44,7 +44,10 @@ export class XrpNode {
     this.chain.close(count, leftOut);
   }
 
-  /** Drops from the faucet in a ledger that closes at once. @throws Error for fewer than an account needs */
+  /**
+   * Drops from the faucet in a ledger that closes at once. @throws Error for fewer than an account
+   * needs
+   */
   fund(address: string, drops: bigint, tag?: number): string {
     const { hash, result } = this.people.fund(address, drops, tag);
     if (result !== "tesSUCCESS") throw new Error(`the faucet's payment ended in ${result}`);
@@ -57,7 +60,9 @@ export class XrpNode {
     return this.chain.head.state.account(address)?.balanceDrops ?? 0n;
   }
 
-  /** A price of the open ledger above the base fee queues what pays less; undefined is the base fee. */
+  /**
+   * A price of the open ledger above the base fee queues what pays less; undefined is the base fee.
+   */
   escalate(openFeeDrops = this.chain.rules.baseFeeDrops): void {
     this.chain.open.openFeeDrops = openFeeDrops;
   }
@@ -73,7 +78,10 @@ export class XrpNode {
   }
 }
 
-/** Resolves when every address answers. @throws Error in one sentence, where Ripple's packages do not load */
+/**
+ * Resolves when every address answers. @throws Error in one sentence, where Ripple's packages do
+ * not load
+ */
 export async function startXrpNode(options: XrpNodeOptions = {}): Promise<XrpNode> {
   const node = new XrpNode(options);
   await Promise.all(node.fronts.map((front) => front.listen()));

@@ -396,6 +396,7 @@ group("deposits of every shape, with replaced blocks and providers in trouble", 
       const scanner = scannerOf(addresses, contracts);
       let replaced = 0;
       let restarts = 0;
+      let liar: (typeof fronts)[number] | null = null;
       for (let made = 0; made < deposits; ) {
         for (let burst = chance.below(6); burst > 0 && made < deposits; burst -= 1, made += 1) {
           try {
@@ -410,7 +411,15 @@ group("deposits of every shape, with replaced blocks and providers in trouble", 
           chain.replace(1 + chance.below(Math.min(18, chain.head.number - chain.solid - 1)), { kept, empty: chance.below(2) });
           replaced += 1;
         }
-        for (const front of fronts) if (chance.chance(4)) front.suffer(troubleOf(chance));
+        for (const front of fronts) {
+          if (!chance.chance(4)) continue;
+          const trouble = troubleOf(chance);
+          // Two nodes of three that lie alike agree on the lie: no watcher could know.
+          const isSecond = trouble.lies !== undefined && liar !== null && liar !== front;
+          if (trouble.lies !== undefined && !isSecond) liar = front;
+          else if (liar === front) liar = null;
+          front.suffer(isSecond ? {} : trouble);
+        }
         if (chance.chance(4)) await scanner.read(watcher);
         if (chance.chance(12)) {
           watcher.close();

@@ -1,6 +1,6 @@
 /**
- * The node that stands in for rippled: what its methods answer and the ways by which XRP comes to an
- * account.
+ * The node that stands in for rippled: what its methods answer and the ways by which XRP comes to
+ * an account.
  */
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
 import { codecs, type Json } from "../../lab/xrp-node/codecs.ts";

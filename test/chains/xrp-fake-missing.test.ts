@@ -1,4 +1,7 @@
-/** The node that stands in for rippled, where Ripple's packages do not load: one sentence, and no node. */
+/**
+ * The node that stands in for rippled, where Ripple's packages do not load: one sentence, and no
+ * node.
+ */
 import { afterEach, expect, it, vi } from "vitest";
 import { hasXrpNode } from "../support/xrp-network.ts";
 

@@ -1,6 +1,7 @@
 /**
  * First attempts, replacements and cancels by the family's own offers, at the market that the nodes
- * name, through the reading back and the stand-in for rippled: each withdrawal is paid at most once.
+ * name, through the reading back and the stand-in for rippled: each withdrawal is paid at most
+ * once.
  */
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
 import type { Payment, TxParams } from "../../chains/family.ts";

@@ -1,7 +1,7 @@
 /**
  * The questions of payments to nodes of the XRP Ledger, against the stand-in for rippled: funds and
- * market, sequences, receivers, and the agreement of nodes of which one lies, lags or serves another
- * network.
+ * market, sequences, receivers, and the agreement of nodes of which one lies, lags or serves
+ * another network.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import { blockHashAt, lookAtNode, openSender, openWatcher } from "../../chains/connect.ts";

@@ -19,6 +19,7 @@ const foreign: Readonly<Record<string, string>> = {
   "chains/tron/rpc-json.ts": "an answer of a Tron node",
   "chains/tron/rpc.ts": "an answer of a Tron node",
   "chains/utxo/answers.ts": "an answer of an Esplora server",
+  "chains/xrp/rpc.ts": "an answer of a rippled or Clio server",
   "gateway/answer/body.ts": "an order of a shop",
   "gateway/prices/exact-json.ts": "an answer of a market",
   "gateway/prices/market-client.ts": "an answer of a market",

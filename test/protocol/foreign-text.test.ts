@@ -28,6 +28,17 @@ import {
   readTransactionCount,
   readUnspent,
 } from "../../chains/utxo/answers.ts";
+import {
+  readAccount,
+  readFee,
+  readHistoryPage,
+  readLedger,
+  readNetworkId,
+  readServer,
+  readSubmitted,
+  readTransaction,
+} from "../../chains/xrp/node-answers.ts";
+import { readTold } from "../../chains/xrp/rpc.ts";
 import { readOrder, readOrders } from "../../gateway/answer/body.ts";
 import { csvCell } from "../../gateway/answer/csv-cell.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
@@ -81,6 +92,17 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
       (read) => (text: string) => read(Buffer.from(text)),
     ),
   ),
+  "an answer of a rippled or Clio server": (text) => {
+    const told = readTold(text);
+    if (told === null || !told.ok) return told;
+    const { result } = told;
+    return each(
+      ...[readNetworkId, readServer, readLedger, readAccount, readFee, readTransaction, readHistoryPage, readSubmitted].map(
+        (read) => () => read(result),
+      ),
+    )(text);
+  },
+  "an address of XRP": (text) => [families.xrp.parseAddress(text, "xrpl:0"), families.xrp.accounts.payeeOf(text)],
   "an address of Bitcoin or Litecoin": (text) => families.bitcoin.parseAddress(text, families.bitcoin.addressSpace),
   "an answer of an EVM node": (text) => readEnvelopes(200, text),
   "words of an EVM node": (text) => readEnvelopes(200, JSON.stringify({ id: 1, error: { code: 1, message: text } })),

@@ -13,7 +13,9 @@ import { backup, type Contents, databaseOf, recovered, restore } from "../suppor
 
 const textOf = ({ id, units }: MadeCoin): string => `${id}:${units}`;
 
-/** The ledger of a backup, opened by an order that the operator takes, and the handshake after it. */
+/**
+ * The ledger of a backup, opened by an order that the operator takes, and the handshake after it.
+ */
 function opened(kit: CoinKit, copy: MemoryDisk, contents: Contents): void {
   restore(kit, copy);
   recovered(kit, contents);

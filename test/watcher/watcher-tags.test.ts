@@ -128,7 +128,8 @@ describe("deposits by tags", () => {
         kept.set(place, (kept.get(place) ?? 0n) + leftUnits);
       }
       expect(kept).toEqual(new Map([...expected].filter(([place]) => place.startsWith("unassigned"))));
-      // All of it lies in the hot wallet, so nothing waits for a sweep, and the books count it there.
+      // All of it lies in the hot wallet, so nothing waits for a sweep, and the books count it
+      // there.
       expect(heldUnitsOf(db.store.database, "m1", "xrp")).toBe(0n);
       const account = { address: hotWallet, merchant: "m1", kind: "hot", isOurs: true } as const;
       const sheets = await sheetsOf(db.store.database, { network, coin: "xrp", merchant: null }, [account], async () => {});

@@ -24,7 +24,7 @@ export interface RecoveredAccounts {
 
 /**
  * Returns the first slot that any withdrawal gets from now on: above everything that ledger and
- * chain know and that the new ledger keeps. `free` are slots whose attempts never left and whose
+ * chain know and that the new ledger keeps. `free` are slots on which nothing was signed and whose
  * withdrawals do not keep them. Refuses with RECOVERY_SLOT if the order goes further or leaves an
  * unused slot in between, because no block would take the slots above.
  */

@@ -126,7 +126,7 @@ function problemOf({ old, order, senderOf, nowMs }: RecoveryInput): Refusal | nu
 /** Returns a kept withdrawal with the old ledger's knowledge, which decides how limits apply. */
 function weighable(assigned: AssignedSlot, input: RecoveryInput): Weighable {
   const { own, isContested } = assigned;
-  const kept = keptOf(assigned, input);
+  const kept = keptOf(assigned);
   return {
     kept,
     isContested,
@@ -139,9 +139,9 @@ function weighable(assigned: AssignedSlot, input: RecoveryInput): Weighable {
  * Returns the withdrawal on its slot, with every attempt that may have left. Policy decides how it
  * continues; the chain does if the slot is contested.
  */
-function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot, { bothRestored }: RecoveryInput): Withdrawal {
+function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot): Withdrawal {
   const job = own?.job ?? parseJob(item?.job ?? "");
-  const attempts = attemptsOf(item, own, bothRestored);
+  const attempts = attemptsOf(item, own);
   const isApproved = own !== undefined && own.amountUnits !== "" && !isContested;
   const address = canonicalAddress(job.network, own?.address || item?.address || job.address);
   return {
@@ -183,12 +183,11 @@ function quarantineOf(own: Withdrawal | undefined): string {
 /**
  * Returns the gateway's attempts under the gateway's numbers, then the attempts that only this
  * ledger has signed. Bytes are kept only if the gateway has the attempt, because an attempt that it
- * lacks must not leave. If the gateway was not restored, such an attempt has never left: then a slot
- * that stays excludes it all the same, and a pin must stay with it. Terms of an attempt that this
- * ledger has signed are its own, and one that was called void here stays void: a hash names bytes,
- * whatever was restored.
+ * lacks must not leave. Such an attempt may have left all the same, because the ledger may be older
+ * than its release. Terms of an attempt that this ledger has signed are its own, and one that was
+ * called void here stays void: a hash names bytes, whatever was restored.
  */
-function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined, bothRestored: boolean): Attempt[] {
+function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined): Attempt[] {
   const mine = new Map(own?.attempts.filter(({ txHash }) => txHash !== "").map((one) => [one.txHash, one]));
   const named = (item?.attempts ?? []).map((told, index): Attempt => {
     const known = mine.get(told.txHash);
@@ -197,8 +196,7 @@ function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined, bot
       ? { ...known, attempt: index + 1 }
       : bareVersion(known ?? { ...told, isCancel: told.cancel === true }, index + 1);
   });
-  const others = [...mine.values()].filter(({ released, pin }) => released || bothRestored || pin !== undefined);
-  const rest = others.map((one, index) => bareVersion(one, named.length + index + 1));
+  const rest = [...mine.values()].map((one, index) => bareVersion(one, named.length + index + 1));
   return [...named, ...rest];
 }
 

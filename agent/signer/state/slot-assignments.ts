@@ -37,7 +37,7 @@ interface SlotAssignments {
 /**
  * `both`: the gateway was restored too, so it does not know everything that ever left. If it was
  * not, our claim to a slot gives way to the gateway's, unless an attempt of ours on that slot was
- * released.
+ * signed.
  */
 export function slotAssignments(
   open: readonly Withdrawal[],

@@ -108,7 +108,7 @@ export const policyMutants: readonly Mutant[] = [
     name: "manual-needs-nobody",
     file: holds,
     find: '  if (mode === "manual") return "POLICY_MANUAL";',
-    replace: '  if (mode === "manual" && address === "") return "POLICY_MANUAL";',
+    replace: '  if (mode === "manual" && candidate.address === "") return "POLICY_MANUAL";',
     invariant: "A manual withdrawal that names its destination is paid without an operator's yes (policy).",
   },
   {

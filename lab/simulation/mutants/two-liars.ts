@@ -81,7 +81,7 @@ export const twoLiarsMutants: readonly Mutant[] = [
     name: "contested-slot-kept-as-approved",
     file: input,
     find: "code: isContested ? contestedCode : quarantineOf(own),",
-    replace: "code: isContested && bothRestored ? contestedCode : quarantineOf(own),",
+    replace: 'code: isContested && rival === "" ? contestedCode : quarantineOf(own),',
     invariant: "An order gives a slot to two withdrawals or a withdrawal two slots, and both are signed (bijection).",
     world,
   },
