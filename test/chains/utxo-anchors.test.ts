@@ -89,7 +89,7 @@ function grow(scene: Scene, attempts: readonly PricedAttempt[], counted: Counted
       if (amountOf(figuresOf(txParams)) !== (isCancel ? 0n : scene.amountUnits)) throw new Error(`a ${kind} pays another amount`);
       const evidence = evidenceFor(txParams, [scene.later, ...scene.made]);
       const refusal = refusalOf(scene, attempts, txParams, evidence);
-      if (refusal !== "") throw new Error(`a ${kind} is refused with ${refusal}: ${JSON.stringify([attempts, txParams])}`);
+      if (refusal !== "") throw new Error(`a ${kind} is refused with ${refusal}: ${JSON.stringify(txParams)}`);
       counted[kind] += 1;
       const attempt = { txHash: "", txParams, feeMax: `${most(txParams)}`, isCancel, pin };
       // The operator's further offers differ by the fee alone, and each is checked above.
