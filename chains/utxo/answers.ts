@@ -31,7 +31,7 @@ export interface UnspentOutput {
 export interface AddressTransaction {
   readonly txHash: string;
   readonly place: Place | null; // null before a block has it
-  readonly spends: readonly SpentOutput[];
+  readonly inputs: readonly SpentOutput[];
 }
 
 /** A coin that a transaction spends, as the node shows it. */
@@ -111,8 +111,8 @@ export function readHistory(bytes: Buffer): readonly AddressTransaction[] {
   return list.map((one): AddressTransaction => {
     const { txid, status, vin } = fieldsOf(one, "tx");
     if (!Array.isArray(vin)) throw odd("tx.vin");
-    const spends = vin.flatMap((input) => spentOf(fieldsOf(input, "tx.vin")));
-    return { txHash: hashOf(txid, "tx.txid"), place: placeOf(status, "tx.status"), spends };
+    const inputs = vin.flatMap((input) => spentOf(fieldsOf(input, "tx.vin")));
+    return { txHash: hashOf(txid, "tx.txid"), place: placeOf(status, "tx.status"), inputs };
   });
 }
 

@@ -25,7 +25,7 @@ interface NativeCoinRow {
 }
 
 /** The families of this kind: one for each network, because addresses and keys are its own. */
-export type UtxoFamilyName = Exclude<FamilyName, "evm" | "tron" | "xrp">;
+export type UtxoFamilyName = Extract<FamilyName, `${"bitcoin" | "litecoin"}${"" | "testnet4" | "signet" | "regtest"}`>;
 
 /** The properties of one network. */
 interface NetworkRow {

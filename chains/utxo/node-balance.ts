@@ -59,7 +59,7 @@ interface Seen {
  */
 export function coinsAt({ unspent, later, block, script }: Seen): readonly UnspentOutput[] {
   const madeLater = new Set(later.map(({ txHash }) => txHash));
-  const spent = later.flatMap(({ spends }) => spends.filter((one) => one.script === script && !madeLater.has(one.txHash)));
+  const spent = later.flatMap(({ inputs }) => inputs.filter((one) => one.script === script && !madeLater.has(one.txHash)));
   const here = unspent.filter(({ place }) => place !== null && place.block <= block);
   const gone = spent.map(({ id, txHash, units }) => ({ id, txHash, units, place: null }));
   const coins = new Map([...gone, ...here].map((one) => [one.id, one]));

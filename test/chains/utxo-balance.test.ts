@@ -21,7 +21,7 @@ const unspent = (digit: string, units: bigint, number: number | null): UnspentOu
 const spending = (digit: string, number: number | null, coins: readonly string[], of = script): AddressTransaction => ({
   txHash: hash(digit),
   place: at(number),
-  spends: coins.map((one) => ({ id: `${hash(one)}:0`, txHash: hash(one), units: 7n, script: of })),
+  inputs: coins.map((one) => ({ id: `${hash(one)}:0`, txHash: hash(one), units: 7n, script: of })),
 });
 const sumOf = (seen: Partial<Parameters<typeof coinsAt>[0]>): bigint =>
   coinsAt({ unspent: [], later: [], block, script, ...seen }).reduce((sum, { units }) => sum + units, 0n);
@@ -61,9 +61,9 @@ describe("the history of an address", () => {
 
   it("is read with the coins that each transaction spends; a reward spends none", () => {
     expect(read({})).toEqual([
-      { txHash: hash("a"), place: at(100), spends: [{ id: `${hash("1")}:3`, txHash: hash("1"), units: 12n, script }] },
+      { txHash: hash("a"), place: at(100), inputs: [{ id: `${hash("1")}:3`, txHash: hash("1"), units: 12n, script }] },
     ]);
-    expect(read({ vin: [{ txid: hash("0"), vout: 0xffffffff, prevout: null, is_coinbase: true }] })[0]?.spends).toEqual([]);
+    expect(read({ vin: [{ txid: hash("0"), vout: 0xffffffff, prevout: null, is_coinbase: true }] })[0]?.inputs).toEqual([]);
     expect(read({ status: { confirmed: false } })[0]?.place).toBeNull();
   });
 
