@@ -2,8 +2,8 @@
  * Customers on a real bitcoind: payments by one or several outputs, and blocks whose reward goes to
  * a deposit address. A reorganisation makes the newest blocks invalid; a longer branch takes their
  * place, or after a while they return. A block of that branch spends some customers' coins
- * otherwise, so that those payments are made again or never. What lies where is read from the
- * daemon's blocks at the end.
+ * otherwise, so that those payments are made again or never. The daemon's blocks tell the balances
+ * at the end.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -37,7 +37,7 @@ const id = "btc";
 const regtest = "0f9188f13cb7b2c71f2a335e3a4fc328";
 const coinType = 1;
 const base58check = createBase58check((bytes) => Buffer.from(sha256(bytes).slice(2), "hex"));
-const testAccountVersion = [0x04, 0x35, 0x87, 0xcf]; // of a tpub, SLIP-132
+const testAccountVersion = [0x04, 0x35, 0x87, 0xcf]; // a tpub's, SLIP-132
 
 /** Troubles of one node, until the next one has another; reading goes on with them. */
 const troubles: Readonly<Record<string, Trouble>> = {
@@ -226,7 +226,7 @@ export class BitcoinTestNetwork implements TestNetwork {
       if (returns) {
         await this.node.mine(Math.max(1, blocks - 1), this.#miner);
         await sleep(this.#blockMs);
-        // Of two branches of one length the first one seen stays the chain: one more decides.
+        // The first one seen of two branches of one length stays the chain, unless it is told so.
         await this.#ask("reconsiderblock", replaced[0]?.hash);
         if (blocks === 1) await this.#ask("preciousblock", replaced[0]?.hash);
         done.again += replaced.reduce((sum, { tx }) => sum + tx.length - 1, 0);
@@ -349,7 +349,8 @@ export class BitcoinTestNetwork implements TestNetwork {
         for (const { address, units } of to) {
           if (address === hotWalletAddress) hotWallet += units;
           if (!ours.has(address)) continue;
-          arrived.set(address, (arrived.get(address) ?? 0n) + units);
+          const isChange = from.some((coin) => coin.address === address);
+          if (!isChange) arrived.set(address, (arrived.get(address) ?? 0n) + units);
           held.set(address, (held.get(address) ?? 0n) + units);
         }
         for (const { address, units } of from) {
@@ -359,8 +360,9 @@ export class BitcoinTestNetwork implements TestNetwork {
         const spender = from.find(({ address }) => ours.has(address) || address === hotWalletAddress)?.address;
         if (spender === undefined) continue;
         feesUnits += sum(from) - sum(to);
+        const away = to.filter(({ address }) => address !== spender);
         if (spender !== hotWalletAddress)
-          left.push({ txHash: one.txid, from: spender, to: to[0]?.address ?? "", currency: id, units: sum(to) });
+          left.push({ txHash: one.txid, from: spender, to: away[0]?.address ?? "", currency: id, units: sum(away) });
       }
     }
     const inCoin = (all: ReadonlyMap<string, bigint>) =>

@@ -42,7 +42,7 @@ export interface DepositReport extends Figures {
   readonly paymentsRedone: number;
   readonly paymentsLost: number;
   readonly ownDropped: number; // transactions of the agent's that a replaced block held, dropped
-  readonly troubles: Readonly<Record<string, number>>; // of nodes without a profile
+  readonly troubles: Readonly<Record<string, number>>; // by name, of nodes without a profile
   readonly seconds: number;
 }
 

@@ -81,9 +81,9 @@ export class XrpTestNetwork implements TestNetwork {
     return servedByXrp(this.node, { chains: {}, currencies: {} });
   }
 
-  /** The X-address, of a main network whatever the network. */
+  /** The X-address, of a main network whatever the network; the address itself without a tag. */
   payeeOf(address: string, tag: string): string {
-    return codecs().addresses.classicAddressToXAddress(address, tag === "" ? false : Number(tag), false);
+    return tag === "" ? address : codecs().addresses.classicAddressToXAddress(address, Number(tag), false);
   }
 
   nameOf(address: string): string {
@@ -108,7 +108,11 @@ export class XrpTestNetwork implements TestNetwork {
   async send(transaction: Transaction): Promise<void> {
     this.#from ??= this.node.chain.head.index;
     const [{ asset, to, units } = { asset: "coin", to: "", units: 0n }] = transaction.pays;
-    const { classicAddress, tag } = codecs().addresses.xAddressToClassicAddress(to);
+    const { addresses } = codecs();
+    const isPlain = addresses.isValidClassicAddress(to);
+    const { classicAddress, tag } = isPlain
+      ? { classicAddress: to, tag: false as const }
+      : addresses.xAddressToClassicAddress(to);
     const tagged = tag === false ? undefined : tag;
     const { people } = this.node;
     if (asset === "lookAlike") return void people.payToken(classicAddress, `${units / xrp}`, tagged);
