@@ -50,6 +50,18 @@ export async function finalCoins(
   return withMade(question, account, free, head);
 }
 
+/**
+ * The number of an account's coins in blocks, by the node that lists the most of them. 0 for no
+ * account.
+ */
+export async function countCoins(pool: NodePool, account: string): Promise<number> {
+  if (account === "") return 0;
+  const settled = await pool.all((node) => pool.ask(node, unspentQuestion(account)), graceMs);
+  const listed = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  if (listed.length < pool.quorumMin) throw listFault(firstFault(settled));
+  return Math.max(...listed.map((list) => list.filter(({ place }) => place !== null).length));
+}
+
 /** @throws AgentError NODE_NO_BLOCK */
 export async function reached(pool: NodePool, node: PoolNode, block: number): Promise<void> {
   const { number } = await pool.ask(node, headQuestion(await pool.ask(node, tipHash)));

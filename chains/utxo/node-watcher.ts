@@ -23,7 +23,7 @@ import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, scri
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
 import { createBlocks, depthOf, idOf, type NumberedBlock } from "./node-blocks.ts";
-import { reached } from "./node-coins.ts";
+import { countCoins, reached } from "./node-coins.ts";
 import { judge } from "./node-judge.ts";
 import { feeMarketOf } from "./node-market.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
@@ -31,7 +31,7 @@ import { transactionCountQuestion } from "./node-questions.ts";
 import { createRewards } from "./node-rewards.ts";
 import { createTransactions } from "./node-transactions.ts";
 import { dustOf, sizeOf } from "./size.ts";
-import { changesMax } from "./tx-params.ts";
+import { changesMax, coinsMax } from "./tx-params.ts";
 
 export interface WatcherOptions {
   readonly urls: readonly string[];
@@ -104,7 +104,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     },
     // A transaction that fails is in no block.
     hasFailed: async () => false,
-    cost: (_, payment) => costOf(pool, network, payment),
+    cost: (account, payment) => costOf(pool, network, account, payment),
     // A foreign transaction shows by the coins that it spends, which `judge` compares.
     judgeOutgoing: async () => ({ kind: "waiting" }),
     pass: (final) => ({ judge: (payment, txHashes, pin = "") => judge(tools, final, payment, txHashes, pin) }),
@@ -153,12 +153,16 @@ function wasUsed(pool: NodePool, account: string, block: number): Promise<boolea
 async function costOf(
   pool: NodePool,
   network: UtxoNetwork,
+  account: string,
   { destination, amountUnits }: WantedPayment,
 ): ReturnType<WatcherNodes["cost"]> {
   const parsed = parseAddress(destination, network);
   if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
   if (amountUnits < dustOf(parsed.script, network)) return refuse("NODE_WOULD_REVERT", "nodes forward no output as small");
+  // A sweep spends every coin of its address, and each has its own part of the fee.
+  const coins = await countCoins(pool, account);
+  if (coins > coinsMax) return refuse("NODE_WOULD_REVERT", `${coins} coins, and a transaction spends at most ${coinsMax}`);
   const { satPerKvB = 0n } = await feeMarketOf(pool, network);
-  const size = sizeOf(usualCoins, parsed.script.length, changesMax);
+  const size = sizeOf(Math.max(usualCoins, coins), parsed.script.length, changesMax);
   return { ok: true, feeUnits: (size * satPerKvB * costRoom.numerator) / (1000n * costRoom.denominator) + 1n };
 }

@@ -101,10 +101,11 @@ export function receivedBy(account: string, transaction: LedgerTransaction): Rec
   if (transaction.result !== done || (isOwn && !fetches.has(kind))) return null;
   if (kind === "Payment" && destination === account) {
     if (deliveredDrops === null || deliveredDrops === 0n) return null;
-    const address = tag === "" ? account : joinAddress({ address: account, tag });
-    return { address, drops: deliveredDrops, index: paymentIndex };
+    return { address: joinAddress({ address: account, tag }), drops: deliveredDrops, index: paymentIndex };
   }
   const index = risen.findIndex(([address]) => address === account);
   const drops = risen[index]?.[1];
-  return drops === undefined ? null : { address: account, drops: isOwn ? drops + feeDrops : drops, index };
+  return drops === undefined
+    ? null
+    : { address: joinAddress({ address: account, tag: "" }), drops: isOwn ? drops + feeDrops : drops, index };
 }

@@ -11,7 +11,7 @@ import { until } from "../kit/processes.ts";
 import { rpc, sendUnlocked, tokenCall, tokenUnits } from "../kit/rpc.ts";
 import { compileFile, deployToken } from "../kit/token.ts";
 import { replaceLost } from "./lost-blocks.ts";
-import type { Asset, Shape } from "./shapes.ts";
+import { type Asset, type Shape, shapes } from "./shapes.ts";
 import type { FinalChain, Left, Reorganised, TestNetwork, Transaction } from "./test-network.ts";
 
 const confirmations = 8;
@@ -111,7 +111,8 @@ export class EvmTestNetwork implements TestNetwork {
   readonly coin = { id: "eth", decimal: 18 };
   readonly currencies = { coin: "eth", token: "usdt", fee: "fee" };
   readonly decimals = { eth: 18, usdt: 6, fee: 6 };
-  readonly asked: TestNetwork["asked"] = {
+  readonly shapes = shapes;
+  readonly asked = {
     coin: { least: 10n * milli, most: 500n * milli },
     token: { least: 50_000_000n, most: 500_000_000n },
     fee: { least: 5_000_000n, most: 500_000_000n },
@@ -151,6 +152,10 @@ export class EvmTestNetwork implements TestNetwork {
 
   newAddress(): string {
     return `0x${randomBytes(20).toString("hex")}`;
+  }
+
+  payeeOf(address: string): string {
+    return address;
   }
 
   addressAt(mnemonic: string, index: number): string {

@@ -63,6 +63,7 @@ export async function judge(run: Case): Promise<Figures> {
     if (early.has(testNetwork.nameOf(address))) violations.push(`request ${id} was given ${address}, which was used before`);
   const credited = creditedBy(testNetwork, records, violations);
   compareCredits(testNetwork, chain, requests, credited, violations);
+  if (chain.unattributed !== undefined) await compareUnattributed(chain.unattributed, kit, violations);
   await compareRequests(run, chain, rows, violations);
   const moves = rows.filter(({ operation, status }) => operation !== "deposit" && status === 1);
   const sweeps = moves.filter(({ operation }) => operation === "sweep");
@@ -71,7 +72,8 @@ export async function judge(run: Case): Promise<Figures> {
   const available = await compareBalances(testNetwork, own, kit, violations);
   await closeBooks(kit, violations);
   const ends: Record<string, number> = {};
-  const deposits = rows.filter(({ operation }) => operation === "deposit");
+  const asked = new Set(requests.map(({ id }) => id));
+  const deposits = rows.filter(({ id }) => asked.has(id));
   for (const { stage } of deposits) ends[stage] = (ends[stage] ?? 0) + 1;
   return {
     ...{ ends, lateMoney: deposits.filter(({ late }) => late === 1).length },
@@ -134,6 +136,19 @@ function compareCredits(
       }
     }
   }
+}
+
+/** The operator's list of payments for no request has each of them, and nothing else. */
+async function compareUnattributed(unattributed: readonly string[], kit: Kit, violations: string[]): Promise<void> {
+  const output = await kit.operate("deposits", "unattributed", "--json", "--limit", "1000");
+  const rows = JSON.parse(output.slice(output.indexOf("["))) as { amount: string; tag: string }[];
+  const [listed, paid] = [rows.map(({ amount, tag }) => `${amount} ${tag}`), unattributed].map((all) => [...all].sort());
+  const without = (all: readonly string[] = [], others: readonly string[] = []): readonly string[] => {
+    const left = [...others];
+    return all.filter((one) => !left.includes(one) || left.splice(left.indexOf(one), 1).length === 0);
+  };
+  for (const one of without(paid, listed)) violations.push(`a payment for no request stands in no list: ${one}`);
+  for (const one of without(listed, paid)) violations.push(`deposits unattributed has what nobody paid: ${one}`);
 }
 
 /** The shop's view of each request. */

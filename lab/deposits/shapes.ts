@@ -10,12 +10,18 @@ import { type Random, shuffled } from "../faults/tally.ts";
  */
 export type Asset = "coin" | "token" | "fee" | "lookAlike";
 
+/**
+ * Payees without a request: an address that nobody knows, and on a chain of tags the first
+ * request's address with another tag, or with none.
+ */
+export type Nobody = "nobody" | "another tag" | "no tag";
+
 /** One payment in a transaction, to the request with this place in its item, or to nobody known. */
 export interface Pay {
   readonly asset: Asset;
   readonly permille?: number; // parts in a thousand of the amount asked for; default 1000
   readonly units?: bigint; // instead
-  readonly to?: number | "nobody"; // 0 unless told
+  readonly to?: number | Nobody; // 0 unless told
 }
 
 /**
@@ -31,6 +37,8 @@ export interface Sending {
   readonly fails?: boolean; // in a block, without effect
   readonly isVain?: boolean; // has entries of coins to everybody in the list, and moves none
   readonly isPayout?: boolean; // ordered from the paired agent, to the request's address
+  readonly isReward?: boolean; // a block's reward, of the chain's own amount
+  readonly isPartial?: boolean; // names a far higher amount than it delivers
 }
 
 export interface Shape {
@@ -105,6 +113,65 @@ export const shapes: readonly Shape[] = [
   { name: "token with a fee, enough", asked: "fee", ends: "completed", sendings: [{ pays: [all("fee", { permille: 1_020 })] }] },
 ];
 
+/** Payments of the native coin by transfer, with one receiver each: every family has them. */
+const plainShapes: readonly Shape[] = shapes.filter(({ asked, requests, sendings }) => {
+  const isPlain = ({ pays, byContract, isVain }: Sending): boolean =>
+    byContract !== true && isVain !== true && pays.every(({ asset }) => asset === "coin");
+  return asked === "coin" && requests === undefined && sendings.every(isPlain);
+});
+
+/** For coins that lie in outputs: a transaction has several, and a block's first one a reward. */
+export const outputShapes: readonly Shape[] = [
+  ...plainShapes.filter(({ name }) => name !== "coin dust"),
+  // Nodes pass nothing on that pays less.
+  { name: "coin dust", asked: "coin", ends: "expired", sendings: [{ pays: [all("coin", { units: 700n })] }] },
+  ...shapes.filter(({ name }) => name === "coin three in one transaction"),
+  {
+    ...{ name: "coin in two outputs of one transaction", asked: "coin", ends: "completed" },
+    sendings: [{ byContract: true, pays: [all("coin", { permille: 300 }), all("coin", { permille: 700 })] }],
+  },
+  {
+    ...{ name: "coin for two in four outputs", asked: "coin", requests: 2, ends: "completed" },
+    sendings: [
+      {
+        byContract: true,
+        pays: [300, 450, 700, 550].map((permille, at) => all("coin", { permille, to: at % 2 })),
+      },
+    ],
+  },
+  {
+    ...{ name: "coin in many outputs just before the end", asked: "coin", ends: "either" },
+    sendings: [{ due: "ending", byContract: true, pays: Array.from({ length: 10 }, () => all("coin", { permille: 100 })) }],
+  },
+  // The chain says how much it is.
+  { name: "coin as a block's reward", asked: "coin", ends: "either", sendings: [{ isReward: true, pays: [all("coin")] }] },
+];
+
+/** For deposits that share an address and have a tag each; nothing is swept. */
+export const tagShapes: readonly Shape[] = [
+  ...plainShapes.filter(({ sendings }) => sendings.every(({ due }) => due !== "sweeping")),
+  { name: "coin with another tag", asked: "coin", ends: "expired", sendings: [{ pays: [all("coin", { to: "another tag" })] }] },
+  { name: "coin without a tag", asked: "coin", ends: "expired", sendings: [{ pays: [all("coin", { to: "no tag" })] }] },
+  {
+    ...{ name: "coin without a tag, then with it", asked: "coin", ends: "completed" },
+    sendings: [{ pays: [all("coin", { to: "no tag" })] }, { pays: [all("coin")] }],
+  },
+  { name: "coin that arrives in part", asked: "coin", ends: "completed", sendings: [{ isPartial: true, pays: [all("coin")] }] },
+  {
+    ...{ name: "coin that arrives in too small a part", asked: "coin", ends: "expired" },
+    sendings: [{ isPartial: true, pays: [all("coin", { permille: 400 })] }],
+  },
+  { name: "token with the tag", asked: "coin", ends: "expired", sendings: [{ pays: [all("lookAlike")] }] },
+  {
+    ...{ name: "token with the tag, then coin", asked: "coin", ends: "completed" },
+    sendings: [{ pays: [all("lookAlike")] }, { pays: [all("coin")] }],
+  },
+  {
+    ...{ name: "coin just before the end", asked: "coin", ends: "either" },
+    sendings: [{ due: "ending", pays: [all("coin")] }],
+  },
+];
+
 /** Bounds of the amount asked for, in base units. */
 export interface Range {
   readonly least: bigint;
@@ -127,15 +194,17 @@ export function shareOf(units: bigint, permille: number): bigint {
 export function planOf(
   random: Random,
   requests: number,
-  asked: Readonly<Record<Shape["asked"], Range>>,
-  taken: readonly Shape[] = shapes,
+  asked: Readonly<Partial<Record<Shape["asked"], Range>>>,
+  taken: readonly Shape[],
 ): readonly Item[] {
   const items: Item[] = [];
   let count = 0;
   for (let round: readonly Shape[] = []; count < requests; round = round.slice(1)) {
     if (round.length === 0) round = shuffled(random, taken);
     const shape = round[0] as Shape;
-    const { least, most } = asked[shape.asked];
+    const range = asked[shape.asked];
+    if (range === undefined) throw new Error(`nothing says how much ${shape.name} asks for`);
+    const { least, most } = range;
     // The shares of a shape, in parts of a thousand, make up the amount asked for.
     const askedUnits = ((least + BigInt(Math.floor(random() * Number(most - least)))) / 1_000n) * 1_000n;
     items.push({ shape, askedUnits });
@@ -146,4 +215,6 @@ export function planOf(
 }
 
 /** Shapes that end by themselves, without a request's time being over. */
-export const untimed: readonly Shape[] = shapes.filter(({ ends }) => ends === "completed");
+export function untimed(all: readonly Shape[]): readonly Shape[] {
+  return all.filter(({ ends }) => ends === "completed");
+}

@@ -3,7 +3,7 @@
  * network reads its chain by itself, with no code of agent or gateway.
  */
 import type { Random } from "../faults/tally.ts";
-import type { Asset, Range, Shape } from "./shapes.ts";
+import type { Asset, Nobody, Range, Shape } from "./shapes.ts";
 
 /** One payment of a transaction, with the address it goes to. */
 export interface Paying {
@@ -19,6 +19,10 @@ export interface Transaction {
   readonly fails: boolean;
   /** It has entries of coins to everybody in the list, and moves none. */
   readonly isVain: boolean;
+  /** The chain says how much a block's reward is. */
+  readonly isReward?: boolean;
+  /** It names a far higher amount than it delivers. */
+  readonly isPartial?: boolean;
 }
 
 /** By currency, at one address. */
@@ -45,6 +49,11 @@ export interface FinalChain {
   readonly left: readonly Left[];
   /** Coin that the wallet's own transactions burned as fees. */
   readonly feesUnits: bigint;
+  /**
+   * Payments for no request that an operator must find in a list, as amount and tag; undefined
+   * where each deposit has an address of its own.
+   */
+  readonly unattributed?: readonly string[];
 }
 
 export interface Reorganised {
@@ -53,13 +62,15 @@ export interface Reorganised {
   readonly redone: number; // made again under another id
   readonly lost: number; // that never come
   readonly ours: number; // transactions of the wallet's own, for its agent to send again
+  readonly trouble?: string; // that a node had from now on
 }
 
 export interface TestNetwork {
   readonly coin: { readonly id: string; readonly decimal: number };
   /** Currency id by what is paid; nothing serves the one that only has a name. */
-  readonly currencies: Readonly<Record<Exclude<Asset, "lookAlike">, string>>;
-  readonly asked: Readonly<Record<Shape["asked"], Range>>;
+  readonly currencies: { readonly coin: string } & Readonly<Partial<Record<Exclude<Asset, "lookAlike">, string>>>;
+  readonly shapes: readonly Shape[];
+  readonly asked: Readonly<Partial<Record<Shape["asked"], Range>>>;
   readonly decimals: Readonly<Record<string, number>>; // by currency
   /** By currency: so much bears the fee of a sweep for certain, once its request has ended. */
   readonly sweptFrom: Readonly<Record<string, bigint>>;
@@ -72,13 +83,16 @@ export interface TestNetwork {
   reorganise(random: Random, loses: boolean): Promise<Reorganised>;
   /** Addresses that a reorganisation took a payment from permanently. */
   readonly robbed: ReadonlySet<string>;
-  newAddress(): string;
+  /** An address that no request has; `beside` is a request's. */
+  newAddress(payee: Nobody, beside: string): string;
   /** Resolves when everything sent is final. */
   settled(): Promise<void>;
   /** `payouts`: transactions of the hot wallet that pay an address as anybody would. */
   read(addresses: readonly string[], hotWalletAddress: string, payouts: ReadonlySet<string>): Promise<FinalChain>;
-  /** The wallet's deposit address with this number, as any wallet derives it. */
-  addressAt(mnemonic: string, index: number): string;
+  /** The wallet's deposit address with this number, as any wallet derives it; null for tags. */
+  addressAt(mnemonic: string, index: number): string | null;
+  /** One text for a request's payee. */
+  payeeOf(address: string, tag: string): string;
   /** The account of another wallet that receives alone, as `merchant create` takes it. */
   receivingAccount(mnemonic: string): string;
   /** As `read` writes an address. */

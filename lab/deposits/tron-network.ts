@@ -15,7 +15,7 @@ import type { Profile } from "../kit/provider/profile.ts";
 import { type Inhabitant, inhabitant, signedBy } from "../kit/tron-sender.ts";
 import { encodeDelegation, encodeDisperse, encodeTransfer } from "../tron-node/contracts.ts";
 import { startTronProcess, type TronProcess } from "../tron-node/process.ts";
-import type { Asset } from "./shapes.ts";
+import { type Asset, shapes } from "./shapes.ts";
 import type { FinalChain, Left, Reorganised, TestNetwork, Transaction } from "./test-network.ts";
 
 /** Fewer than lie above the solidified block. */
@@ -89,7 +89,8 @@ export class TronTestNetwork implements TestNetwork {
   readonly coin = { id: ids.coin, decimal: 6 };
   readonly currencies = ids;
   readonly decimals = { trx: 6, "usdt-trc20": 6, "fee-trc20": 6 };
-  readonly asked: TestNetwork["asked"] = {
+  readonly shapes = shapes;
+  readonly asked = {
     coin: { least: 20n * trx, most: 200n * trx },
     token: { least: 150_000_000n, most: 500_000_000n },
     fee: { least: 5_000_000n, most: 500_000_000n },
@@ -172,6 +173,10 @@ export class TronTestNetwork implements TestNetwork {
   newAddress(): string {
     const key = createHash("sha256").update(randomBytes(32)).digest("hex");
     return TronWeb.address.fromPrivateKey(key) as string;
+  }
+
+  payeeOf(address: string): string {
+    return address;
   }
 
   addressAt(mnemonic: string, index: number): string {

@@ -14,40 +14,14 @@ import { until } from "../kit/processes.ts";
 import { createShop } from "../kit/shop.ts";
 import { type Figures, judge, type Request } from "./judge.ts";
 import { GatewayRecords, type RecordRow } from "./records.ts";
-import { type Due, type Item, type Pay, planOf, shapes, shareOf, untimed } from "./shapes.ts";
+import type { DepositFaults, DepositReport } from "./report.ts";
+import { type Due, type Item, type Pay, planOf, shareOf, untimed } from "./shapes.ts";
 import { decimalText, type Paying, type TestNetwork } from "./test-network.ts";
-
-export interface DepositFaults {
-  readonly records: number; // deposit requests, on each family
-  readonly kills: number;
-  readonly seed: string;
-  readonly blockMs: number; // between two blocks of either chain
-  /** Names of the profiles of the two nodes; drawn by the seed unless told. */
-  readonly profiles?: readonly [string, string];
-  /** Else only what completes by itself, so that nobody waits for the end of a request's time. */
-  readonly untilExpired: boolean;
-  readonly say: (line: string) => void;
-}
-
-export interface DepositReport extends Figures {
-  readonly family: string;
-  readonly profiles: readonly string[]; // the nodes'
-  readonly early: number; // addresses that were paid before they could be handed out
-  readonly deposits: number;
-  readonly payments: number; // transactions that people sent
-  readonly kills: Readonly<Record<string, number>>;
-  readonly reorganisations: number;
-  readonly blocksReplaced: number;
-  readonly paymentsMoved: number; // into another block
-  readonly paymentsRedone: number;
-  readonly paymentsLost: number;
-  readonly ownDropped: number; // transactions of the agent's that a replaced block held, dropped
-  readonly seconds: number;
-}
 
 /** The gateway's time for a deposit; late payments wait so long. */
 export const depositMinutes = 3;
 const askedAtOnce = 6;
+const usual = { byContract: false, fails: false, isVain: false };
 const recordsMs = 700;
 /** Before its end a request is paid by a contract, so near that the payment is final after it. */
 const endingMs = 2_500;
@@ -93,6 +67,7 @@ export class DepositsWorld {
   #byId: ReadonlyMap<string, RecordRow> = new Map();
   #payments = 0;
   #reorganised = { times: 0, blocks: 0, again: 0, redone: 0, lost: 0, ours: 0 };
+  readonly #troubles: Record<string, number> = {};
   #isOver = false;
 
   constructor(
@@ -117,7 +92,8 @@ export class DepositsWorld {
   async play(): Promise<DepositReport> {
     const { records, kills, seed, say } = this.#faults;
     const startedAt = performance.now();
-    const items = planOf(this.#random, records, this.#testNetwork.asked, this.#faults.untilExpired ? shapes : untimed);
+    const { asked, shapes } = this.#testNetwork;
+    const items = planOf(this.#random, records, asked, this.#faults.untilExpired ? shapes : untimed(shapes));
     const total = items.reduce((sum, { shape }) => sum + (shape.requests ?? 1), 0);
     await this.#openOthers();
     await this.#payEarly(total);
@@ -148,6 +124,7 @@ export class DepositsWorld {
         paymentsRedone: redone,
         paymentsLost: lost,
         ownDropped: ours,
+        troubles: this.#troubles,
       },
       ...figures,
       seconds: Math.round((performance.now() - startedAt) / 1_000),
@@ -180,9 +157,10 @@ export class DepositsWorld {
     for (let index = placesAhead; index < total; index += 1) {
       if (this.#random() * earlyOf >= 1) continue;
       const to = this.#testNetwork.addressAt(this.#kit.mnemonic, index);
-      const asset = this.#random() < 0.5 ? "coin" : "token";
-      const units = this.#testNetwork.asked[asset].least;
-      await this.#testNetwork.send({ pays: [{ asset, to, units }], byContract: index % 2 === 0, fails: false, isVain: false });
+      if (to === null) return;
+      const asset = this.#random() < 0.5 || this.#testNetwork.asked.token === undefined ? "coin" : "token";
+      const units = this.#leastOf(asset);
+      await this.#testNetwork.send({ ...usual, pays: [{ asset, to, units }], byContract: index % 2 === 0 });
       this.#early.add(this.#testNetwork.nameOf(to));
     }
   }
@@ -202,6 +180,7 @@ export class DepositsWorld {
         ...{ payouts: this.#payouts, early: this.#early, others: this.#others },
       });
       if (figures.violations.length === 0 || performance.now() > validUntilMs) return figures;
+      this.#faults.say(`${this.#family}: judged again in a while: ${figures.violations.slice(0, 3).join("; ")}`);
       await sleep(10_000);
     }
   }
@@ -210,7 +189,8 @@ export class DepositsWorld {
   #progress(total: number): number {
     const ended = this.#rows.filter(({ operation, status }) => operation === "deposit" && status !== 0).length;
     const swept = this.#rows.filter(({ operation, status }) => operation === "sweep" && status === 1).length;
-    const parts = [this.#requests.length, ended, swept * 1.5];
+    const isSwept = Object.keys(this.#testNetwork.sweptFrom).length > 0;
+    const parts = [this.#requests.length, ended, ...(isSwept ? [swept * 1.5] : [])];
     return parts.reduce((sum, one) => sum + Math.min(one / total, 1), 0) / parts.length;
   }
 
@@ -232,7 +212,11 @@ export class DepositsWorld {
     const random = seeded(`${this.#faults.seed}/${this.#family}/reorganisations`);
     while (!this.#isOver) {
       await sleep(1_500 + random() * 2_500);
-      const { blocks, again, redone, lost, ours } = await this.#testNetwork.reorganise(random, this.#faults.untilExpired);
+      const { blocks, again, redone, lost, ours, trouble } = await this.#testNetwork.reorganise(
+        random,
+        this.#faults.untilExpired,
+      );
+      if (trouble !== undefined) this.#troubles[trouble] = (this.#troubles[trouble] ?? 0) + 1;
       const before = this.#reorganised;
       this.#reorganised = {
         ...{ times: before.times + (blocks > 0 ? 1 : 0), blocks: before.blocks + blocks },
@@ -262,7 +246,7 @@ export class DepositsWorld {
 
   /** Again and again until it is answered. */
   async #ask({ shape, askedUnits }: Item, number: number): Promise<readonly Request[]> {
-    const currency = this.#testNetwork.currencies[shape.asked];
+    const currency = this.#currencyOf(shape.asked);
     const amount = decimalText(askedUnits, this.#testNetwork.decimals[currency] ?? 0);
     const made: Request[] = [];
     for (let place = 0; place < (shape.requests ?? 1); place += 1) {
@@ -288,26 +272,29 @@ export class DepositsWorld {
   ): Promise<{ id: string; address: string; askedAtMs: number }> {
     const shop = shape.isOthers === true ? (this.#others ?? this.#shop) : this.#shop;
     const askedAtMs = performance.now();
-    const { transactionId, address } = await shop.deposit(currency, amount, orderId);
-    return { id: transactionId, address, askedAtMs };
+    const { transactionId, address, tag } = await shop.deposit(currency, amount, orderId);
+    return { id: transactionId, address: this.#testNetwork.payeeOf(address, tag), askedAtMs };
   }
 
   async #pay({ shape, askedUnits }: Item, requests: readonly Request[]): Promise<void> {
-    for (const { due = "now", pays, byContract = false, fails = false, isVain = false, isPayout = false } of shape.sendings) {
-      await this.#due(due, requests[0] as Request);
+    const [first] = requests as readonly [Request];
+    for (const { due = "now", pays, isPayout = false, ...sending } of shape.sendings) {
+      await this.#due(due, first);
       const paying = pays.map((pay): Paying => {
-        const to = pay.to === "nobody" ? this.#testNetwork.newAddress() : (requests[pay.to ?? 0] as Request).address;
-        return { asset: pay.asset, to, units: this.#unitsOf(pay, shape, askedUnits) };
+        const { to = 0 } = pay;
+        const payee =
+          typeof to === "number" ? (requests[to] as Request).address : this.#testNetwork.newAddress(to, first.address);
+        return { asset: pay.asset, to: payee, units: this.#unitsOf(pay, shape, askedUnits) };
       });
       if (isPayout) await this.#payOut(paying[0] as Paying);
-      else await this.#testNetwork.send({ pays: paying, byContract, fails, isVain });
+      else await this.#testNetwork.send({ ...usual, ...sending, pays: paying });
       this.#payments += 1;
     }
   }
 
   /** Ordered from the agent until it is on the chain for good. */
   async #payOut({ asset, to, units }: Paying): Promise<void> {
-    const currency = this.#testNetwork.currencies[asset === "lookAlike" ? "coin" : asset];
+    const currency = this.#currencyOf(asset === "lookAlike" ? "coin" : asset);
     const amount = decimalText(units, this.#testNetwork.decimals[currency] ?? 0);
     this.#payoutCount += 1;
     const order = { currency, amount, receiver: to, orderId: `payout-${this.#payoutCount}` };
@@ -340,7 +327,19 @@ export class DepositsWorld {
   #unitsOf({ asset, permille = 1_000, units }: Pay, shape: Item["shape"], askedUnits: bigint): bigint {
     if (units !== undefined) return units;
     const isOther = asset !== "lookAlike" && asset !== shape.asked;
-    return shareOf(isOther ? this.#testNetwork.asked[asset].least * 3n : askedUnits, permille);
+    return shareOf(isOther ? this.#leastOf(asset) * 3n : askedUnits, permille);
+  }
+
+  #leastOf(asset: Item["shape"]["asked"]): bigint {
+    const range = this.#testNetwork.asked[asset];
+    if (range === undefined) throw new Error(`nobody asks for ${asset} on ${this.#family}`);
+    return range.least;
+  }
+
+  #currencyOf(asset: Item["shape"]["asked"]): string {
+    const currency = this.#testNetwork.currencies[asset];
+    if (currency === undefined) throw new Error(`${this.#family} has no ${asset}`);
+    return currency;
   }
 
   async #due(due: Due, { id, address, askedAtMs }: Request): Promise<void> {

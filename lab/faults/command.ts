@@ -4,7 +4,7 @@
  * options.
  */
 import { randomBytes } from "node:crypto";
-import { type FamilyName, familyNames, playDeposits } from "../deposits/families.ts";
+import { type FamilyName, familyNames, lackOf, playDeposits } from "../deposits/families.ts";
 import { readCommandLine } from "../kit/command-line.ts";
 import { hasProfile, profiles } from "../kit/provider/profiles.ts";
 import { CallbacksWorld } from "./callbacks-world.ts";
@@ -47,10 +47,13 @@ const { values, whole, stop } = readCommandLine({
       takes: "N",
       says: "deposits: so many requests on each family (300); callbacks: so many records, one deposit in three (200)",
     },
-    family: { takes: "NAME", says: "deposits: evm, tron or each (each)" },
+    family: {
+      takes: "NAME",
+      says: "deposits: evm, tron, bitcoin, xrp or each (each); bitcoin needs what node scripts/utxo-nodes.js brings",
+    },
     profile: {
       takes: "NAME[,NAME]",
-      says: "deposits: profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told",
+      says: "deposits on evm or tron: profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told",
     },
     profiles: { says: "lists the profiles with their sources, and ends" },
     "block-ms": { takes: "N", says: "deposits: between two blocks; more on a machine that does much else (400)" },
@@ -104,6 +107,8 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
     const { family = "each" } = values;
     const families = familyNames.filter((name): name is FamilyName => family === "each" || family === name);
     if (families.length === 0) stop(`--family takes each or one of ${familyNames.join(", ")}`);
+    const lack = family === "each" ? null : lackOf(family as FamilyName);
+    if (lack !== null) stop(lack);
     const [first, second = "plain node"] = values.profile?.split(",") ?? [];
     for (const name of [first, second])
       if (name !== undefined && !hasProfile(name)) stop(`no profile is called ${name}; see --profiles`);

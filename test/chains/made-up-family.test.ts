@@ -107,7 +107,9 @@ class Product {
     this.#options = read.options;
   }
 
-  /** The files that the compiler finds fault with, and its words, with the lines of these tables. */
+  /**
+   * The files that the compiler finds fault with, and its words, with the lines of these tables.
+   */
   faults(patched: readonly Table[], files: readonly string[]): ReadonlyMap<string, readonly string[]> {
     this.#patched = new Set(patched.map(({ file }) => file));
     const host = ts.createCompilerHost(this.#options);

@@ -188,6 +188,15 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     const payment = { contract: "", tag: "", destination: wallet.other, amountUnits: dust };
     expect(await wallet.sender.computeLimit("", payment)).toEqual({ ok: true, computeLimit: 1n });
     expect(await wallet.watcher.cost("", payment)).toMatchObject({ ok: true, feeUnits: 361n });
+    // A sweep spends every coin of its address: 68 bytes each at 1 sat, and half as much again.
+    const receiver = wallet.other;
+    await wallet.mine(10, receiver);
+    expect(await wallet.watcher.cost(receiver, payment)).toMatchObject({ ok: true, feeUnits: 361n + 8n * 102n });
+    await wallet.mine(54, receiver);
+    expect(await wallet.watcher.cost(receiver, payment)).toMatchObject({ ok: true });
+    await wallet.mine(1, receiver);
+    const refused = { ok: false, code: "NODE_WOULD_REVERT", detail: "65 coins, and a transaction spends at most 64" };
+    expect(await wallet.watcher.cost(receiver, payment)).toMatchObject(refused);
     const less = { ...payment, amountUnits: dust - 1n };
     expect(await wallet.sender.computeLimit("", less)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
     expect(await wallet.watcher.cost("", less)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });

@@ -86,30 +86,30 @@ group("money that came", () => {
   it.each<[string, Partial<LedgerTransaction>, unknown]>([
     ["a payment with a tag", {}, { address: named("7"), drops: amountUnits, index: -1 }],
     ["a payment with the tag 0", { tag: "0" }, { address: named("0"), drops: amountUnits, index: -1 }],
-    ["a payment without a tag", { tag: "" }, { address: receiver, drops: amountUnits, index: -1 }],
+    ["a payment without a tag", { tag: "" }, { address: named(""), drops: amountUnits, index: -1 }],
     ["a partial payment", { deliveredDrops: 3n }, { address: named("7"), drops: 3n, index: -1 }],
     ["a payment of a token", { amountDrops: null, deliveredDrops: null, risen: [] }, null],
     ["a failed payment", { result: "tecPATH_DRY" }, null],
     [
       "a payment to another account by way of an offer",
       { ...elsewhere, risen: [[receiver, 4n]] },
-      { address: receiver, drops: 4n, index: 0 },
+      { address: named(""), drops: 4n, index: 0 },
     ],
     ["a payment to another account", elsewhere, null],
     [
       "the rest of a deleted account, whatever its tag",
       { kind: "AccountDelete" },
-      { address: receiver, drops: amountUnits, index: 0 },
+      { address: named(""), drops: amountUnits, index: 0 },
     ],
     [
       "an escrow that ended",
       { ...setting, kind: "EscrowFinish", risen: [[receiver, 6n]] },
-      { address: receiver, drops: 6n, index: 0 },
+      { address: named(""), drops: 6n, index: 0 },
     ],
     [
       "a claim of a channel",
       { ...setting, kind: "PaymentChannelClaim", risen: [[receiver, 6n]] },
-      { address: receiver, drops: 6n, index: 0 },
+      { address: named(""), drops: 6n, index: 0 },
     ],
     ["an escrow that began", { kind: "EscrowCreate", risen: [] }, null],
   ])("by %s is told with its payee", (_, change, received) => {
@@ -119,14 +119,14 @@ group("money that came", () => {
   it("to two accounts by one transaction is told apart", () => {
     const both = { ...paid, risen: [[other, 4n] as const, [receiver, amountUnits] as const] };
     expect(receivedBy(receiver, both)).toEqual({ address: named("7"), drops: amountUnits, index: -1 });
-    expect(receivedBy(other, both)).toEqual({ address: other, drops: 4n, index: 0 });
-    expect(receivedBy(receiver, { ...both, kind: "EscrowFinish" })).toEqual({ address: receiver, drops: amountUnits, index: 1 });
+    expect(receivedBy(other, both)).toEqual({ address: joinAddress({ address: other, tag: "" }), drops: 4n, index: 0 });
+    expect(receivedBy(receiver, { ...both, kind: "EscrowFinish" })).toEqual({ address: named(""), drops: amountUnits, index: 1 });
   });
 
   it("by a transaction of the account itself is what it fetched, its fee included, and nothing else", () => {
     const own = { ...paid, account: receiver, ...setting, risen: [[receiver, 88n]] as const };
     for (const kind of ["CheckCash", "EscrowFinish", "PaymentChannelClaim"])
-      expect(receivedBy(receiver, { ...own, kind })).toEqual({ address: receiver, drops: 100n, index: 0 });
+      expect(receivedBy(receiver, { ...own, kind })).toEqual({ address: named(""), drops: 100n, index: 0 });
     expect(receivedBy(receiver, { ...own, kind: "OfferCreate" })).toBeNull();
     expect(receivedBy(receiver, { ...own, kind: "CheckCash", result: "tecNO_ENTRY" })).toBeNull();
     expect(receivedBy(receiver, { ...own, kind: "CheckCash", risen: [] })).toBeNull();
