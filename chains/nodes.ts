@@ -303,7 +303,7 @@ export interface WatcherNodes extends Watched {
    * The most that a payment costs at the present fee market, with room for a replacement, in units
    * of the fee coin. Refuses with NODE_WOULD_REVERT.
    */
-  cost(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly feeUnits: bigint } | Refusal>;
+  cost(account: string, payment: WantedPayment): Promise<Cost | Refusal>;
   /** Judges a withdrawal by a final transaction on its slot that is none of its attempts. */
   judgeOutgoing(payment: Payment, outgoingTx: OutgoingTransaction): Promise<Judgement>;
   /** As in `SenderNodes`; present if the chain counts slots. */
@@ -315,6 +315,13 @@ export interface WatcherNodes extends Watched {
    * `payouts`: how many will be judged, about; 1 by default. Many are worth a question in advance.
    */
   pass(final: BlockId, payouts?: number): WatcherPass;
+}
+
+export interface Cost {
+  readonly ok: true;
+  readonly feeUnits: bigint;
+  /** The most that one transaction can take out of the account; absent if that is all of it. */
+  readonly mostUnits?: bigint;
 }
 
 /** A question for a balance: of a token's contract, or "" for the native coin. */

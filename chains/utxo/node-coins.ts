@@ -14,6 +14,7 @@ import { graceMs } from "./node-blocks.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { headQuestion, outspendQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
+import { coinsMax } from "./tx-params.ts";
 
 type Coin = NonNullable<ChainState["coins"]>[number];
 
@@ -50,16 +51,32 @@ export async function finalCoins(
   return withMade(question, account, free, head);
 }
 
+/** The coins of one transaction that empties an account. */
+export interface Emptying {
+  readonly count: number; // at most coinsMax
+  readonly units: bigint; // the sum of the largest of them
+}
+
 /**
- * The number of an account's coins in blocks, by the node that lists the most of them. 0 for no
+ * The coins that one transaction can take out of an account, as far as blocks have them: by the
+ * node that lists the most coins, and by the one whose largest have the lowest sum. None for no
  * account.
  */
-export async function countCoins(pool: NodePool, account: string): Promise<number> {
-  if (account === "") return 0;
+export async function coinsAtOnce(pool: NodePool, account: string): Promise<Emptying> {
+  if (account === "") return { count: 0, units: 0n };
   const settled = await pool.all((node) => pool.ask(node, unspentQuestion(account)), graceMs);
   const listed = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (listed.length < pool.quorumMin) throw listFault(firstFault(settled));
-  return Math.max(...listed.map((list) => list.filter(({ place }) => place !== null).length));
+  const taken = listed.map((list) => largest(list.filter(({ place }) => place !== null)));
+  const sums = taken.map((coins) => coins.reduce((sum, { units }) => sum + units, 0n));
+  return {
+    count: Math.max(...taken.map(({ length }) => length)),
+    units: [...sums].sort((a, b) => (a < b ? -1 : 1))[0] ?? 0n,
+  };
+}
+
+function largest(coins: readonly UnspentOutput[]): readonly UnspentOutput[] {
+  return [...coins].sort((a, b) => (a.units < b.units ? 1 : -1)).slice(0, coinsMax);
 }
 
 /** @throws AgentError NODE_NO_BLOCK */

@@ -23,7 +23,7 @@ import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, scri
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
 import { createBlocks, depthOf, idOf, type NumberedBlock } from "./node-blocks.ts";
-import { countCoins, reached } from "./node-coins.ts";
+import { coinsAtOnce, reached } from "./node-coins.ts";
 import { judge } from "./node-judge.ts";
 import { feeMarketOf } from "./node-market.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
@@ -31,7 +31,7 @@ import { transactionCountQuestion } from "./node-questions.ts";
 import { createRewards } from "./node-rewards.ts";
 import { createTransactions } from "./node-transactions.ts";
 import { dustOf, sizeOf } from "./size.ts";
-import { changesMax, coinsMax } from "./tx-params.ts";
+import { changesMax } from "./tx-params.ts";
 
 export interface WatcherOptions {
   readonly urls: readonly string[];
@@ -159,10 +159,10 @@ async function costOf(
   const parsed = parseAddress(destination, network);
   if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
   if (amountUnits < dustOf(parsed.script, network)) return refuse("NODE_WOULD_REVERT", "nodes forward no output as small");
-  // A sweep spends every coin of its address, and each has its own part of the fee.
-  const coins = await countCoins(pool, account);
-  if (coins > coinsMax) return refuse("NODE_WOULD_REVERT", `${coins} coins, and a transaction spends at most ${coinsMax}`);
+  // A sweep spends the coins of its address, as many as fit, and each has its own part of the fee.
+  const { count, units: mostUnits } = await coinsAtOnce(pool, account);
   const { satPerKvB = 0n } = await feeMarketOf(pool, network);
-  const size = sizeOf(Math.max(usualCoins, coins), parsed.script.length, changesMax);
-  return { ok: true, feeUnits: (size * satPerKvB * costRoom.numerator) / (1000n * costRoom.denominator) + 1n };
+  const size = sizeOf(Math.max(usualCoins, count), parsed.script.length, changesMax);
+  const feeUnits = (size * satPerKvB * costRoom.numerator) / (1000n * costRoom.denominator) + 1n;
+  return account === "" ? { ok: true, feeUnits } : { ok: true, feeUnits, mostUnits };
 }

@@ -171,7 +171,9 @@ async function ask(
   if (amountUnits <= 0n) return { ok: false, reason: "not_there", detail: "" };
   const cost = await reader.cost(row.address, { contract, destination: hotWallet, tag: "", amountUnits });
   if (!cost.ok) return { ok: false, reason: "would_revert", detail: cost.detail ?? "" };
-  return measure(row, currency, { units, coinUnits, feeUnits: cost.feeUnits, worth });
+  // The rest of an address with very many coins is the next sweep's.
+  const { feeUnits, mostUnits = units } = cost;
+  return measure(row, currency, { units: smaller(units, mostUnits), coinUnits, feeUnits, worth });
 }
 
 /** Uses the first fiat currency in which both prices are known and fresh. */
