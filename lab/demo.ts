@@ -32,7 +32,7 @@ interface Shown {
 
 const { values } = readCommandLine({
   name: "demo",
-  does: "The main job on real parts: two local chains, a gateway, pairing, crypto, deposits, callbacks, withdrawals, a refusal, a kill -9.",
+  does: "The main job on real parts: local chains, a gateway, pairing, crypto, deposits, callbacks, withdrawals, a refusal, a kill -9.",
   options: {
     keep: { says: "leaves it running, and tells what to try next" },
     json: { says: "ends with one line of JSON" },
