@@ -184,12 +184,17 @@ export class Hostile {
       }
       case "adopt":
       case "account":
-        return { chain: chainName, slot: `${random.below("hostile nonce", 12)}`, quorum };
+        return { chain: chainName, slot: `${this.#slotsFrom + random.below("hostile nonce", 12)}`, quorum };
       case "report":
         return { after: random.below("hostile after", 40) };
       default:
         return {};
     }
+  }
+
+  /** Just below the account's first slot, or at the beginning. */
+  get #slotsFrom(): number {
+    return Math.max(0, this.#world.plan.firstNonce - 6);
   }
 
   #txParams(): Body {

@@ -6,6 +6,7 @@
 import type { CourierSettings } from "../../../agent/config/settings.ts";
 import type { ReadBack } from "../../../agent/courier/nodes/read-back.ts";
 import { isCancel, readRaw } from "./raw.ts";
+import { payeeText, readSequenceRaw } from "./sequence-raw.ts";
 import { stage } from "./setting.ts";
 import { addressHex, readTransfer } from "./tron-raw.ts";
 
@@ -13,9 +14,11 @@ type Settings = Pick<CourierSettings, "chains" | "currencies">;
 type Asked = Parameters<ReadBack>;
 
 export function readBack(settings: Settings): ReadBack {
-  const isSame = stage.family === "tron" ? saysTransfer : saysTransaction;
+  const isSame = readers[stage.family];
   return (withdrawal, attempt) => Promise.resolve(isSame(settings, withdrawal, attempt) ? "" : "the bytes say something else");
 }
+
+const readers = { evm: saysTransaction, tron: saysTransfer, xrp: saysSequence } as const;
 
 /** The token that a withdrawal pays, "" for the coin. */
 function tokenOf({ currencies }: Settings, { mode, currency }: Asked[0]): string {
@@ -39,4 +42,12 @@ function saysTransfer(settings: Settings, withdrawal: Asked[0], attempt: Asked[1
   const token = tokenOf(settings, withdrawal);
   const isToken = read.contract === (token === "" ? "" : addressHex(token));
   return isToken && read.receiver === addressHex(withdrawal.address) && `${read.units}` === withdrawal.amountUnits;
+}
+
+function saysSequence(_: Settings, withdrawal: Asked[0], attempt: Asked[1]): boolean {
+  const read = readSequenceRaw(attempt.raw ?? "");
+  if (read?.payment == null || read.hash !== attempt.txHash || `${read.nonce}` !== withdrawal.slot) return false;
+  if (attempt.isCancel === true) return isCancel(read);
+  const payee = payeeText(withdrawal.address, withdrawal.tag).toLowerCase();
+  return read.payment.receiver === payee && `${read.payment.units}` === withdrawal.amountUnits;
 }
