@@ -18,8 +18,10 @@ import { recoveryMutants } from "./recovery.ts";
 import { releaseMutants } from "./release.ts";
 import { rollbackMutants } from "./rollback.ts";
 import { schedulerMutants } from "./scheduler.ts";
+import { sequenceMutants } from "./sequences.ts";
 import { shopCancelsMutants } from "./shop-cancels.ts";
 import { sweepMutants } from "./sweeps.ts";
+import { tagMutants } from "./tags.ts";
 import { tokenMutants } from "./tokens.ts";
 import { twoLiarsMutants } from "./two-liars.ts";
 import { twoMerchantsMutants } from "./two-merchants.ts";
@@ -54,4 +56,6 @@ export const mutants: readonly Mutant[] = [
   ...falseChainMutants,
   ...twoMerchantsMutants,
   ...shopCancelsMutants,
+  ...tagMutants,
+  ...sequenceMutants,
 ];

@@ -144,7 +144,7 @@ export class Actors {
   }
 
   /**
-   * The same order with another amount: something else under a name that is taken, which must be
+   * The same order with another amount or tag: something else under a name that is taken, which must be
    * refused.
    */
   alter(order: Order): void {
@@ -153,8 +153,10 @@ export class Actors {
     // A database from a backup may not know the order any more; then this is the first that it
     // learns of it.
     const isRestored = this.#world.faultInjector.backups.wasGatewayRestored;
+    const isTag = !isRestored && order.tag !== undefined && kernel.random.below("alters the tag", 2) === 0;
     if (isRestored) this.#world.payments.allow(order, amount);
-    this.request(order, amount, ({ code = "" }) => {
+    const altered = isTag ? { ...order, tag: "5" } : order;
+    this.request(altered, isTag ? order.amount : amount, ({ code = "" }) => {
       if (isRestored || code === "order_id_reused") return;
       this.#world.violated(new Violation("an order that comes again with another content is refused", order.orderId));
     });
