@@ -66,15 +66,6 @@ export const sequenceMutants: readonly Mutant[] = [
     world,
   },
   {
-    name: "unknown-user-is-an-end",
-    file: "chains/xrp/node-judge.ts",
-    find: '    return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };',
-    replace:
-      '    if (detail !== "") return { kind: "failed", code: "chain_slot_consumed", final: { txHash: txHashes[0] ?? "", block: final, feeUnits: 0n } };\n    return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };',
-    invariant: "A used sequence whose user no node shows yet fails a withdrawal that was paid (truth).",
-    world,
-  },
-  {
     name: "expired-attempt-is-an-end",
     file: "chains/xrp/node-judge.ts",
     find: '    if (sequence === null || sequence <= slot) return { kind: "waiting" };\n',

@@ -52,12 +52,4 @@ export const tagMutants: readonly Mutant[] = [
     invariant: "The tag 0 is left out of the bytes, so that a payment to it is never made or goes elsewhere (liveness).",
     world,
   },
-  {
-    name: "tag-of-the-ledger-unread",
-    file: "chains/xrp/node-answers.ts",
-    find: 'tag: tag === undefined ? "" :',
-    replace: 'tag: tag === undefined || tag === 0 ? "" :',
-    invariant: "A payment to the tag 0 is read as one without a tag, and its withdrawal never ends (liveness).",
-    world,
-  },
 ];

@@ -8,6 +8,7 @@ import { transactionIdOf } from "../../../protocol/identity.ts";
 import { Violation } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
+import { coinReceivers } from "./coins.ts";
 import { Operators } from "./operators.ts";
 import { namedReceiver, type Order, receivers } from "./plan.ts";
 import type { Scene } from "./scene.ts";
@@ -16,7 +17,7 @@ import { chainName, merchant, stage } from "./setting.ts";
 
 const askAgainMs = 2_000;
 const cancelMs = 1_000;
-const operatorMs = { evm: 2_500, xrp: 2_500, tron: 5_000 } as const;
+const operatorMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, tron: 5_000 } as const;
 /** States in which policy has still to judge, or the withdrawal waits for the chain. */
 const undecidable: ReadonlySet<string> = new Set(["SIGNER_NO_HANDSHAKE", "SLOT_CONTESTED"]);
 /** The prefix of the orders that come after everything else. */
@@ -299,5 +300,6 @@ export class Actors {
 }
 
 function lateReceiver(): string {
+  if (stage.family === "bitcoinregtest") return coinReceivers[0];
   return stage.family === "xrp" ? sequenceReceivers[0] : receivers[0];
 }

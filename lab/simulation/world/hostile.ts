@@ -162,9 +162,11 @@ export class Hostile {
       case "release":
         return { frames: [this.#frame()] };
       case "sign":
-        return { transactionId, txParams };
-      case "replace":
-        return { transactionId, above: view?.attempts.length || random.between("hostile above", 1, 3), txParams };
+        return { transactionId, txParams, ...this.#evidence(txParams) };
+      case "replace": {
+        const above = view?.attempts.length || random.between("hostile above", 1, 3);
+        return { transactionId, above, txParams, ...this.#evidence(txParams) };
+      }
       case "decline":
         return { transactionId, code: random.pick("hostile code", codes) };
       case "observed": {
@@ -195,6 +197,11 @@ export class Hostile {
   /** Just below the account's first slot, or at the beginning. */
   get #slotsFrom(): number {
     return Math.max(0, this.#world.plan.firstNonce - 6);
+  }
+
+  #evidence(txParams: Body): { readonly evidence?: readonly string[] } {
+    const evidence = this.#world.chainFixture.hostilities.evidence?.(txParams as Readonly<Record<string, string>>);
+    return evidence === undefined ? {} : { evidence };
   }
 
   #txParams(): Body {

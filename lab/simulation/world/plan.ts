@@ -89,7 +89,7 @@ export interface DepositOrder {
 }
 
 /** The families with a simulated chain. */
-export type SimulatedFamily = Extract<FamilyName, "evm" | "tron" | "xrp">;
+export type SimulatedFamily = Extract<FamilyName, "evm" | "tron" | "xrp" | "bitcoinregtest">;
 
 export interface Plan {
   readonly family: SimulatedFamily;

@@ -35,7 +35,7 @@ export const gatewayUrl = "http://127.0.0.1:9";
  * outlives a short sleep, since most of such a run would be handshakes otherwise. A longer sleep
  * ends it.
  */
-export const linkDeadMs = { evm: 14_000, xrp: 14_000, tron: 100_000 } as const;
+export const linkDeadMs = { evm: 14_000, xrp: 14_000, bitcoinregtest: 14_000, tron: 100_000 } as const;
 
 /** The seal of every ledger, since a machine's clone has the same keystore. */
 export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
@@ -90,7 +90,7 @@ function stageOf(family: SimulatedFamily, chainId: ChainId, coin: Coin, contract
 }
 
 interface Coin {
-  readonly id: "eth" | "trx" | "xrp";
+  readonly id: "eth" | "trx" | "xrp" | "btc";
   readonly name: string;
   readonly decimal: number;
 }
@@ -113,6 +113,10 @@ const stages: Readonly<Record<SimulatedFamily, () => Stage>> = {
   tron: () =>
     stageOf("tron", "0x94a9059e", { id: "trx", name: "Tron", decimal: 6 }, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", {
       ...{ maxFee: "60", maxFeePerDay: "1200" },
+    }),
+  bitcoinregtest: () =>
+    stageOf("bitcoinregtest", "0f9188f13cb7b2c71f2a335e3a4fc328", { id: "btc", name: "Bitcoin", decimal: 8 }, "", {
+      ...{ maxFee: "0.0005", maxFeePerDay: "0.05" },
     }),
   xrp: () => stageOf("xrp", 1, { id: "xrp", name: "XRP", decimal: 6 }, "", { maxFee: "0.0005", maxFeePerDay: "0.02" }),
 };

@@ -14,6 +14,7 @@ import { FalseAgent } from "../pairs/false-agent.ts";
 import { Actors } from "./actors.ts";
 import { Machine } from "./agent.ts";
 import type { ChainFixture } from "./chain-fixture.ts";
+import { CoinChainFixture } from "./coin-fixture.ts";
 import { Customers } from "./customers.ts";
 import { drawPlan } from "./draw.ts";
 import { CountedChainFixture } from "./evm-fixture.ts";
@@ -348,6 +349,7 @@ export class World implements Scene {
 
 function fixtureOf(plan: Plan, onCircle: (owner: Owner) => void): ChainFixture {
   if (plan.family === "tron") return new TronChainFixture(plan, onCircle);
+  if (plan.family === "bitcoinregtest") return new CoinChainFixture(plan, onCircle);
   return plan.family === "xrp" ? new SequenceChainFixture(plan, onCircle) : new CountedChainFixture(plan, onCircle);
 }
 
