@@ -2,6 +2,7 @@
 
 import { actorsMutants } from "./actors.ts";
 import { admissionMutants } from "./admission.ts";
+import { coinMutants } from "./coins.ts";
 import { depositMutants } from "./deposits.ts";
 import { falseChainMutants } from "./false-chain.ts";
 import { forgedMutants } from "./forged.ts";
@@ -13,6 +14,7 @@ import type { Mutant } from "./mutant.ts";
 import { nodeMutants } from "./nodes.ts";
 import { orderMutants } from "./orders.ts";
 import { outboxMutants } from "./outbox.ts";
+import { pinMutants } from "./pins.ts";
 import { policyMutants } from "./policy.ts";
 import { recoveryMutants } from "./recovery.ts";
 import { releaseMutants } from "./release.ts";
@@ -58,4 +60,6 @@ export const mutants: readonly Mutant[] = [
   ...shopCancelsMutants,
   ...tagMutants,
   ...sequenceMutants,
+  ...pinMutants,
+  ...coinMutants,
 ];

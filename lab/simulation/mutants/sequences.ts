@@ -42,6 +42,14 @@ export const sequenceMutants: readonly Mutant[] = [
     world,
   },
   {
+    name: "expired-attempt-is-outbid",
+    file: fees,
+    find: "  return highest === 0n || isPast ? feeDropsMin",
+    replace: "  return highest === 0n || (isPast && lastLedger < 0n) ? feeDropsMin",
+    invariant: "An attempt near the ceiling whose last ledger has passed must be outbid, and no attempt ever follows (liveness).",
+    world,
+  },
+  {
     name: "attempt-without-time",
     file: fees,
     find: "lastLedger: ledger + ledgersToWait });",

@@ -24,9 +24,11 @@ export class CoinChainFixture implements ChainFixture {
   readonly money: CoinMoney;
   readonly #chain: CoinChain;
   readonly #nodes: readonly CoinNode[];
+  readonly #amounts: readonly bigint[]; // that are ordered
 
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
     const { confirmations } = plan;
+    this.#amounts = plan.orders.map(({ units }) => units);
     this.#chain = new CoinChain({ genesis, script: scriptOf(hotWallet), confirmations, funds, startedAt: begun });
     this.#nodes = nodeUrls(plan).map((url) => {
       const node = new CoinNode(this.#chain, scriptOf, onCircle);
@@ -62,7 +64,7 @@ export class CoinChainFixture implements ChainFixture {
     this.#known.push(...chosen);
     const units = chosen.map((id) => (this.#chain.outputOf(id)?.units ?? 0n) + moreSat);
     const sum = units.reduce((total, one) => total + one, 0n);
-    const amount = random.pick("hostile payment", [10_000_000n, 20_000_000n, 30_000_000n, 40_000_000n]);
+    const amount = random.pick("hostile payment", this.#amounts);
     const feeSat = random.pick("hostile fee", [300n, 1_000n, 20_000n, 49_999n, 50_001n]);
     const changeSat = sum - amount - feeSat;
     const texts = chosen.map((id, at) => `${id}:${units[at]}`);
