@@ -1,8 +1,7 @@
-/** Mutants of pins: an attempt that spends another coin, and an end that is told before the pin is gone. */
+/** Mutants of pins: an attempt that spends another coin, and a pin that is lost or misjudged. */
 import type { Mutant } from "./mutant.ts";
 
 const world = "coins";
-const judge = "chains/utxo/node-judge.ts";
 
 export const pinMutants: readonly Mutant[] = [
   {
@@ -12,15 +11,6 @@ export const pinMutants: readonly Mutant[] = [
     replace: '  if (!isFirst && pinOf(withdrawal) === "")',
     invariant: "A courier that lies has a second attempt made of other coins, and both can be paid (payments).",
     when: ({ rates }) => rates.hostileCourier > 0,
-    world,
-  },
-  {
-    name: "pin-spent-in-any-block",
-    file: judge,
-    find: "  if (place === null || !(await isFinal(tools, place, final))) return waiting;",
-    replace: "  if (place === null) return waiting;",
-    invariant: "A stranger's spend of the pin in the newest block fails a withdrawal whose bytes can still be mined (truth).",
-    when: ({ rates }) => rates.foreignOutgoing > 0,
     world,
   },
   {
