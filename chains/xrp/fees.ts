@@ -82,11 +82,11 @@ function offerOf(feeMarket: FeeMarket): TxParams {
   return txParamsOf({ feeDrops: larger(feeDrops, feeDropsMin), lastLedger: ledger + ledgersToWait });
 }
 
-/** A fee that a queue takes in place of all earlier ones, and an end at or after theirs. */
+/** A fee that a queue takes in place of those in it, and an end at or after all earlier ones. */
 function replacement(attempts: readonly PricedAttempt[], asked: TxParams): TxParams {
   const wanted = figuresOf(asked);
   return txParamsOf({
-    feeDrops: larger(wanted.feeDrops, leastFeeOf(attempts)),
+    feeDrops: larger(wanted.feeDrops, leastFeeOf(attempts, wanted.lastLedger)),
     lastLedger: larger(wanted.lastLedger, lastLedgerOf(attempts)),
   });
 }
@@ -96,7 +96,7 @@ function replacementAt({ feeMarket }: Market, _wanted: Wanted, attempts: readonl
 }
 
 /**
- * Offers at the market and at twice the highest fee, and then the least that a queue takes. Without
+ * Offers at the market and at twice the highest fee, and then the least that is taken. Without
  * a fee market the end is the newest attempt's, which may have passed.
  */
 function manualReplacement(
@@ -105,16 +105,16 @@ function manualReplacement(
   wish: TxParams,
   feeMarket: FeeMarket | null = null,
 ): { readonly ok: true; readonly txParams: readonly TxParams[] } | Refusal {
-  const least = leastFeeOf(attempts);
   const market = feeMarket === null ? null : figuresOf(offerOf(feeMarket));
   const end = wish.lastLedger ? BigInt(wish.lastLedger) : larger(market?.lastLedger ?? 0n, lastLedgerOf(attempts));
   if (end === 0n) return refuse("REPLACEMENT_FEES", "no node says which ledger is the newest");
+  const least = leastFeeOf(attempts, end);
   if (wish.feeDrops && BigInt(wish.feeDrops) < least)
     return refuse("REPLACEMENT_FEES", `nodes ask at least ${least} drops for a replacement`);
   const twice = 2n * highestFeeOf(attempts);
   const offers = wish.feeDrops
     ? [BigInt(wish.feeDrops)]
-    : [larger(market?.feeDrops ?? 0n, twice), twice, least].filter(
+    : [larger(market?.feeDrops ?? 0n, twice), twice, market?.feeDrops ?? least, least].filter(
         (fee, place, all) => fee >= least && all.indexOf(fee) === place,
       );
   return { ok: true, txParams: offers.map((feeDrops) => txParamsOf({ feeDrops, lastLedger: end })) };
@@ -126,10 +126,15 @@ function lowered(feeMarket: FeeMarket, step: number): FeeMarket | null {
   return step > loweredSteps ? null : { feeDrops: larger((feeDrops * BigInt(8 - step)) / 8n, feeDropsMin), ledger };
 }
 
-/** More than a quarter above the highest fee so far; the ledger's own cost on a new slot. */
-function leastFeeOf(attempts: readonly PricedAttempt[]): bigint {
+/**
+ * More than a quarter above the highest fee so far; the ledger's own cost on a new slot, and where
+ * an end that is offered now lies so far behind the earlier ones that no queue holds these any more.
+ */
+function leastFeeOf(attempts: readonly PricedAttempt[], lastLedger: bigint): bigint {
   const highest = highestFeeOf(attempts);
-  return highest === 0n ? feeDropsMin : (highest * 5n) / 4n + 1n;
+  const isKnown = attempts.every(({ txParams }) => txParams !== null);
+  const isPast = isKnown && lastLedger - ledgersToWait > lastLedgerOf(attempts);
+  return highest === 0n || isPast ? feeDropsMin : (highest * 5n) / 4n + 1n;
 }
 
 /** The fee alone is known of an attempt from the gateway, and it is the whole cost. */

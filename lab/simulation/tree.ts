@@ -40,6 +40,8 @@ const fakes: readonly Fake[] = [
   { from: "../curve/account-node.ts", to: "lab/simulation/fakes/account-node.ts" },
   { file: "chains/evm/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/rpc.ts" },
   { file: "chains/tron/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/api.ts" },
+  { file: "chains/utxo/node-pool.ts", from: "./esplora.ts", to: "lab/simulation/fakes/esplora.ts" },
+  { file: "chains/xrp/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/ledger-rpc.ts" },
   { file: "protocol/envelope.ts", from: "./point.ts", to: "lab/simulation/fakes/point.ts" },
 ];
 

@@ -110,13 +110,15 @@ describe("fees of XRP", () => {
     .record({ feeDrops: drops, lastLedger: ledger })
     .map((one): TxParams => ({ feeDrops: `${one.feeDrops}`, lastLedger: `${one.lastLedger}` }));
 
-  it("a replacement costs more than a quarter above all earlier attempts, ends no earlier, and the rule leaves its own result as it is", () => {
+  it("a replacement costs more than a quarter above all attempts that a queue may hold, ends no earlier, and the rule leaves its own result as it is", () => {
     fc.assert(
       fc.property(fc.array(offer, { minLength: 1, maxLength: 4 }), offer, fc.boolean(), (before, asked, isCancel) => {
         const attempts = before.map((one) => attemptOf(one));
         const next = bidding.replacement(attempts, asked, isCancel);
+        const isPast = before.every((one) => BigInt(one.lastLedger!) < BigInt(asked.lastLedger!) - 20n);
+        if (isPast) expect(next).toEqual(asked);
         for (const one of before) {
-          expect(4n * BigInt(next.feeDrops!)).toBeGreaterThan(5n * BigInt(one.feeDrops!));
+          if (!isPast) expect(4n * BigInt(next.feeDrops!)).toBeGreaterThan(5n * BigInt(one.feeDrops!));
           expect(BigInt(next.lastLedger!)).toBeGreaterThanOrEqual(BigInt(one.lastLedger!));
         }
         expect(bidding.replacement(attempts, next, isCancel)).toEqual(next);
@@ -137,12 +139,20 @@ describe("fees of XRP", () => {
     );
   });
 
+  it("a replacement need not outbid attempts whose last ledger has passed, up to that ledger", () => {
+    const dear = attemptOf({ feeDrops: "9000", lastLedger: "100" });
+    const at = (newest: bigint) => bidding.replacementAt(marketOf(12n, newest), wanted, [dear], 2, false);
+    expect(at(100n)).toEqual({ feeDrops: "11251", lastLedger: "120" });
+    expect(at(101n)).toEqual({ feeDrops: "12", lastLedger: "121" });
+    expect(bidding.replacement([dear, toldOf("9000")], { feeDrops: "12", lastLedger: "121" }, false).feeDrops).toBe("11251");
+  });
+
   it("an attempt of which the gateway told only the fee counts with that fee", () => {
     expect(bidding.replacement([toldOf("1000")], txParams, false)).toEqual({ feeDrops: "1251", lastLedger: "95123456" });
     expect(bidding.leastTip([toldOf("1000")])).toBe(0n);
   });
 
-  it("an operator's offers are the market's, twice the highest fee and the least that a queue takes", () => {
+  it("an operator's offers are the market's, twice the highest fee and the least that is taken", () => {
     const { manualReplacement } = bidding;
     const nothing = { feeDrops: "", lastLedger: "" };
     const feeMarket = { feeDrops: 5_000n, ledger: 95_200_000n };
@@ -151,10 +161,13 @@ describe("fees of XRP", () => {
       return made.ok ? made.txParams.map(({ feeDrops, lastLedger }) => `${feeDrops} ${lastLedger}`) : [made.code];
     };
     const one = [attemptOf(txParams)];
-    expect(offers(one, false, nothing, feeMarket)).toEqual(["5000 95200020", "24 95200020", "16 95200020"]);
+    expect(offers(one, false, nothing, feeMarket)).toEqual(["5000 95200020", "24 95200020", "10 95200020"]);
     expect(offers(one, true, nothing)).toEqual(["24 95123456", "16 95123456"]);
     expect(offers(one, false, { ...nothing, feeDrops: "16" }, feeMarket)).toEqual(["16 95200020"]);
-    expect(offers(one, false, { ...nothing, feeDrops: "15" }, feeMarket)).toEqual(["REPLACEMENT_FEES"]);
+    expect(offers(one, false, { ...nothing, feeDrops: "15" }, feeMarket)).toEqual(["15 95200020"]);
+    const inTime = { feeDrops: 5_000n, ledger: 95_123_456n };
+    expect(offers(one, false, nothing, inTime)).toEqual(["5000 95123476", "24 95123476", "16 95123476"]);
+    expect(offers(one, false, { ...nothing, feeDrops: "15" }, inTime)).toEqual(["REPLACEMENT_FEES"]);
     // The plan that an operator saw comes back whole, without the market.
     expect(offers(one, false, { feeDrops: "24", lastLedger: "95200020" })).toEqual(["24 95200020"]);
     expect(offers([toldOf("12")], false, nothing)).toEqual(["REPLACEMENT_FEES"]);

@@ -6,9 +6,10 @@
 import { transactionIdOf } from "../../../protocol/identity.ts";
 import type { Block, Chain } from "../world/chain.ts";
 import { namedReceiver, type Order, type Plan, showsAll } from "../world/plan.ts";
-import { isCancel, readRaw, type SignedTransaction } from "../world/raw.ts";
+import { isCancel, type SignedTransaction } from "../world/raw.ts";
+import { payeeText } from "../world/sequence-raw.ts";
 import { contract, currencies, hotWallet, merchant } from "../world/setting.ts";
-import { Prices, plainGas } from "./prices.ts";
+import { type PricesOfChain, plainGas } from "./prices.ts";
 import { Sweeps } from "./sweeps.ts";
 import { must, Violation } from "./violation.ts";
 
@@ -41,8 +42,14 @@ interface Fate {
   isForgotten: boolean;
 }
 
+/** The reader of a family's bytes, and the judge of its prices. */
+export interface Reading {
+  readonly read: (raw: string) => SignedTransaction | null;
+  readonly prices: PricesOfChain;
+}
+
 export class Payments {
-  readonly #fates = new Map<string, Fate>(); // by contract and units
+  readonly #fates = new Map<string, Fate>(); // by contract, units and payee
   readonly #byOrder = new Map<string, Fate>();
   readonly #ownerOf = new Map<number, Fate>(); // by nonce
   readonly #ownNonces = new Set<number>(); // of top-ups
@@ -61,7 +68,8 @@ export class Payments {
   readonly #mayMeet: boolean;
   readonly #forgotten = new Set<number>(); // nonces of what left and nobody knows of
   readonly #met = new Set<number>(); // those that something new has
-  readonly #prices: Prices;
+  readonly #prices: PricesOfChain;
+  readonly #read: Reading["read"];
   readonly #cancelled = new Map<number, Fate>(); // by an operator, by nonce
   readonly #helped = new Set<string>(); // withdrawals with an attempt that an operator ordered
   /** A courier that lies names prices and first nonces of its own, and backups bring others. */
@@ -72,10 +80,11 @@ export class Payments {
   readonly foreign = new Set<string>();
   readonly sweeps: Sweeps;
 
-  constructor(chain: Chain, plan: Plan) {
+  constructor(chain: Chain, plan: Plan, { read, prices }: Reading) {
     this.#chain = chain;
     this.sweeps = new Sweeps(chain, plan.deposits);
-    this.#prices = new Prices(chain.baseFeeWei);
+    this.#prices = prices;
+    this.#read = read;
     // Signatures that were made and forgotten in between raise the fee of the attempt that leaves.
     this.#isHonest = plan.rates.hostileCourier === 0 && !plan.isRestoredAgain;
     this.#isInOrder =
@@ -91,7 +100,7 @@ export class Payments {
   /** This order may be paid, once. */
   expect(order: Order): void {
     const fate: Fate = { order, token: null, attempts: new Map(), hasFailed: false, isForgotten: false };
-    this.#fates.set(`${contractOf(order)} ${order.units}`, fate);
+    this.#fates.set(keyOf(order, order.units), fate);
     this.#byOrder.set(order.orderId, fate);
   }
 
@@ -100,7 +109,7 @@ export class Payments {
     const fate = this.#byOrder.get(order.orderId);
     const [, digits = ""] = amount.split(".");
     const units = BigInt(digits) * 10n ** BigInt((currencies[order.currency]?.decimal ?? 0) - digits.length);
-    if (fate !== undefined) this.#fates.set(`${contractOf(order)} ${units}`, fate);
+    if (fate !== undefined) this.#fates.set(keyOf(order, units), fate);
   }
 
   /** Whether everything that left is in a block, or waits for one where nodes show it. */
@@ -151,7 +160,7 @@ export class Payments {
 
   /** Signed bytes that left a signer for the first time, 0x hex. */
   left(raw: string): SignedTransaction {
-    const transaction = readRaw(raw);
+    const transaction = this.#read(raw);
     if (transaction === null) throw new Violation("only a payment leaves", "bytes that are no transaction");
     if (this.sweeps.isOwn(transaction)) {
       this.sweeps.left(transaction);
@@ -307,11 +316,13 @@ export class Payments {
     if (payment === null) return null;
     // A cancel is of whichever withdrawal has the slot, and of no other order.
     if (isCancel(transaction)) return this.#ownerOf.get(nonce) ?? this.#cancelled.get(nonce) ?? null;
-    const fate = this.#fates.get(`${payment.contract} ${payment.units}`) ?? null;
-    // One that the shop left open goes where the operator says, and nowhere else.
-    const wanted = (fate?.order.address || namedReceiver).toLowerCase();
-    return wanted === payment.receiver ? fate : null;
+    return this.#fates.get(`${payment.contract} ${payment.units} ${payment.receiver}`) ?? null;
   }
+}
+
+/** An order that the shop left open goes where the operator says, and nowhere else. */
+function keyOf(order: Order, units: bigint): string {
+  return `${contractOf(order)} ${units} ${payeeText(order.address || namedReceiver, order.tag ?? "").toLowerCase()}`;
 }
 
 function contractOf({ currency }: Order): string {

@@ -4,6 +4,7 @@
  */
 import type { LedgerRecord } from "../../../agent/ledger/records.ts";
 import type { SignedTransaction } from "../world/raw.ts";
+import { stage } from "../world/setting.ts";
 import { must } from "./violation.ts";
 
 /** Gas of a transfer to an address without code; the one limit that is meant to be used up. */
@@ -32,8 +33,12 @@ interface Before {
  * attempt before.
  */
 export function priced(record: Extract<LedgerRecord, { kind: "INTENT" }>, before: Before, say: () => string): void {
-  const gas = BigInt(record.txParams.gasLimit ?? "0");
-  must(gas >= (record.contract === "" ? plainGas : tokenGasMin), "no intent has less gas than such a payment needs", say);
+  const gas = stage.family === "evm" ? BigInt(record.txParams.gasLimit ?? "0") : null;
+  must(
+    gas === null || gas >= (record.contract === "" ? plainGas : tokenGasMin),
+    "no intent has less gas than such a payment needs",
+    say,
+  );
   const tip = BigInt(record.txParams.maxPriorityFeePerGas ?? "0");
   const eighthMore = (before.tipWei * 9n + 7n) / 8n;
   must(tip <= tipMaxUnits || tip <= eighthMore, "no tip is above its ceiling", say);
@@ -42,7 +47,15 @@ export function priced(record: Extract<LedgerRecord, { kind: "INTENT" }>, before
   must(record.attempt <= attemptsMax, "the last attempts are an operator's", say);
 }
 
-export class Prices {
+/** The judge of prices on a chain of one family. */
+export interface PricesOfChain {
+  /** The chain's price, as it comes. */
+  see(price: bigint): void;
+  /** Signed bytes leave for the first time, the `count`-th of their withdrawal. */
+  left(transaction: SignedTransaction, count: number): void;
+}
+
+export class Prices implements PricesOfChain {
   #least: bigint;
   #most: bigint;
 

@@ -2,6 +2,7 @@
 
 import { actorsMutants } from "./actors.ts";
 import { admissionMutants } from "./admission.ts";
+import { coinMutants } from "./coins.ts";
 import { depositMutants } from "./deposits.ts";
 import { falseChainMutants } from "./false-chain.ts";
 import { forgedMutants } from "./forged.ts";
@@ -13,13 +14,16 @@ import type { Mutant } from "./mutant.ts";
 import { nodeMutants } from "./nodes.ts";
 import { orderMutants } from "./orders.ts";
 import { outboxMutants } from "./outbox.ts";
+import { pinMutants } from "./pins.ts";
 import { policyMutants } from "./policy.ts";
 import { recoveryMutants } from "./recovery.ts";
 import { releaseMutants } from "./release.ts";
 import { rollbackMutants } from "./rollback.ts";
 import { schedulerMutants } from "./scheduler.ts";
+import { sequenceMutants } from "./sequences.ts";
 import { shopCancelsMutants } from "./shop-cancels.ts";
 import { sweepMutants } from "./sweeps.ts";
+import { tagMutants } from "./tags.ts";
 import { tokenMutants } from "./tokens.ts";
 import { twoLiarsMutants } from "./two-liars.ts";
 import { twoMerchantsMutants } from "./two-merchants.ts";
@@ -54,4 +58,8 @@ export const mutants: readonly Mutant[] = [
   ...falseChainMutants,
   ...twoMerchantsMutants,
   ...shopCancelsMutants,
+  ...tagMutants,
+  ...sequenceMutants,
+  ...pinMutants,
+  ...coinMutants,
 ];

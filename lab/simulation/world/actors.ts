@@ -8,14 +8,16 @@ import { transactionIdOf } from "../../../protocol/identity.ts";
 import { Violation } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
+import { coinReceivers } from "./coins.ts";
 import { Operators } from "./operators.ts";
 import { namedReceiver, type Order, receivers } from "./plan.ts";
 import type { Scene } from "./scene.ts";
+import { sequenceReceivers } from "./sequences.ts";
 import { chainName, merchant, stage } from "./setting.ts";
 
 const askAgainMs = 2_000;
 const cancelMs = 1_000;
-const operatorMs = { evm: 2_500, tron: 5_000 } as const;
+const operatorMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, tron: 5_000 } as const;
 /** States in which policy has still to judge, or the withdrawal waits for the chain. */
 const undecidable: ReadonlySet<string> = new Set(["SIGNER_NO_HANDSHAKE", "SLOT_CONTESTED"]);
 /** The prefix of the orders that come after everything else. */
@@ -91,7 +93,7 @@ export class Actors {
     const { coin } = stage;
     const late: Order = {
       ...{ orderId: `${lateOrder}${mark}`, mode: "auto", currency: coin.id, amount: `0.0${thousandths}`.replace(/0$/, "") },
-      ...{ units: BigInt(thousandths) * 10n ** BigInt(coin.decimal - 3), address: receivers[0], atMs: kernel.scheduler.nowMs },
+      ...{ units: BigInt(thousandths) * 10n ** BigInt(coin.decimal - 3), address: lateReceiver(), atMs: kernel.scheduler.nowMs },
     };
     this.#world.payments.expect(late);
     this.#order(late);
@@ -118,11 +120,13 @@ export class Actors {
 
   /** One request; another amount than the order's is an altered repeat. */
   request(
-    { orderId, mode, currency, address }: Order,
+    { orderId, mode, currency, address, tag = "" }: Order,
     amount: string,
     answered: (said: { readonly kind: string; readonly code?: string }) => void = () => {},
   ): void {
-    const body = Buffer.from(JSON.stringify({ currency, amount, orderId, ...(address === "" ? {} : { address }) }));
+    const body = Buffer.from(
+      JSON.stringify({ currency, amount, orderId, ...(address === "" ? {} : { address }), ...(tag === "" ? {} : { tag }) }),
+    );
     note("orders", orderId, () => `${orderId} ${mode} ${amount} ${currency}`);
     this.#world.gateway.request({ merchant, mode, body, language: "en" }, (answer) => {
       const said = answer as { kind: string; body?: string; code?: string };
@@ -141,7 +145,7 @@ export class Actors {
   }
 
   /**
-   * The same order with another amount: something else under a name that is taken, which must be
+   * The same order with another amount or tag: something else under a name that is taken, which must be
    * refused.
    */
   alter(order: Order): void {
@@ -150,8 +154,10 @@ export class Actors {
     // A database from a backup may not know the order any more; then this is the first that it
     // learns of it.
     const isRestored = this.#world.faultInjector.backups.wasGatewayRestored;
+    const isTag = !isRestored && order.tag !== undefined && kernel.random.below("alters the tag", 2) === 0;
     if (isRestored) this.#world.payments.allow(order, amount);
-    this.request(order, amount, ({ code = "" }) => {
+    const altered = isTag ? { ...order, tag: "5" } : order;
+    this.request(altered, isTag ? order.amount : amount, ({ code = "" }) => {
       if (isRestored || code === "order_id_reused") return;
       this.#world.violated(new Violation("an order that comes again with another content is refused", order.orderId));
     });
@@ -291,4 +297,9 @@ export class Actors {
     const [bound] = gateway.all<{ slot: string }>("SELECT slot FROM slots WHERE transactionId = ?", id);
     return payments.foreign.size > 0 || payments.isForgottenNonce(Number(bound?.slot ?? -1));
   }
+}
+
+function lateReceiver(): string {
+  if (stage.family === "bitcoinregtest") return coinReceivers[0];
+  return stage.family === "xrp" ? sequenceReceivers[0] : receivers[0];
 }

@@ -63,8 +63,13 @@ const lateMs = 15;
 const tickMs = 2_000;
 const roomBytesMin = 65_536;
 /** If payments wait for minutes, nobody looks every two seconds. */
-const pollMs = { evm: { min: 2_500, max: 4_000 }, tron: { min: 5_000, max: 8_000 } } as const;
-const statusMs = { evm: 2_000, tron: 6_000 } as const;
+const pollMs = {
+  evm: { min: 2_500, max: 4_000 },
+  xrp: { min: 2_500, max: 4_000 },
+  bitcoinregtest: { min: 2_500, max: 4_000 },
+  tron: { min: 5_000, max: 8_000 },
+} as const;
+const statusMs = { evm: 2_000, xrp: 2_000, bitcoinregtest: 2_000, tron: 6_000 } as const;
 
 /** The world as an agent's machine sees it. */
 interface Environment {
@@ -228,7 +233,12 @@ export class Machine {
     const settings = courierSettings(plan);
     const chain = settings.chains[chainName];
     if (chain === undefined) throw new Error("the configuration names the chain");
-    const nodes = openSender({ chain, tokens: [{ contract, decimal: 6 }], clock: monotonic, log: () => {} });
+    const nodes = openSender({
+      chain,
+      tokens: contract === "" ? [] : [{ contract, decimal: 6 }],
+      clock: monotonic,
+      log: () => {},
+    });
     createCourier({
       ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },
       linkKey: privateKeyFromSeed(this.linkSeed),

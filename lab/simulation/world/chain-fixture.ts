@@ -25,6 +25,8 @@ export interface Hostilities {
   txParams(): Readonly<Record<string, string>>;
   /** As a hurried one has it: with less work than it needs. */
   hurried(): Readonly<Record<string, string>>;
+  /** The transactions that made the coins of these parameters, where a chain has coins. */
+  evidence?(txParams: Readonly<Record<string, string>>): readonly string[];
   /** A hash that no attempt has. */
   readonly noHash: string;
 }

@@ -35,7 +35,18 @@ export interface Block {
   readonly purses: ReadonlyMap<string, Purse>; // by address, lower case
 }
 
+/** The rules of a family for what a transaction costs and which one takes another's place. */
+export interface ChainRules {
+  readonly gasNative: bigint;
+  readonly gasToken: bigint;
+  /** The least gas limit that a pool takes for a token's call, roughly. */
+  readonly gasIntrinsic: bigint;
+  isHigher(next: SignedTransaction, before: SignedTransaction): boolean;
+  gasPriceOf(transaction: SignedTransaction, baseFeeWei: bigint): bigint;
+}
+
 export interface ChainOptions {
+  readonly rules?: ChainRules; // those of an EVM chain unless told
   readonly chainId: number;
   readonly account: string; // lower case
   readonly contract: string; // the token's, lower case
@@ -47,16 +58,18 @@ export interface ChainOptions {
   readonly startedAt: number; // milliseconds
 }
 
-const gasNative = 21_000n;
-const gasToken = 52_000n;
-/** The least gas limit that a pool takes for a token's call, roughly. */
-const gasIntrinsic = 22_000n;
+const gasRules: ChainRules = {
+  ...{ gasNative: 21_000n, gasToken: 52_000n, gasIntrinsic: 22_000n },
+  isHigher,
+  gasPriceOf: ({ feeMaxWei, tipWei }, baseFeeWei) => baseFeeWei + smaller(feeMaxWei - baseFeeWei, tipWei),
+};
 
 /** The pool's answer to a transaction. */
-type PoolAnswer = "accepted" | "known" | "slot-consumed" | "underpriced" | "funds" | "intrinsic";
+type PoolAnswer = "accepted" | "known" | "slot-consumed" | "underpriced" | "funds" | "intrinsic" | "expired";
 
 export class Chain {
   readonly options: ChainOptions;
+  readonly #rules: ChainRules;
   readonly blocks: Block[] = [];
   readonly pool = new Map<number, SignedTransaction>(); // by nonce
   /** Transactions of deposit addresses, by address and nonce. */
@@ -80,6 +93,7 @@ export class Chain {
 
   constructor(options: ChainOptions) {
     this.options = options;
+    this.#rules = options.rules ?? gasRules;
     this.baseFeeWei = options.baseFeeWei;
     const { nonce, nativeWei, tokenUnits } = options;
     for (let number = 0; number <= options.confirmations; number += 1)
@@ -111,7 +125,7 @@ export class Chain {
     this.outside.add(hash);
     const from = `0x${"0d".repeat(20)}`;
     const payment = { contract, receiver, units };
-    const fees = { tipWei: 0n, feeMaxWei: 10n ** 15n, gasLimit: gasToken };
+    const fees = { tipWei: 0n, feeMaxWei: 10n ** 15n, gasLimit: this.#rules.gasToken };
     const [to, valueWei, data] = contract === "" ? [receiver, units, "0x"] : [contract, 0n, "0xa9059cbb"];
     this.#incoming.push({ hash, from, chainId: this.options.chainId, nonce: 0, ...fees, to, valueWei, data, payment });
   }
@@ -123,11 +137,21 @@ export class Chain {
     const before = this.pools.get(key);
     if (this.includedIn(hash) !== null || before?.hash === hash) return "known";
     if (nonce < purse.nonce) return "slot-consumed";
-    if (transaction.gasLimit < (transaction.data === "0x" ? gasNative : gasIntrinsic)) return "intrinsic";
-    if (before !== undefined && !isHigher(transaction, before)) return "underpriced";
+    if (this.#isShort(transaction)) return "intrinsic";
+    if (before !== undefined && !this.#rules.isHigher(transaction, before)) return "underpriced";
     if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > purse.nativeWei) return "funds";
     this.pools.set(key, transaction);
     return "accepted";
+  }
+
+  #isShort({ gasLimit, data }: SignedTransaction): boolean {
+    const { gasNative, gasIntrinsic } = this.#rules;
+    return gasLimit < (data === "0x" ? gasNative : gasIntrinsic);
+  }
+
+  /** No block takes it any more. */
+  #isExpired({ lastBlock }: SignedTransaction): boolean {
+    return lastBlock !== undefined && lastBlock <= this.top.number;
   }
 
   /** A transaction reaches the network. */
@@ -136,9 +160,10 @@ export class Chain {
     const { nonce, hash } = transaction;
     if (this.includedIn(hash) !== null || this.pool.get(nonce)?.hash === hash) return "known";
     if (nonce < this.top.nonce) return "slot-consumed";
-    if (transaction.gasLimit < (transaction.data === "0x" ? gasNative : gasIntrinsic)) return "intrinsic";
+    if (this.#isExpired(transaction)) return "expired";
+    if (this.#isShort(transaction)) return "intrinsic";
     const before = this.pool.get(nonce);
-    if (before !== undefined && !isHigher(transaction, before)) return "underpriced";
+    if (before !== undefined && !this.#rules.isHigher(transaction, before)) return "underpriced";
     if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > this.top.nativeWei) return "funds";
     if (before !== undefined) this.#replaced.set(nonce, [...(this.#replaced.get(nonce) ?? []), before]);
     this.pool.set(nonce, transaction);
@@ -151,6 +176,7 @@ export class Chain {
     let { nonce, nativeWei, tokenUnits } = this.top;
     const included: Included[] = [];
     const purses = new Map(this.top.purses);
+    for (const [at, waiting] of this.pool) if (this.#isExpired(waiting)) this.pool.delete(at);
     for (const transaction of this.#incoming.splice(0)) {
       included.push({ transaction, status: 1, gasUsed: 0n, gasPriceWei: this.baseFeeWei });
       receive(purses, transaction, this.options.contract);
@@ -212,7 +238,7 @@ export class Chain {
 
   #chosen(nonce: number): SignedTransaction | undefined {
     const newest = this.pool.get(nonce);
-    const before = (this.#replaced.get(nonce) ?? []).filter((one) => one.feeMaxWei >= this.baseFeeWei);
+    const before = (this.#replaced.get(nonce) ?? []).filter((one) => one.feeMaxWei >= this.baseFeeWei && !this.#isExpired(one));
     if (newest === undefined || before.length === 0) return newest;
     const isStale = kernel.random.fault("a block takes what was replaced", this.staleRate);
     return isStale ? kernel.random.pick("which of the replaced", before) : newest;
@@ -249,6 +275,7 @@ export class Chain {
   /** Somebody else with the same key uses the next nonce for something else. */
   mineForeign(transaction: SignedTransaction): void {
     const { nonce, nativeWei, tokenUnits, purses } = this.top;
+    const { gasNative } = this.#rules;
     this.pool.delete(nonce);
     this.#add([{ transaction, status: 1, gasUsed: gasNative, gasPriceWei: this.baseFeeWei }], {
       ...{ nonce: nonce + 1, nativeWei: nativeWei - gasNative * this.baseFeeWei, tokenUnits, purses },
@@ -266,10 +293,10 @@ export class Chain {
   }
 
   #carryOut(transaction: SignedTransaction, nativeWei: bigint, tokenUnits: bigint): Included | null {
-    const { payment, feeMaxWei, tipWei, gasLimit, valueWei } = transaction;
+    const { payment, feeMaxWei, gasLimit, valueWei } = transaction;
+    const { gasNative, gasToken } = this.#rules;
     const gasUsed = payment?.contract === "" ? gasNative : gasToken;
-    const tip = smaller(feeMaxWei - this.baseFeeWei, tipWei);
-    const gasPriceWei = this.baseFeeWei + tip;
+    const gasPriceWei = this.#rules.gasPriceOf(transaction, this.baseFeeWei);
     if (gasLimit * feeMaxWei + valueWei > nativeWei) return null;
     const isShort = payment?.contract === this.options.contract && payment.units > tokenUnits;
     const reverts = isShort || gasLimit < gasUsed || kernel.random.fault("revert", this.revertRate);

@@ -11,6 +11,7 @@ import { lateOrder } from "./actors.ts";
 import type { Block, Chain, Included } from "./chain.ts";
 import { namedReceiver, showsAll } from "./plan.ts";
 import type { Scene } from "./scene.ts";
+import { payeeText } from "./sequence-raw.ts";
 import { contract, hotWallet } from "./setting.ts";
 
 export class Comparison {
@@ -100,9 +101,9 @@ export class Comparison {
   }
 
   /** Whether a final transaction of the account pays this receiver this amount of this currency. */
-  hasPaid({ contract: token, address, amountUnits }: OperatorView): boolean {
+  hasPaid({ contract: token, address, tag, amountUnits }: OperatorView): boolean {
     if (!this.isNeeded) return false;
-    const receiver = (address || namedReceiver).toLowerCase();
+    const receiver = payeeText(address || namedReceiver, tag).toLowerCase();
     const paid = token === "" ? "" : contract.toLowerCase();
     const isIt = ({ status, transaction: { from, payment } }: Included): boolean =>
       status === 1 &&

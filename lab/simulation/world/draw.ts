@@ -62,6 +62,7 @@ function drawProviders(
 ): readonly string[] {
   const random = new Random(seed + providersFrom);
   if (random.below("run with providers", providersOf) !== 0) return Array.from({ length: nodes }, () => "");
+  if (family !== "evm" && family !== "tron") return Array.from({ length: nodes }, () => "");
   const fit = profiles.filter(({ backends = [], still, ...one }) => {
     const isLagging = backends.length > 0 || still !== undefined;
     // A node without the chain's own word serves nobody where that word is asked for.

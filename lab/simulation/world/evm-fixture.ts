@@ -1,17 +1,17 @@
 /** The ground of a run on a chain that counts an account's transactions. */
 
-import { Payments } from "../invariants/payments.ts";
-import { kernel, note } from "../kernel/kernel.ts";
+import { Payments, type Reading } from "../invariants/payments.ts";
+import { Prices } from "../invariants/prices.ts";
+import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import { Chain } from "./chain.ts";
+import { Chain, type ChainRules } from "./chain.ts";
 import type { ChainFixture, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
-import { Node, noFaults } from "./node.ts";
+import { Node, type NodeFaults, noFaults } from "./node.ts";
 import type { Plan } from "./plan.ts";
-import { providersOf } from "./provider.ts";
-import { readRaw } from "./raw.ts";
+import { type Provider, providersOf } from "./provider.ts";
+import { readRaw, type SignedTransaction } from "./raw.ts";
 import { begun, chainId, contract, hotWallet, nodeUrls } from "./setting.ts";
 
-const baseFeeWei = 10_000_000_000n;
 /** The most that a sweep of coins may leave. */
 const restWei = 10n ** 17n;
 const amounts = ["0", "1", "21000", "2000000000", "99999999999999999999", "-1", "07", "1e9"] as const;
@@ -24,26 +24,61 @@ const greedyTxParams = { gasLimit: "100000", maxFeePerGas: "95000000000", maxPri
 /** Just above the ceiling of one, and within the day's. */
 const dearTxParams = { ...greedyTxParams, maxFeePerGas: "105000000000" } as const;
 
-export class EvmChainFixture implements ChainFixture {
+/** A node of such a chain. */
+interface GroundNode extends RpcEndpoint {
+  faults: NodeFaults;
+  passOn(): void;
+}
+
+/** The properties in which families with counted slots differ. */
+export interface Ground {
+  readonly rules?: ChainRules;
+  readonly baseFeeWei: bigint;
+  readonly nativeWei: bigint;
+  readonly tokenUnits: bigint;
+  readonly openTxParams: Readonly<Record<string, string>>;
+  readonly read: Reading["read"];
+  pricesOf(chain: Chain): Reading["prices"];
+  nodeOf(
+    chain: Chain,
+    rejects: (receiver: string) => boolean,
+    onCircle: (owner: Owner) => void,
+    provider: Provider | undefined,
+  ): GroundNode;
+}
+
+const evmGround: Ground = {
+  ...{ baseFeeWei: 10_000_000_000n, nativeWei: 1_000n * 10n ** 18n, tokenUnits: 1_000_000n * 10n ** 6n },
+  openTxParams: { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" },
+  read: readRaw,
+  pricesOf: (chain) => new Prices(chain.baseFeeWei),
+  nodeOf: (chain, rejects, onCircle, provider) => new Node(chain, rejects, onCircle, provider),
+};
+
+export class CountedChainFixture implements ChainFixture {
   readonly money: Payments;
   readonly evm: Chain;
-  readonly openTxParams = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
-  readonly #nodes: readonly Node[];
+  readonly openTxParams: Readonly<Record<string, string>>;
+  readonly #nodes: readonly GroundNode[];
+  readonly #ground: Ground;
 
-  constructor(plan: Plan, onCircle: (owner: Owner) => void) {
+  constructor(plan: Plan, onCircle: (owner: Owner) => void, ground = evmGround) {
+    const { rules, baseFeeWei, nativeWei, tokenUnits } = ground;
+    this.#ground = ground;
+    this.openTxParams = ground.openTxParams;
     this.evm = new Chain({
       ...{ chainId: Number(chainId), account: hotWallet.toLowerCase(), contract: contract.toLowerCase() },
       ...{ confirmations: plan.confirmations, nonce: plan.firstNonce },
-      ...{ nativeWei: 1_000n * 10n ** 18n, tokenUnits: 1_000_000n * 10n ** 6n, baseFeeWei, startedAt: begun },
+      ...{ nativeWei, tokenUnits, baseFeeWei, startedAt: begun, ...(rules === undefined ? {} : { rules }) },
     });
     const providers = providersOf(plan);
     this.#nodes = nodeUrls(plan).map((url, at) => {
-      const rejects = (receiver: string): boolean => receiver === plan.refusing.toLowerCase();
-      const node = new Node(this.evm, rejects, onCircle, providers[at]);
+      const rejects = (receiver: string): boolean => receiver.toLowerCase() === plan.refusing.toLowerCase();
+      const node = ground.nodeOf(this.evm, rejects, onCircle, providers[at]);
       kernel.nodes.set(url, node);
       return node;
     });
-    this.money = new Payments(this.evm, plan);
+    this.money = new Payments(this.evm, plan, { read: ground.read, prices: ground.pricesOf(this.evm) });
   }
 
   get counted(): string | null {
@@ -77,7 +112,7 @@ export class EvmChainFixture implements ChainFixture {
     },
   };
 
-  get namedTxParams() {
+  get namedTxParams(): Readonly<Record<string, string>> {
     const tipWei = 3n * 10n ** 9n;
     return { gasLimit: "", maxFeePerGas: `${this.evm.baseFeeWei * 2n + tipWei}`, maxPriorityFeePerGas: `${tipWei}` };
   }
@@ -112,7 +147,9 @@ export class EvmChainFixture implements ChainFixture {
     if (strikes("poolForgets", "the pool forgets")) evm.forget(evm.top.nonce + random.below("forgotten nonce", 2));
     if (plan.confirmations > 1 && strikes("reorganisation", "reorganisation"))
       evm.reorganise(random.between("depth", 1, plan.confirmations - 1));
-    if (strikes("feeSpikes", "fees spike")) evm.baseFeeWei = baseFeeWei * BigInt(random.pick("spike", [1, 2, 5, 30]));
+    if (strikes("feeSpikes", "fees spike")) {
+      evm.baseFeeWei = this.#ground.baseFeeWei * BigInt(random.pick("spike", [1, 2, 5, 30]));
+    }
     if (strikes("foreignOutgoing", "a foreign transaction")) this.outgoingElsewhere();
     if (strikes("nodeLags", "a node lags")) {
       random.pick("which node", this.#nodes).faults.lagBlocks = random.below("lags by", 4);
@@ -128,7 +165,8 @@ export class EvmChainFixture implements ChainFixture {
     this.evm.skipRate = 0;
     // A market that rose is no fault: replacements with a higher fee are what gets payments
     // through, or the ones before after all.
-    if (this.evm.baseFeeWei > 5n * baseFeeWei) this.evm.baseFeeWei = 5n * baseFeeWei;
+    const dearWei = 5n * this.#ground.baseFeeWei;
+    if (this.evm.baseFeeWei > dearWei) this.evm.baseFeeWei = dearWei;
   }
 
   market(before: bigint | null): bigint {
@@ -141,20 +179,16 @@ export class EvmChainFixture implements ChainFixture {
   outgoingElsewhere(): void {
     const { nonce } = this.evm.top;
     const hash = `0x${kernel.random.bytes("foreign hash", 32).toString("hex")}`;
-    const elsewhere = `0x${"fe".repeat(20)}`;
-    this.money.foreign.add(hash);
-    this.evm.mineForeign({
-      ...{
-        hash,
-        from: hotWallet.toLowerCase(),
-        chainId: Number(chainId),
-        nonce,
-        tipWei: 0n,
-        feeMaxWei: 10n ** 13n,
-        gasLimit: 60_000n,
-      },
-      ...{ to: elsewhere, valueWei: 1n, data: "0x", payment: null },
-    });
+    const transaction = this.foreignOf(hash, nonce);
+    this.money.foreign.add(transaction.hash);
+    this.evm.mineForeign(transaction);
+  }
+
+  protected foreignOf(hash: string, nonce: number): SignedTransaction {
+    return {
+      ...{ hash, from: hotWallet.toLowerCase(), chainId: Number(chainId), nonce, tipWei: 0n, feeMaxWei: 10n ** 13n },
+      ...{ gasLimit: 60_000n, to: `0x${"fe".repeat(20)}`, valueWei: 1n, data: "0x", payment: null },
+    };
   }
 
   payIn(address: string, token: string, units: bigint): void {
@@ -181,7 +215,7 @@ export class EvmChainFixture implements ChainFixture {
   }
 
   publish(raw: string): string {
-    const transaction = readRaw(raw);
+    const transaction = this.#ground.read(raw);
     const answer = transaction === null ? "" : this.evm.offer(transaction);
     if (answer !== "") note("publishes", answer);
     return answer;

@@ -162,9 +162,11 @@ export class Hostile {
       case "release":
         return { frames: [this.#frame()] };
       case "sign":
-        return { transactionId, txParams };
-      case "replace":
-        return { transactionId, above: view?.attempts.length || random.between("hostile above", 1, 3), txParams };
+        return { transactionId, txParams, ...this.#evidence(txParams) };
+      case "replace": {
+        const above = view?.attempts.length || random.between("hostile above", 1, 3);
+        return { transactionId, above, txParams, ...this.#evidence(txParams) };
+      }
       case "decline":
         return { transactionId, code: random.pick("hostile code", codes) };
       case "observed": {
@@ -184,12 +186,22 @@ export class Hostile {
       }
       case "adopt":
       case "account":
-        return { chain: chainName, slot: `${random.below("hostile nonce", 12)}`, quorum };
+        return { chain: chainName, slot: `${this.#slotsFrom + random.below("hostile nonce", 12)}`, quorum };
       case "report":
         return { after: random.below("hostile after", 40) };
       default:
         return {};
     }
+  }
+
+  /** Just below the account's first slot, or at the beginning. */
+  get #slotsFrom(): number {
+    return Math.max(0, this.#world.plan.firstNonce - 6);
+  }
+
+  #evidence(txParams: Body): { readonly evidence?: readonly string[] } {
+    const evidence = this.#world.chainFixture.hostilities.evidence?.(txParams as Readonly<Record<string, string>>);
+    return evidence === undefined ? {} : { evidence };
   }
 
   #txParams(): Body {

@@ -34,6 +34,7 @@ const texts = {
   underpriced: "replacement transaction underpriced",
   funds: "insufficient funds for gas * price + value",
   intrinsic: "intrinsic gas too low",
+  expired: "transaction expired",
 } as const;
 
 type Envelope =

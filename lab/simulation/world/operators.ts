@@ -9,7 +9,7 @@ import type { Machine } from "./agent.ts";
 import type { Scene } from "./scene.ts";
 import { stage } from "./setting.ts";
 
-const lookMs = { evm: 2_500, tron: 5_000 } as const;
+const lookMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, tron: 5_000 } as const;
 const approver = "ann";
 
 const waiting: ReadonlySet<string> = new Set(["approved", "intent", "signed", "quarantined"]);
@@ -95,7 +95,7 @@ export class Operators {
       }
       if (!this.#isNeeded || !this.#isGone(core.book.find(stuck.transactionId)?.attempts ?? [])) return;
       // On a chain without bids an operator allows one more attempt, each time again.
-      const isOnce = this.#world.plan.family === "evm";
+      const isOnce = this.#world.plan.family !== "tron";
       this.#manualReplacement(machine, "replace", stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));
     });
   }
@@ -105,7 +105,7 @@ export class Operators {
    * less than a more expensive fee: that sweep is ordered again, with another top-up.
    */
   #isHopeless(why: string, mode: string | undefined): boolean {
-    if (this.#world.plan.family === "evm") return false;
+    if (this.#world.plan.family !== "tron") return false;
     return why === "the chain would revert it" || (why === "funds for another attempt" && mode === "sweep");
   }
 

@@ -74,6 +74,7 @@ export interface Order {
   readonly amount: string;
   readonly units: bigint;
   readonly address: string; // "" when an operator is to name it
+  readonly tag?: string; // "" and absent for none
   readonly atMs: number;
 }
 
@@ -88,7 +89,7 @@ export interface DepositOrder {
 }
 
 /** The families with a simulated chain. */
-export type SimulatedFamily = Extract<FamilyName, "evm" | "tron">;
+export type SimulatedFamily = Extract<FamilyName, "evm" | "tron" | "xrp" | "bitcoinregtest">;
 
 export interface Plan {
   readonly family: SimulatedFamily;

@@ -24,6 +24,7 @@ export function providerNamed(family: Profile["family"], name: string): Provider
 
 /** The providers of a chain's nodes, by a plan: all of them show the same kinds of transactions. */
 export function providersOf({ family, providers }: Pick<Plan, "family" | "providers">): readonly Provider[] {
+  if (family !== "evm" && family !== "tron") return [];
   const all = providers.map((name) => profileNamed(family, name === "" ? "plain node" : name));
   return ofOneChain(all).map((profile) => new Provider(profile));
 }

@@ -35,7 +35,7 @@ export const gatewayUrl = "http://127.0.0.1:9";
  * outlives a short sleep, since most of such a run would be handshakes otherwise. A longer sleep
  * ends it.
  */
-export const linkDeadMs = { evm: 14_000, tron: 100_000 } as const;
+export const linkDeadMs = { evm: 14_000, xrp: 14_000, bitcoinregtest: 14_000, tron: 100_000 } as const;
 
 /** The seal of every ledger, since a machine's clone has the same keystore. */
 export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
@@ -69,11 +69,11 @@ function stageOf(family: SimulatedFamily, chainId: ChainId, coin: Coin, contract
     depositsId: accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "",
     currencies: {
       [coin.id]: { chain: chainName, decimal: coin.decimal },
-      usdt: { chain: chainName, decimal: 6, contract },
+      ...(contract === "" ? {} : { usdt: { chain: chainName, decimal: 6, contract } }),
     } as Readonly<Record<string, Currency>>,
     pairedCurrencies: [
       { id: coin.id, network, contract: "", decimal: coin.decimal, maxFee: fees.maxFee },
-      { id: "usdt", network, contract, decimal: 6, maxFee: fees.maxFee },
+      ...(contract === "" ? [] : [{ id: "usdt", network, contract, decimal: 6, maxFee: fees.maxFee }]),
     ] as readonly PairedCurrency[],
     /** One wallet; every agent has a signer key of its own. */
     vaultOf(signerSeed: number): Vault {
@@ -90,7 +90,7 @@ function stageOf(family: SimulatedFamily, chainId: ChainId, coin: Coin, contract
 }
 
 interface Coin {
-  readonly id: "eth" | "trx";
+  readonly id: "eth" | "trx" | "xrp" | "btc";
   readonly name: string;
   readonly decimal: number;
 }
@@ -114,6 +114,11 @@ const stages: Readonly<Record<SimulatedFamily, () => Stage>> = {
     stageOf("tron", "0x94a9059e", { id: "trx", name: "Tron", decimal: 6 }, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", {
       ...{ maxFee: "60", maxFeePerDay: "1200" },
     }),
+  bitcoinregtest: () =>
+    stageOf("bitcoinregtest", "0f9188f13cb7b2c71f2a335e3a4fc328", { id: "btc", name: "Bitcoin", decimal: 8 }, "", {
+      ...{ maxFee: "0.0005", maxFeePerDay: "0.05" },
+    }),
+  xrp: () => stageOf("xrp", 1, { id: "xrp", name: "XRP", decimal: 6 }, "", { maxFee: "0.0005", maxFeePerDay: "0.02" }),
 };
 
 function stageFor(family: SimulatedFamily): Stage {
@@ -181,7 +186,7 @@ export function signerSettings(plan: Plan): SignerSettings {
     chains: { [chainName]: chainOf(plan) },
     ...{
       currencies,
-      policy: { [stage.coin.id]: policy, usdt: policy },
+      policy: Object.fromEntries(Object.keys(currencies).map((id) => [id, policy])),
       stuckAfterMinutes: 1,
       stateDir: "",
       courierSocket: "",
@@ -228,7 +233,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     },
     currencies: {
       [coin.id]: { ...coin, symbol: coin.id.toUpperCase(), contract: "", ...common },
-      usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common },
+      ...(contract === "" ? {} : { usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common } }),
     },
     prices: priceSettings({}, {}, 0),
     books: { hour: 3 },

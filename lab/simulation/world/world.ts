@@ -14,9 +14,10 @@ import { FalseAgent } from "../pairs/false-agent.ts";
 import { Actors } from "./actors.ts";
 import { Machine } from "./agent.ts";
 import type { ChainFixture } from "./chain-fixture.ts";
+import { CoinChainFixture } from "./coin-fixture.ts";
 import { Customers } from "./customers.ts";
 import { drawPlan } from "./draw.ts";
-import { EvmChainFixture } from "./evm-fixture.ts";
+import { CountedChainFixture } from "./evm-fixture.ts";
 import { FaultInjector } from "./fault-injector.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
 import { Network } from "./network.ts";
@@ -33,6 +34,7 @@ import {
 import type { FaultKind, Plan, Rates } from "./plan.ts";
 import { RecoveryScenario } from "./recovery-scenario.ts";
 import type { Scene } from "./scene.ts";
+import { SequenceChainFixture } from "./sequence-fixture.ts";
 import { begun, currencies, hotWallet, network, policyOf, settle, stage } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
 import { TronChainFixture } from "./tron-fixture.ts";
@@ -89,7 +91,7 @@ export class World implements Scene {
     const { plan } = this;
     settle(plan.family);
     const onCircle = (owner: Owner): void => this.thrown(owner, new Error("it asks the nodes in a circle"));
-    this.chainFixture = plan.family === "tron" ? new TronChainFixture(plan, onCircle) : new EvmChainFixture(plan, onCircle);
+    this.chainFixture = fixtureOf(plan, onCircle);
     this.net = new Network(plan.rates, plan.linkSlowMs);
     kernel.dialler = this.net;
     this.gateway = new Gateway({
@@ -343,6 +345,12 @@ export class World implements Scene {
       must(book.stateOf(record.transactionId) !== undefined, "what was asked for once is known permanently", () => machine.name);
     }
   }
+}
+
+function fixtureOf(plan: Plan, onCircle: (owner: Owner) => void): ChainFixture {
+  if (plan.family === "tron") return new TronChainFixture(plan, onCircle);
+  if (plan.family === "bitcoinregtest") return new CoinChainFixture(plan, onCircle);
+  return plan.family === "xrp" ? new SequenceChainFixture(plan, onCircle) : new CountedChainFixture(plan, onCircle);
 }
 
 /**

@@ -3,7 +3,9 @@
  * longer. A world is a range of seeds, so that a seed alone tells a run again. Touches nothing.
  */
 import type { Random } from "../kernel/random.ts";
+import { coins } from "./coins.ts";
 import type { DepositOrder, FaultKind, Order, Plan, Rates } from "./plan.ts";
+import { sequences } from "./sequences.ts";
 import { unitsOf } from "./units.ts";
 
 /** The seed before the first of each world. */
@@ -16,6 +18,8 @@ export const worlds = {
   "false-chain": 6_000_000_000,
   "two-merchants": 7_000_000_000,
   "shop-cancels": 8_000_000_000,
+  sequences: 9_000_000_000,
+  coins: 10_000_000_000,
 } as const;
 
 export type WorldName = keyof typeof worlds;
@@ -43,6 +47,8 @@ export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, 
   if (isIn("sweeps", seed)) return withDeposits(plan, random);
   if (isIn("same-epoch", seed)) return sameEpoch(plan, random);
   if (isIn("two-liars", seed)) return twoLiars(plan, random);
+  if (isIn("sequences", seed)) return sequences(plan, random);
+  if (isIn("coins", seed)) return coins(plan, random);
   if (isIn("false-chain", seed)) return falseChain(plan, random);
   if (isIn("two-merchants", seed)) return twoMerchants(plan, random);
   if (isIn("shop-cancels", seed)) return { ...plan, cancels: random.between("the shop cancels how often", 300, 3_000) };

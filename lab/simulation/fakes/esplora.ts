@@ -1,0 +1,26 @@
+/**
+ * Stands in for chains/utxo/esplora.ts: the same access to one node, without HTTP, sockets and a
+ * provider's pace. The simulated node decides on each answer, and on silence.
+ */
+
+import { AgentError } from "../../../base/fault.ts";
+import type { Esplora, EsploraOptions, Told } from "../../../chains/utxo/esplora.ts";
+import { kernel } from "../kernel/kernel.ts";
+
+export function createEsplora({ url }: EsploraOptions): Esplora {
+  let isClosed = false;
+  return {
+    origin: url,
+    ask({ path, body }) {
+      const endpoint = kernel.nodes.get(url);
+      if (isClosed || endpoint === undefined) {
+        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { path }));
+      }
+      return endpoint.call(path, [body], body !== undefined) as Promise<Told>;
+    },
+    refusal: () => null,
+    close() {
+      isClosed = true;
+    },
+  };
+}

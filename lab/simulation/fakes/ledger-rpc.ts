@@ -1,0 +1,26 @@
+/**
+ * Stands in for chains/xrp/rpc.ts: the same access to one node, without HTTP, bytes and a
+ * provider's pace. The simulated node decides on each answer, and on silence.
+ */
+
+import { AgentError } from "../../../base/fault.ts";
+import type { Rpc, RpcOptions, Told } from "../../../chains/xrp/rpc.ts";
+import { kernel } from "../kernel/kernel.ts";
+
+export function createRpc({ url }: RpcOptions): Rpc {
+  let isClosed = false;
+  return {
+    origin: url,
+    ask({ method, params, isWrite = false }) {
+      const endpoint = kernel.nodes.get(url);
+      if (isClosed || endpoint === undefined) {
+        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { method }));
+      }
+      return endpoint.call(method, [params], isWrite) as Promise<Told>;
+    },
+    refusal: () => null,
+    close() {
+      isClosed = true;
+    },
+  };
+}

@@ -1,0 +1,184 @@
+/**
+ * Invariants about money on a chain of coins, compared with the simulated chain and with nobody's
+ * statement: a withdrawal has one pin, no coin is in two open withdrawals, and nothing is paid
+ * twice. Checked at every release, block and commit.
+ */
+import type { CoinBlock, CoinChain } from "../world/coin-chain.ts";
+import { type CoinTransaction, readCoinRaw } from "../world/coin-raw.ts";
+import { scriptOf } from "../world/coin-script.ts";
+import type { Order, Plan } from "../world/plan.ts";
+import { hotWallet } from "../world/setting.ts";
+import type { Money, MovedMoney } from "./money.ts";
+import type { End, Told } from "./payments.ts";
+import { must, Violation } from "./violation.ts";
+
+/** The ceiling of one payment's fee, as the policy of these runs has it, in sat. */
+const feeMaxSat = 50_000n;
+
+interface Fate {
+  readonly order: Order;
+  pin: string; // "" until its first attempt left
+  readonly attempts: Map<string, CoinTransaction>; // that left, by hash
+  hasFailed: boolean;
+}
+
+export class CoinMoney implements Money {
+  readonly foreignNonces: readonly number[] = [];
+  readonly sweeps: MovedMoney = { told: () => {}, open: () => "", ends: () => {} };
+  readonly #fates = new Map<string, Fate>(); // by script and units
+  readonly #byOrder = new Map<string, Fate>();
+  readonly #ownerOf = new Map<string, Fate>(); // by pin
+  readonly #holderOf = new Map<string, Fate>(); // by coin
+  readonly #chain: CoinChain;
+  readonly #own: string;
+  /** Nothing was restored: the ledger knows all that ever left. */
+  readonly #isAllKnown: boolean;
+
+  constructor(chain: CoinChain, plan: Plan) {
+    this.#chain = chain;
+    this.#own = scriptOf(hotWallet);
+    this.#isAllKnown = plan.rates.ledgerRestored + plan.rates.gatewayRestored === 0;
+    for (const order of plan.orders) this.expect(order);
+  }
+
+  get foreign(): ReadonlySet<string> {
+    return this.#chain.foreign;
+  }
+
+  get released(): number {
+    let count = 0;
+    for (const { attempts } of this.#byOrder.values()) count += attempts.size;
+    return count;
+  }
+
+  get isShown(): boolean {
+    return [...this.#byOrder.values()].every(
+      ({ attempts }) =>
+        attempts.size === 0 ||
+        [...attempts.keys()].some((hash) => this.#chain.pool.has(hash) || this.#chain.includedIn(hash) !== null),
+    );
+  }
+
+  expect(order: Order): void {
+    const fate: Fate = { order, pin: "", attempts: new Map(), hasFailed: false };
+    this.#byOrder.set(order.orderId, fate);
+    this.#fates.set(`${scriptOf(order.address)} ${order.units}`, fate);
+  }
+
+  allow(order: Order, amount: string): void {
+    const fate = this.#byOrder.get(order.orderId);
+    const [, digits = ""] = amount.split(".");
+    const units = BigInt(digits) * 10n ** BigInt(8 - digits.length);
+    if (fate !== undefined) this.#fates.set(`${scriptOf(order.address)} ${units}`, fate);
+  }
+
+  forget(): void {}
+
+  isForgottenNonce(): boolean {
+    return false;
+  }
+
+  helped(): void {}
+
+  cancelled(): void {}
+
+  left(raw: string): { readonly hash: string; readonly nonce: string } {
+    const transaction = readCoinRaw(raw);
+    const pin = transaction?.inputs[0]?.coin;
+    if (transaction === null || pin === undefined) throw new Violation("only a payment leaves", "bytes that are no transaction");
+    const { hash, inputs } = transaction;
+    const fate = this.#fateOf(transaction);
+    if (fate === null) throw new Violation("only what was ordered is paid", `${hash} with pin ${pin}`);
+    const say = (): string => `${fate.order.orderId}: ${hash}, pin ${pin}, before ${fate.pin}`;
+    for (const { coin, keyHash } of inputs) {
+      const output = this.#chain.outputOf(coin);
+      must(output?.script === this.#own && this.#own.endsWith(keyHash) && keyHash !== "", "only the own account pays", say);
+      const holder = this.#holderOf.get(coin) ?? fate;
+      must(holder === fate || this.#isOver(holder), "no coin is in two open withdrawals", say);
+      this.#holderOf.set(coin, fate);
+    }
+    const owner = this.#ownerOf.get(pin) ?? fate;
+    must(owner === fate || this.#isOver(owner), "a pin has one withdrawal", say);
+    const isOther = fate.pin === "" || fate.pin === pin || (!this.#isAllKnown && this.#isSpentElsewhere(fate));
+    must(isOther, "a withdrawal has one pin", say);
+    must(!fate.hasFailed || this.#isSpentElsewhere(fate), "what failed can never be paid", say);
+    const fee = this.#chain.feeOf(transaction);
+    must(fee > 0n && fee <= feeMaxSat, "no fee is above its limit, and no amount of a coin is made up", () => `${say()}: ${fee}`);
+    this.#ownerOf.set(pin, fate);
+    fate.pin = pin;
+    fate.attempts.set(hash, transaction);
+    this.#chain.made.set(hash, transaction);
+    return { hash, nonce: pin.slice(0, 12) };
+  }
+
+  added({ transactions }: CoinBlock): void {
+    for (const transaction of transactions) {
+      const { hash } = transaction;
+      if (this.#chain.outside.has(hash) || this.#chain.foreign.has(hash)) continue;
+      const fate = this.#fateOf(transaction);
+      must(fate?.attempts.has(hash) === true, "only released bytes are in a block", () => hash);
+      if (fate === null || this.#isCancel(transaction)) continue;
+      must(!fate.hasFailed, "what failed is never paid", () => fate.order.orderId);
+      const others = [...fate.attempts.values()].filter((one) => one.hash !== hash && this.#pays(one));
+      must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
+    }
+  }
+
+  told(rows: readonly Told[]): void {
+    for (const { orderId, status, txHash, code } of rows) {
+      const fate = this.#byOrder.get(orderId);
+      if (fate === undefined || status === 0) continue;
+      if (status === 1) {
+        const attempt = fate.attempts.get(txHash);
+        const isPaid = attempt !== undefined && this.#chain.isFinal(txHash) && !this.#isCancel(attempt);
+        must(isPaid, "completed means final on chain, exactly so", () => `${orderId} by ${txHash}`);
+        continue;
+      }
+      if (fate.hasFailed) continue;
+      fate.hasFailed = true;
+      must(!this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
+    }
+  }
+
+  isEnd({ outcome, txHash }: End, txHashes: readonly string[]): boolean {
+    if (outcome === "conflicted") return !txHashes.some((hash) => this.#chain.isFinal(hash));
+    const attempt = this.#chain.made.get(txHash);
+    return attempt !== undefined && this.#chain.isFinal(txHash) && this.#isCancel(attempt) === (outcome === "cancelled");
+  }
+
+  heldBytes(): readonly string[] {
+    return [...this.#byOrder.values()].flatMap(({ attempts }) => [...attempts.values()].map(({ raw }) => raw));
+  }
+
+  #canBePaid(fate: Fate): boolean {
+    if (fate.pin === "") return false;
+    const spender = this.#chain.spenderOf(fate.pin, this.#chain.finalNumber);
+    return spender === null || (fate.attempts.has(spender.hash) && !this.#isCancel(spender));
+  }
+
+  /** Its pin is spent for good, by an attempt or by somebody else. */
+  #isOver({ pin }: Fate): boolean {
+    return pin === "" || this.#chain.spenderOf(pin, this.#chain.finalNumber) !== null;
+  }
+
+  #isSpentElsewhere(fate: Fate): boolean {
+    return this.#isOver(fate) && !this.#canBePaid(fate);
+  }
+
+  #pays(transaction: CoinTransaction): boolean {
+    return this.#chain.includedIn(transaction.hash) !== null && !this.#isCancel(transaction);
+  }
+
+  #isCancel({ outputs }: CoinTransaction): boolean {
+    return outputs.every(({ script }) => script === this.#own);
+  }
+
+  /** One output pays an order, all others are change; a cancel is of the withdrawal with its pin. */
+  #fateOf(transaction: CoinTransaction): Fate | null {
+    const { inputs, outputs } = transaction;
+    if (this.#isCancel(transaction)) return this.#ownerOf.get(inputs[0]?.coin ?? "") ?? null;
+    const paid = outputs.filter(({ script }) => script !== this.#own);
+    const [one] = paid;
+    return one === undefined || paid.length > 1 ? null : (this.#fates.get(`${one.script} ${one.units}`) ?? null);
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * The world of a chain of coins: every attempt of a withdrawal spends one coin, the pin, and change
+ * comes back as new coins. Touches nothing.
+ */
+import type { Random } from "../kernel/random.ts";
+import type { FaultKind, Order, Plan, Rates } from "./plan.ts";
+import { unitsOf } from "./units.ts";
+
+export const coinReceivers = [
+  "bcrt1qzyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3lgth6c",
+  "bcrt1qyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3zs4w3j0",
+  "bcrt1qxvenxvenxvenxvenxvenxvenxvenxvenztev8a",
+] as const;
+/** The faults of the plan that this world has too. */
+const carried: readonly FaultKind[] = [
+  ...(["signerDies", "courierDies", "powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "clockJumps"] as const),
+  ...(["slowDisk", "gatewayDies", "commitFails", "gatewayClockJumps", "gatewayRestored", "ledgerRestored"] as const),
+  ...(["lineCut", "lineHangs", "lineSlow", "frameLost", "frameTwice", "frameOld", "framesSwapped", "frameDamaged"] as const),
+  ...(["nodeErrors", "nodeSilence", "nodeLies", "nodeHides", "nodeLags", "nodeSlow", "poolForgets", "reorganisation"] as const),
+  ...(["blocksSkip", "feeSpikes", "foreignOutgoing", "minerStale", "ordersRepeated", "ordersAltered", "operatorSlow"] as const),
+  ...(["timeLeaps", "hostileCourier"] as const),
+];
+type Turned = Pick<Plan, "rates" | "orders" | "rules" | "recoveryScenario" | "helps">;
+
+export function coins<P extends Turned>(plan: P, random: Random): P {
+  const rates = Object.fromEntries(
+    Object.entries(plan.rates).map(([kind, rate]) => [kind, carried.includes(kind as FaultKind) ? rate : 0]),
+  ) as Rates;
+  const isRestored = rates.ledgerRestored + rates.gatewayRestored > 0;
+  return {
+    ...plan,
+    ...{ family: "bitcoinregtest", orders: ordersOf(plan.orders, random), deposits: [], saysFinal: false, firstNonce: 0 },
+    rates: { ...rates, gatewayRestored: rates.ledgerRestored > 0 ? 0 : rates.gatewayRestored },
+    blockMs: random.pick("blocks come every", [3_000, 5_000, 8_000]),
+    confirmations: random.pick("depth", [1, 2, 2, 3]),
+    nodes: random.pick("nodes of it", [1, 1, 2, 2, 3]),
+    rules: plan.rules === "destinations" ? "" : plan.rules,
+    recoveryScenario: plan.recoveryScenario && isRestored,
+    ...{ refusing: "", takeover: false, oldBackup: "" },
+    faultsMs: random.pick("faults last for seconds", [8, 16, 32, 64, 128]) * 1_000,
+  };
+}
+
+/** Most runs have several orders at once, so that they want the same coins. */
+function ordersOf(orders: readonly Order[], random: Random): readonly Order[] {
+  const [first] = orders;
+  const few = first === undefined || orders.length > 1 || random.below("one order alone", 3) === 0 ? [] : [first];
+  const all = [...orders, ...few.map((one) => ({ ...one, orderId: "order-2", amount: one.amount === "0.1" ? "0.2" : "0.1" }))];
+  return all.map((order): Order => {
+    const address = random.pick("receiver", coinReceivers);
+    return { ...order, currency: "btc", address, units: unitsOf(order.amount, "btc") };
+  });
+}
