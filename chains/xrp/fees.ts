@@ -128,7 +128,8 @@ function lowered(feeMarket: FeeMarket, step: number): FeeMarket | null {
 
 /**
  * More than a quarter above the highest fee so far; the ledger's own cost on a new slot, and where
- * an end that is offered now lies so far behind the earlier ones that no queue holds these any more.
+ * an end that is offered now lies so far behind the earlier ones that no queue holds these any
+ * more.
  */
 function leastFeeOf(attempts: readonly PricedAttempt[], lastLedger: bigint): bigint {
   const highest = highestFeeOf(attempts);

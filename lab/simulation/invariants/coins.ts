@@ -173,7 +173,9 @@ export class CoinMoney implements Money {
     return outputs.every(({ script }) => script === this.#own);
   }
 
-  /** One output pays an order, all others are change; a cancel is of the withdrawal with its pin. */
+  /**
+   * One output pays an order, all others are change; a cancel is of the withdrawal with its pin.
+   */
   #fateOf(transaction: CoinTransaction): Fate | null {
     const { inputs, outputs } = transaction;
     if (this.#isCancel(transaction)) return this.#ownerOf.get(inputs[0]?.coin ?? "") ?? null;

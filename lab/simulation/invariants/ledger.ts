@@ -145,7 +145,8 @@ export class DurableLedger {
     // show first that it is on disk.
     if (record.kind === "RECOVERED" && this.lacked !== null && record.seq > this.lacked.from) this.lacked = null;
     if (record.kind === "RECOVERED") this.#open(record);
-    if (record.kind === "INTENT") this.#intents.add(record.digest);
+    // A payment of several coins has a digest for each.
+    if (record.kind === "INTENT") for (const each of record.digest.match(/.{64}/g) ?? []) this.#intents.add(each);
     if (record.kind === "SIGNED") {
       this.#signed.set(`${record.transactionId} ${record.attempt}`, record.raw);
       this.#rawOf.set(record.txHash, record.raw);

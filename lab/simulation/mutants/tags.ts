@@ -1,4 +1,6 @@
-/** Mutants of tags: a tag that is lost or not compared pays somebody else behind the same address. */
+/**
+ * Mutants of tags: a tag that is lost or not compared pays somebody else behind the same address.
+ */
 import type { Mutant } from "./mutant.ts";
 
 const world = "sequences";

@@ -145,8 +145,8 @@ export class Actors {
   }
 
   /**
-   * The same order with another amount or tag: something else under a name that is taken, which must be
-   * refused.
+   * The same order with another amount or tag: something else under a name that is taken, which
+   * must be refused.
    */
   alter(order: Order): void {
     if (!this.#taken.has(order.orderId)) return;

@@ -196,13 +196,23 @@ export class CoinChain {
     return this.claimantOf(inputs[0]?.coin ?? "")?.hash ?? "";
   }
 
-  /** Somebody with the same key spends one of the account's coins for something else. */
+  /**
+   * Somebody with the same key spends one of the account's coins. Most of it comes back as change,
+   * or too little would be left to pay the orders.
+   */
   mineForeign(): void {
     const coins = this.coins();
     const coin = coins[kernel.random.below("which coin they spend", Math.max(1, coins.length))];
     if (coin === undefined) return;
     const units = (this.outputOf(coin)?.units ?? 0n) - 1_000n;
-    const transaction = writeCoinTransaction([coin], [{ units, script: elsewhere }]);
+    const gone = units / 10n;
+    const transaction = writeCoinTransaction(
+      [coin],
+      [
+        { units: gone, script: elsewhere },
+        { units: units - gone, script: this.options.script },
+      ],
+    );
     this.made.set(transaction.hash, transaction);
     this.foreign.add(transaction.hash);
     this.#add([transaction]);

@@ -18,11 +18,13 @@ export interface SignedTransaction {
   readonly valueWei: bigint;
   readonly data: string;
   /**
-   * Its payment: the receiver with its tag (lower case), the contract ("" native) and base units; null when it
-   * is no plain payment.
+   * Its payment: the receiver with its tag (lower case), the contract ("" native) and base units;
+   * null when it is no plain payment.
    */
   readonly payment: Payment | null;
-  /** The last block that may take it, by the simulated chain's numbers; absent where it has none. */
+  /**
+   * The last block that may take it, by the simulated chain's numbers; absent where it has none.
+   */
   readonly lastBlock?: number;
 }
 

@@ -67,7 +67,10 @@ function half(bytes: Uint8Array): Buffer {
   return createHash("sha512").update(bytes).digest().subarray(0, 32);
 }
 
-/** The compressed key that signed, "" for none: both integers of the signature are of the fake curve. */
+/**
+ * The compressed key that signed, "" for none: both integers of the signature are of the fake
+ * curve.
+ */
 function signerOf(digest: Buffer, signature: string): string {
   const der = Buffer.from(signature, "hex");
   const integers: Buffer[] = [];
