@@ -11,24 +11,26 @@ const feeMinDrops = 10n;
 const blocksToWait = 20;
 
 export class SequencePrices implements PricesOfChain {
-  #mostDrops: bigint;
+  readonly #mostDrops: () => bigint;
   readonly #newest: () => number;
   readonly #lastOf = new Map<number, number>(); // the latest end so far, by sequence
 
-  /** `newest`: the number of the chain's newest block. */
-  constructor(feeDrops: bigint, newest: () => number) {
-    this.#mostDrops = feeDrops;
+  /**
+   * `most`: the highest fee that the ledger ever asked for, also between two ledgers, because nodes
+   * tell the fee of the open one. `newest`: the number of the chain's newest block.
+   */
+  constructor(most: () => bigint, newest: () => number) {
+    this.#mostDrops = most;
     this.#newest = newest;
   }
 
-  see(feeDrops: bigint): void {
-    if (feeDrops > this.#mostDrops) this.#mostDrops = feeDrops;
-  }
+  see(): void {}
 
   left({ hash, nonce, feeMaxWei: feeDrops, lastBlock = 0 }: SignedTransaction, count: number): void {
-    const say = (): string => `${hash}: ${feeDrops} drops until ${lastBlock}, at most ${this.#mostDrops} and ${this.#newest()}`;
+    const say = (): string => `${hash}: ${feeDrops} drops until ${lastBlock}, at most ${this.#mostDrops()} and ${this.#newest()}`;
     must(feeDrops >= feeMinDrops, "no price is below what the chain ever asked for", say);
-    let most = this.#mostDrops > feeMinDrops ? this.#mostDrops : feeMinDrops;
+    const asked = this.#mostDrops();
+    let most = asked > feeMinDrops ? asked : feeMinDrops;
     // One attempt more may have been made that never left.
     for (let step = 0; step < count; step += 1) most = (most * 5n) / 4n + 1n;
     must(feeDrops <= most, "no price is one node's alone", say);

@@ -81,7 +81,9 @@ export class Chain {
   readonly #replaced = new Map<number, SignedTransaction[]>();
   /** Every transaction that ever was in a block, with the newest block that held it. */
   readonly placeOf = new Map<string, number>();
-  baseFeeWei: bigint;
+  #baseFeeWei: bigint;
+  /** The highest base fee so far, also of a moment in which no block was made. */
+  dearestWei: bigint;
   /** Parts of 10,000. */
   revertRate = 0;
   skipRate = 0;
@@ -94,10 +96,20 @@ export class Chain {
   constructor(options: ChainOptions) {
     this.options = options;
     this.#rules = options.rules ?? gasRules;
-    this.baseFeeWei = options.baseFeeWei;
+    this.#baseFeeWei = options.baseFeeWei;
+    this.dearestWei = options.baseFeeWei;
     const { nonce, nativeWei, tokenUnits } = options;
     for (let number = 0; number <= options.confirmations; number += 1)
       this.#add([], { nonce, nativeWei, tokenUnits, purses: new Map() });
+  }
+
+  get baseFeeWei(): bigint {
+    return this.#baseFeeWei;
+  }
+
+  set baseFeeWei(wei: bigint) {
+    this.#baseFeeWei = wei;
+    if (wei > this.dearestWei) this.dearestWei = wei;
   }
 
   get top(): Block {

@@ -27,7 +27,11 @@ const hostileFees = ["12", "15", "480", "499", "500", "501", "90000", "0", "07",
 const ground: Ground = {
   ...{ rules, baseFeeWei: feeDrops, nativeWei: 1_000_000_000n, tokenUnits: 0n, openTxParams },
   read: readSequenceRaw,
-  pricesOf: (chain) => new SequencePrices(feeDrops, () => chain.top.number),
+  pricesOf: (chain) =>
+    new SequencePrices(
+      () => chain.dearestWei,
+      () => chain.top.number,
+    ),
   nodeOf: (chain, rejects, onCircle) => new SequenceNode(chain, hotWallet, rejects, onCircle),
 };
 
