@@ -38,7 +38,7 @@ export const pinMutants: readonly Mutant[] = [
     world,
   },
   {
-    name: "strangers-spend-completes",
+    name: "foreign-use-completes",
     file: "chains/utxo/outcome.ts",
     find: '  if (effect !== "moved") return { kind: "failed", code: "chain_slot_consumed", final };',
     replace: '  if (effect !== "moved") return { kind: "completed", final };',

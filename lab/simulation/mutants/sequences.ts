@@ -14,7 +14,7 @@ export const sequenceMutants: readonly Mutant[] = [
     file: "chains/xrp/node-accounts.ts",
     find: "current?.sequenceQueued ?? final.sequence, final.sequence];",
     replace: "current?.sequenceQueued ?? final.sequence, final.sequence - 1n];",
-    invariant: "The account begins at a sequence that it has used, and its first payment waits for ever (liveness).",
+    invariant: "The account begins at a sequence that it has used, and its first payment waits permanently (liveness).",
     world,
   },
   {
@@ -58,7 +58,7 @@ export const sequenceMutants: readonly Mutant[] = [
     world,
   },
   {
-    name: "attempt-that-lives-for-ever",
+    name: "attempt-without-an-end",
     file: fees,
     find: "const ledgersToWait = 20n;",
     replace: "const ledgersToWait = 20_000n;",

@@ -54,7 +54,7 @@ export class CoinChainFixture implements ChainFixture {
     evidence: ({ coins = "" }) => this.#evidence(coins),
   };
 
-  /** Some coins of the account, whoever has them, with an amount that may be made up. */
+  /** Some coins, of the account or of others, with an amount that may be made up. */
   #offer(moreSat: bigint): Readonly<Record<string, string>> {
     const { random } = kernel;
     const all = [...this.#chain.coins(), ...(this.#known.at(-1) === undefined ? [] : this.#known.slice(-3))];
