@@ -43,6 +43,9 @@ const kinds: Readonly<
  */
 export function parseAddress(text: string, network: UtxoNetwork): ReadAddress {
   if (typeof text !== "string" || text.length > lengthMax) return refuse("ADDRESS_FORMAT", "no text of at most 90 characters");
+  // One of some hundred thousand addresses in base58 begins as a prefix in mixed case: LTc1….
+  const base58 = base58Shape.test(text) ? parseBase58(text, network) : refuse("ADDRESS_FORMAT", "neither base58 nor SegWit");
+  if (base58.ok) return base58;
   const lower = text.toLowerCase();
   const hasPrefix = (prefix: string): boolean => lower.startsWith(`${prefix}1`);
   if (hasPrefix(network.prefix)) return parseSegwit(text, network);
@@ -50,7 +53,7 @@ export function parseAddress(text: string, network: UtxoNetwork): ReadAddress {
     return refuse("ADDRESS_FORMAT", `an MWEB address; give one that begins with ${network.prefix}1`);
   const other = knownPrefixes.find(hasPrefix);
   if (other !== undefined) return refuse("ADDRESS_FORMAT", `an address of another network, which begins with ${other}1`);
-  return base58Shape.test(text) ? parseBase58(text, network) : refuse("ADDRESS_FORMAT", "neither base58 nor SegWit");
+  return base58;
 }
 
 /** The address of a script, or null if the script is of no payable kind. */

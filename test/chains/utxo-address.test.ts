@@ -118,6 +118,14 @@ describe("addresses of each kind", () => {
     expect(starts(ltc).join(" ")).toMatch(/^L.{4} M.{4} ltc1q ltc1q ltc1p$/);
   });
 
+  it("an address of Litecoin in base58 may begin as the prefix of SegWit in mixed case", () => {
+    const text = "LTc1fBaoHmwBeBBJiX1yS6AjAoWLKETPfK";
+    const parsed = parseAddress(text, ltc);
+    expect(parsed).toMatchObject({ ok: true, address: text });
+    expect(parsed.ok && addressOfScript(parsed.script, ltc)).toBe(text);
+    expect(parseAddress(`${text.slice(0, -1)}L`, ltc)).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
+  });
+
   it("Litecoin refuses 3… and MWEB with words, and addresses of Bitcoin", () => {
     const script = values.script("p2sh");
     const bitcoins = addressOfScript(script, main) as string;
