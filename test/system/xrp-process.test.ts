@@ -222,7 +222,8 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
       "has a second attempt",
       (one) => one.attempts.filter(({ raw }) => raw !== undefined).length >= 2,
     );
-    // No queue holds the first any more once its last ledger is past, so the market's fee is enough.
+    // No queue holds the first any more once its last ledger is past, so the market's fee is
+    // enough.
     const lastLedgers = attempts.map(({ txParams }) => Number(txParams?.lastLedger ?? 0));
     expect(lastLedgers[1]).toBeGreaterThan(lastLedgers[0] ?? 0);
     for (const front of node.fronts) front.suffer({});
