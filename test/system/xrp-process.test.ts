@@ -15,7 +15,7 @@ import { person } from "../../lab/xrp-node/people.ts";
 import { startXrpNode, type XrpNode, xrpNodeMissing } from "../../lab/xrp-node/xrp-node.ts";
 import { startsTheBuild } from "../support/built.ts";
 
-const waitMs = 90_000;
+const waitMs = 120_000;
 const xrp = 1_000_000n;
 const chainId = 1;
 const policy = { maxPerWithdrawal: "100", maxPerHour: "900", maxPerDay: "900", maxFee: "0.01", maxFeePerDay: "0.1" };
