@@ -4,11 +4,12 @@
  * same one. Touches nodes only through node-pool.ts. Source: the ledger's documentation of
  * `account_tx` and of markers.
  */
+
 import { AgentError } from "../../base/fault.ts";
+import { createSharing } from "../providers/shared-answers.ts";
 import { type HistoryPage, type LedgerTransaction, transactionKey } from "./node-answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { historyQuestion, type Span } from "./node-questions.ts";
-import { createSharing } from "./node-sharing.ts";
 
 /** A span whose ends the caller knows, with the hash of its last ledger. */
 export interface KnownSpan extends Span {

@@ -7,10 +7,10 @@ import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { firstFault, noNode } from "../providers/node-pool.ts";
+import { createSharing } from "../providers/shared-answers.ts";
 import type { LedgerHead, Server } from "./node-answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { ledgerQuestion, serverQuestion } from "./node-questions.ts";
-import { createSharing } from "./node-sharing.ts";
 
 export interface Ledgers {
   /** The newest validated ledger, from one node. */

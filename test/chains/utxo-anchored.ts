@@ -11,7 +11,7 @@ import { coinTexts, most } from "../../chains/utxo/tx-params.ts";
 import type { Signed, Wallet } from "./utxo-wallet.ts";
 
 const batchMax = 12;
-/** Of batches, every third loses its first block; the second is the first of them. */
+/** Every third batch loses its first block; the second batch is the first of them. */
 const lostEvery = 3;
 
 interface Withdrawal {

@@ -40,7 +40,7 @@ class TagKit extends Kit {
     return transactionId;
   }
 
-  /** What the bytes of the newest recorded attempt say. */
+  /** The content of the newest recorded attempt, by its bytes. */
   recordedOf(transactionId: string) {
     const { unsigned } = this.core.book.find(transactionId)!.attempts.at(-1)!;
     return decodeFields(Buffer.from(unsigned.slice(2), "hex"))!;

@@ -20,7 +20,7 @@ const callsMax = 20_000;
 /** Seconds from the Unix epoch to that of the ledger. */
 const epochSeconds = 946_684_800;
 const reserveDrops = 1_000_000n;
-/** What a receiver has that no simulated payment changes for anybody. */
+/** The parts of a receiver that no simulated payment changes for anybody. */
 const receiversDrops = 50_000_000n;
 /** lsfDepositAuth */
 const authorizesDeposits = 0x0100_0000;
