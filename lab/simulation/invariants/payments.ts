@@ -158,7 +158,7 @@ export class Payments {
     if (fate !== undefined) this.#cancelled.set(nonce, fate);
   }
 
-  /** Signed bytes that left a signer for the first time, 0x hex. */
+  /** Signed bytes that left one signer for the first time, 0x hex. */
   left(raw: string): SignedTransaction {
     const transaction = this.#read(raw);
     if (transaction === null) throw new Violation("only a payment leaves", "bytes that are no transaction");
@@ -190,7 +190,9 @@ export class Payments {
       () => `${fate.order.orderId} was released after it had failed`,
     );
     const isHelped = this.#helped.has(transactionIdOf({ merchant, operation: "withdraw", orderId: fate.order.orderId }));
-    if (this.#isHonest && !isHelped) this.#prices.left(transaction, fate.attempts.size + 1);
+    // A signer on a copied folder answers with attempts that left the first one long before.
+    const isNew = !fate.attempts.has(hash);
+    if (this.#isHonest && !isHelped && isNew) this.#prices.left(transaction, fate.attempts.size + 1);
     const isTaken = (one: number): boolean => this.#ownerOf.has(one) || this.#ownNonces.has(one);
     const isNext = nonce <= this.#chain.top.nonce || isTaken(nonce - 1) || isTaken(nonce);
     must(!this.#ownNonces.has(nonce), "a token has one withdrawal", () => `nonce ${nonce} is a top-up's`);
