@@ -33,6 +33,11 @@ const victims: readonly Victim[] = ["courier", "signer", "gateway"];
 /** A run at moments of chance: orders for each strike, the most at once, and the pause. */
 const ordersPerStrike = 2.5;
 const burstMax = 4;
+/**
+ * A courier whose signer refused the welcome tells the reason on its next connection, which it
+ * opens up to 30 s later.
+ */
+const noticedMs = 60_000;
 const pauseMsMax = 1_200;
 
 export class Trio {
@@ -303,7 +308,7 @@ export class Trio {
   }
 
   async #expect(found: string[], what: string, look: () => Promise<true | undefined>): Promise<void> {
-    await until(what, 30_000, look, this.#said).catch((error: unknown) => found.push(String(error)));
+    await until(what, noticedMs, look, this.#said).catch((error: unknown) => found.push(String(error)));
   }
 
   #gateway(): Started {
