@@ -11,8 +11,24 @@ import type { Plan } from "./plan.ts";
 import { begun, hotWallet, nodeUrls } from "./setting.ts";
 
 const satPerKvB = 3_000n;
-const coin = 100_000_000n;
-const funds = [35n, 35n, 60n, 15n, 15n, 90n, 120n].map((hundredths) => (hundredths * coin) / 100n);
+const hostileCoinsMax = 12;
+/** Coins that each pay for an order, and more. */
+const lumps: readonly bigint[] = [35n, 35n, 60n, 15n, 15n, 90n, 120n].map((hundredths) => hundredths * 1_000_000n);
+/** Coins of which an order takes several, and most of the last one comes back. */
+const small: readonly bigint[] = Array.from({ length: 24 }, (_, at) => 6_000_000n + BigInt((at * 7_919) % 40) * 100_000n);
+/** Coins that pay for an order almost exactly: little change or none is left for a higher fee. */
+const exact: readonly bigint[] = Array.from({ length: 32 }, (_, at) => 5_000_000n + 230n + BigInt((at * 53) % 170));
+/** Coins that cost more than they bring at most rates. */
+const dust: readonly bigint[] = Array.from({ length: 8 }, (_, at) => 330n + BigInt(at * 190));
+/** What the account has when a run begins, and what strangers pay into it later. */
+const wallets = [
+  { funds: lumps, later: [] },
+  { funds: small, later: [] },
+  { funds: [...small.slice(0, 16), ...dust], later: [lumps.slice(0, 2), dust.slice(0, 3)] },
+  { funds: exact, later: [] },
+  { funds: exact.slice(0, 20), later: [exact.slice(20, 26), dust.slice(0, 2), exact.slice(26)] },
+  { funds: exact.slice(0, 3), later: [dust.slice(0, 4), exact.slice(3, 12), small.slice(0, 6), small.slice(6)] },
+] as const;
 /** The first block of the network for tests. */
 const genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
 
@@ -25,10 +41,13 @@ export class CoinChainFixture implements ChainFixture {
   readonly #chain: CoinChain;
   readonly #nodes: readonly CoinNode[];
   readonly #amounts: readonly bigint[]; // that are ordered
+  readonly #later: (readonly bigint[])[];
 
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
     const { confirmations } = plan;
     this.#amounts = plan.orders.map(({ units }) => units);
+    const { funds, later } = kernel.random.pick("the account's coins", wallets);
+    this.#later = [...later];
     this.#chain = new CoinChain({ genesis, script: scriptOf(hotWallet), confirmations, funds, startedAt: begun });
     this.#nodes = nodeUrls(plan).map((url) => {
       const node = new CoinNode(this.#chain, scriptOf, onCircle);
@@ -54,15 +73,13 @@ export class CoinChainFixture implements ChainFixture {
     evidence: ({ coins = "" }) => this.#evidence(coins),
   };
 
-  /** Some coins, of the account or of others, with an amount that may be made up. */
+  /** Some coins, of the account or of others, with amounts of which one may be made up. */
   #offer(moreSat: bigint): Readonly<Record<string, string>> {
     const { random } = kernel;
-    const all = [...this.#chain.coins(), ...(this.#known.at(-1) === undefined ? [] : this.#known.slice(-3))];
-    const count = random.between("hostile coins", 1, 2);
-    const from = random.below("hostile first coin", Math.max(1, all.length));
-    const chosen = [...new Set([...all.slice(from), ...all].slice(0, count))];
+    const chosen = random.below("hostile coins", 3) === 0 ? this.#changed() : this.#some();
     this.#known.push(...chosen);
-    const units = chosen.map((id) => (this.#chain.outputOf(id)?.units ?? 0n) + moreSat);
+    const falsified = random.below("hostile amount of", Math.max(1, chosen.length));
+    const units = chosen.map((id, at) => (this.#chain.outputOf(id)?.units ?? 0n) + (at === falsified ? moreSat : 0n));
     const sum = units.reduce((total, one) => total + one, 0n);
     const amount = random.pick("hostile payment", this.#amounts);
     const feeSat = random.pick("hostile fee", [300n, 1_000n, 20_000n, 49_999n, 50_001n]);
@@ -71,13 +88,62 @@ export class CoinChainFixture implements ChainFixture {
     return { coins: texts.join(","), changeSat: changeSat > 0n ? `${changeSat}` : "0", feeSat: `${feeSat}` };
   }
 
+  /** Coins in a row, of the account, of others, or named before, enough for an order as a rule. */
+  #some(): readonly string[] {
+    const { random } = kernel;
+    const others = random.below("hostile coins of others", 4) === 0 ? this.#chain.coinsOfOthers() : [];
+    const all = [...this.#chain.coins(), ...this.#known.slice(-3), ...others];
+    const from = random.below("hostile first coin", Math.max(1, all.length));
+    const row = [...new Set([...all.slice(from), ...all])];
+    const least = random.pick("hostile coins for", [0n, ...this.#amounts]);
+    let sum = 0n;
+    const enough = row.findIndex((id) => {
+      sum += this.#chain.outputOf(id)?.units ?? 0n;
+      return sum > least;
+    });
+    const more = others.length > 0 ? others.slice(-1) : [];
+    return [...new Set([...row.slice(0, enough + 1), ...more])].slice(0, hostileCoinsMax);
+  }
+
+  /** The coins of an attempt that left, with one more, one fewer, or one in another's place. */
+  #changed(): readonly string[] {
+    const { random } = kernel;
+    const attempts = this.money.attempts;
+    if (attempts.length === 0) return this.#some();
+    const own = random.pick("hostile attempt", attempts).inputs.map(({ coin }) => coin);
+    const other = random.pick("hostile second attempt", attempts).inputs.map(({ coin }) => coin);
+    const free = this.#chain.coins();
+    const one = free[random.below("hostile free coin", Math.max(1, free.length))] ?? "";
+    const changed = random.pick("hostile change", [
+      own,
+      [...own, one],
+      [...own, ...other.slice(-1)],
+      [one, ...own],
+      own.length > 1 ? own.slice(0, -1) : own,
+      own.length > 1 ? own.slice(1) : own,
+      [...own.slice(0, 1), one],
+      [...own].reverse(),
+    ]);
+    return [...new Set(changed.filter((id) => id !== ""))];
+  }
+
   /** Coins that were named before: they may be spent by now. */
   readonly #known: string[] = [];
 
+  /** The transactions that made the coins; at times none, the first one alone, or in its place. */
   #evidence(coins: string): readonly string[] {
     const { random } = kernel;
-    if (random.below("hostile evidence", 6) === 0) return [];
-    return coins.split(",").flatMap((text) => this.#chain.made.get(text.slice(0, 64))?.body ?? []);
+    const whole = coins.split(",").map((text) => this.#chain.made.get(text.slice(0, 64))?.body ?? "");
+    switch (random.below("hostile evidence", 10)) {
+      case 0:
+        return [];
+      case 1:
+        return whole.slice(0, 1);
+      case 2:
+        return whole.map(() => whole[0] ?? "");
+      default:
+        return whole;
+    }
   }
 
   start(world: Judged): void {
@@ -107,11 +173,18 @@ export class CoinChainFixture implements ChainFixture {
     if (plan.confirmations > 1 && strikes("reorganisation", "reorganisation"))
       chain.reorganise(random.between("depth", 1, plan.confirmations - 1), random.below("another of two", 2) === 0);
     if (strikes("feeSpikes", "fees spike")) chain.satPerKvB = satPerKvB * BigInt(random.pick("spike", [1, 2, 5, 15]));
+    if (random.below("strangers pay in", 12) === 0) this.#payLater();
     if (strikes("foreignOutgoing", "a foreign transaction")) this.outgoingElsewhere();
     if (strikes("nodeLags", "a node lags")) random.pick("which node", this.#nodes).faults.lagBlocks = random.below("lags by", 4);
   }
 
+  #payLater(): void {
+    const amounts = this.#later.shift();
+    if (amounts !== undefined) this.#chain.fund(amounts);
+  }
+
   calmDown(): void {
+    while (this.#later.length > 0) this.#payLater();
     for (const node of this.#nodes) {
       node.faults = { ...noFaults };
       node.passOn();

@@ -18,36 +18,43 @@ const carried: readonly FaultKind[] = [
   ...(["lineCut", "lineHangs", "lineSlow", "frameLost", "frameTwice", "frameOld", "framesSwapped", "frameDamaged"] as const),
   ...(["nodeErrors", "nodeSilence", "nodeLies", "nodeHides", "nodeLags", "nodeSlow", "poolForgets", "reorganisation"] as const),
   ...(["blocksSkip", "feeSpikes", "foreignOutgoing", "minerStale", "ordersRepeated", "ordersAltered", "operatorSlow"] as const),
-  ...(["timeLeaps", "hostileCourier"] as const),
+  ...(["timeLeaps", "hostileCourier", "folderCloned", "pairedAgain"] as const),
 ];
-type Turned = Pick<Plan, "rates" | "orders" | "rules" | "recoveryScenario" | "helps">;
+type Turned = Pick<Plan, "rates" | "orders" | "rules" | "recoveryScenario" | "helps" | "takeover">;
 
 export function coins<P extends Turned>(plan: P, random: Random): P {
   const rates = Object.fromEntries(
     Object.entries(plan.rates).map(([kind, rate]) => [kind, carried.includes(kind as FaultKind) ? rate : 0]),
   ) as Rates;
-  const isRestored = rates.ledgerRestored + rates.gatewayRestored > 0;
+  const { ledgerRestored, gatewayRestored, folderCloned, pairedAgain } = rates;
   return {
     ...plan,
     ...{ family: "bitcoinregtest", orders: ordersOf(plan.orders, random), deposits: [], saysFinal: false, firstNonce: 0 },
-    rates: { ...rates, gatewayRestored: rates.ledgerRestored > 0 ? 0 : rates.gatewayRestored },
+    rates: { ...rates, gatewayRestored: ledgerRestored > 0 ? 0 : gatewayRestored },
     blockMs: random.pick("blocks come every", [3_000, 5_000, 8_000]),
     confirmations: random.pick("depth", [1, 2, 2, 3]),
     nodes: random.pick("nodes of it", [1, 1, 2, 2, 3]),
     rules: plan.rules === "destinations" ? "" : plan.rules,
-    recoveryScenario: plan.recoveryScenario && isRestored,
-    ...{ refusing: "", takeover: false, oldBackup: "" },
+    recoveryScenario: plan.recoveryScenario && ledgerRestored + gatewayRestored + folderCloned + pairedAgain > 0,
+    ...{ refusing: "", takeover: plan.takeover && ledgerRestored === 0 },
     faultsMs: random.pick("faults last for seconds", [8, 16, 32, 64, 128]) * 1_000,
   };
 }
 
-/** Most runs have several orders at once, so that they want the same coins. */
+/**
+ * Most runs have several orders at once, so that they want the same coins. In one run of three the
+ * second pays the same amount to the same address.
+ */
 function ordersOf(orders: readonly Order[], random: Random): readonly Order[] {
   const [first] = orders;
   const few = first === undefined || orders.length > 1 || random.below("one order alone", 3) === 0 ? [] : [first];
-  const all = [...orders, ...few.map((one) => ({ ...one, orderId: "order-2", amount: one.amount === "0.1" ? "0.2" : "0.1" }))];
-  return all.map((order): Order => {
+  const others = [...orders, ...few.map((one) => ({ ...one, orderId: "order-2", amount: one.amount === "0.1" ? "0.2" : "0.1" }))];
+  const all = others.map((order): Order => {
     const address = random.pick("receiver", coinReceivers);
     return { ...order, currency: "btc", address, units: unitsOf(order.amount, "btc") };
   });
+  const [one, another, ...rest] = all;
+  if (one === undefined || another === undefined || random.below("the same once more", 3) > 0) return all;
+  const { amount, units, address } = one;
+  return [one, { ...another, amount, units, address }, ...rest];
 }
