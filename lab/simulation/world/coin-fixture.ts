@@ -11,6 +11,8 @@ import type { Plan } from "./plan.ts";
 import { begun, hotWallet, nodeUrls } from "./setting.ts";
 
 const satPerKvB = 3_000n;
+/** A payment of several coins costs less than its ceiling at this rate. */
+const dearMax = 60_000n;
 const hostileCoinsMax = 12;
 /** Coins that each pay for an order, and more. */
 const lumps: readonly bigint[] = [35n, 35n, 60n, 15n, 15n, 90n, 120n].map((hundredths) => hundredths * 1_000_000n);
@@ -42,6 +44,7 @@ export class CoinChainFixture implements ChainFixture {
   readonly #nodes: readonly CoinNode[];
   readonly #amounts: readonly bigint[]; // that are ordered
   readonly #later: (readonly bigint[])[];
+  #dearUntilMs = 0; // the market's rise ends then; 0 for none
 
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
     const { confirmations } = plan;
@@ -172,10 +175,26 @@ export class CoinChainFixture implements ChainFixture {
     if (strikes("poolForgets", "the pool forgets")) chain.forget();
     if (plan.confirmations > 1 && strikes("reorganisation", "reorganisation"))
       chain.reorganise(random.between("depth", 1, plan.confirmations - 1), random.below("another of two", 2) === 0);
-    if (strikes("feeSpikes", "fees spike")) chain.satPerKvB = satPerKvB * BigInt(random.pick("spike", [1, 2, 5, 15]));
     if (random.below("strangers pay in", 12) === 0) this.#payLater();
     if (strikes("foreignOutgoing", "a foreign transaction")) this.outgoingElsewhere();
     if (strikes("nodeLags", "a node lags")) random.pick("which node", this.#nodes).faults.lagBlocks = random.below("lags by", 4);
+    if (kernel.scheduler.nowMs < this.#dearUntilMs) return;
+    if (chain.pool.size > 0 && strikes("marketRises", "the market rises")) this.#rise();
+    else if (strikes("feeSpikes", "fees spike")) chain.satPerKvB = satPerKvB * BigInt(random.pick("spike", [1, 2, 5, 15]));
+    else if (this.#dearUntilMs > 0) this.#fall();
+  }
+
+  /** No block takes the attempts that wait, until others are made in their places. */
+  #rise(): void {
+    const { random, scheduler } = kernel;
+    this.#dearUntilMs = scheduler.nowMs + random.between("dear for seconds", 35, 75) * 1_000;
+    this.#chain.satPerKvB *= BigInt(random.pick("rises by", [3, 4, 6]));
+    if (this.#chain.satPerKvB > dearMax) this.#chain.satPerKvB = dearMax;
+  }
+
+  #fall(): void {
+    this.#dearUntilMs = 0;
+    this.#chain.satPerKvB = satPerKvB;
   }
 
   #payLater(): void {

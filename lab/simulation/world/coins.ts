@@ -23,9 +23,17 @@ const carried: readonly FaultKind[] = [
 type Turned = Pick<Plan, "rates" | "orders" | "rules" | "recoveryScenario" | "helps" | "takeover">;
 
 export function coins<P extends Turned>(plan: P, random: Random): P {
-  const rates = Object.fromEntries(
+  const drawn = Object.fromEntries(
     Object.entries(plan.rates).map(([kind, rate]) => [kind, carried.includes(kind as FaultKind) ? rate : 0]),
   ) as Rates;
+  const of = (kind: FaultKind, share: number, least: number, most: number): number =>
+    random.below(`coins with ${kind}`, share) === 0 ? random.between(`rate of ${kind}`, least, most) : 0;
+  const rates: Rates = {
+    ...drawn,
+    marketRises: of("marketRises", 4, 2_000, 8_000),
+    reorganisation: drawn.reorganisation || of("reorganisation", 3, 500, 3_000),
+    minerStale: drawn.minerStale || of("minerStale", 4, 1_000, 6_000),
+  };
   const { ledgerRestored, gatewayRestored, folderCloned, pairedAgain } = rates;
   return {
     ...plan,
@@ -37,7 +45,7 @@ export function coins<P extends Turned>(plan: P, random: Random): P {
     rules: plan.rules === "destinations" ? "" : plan.rules,
     recoveryScenario: plan.recoveryScenario && ledgerRestored + gatewayRestored + folderCloned + pairedAgain > 0,
     ...{ refusing: "", takeover: plan.takeover && ledgerRestored === 0 },
-    faultsMs: random.pick("faults last for seconds", [8, 16, 32, 64, 128]) * 1_000,
+    faultsMs: random.pick("faults last for seconds", rates.marketRises > 0 ? [64, 80, 112] : [8, 16, 32, 64, 128]) * 1_000,
   };
 }
 
