@@ -20,7 +20,7 @@ const carried: readonly FaultKind[] = [
   ...(["blocksSkip", "feeSpikes", "foreignOutgoing", "minerStale", "ordersRepeated", "ordersAltered", "operatorSlow"] as const),
   ...(["timeLeaps", "hostileCourier", "folderCloned", "pairedAgain"] as const),
 ];
-type Turned = Pick<Plan, "rates" | "orders" | "rules" | "recoveryScenario" | "helps" | "takeover">;
+type Turned = Pick<Plan, "rates" | "orders" | "rules" | "recoveryScenario" | "helps" | "takeover" | "oldBackup">;
 
 export function coins<P extends Turned>(plan: P, random: Random): P {
   const drawn = Object.fromEntries(
@@ -34,19 +34,36 @@ export function coins<P extends Turned>(plan: P, random: Random): P {
     reorganisation: drawn.reorganisation || of("reorganisation", 3, 500, 3_000),
     minerStale: drawn.minerStale || of("minerStale", 4, 1_000, 6_000),
   };
-  const { ledgerRestored, gatewayRestored, folderCloned, pairedAgain } = rates;
+  const { kind, isMany } = restoreOf(rates, random);
+  const restored = kind === "" ? {} : { [kind]: rates[kind] || random.between(`rate of ${kind}`, 800, 3_000) };
+  const isFollowed = kind !== "" && (plan.recoveryScenario || isMany);
   return {
     ...plan,
     ...{ family: "bitcoinregtest", orders: ordersOf(plan.orders, random), deposits: [], saysFinal: false, firstNonce: 0 },
-    rates: { ...rates, gatewayRestored: ledgerRestored > 0 ? 0 : gatewayRestored },
+    rates: { ...rates, ...noRestore, ...restored },
     blockMs: random.pick("blocks come every", [3_000, 5_000, 8_000]),
     confirmations: random.pick("depth", [1, 2, 2, 3]),
     nodes: random.pick("nodes of it", [1, 1, 2, 2, 3]),
     rules: plan.rules === "destinations" ? "" : plan.rules,
-    recoveryScenario: plan.recoveryScenario && ledgerRestored + gatewayRestored + folderCloned + pairedAgain > 0,
-    ...{ refusing: "", takeover: plan.takeover && ledgerRestored === 0 },
+    recoveryScenario: isFollowed,
+    ...{ refusing: "", takeover: kind === "gatewayRestored" && isFollowed && random.below("another server", 3) === 0 },
+    oldBackup: kind === "ledgerRestored" && isFollowed ? plan.oldBackup : "",
     faultsMs: random.pick("faults last for seconds", rates.marketRises > 0 ? [64, 80, 112] : [8, 16, 32, 64, 128]) * 1_000,
   };
+}
+
+/** Ways in which a run loses records or gets a second server; a run has one at most. */
+const restores = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain"] as const;
+const noRestore = Object.fromEntries(restores.map((kind) => [kind, 0])) as Pick<Rates, (typeof restores)[number]>;
+
+/**
+ * The way of this run, more often than chance has one: only then does a ledger know no more than
+ * the pin of a payment.
+ */
+function restoreOf(rates: Rates, random: Random): { readonly kind: "" | (typeof restores)[number]; readonly isMany: boolean } {
+  const drawn = restores.find((kind) => rates[kind] > 0);
+  if (drawn !== undefined || random.below("a restore among coins", 6) > 0) return { kind: drawn ?? "", isMany: false };
+  return { kind: random.pick("which restore", restores), isMany: random.below("people follow the page", 2) === 0 };
 }
 
 /**
