@@ -22,6 +22,8 @@ interface Fate {
   pin: string; // "" until its first attempt left
   readonly attempts: Map<string, CoinTransaction>; // that left, by hash
   hasFailed: boolean;
+  /** It left, and ledger and gateway were both restored to before, until it leaves again. */
+  isForgotten: boolean;
 }
 
 export class CoinMoney implements Money {
@@ -40,7 +42,8 @@ export class CoinMoney implements Money {
   constructor(chain: CoinChain, plan: Plan) {
     this.#chain = chain;
     this.#own = scriptOf(hotWallet);
-    this.#isAllKnown = plan.rates.ledgerRestored + plan.rates.gatewayRestored === 0;
+    const { ledgerRestored, gatewayRestored, bothRestored, folderCloned, pairedAgain } = plan.rates;
+    this.#isAllKnown = ledgerRestored + gatewayRestored + bothRestored + folderCloned + pairedAgain === 0;
     for (const order of plan.orders) this.expect(order);
   }
 
@@ -69,7 +72,7 @@ export class CoinMoney implements Money {
 
   expect(order: Order): void {
     const payable = new Set([payableOf(order, order.units)]);
-    const fate: Fate = { order, payable, pin: "", attempts: new Map(), hasFailed: false };
+    const fate: Fate = { order, payable, pin: "", attempts: new Map(), hasFailed: false, isForgotten: false };
     this.#byOrder.set(order.orderId, fate);
     this.#byId.set(transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }), fate);
   }
@@ -80,7 +83,22 @@ export class CoinMoney implements Money {
     this.#byOrder.get(order.orderId)?.payable.add(payableOf(order, units));
   }
 
-  forget(): void {}
+  /**
+   * Ledger and database were restored together; these transactions are what the database knows now.
+   */
+  forget(known: ReadonlySet<string>): void {
+    for (const fate of this.#byOrder.values()) {
+      fate.hasFailed = false;
+      fate.isForgotten ||= fate.attempts.size > 0 && ![...fate.attempts.keys()].some((hash) => known.has(hash));
+    }
+  }
+
+  /** Whether a final transaction of the account pays this script these units. */
+  hasPaid(script: string, units: bigint): boolean {
+    const isIt = (one: CoinTransaction): boolean =>
+      this.#chain.isFinal(one.hash) && one.outputs.some((output) => output.script === script && output.units === units);
+    return this.attempts.some(isIt);
+  }
 
   isForgottenNonce(): boolean {
     return false;
@@ -109,6 +127,7 @@ export class CoinMoney implements Money {
     const owner = this.#ownerOf.get(pin) ?? fate;
     must(owner === fate || this.#isOver(owner), "a pin has one withdrawal", say);
     const isOther = fate.pin === "" || fate.pin === pin || (!this.#isAllKnown && this.#isSpentElsewhere(fate));
+    fate.isForgotten &&= fate.pin === pin;
     must(isOther, "a withdrawal has one pin", say);
     must(!fate.hasFailed || this.#isSpentElsewhere(fate), "what failed can never be paid", say);
     const fee = this.#chain.feeOf(transaction);
@@ -128,7 +147,7 @@ export class CoinMoney implements Money {
       const fate = this.#byHash.get(hash);
       must(fate !== undefined, "only released bytes are in a block", () => hash);
       if (fate === undefined || this.#isCancel(transaction)) continue;
-      must(!fate.hasFailed, "what failed is never paid", () => fate.order.orderId);
+      must(!fate.hasFailed || fate.isForgotten, "what failed is never paid", () => fate.order.orderId);
       const others = [...fate.attempts.values()].filter((one) => one.hash !== hash && this.#pays(one));
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
     }
@@ -146,7 +165,7 @@ export class CoinMoney implements Money {
       }
       if (fate.hasFailed) continue;
       fate.hasFailed = true;
-      must(!this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
+      must(fate.isForgotten || !this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
     }
   }
 

@@ -31,10 +31,20 @@ export interface Hostilities {
   readonly noHash: string;
 }
 
+/** The account's payments as a block explorer shows them. */
+export interface Explorer {
+  /** Hashes of transactions that no final block has. */
+  readonly young: readonly string[];
+  /** Whether a final transaction of the account pays this address this amount. */
+  hasPaid(address: string, units: bigint): boolean;
+}
+
 export interface ChainFixture {
   readonly money: Money;
   /** The account's count of transactions; null if the chain has none. */
   readonly evm: Chain | null;
+  /** The list of payments where nothing is counted; null where the chain itself is looked at. */
+  readonly explorer: Explorer | null;
   /** The account's next number, as the chain counts; null where nothing is counted, or was yet. */
   readonly counted: string | null;
   /** Payments from outside that no block has yet. */

@@ -109,6 +109,12 @@ export class CoinChain {
     return block !== null && block.number <= this.finalNumber;
   }
 
+  /** Transactions that no final block has, those of strangers left out. */
+  get young(): readonly string[] {
+    const blocks = this.blocks.slice(this.finalNumber + 1).flatMap(({ transactions }) => transactions);
+    return [...blocks, ...this.pool.values()].map(({ hash }) => hash).filter((hash) => !this.outside.has(hash));
+  }
+
   /** The transaction of the chain, up to a block, that spends a coin. */
   spenderOf(coin: string, upTo = this.top.number): CoinTransaction | null {
     const spend = this.#spends.get(coin);

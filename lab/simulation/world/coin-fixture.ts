@@ -2,7 +2,7 @@
 import { CoinMoney } from "../invariants/coins.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { ChainFixture, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
+import type { ChainFixture, Explorer, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
 import { CoinChain } from "./coin-chain.ts";
 import { CoinNode } from "./coin-node.ts";
 import { scriptOf } from "./coin-script.ts";
@@ -60,6 +60,10 @@ export class CoinChainFixture implements ChainFixture {
     this.money = new CoinMoney(this.#chain, plan);
   }
 
+  get explorer(): Explorer {
+    return { young: this.#chain.young, hasPaid: (address, units) => this.money.hasPaid(scriptOf(address), units) };
+  }
+
   get outside(): ReadonlySet<string> {
     return this.#chain.outside;
   }
@@ -79,7 +83,7 @@ export class CoinChainFixture implements ChainFixture {
   /** Some coins, of the account or of others, with amounts of which one may be made up. */
   #offer(moreSat: bigint): Readonly<Record<string, string>> {
     const { random } = kernel;
-    const chosen = random.below("hostile coins", 3) === 0 ? this.#changed() : this.#some();
+    const chosen = random.below("hostile coins", 2) === 0 ? this.#changed() : this.#some();
     this.#known.push(...chosen);
     const falsified = random.below("hostile amount of", Math.max(1, chosen.length));
     const units = chosen.map((id, at) => (this.#chain.outputOf(id)?.units ?? 0n) + (at === falsified ? moreSat : 0n));
@@ -121,6 +125,8 @@ export class CoinChainFixture implements ChainFixture {
       own,
       [...own, one],
       [...own, ...other.slice(-1)],
+      // Enough of the account's own, and a coin of a payment that has another pin.
+      ...[own, other].map((spent) => [...this.#some(), ...spent.slice(-1)]),
       [one, ...own],
       own.length > 1 ? own.slice(0, -1) : own,
       own.length > 1 ? own.slice(1) : own,

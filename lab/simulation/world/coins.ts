@@ -3,7 +3,7 @@
  * comes back as new coins. Touches nothing.
  */
 import type { Random } from "../kernel/random.ts";
-import type { FaultKind, Order, Plan, Rates } from "./plan.ts";
+import { type FaultKind, hiding, type Order, type Plan, type Rates, untrue } from "./plan.ts";
 import { unitsOf } from "./units.ts";
 
 export const coinReceivers = [
@@ -18,7 +18,7 @@ const carried: readonly FaultKind[] = [
   ...(["lineCut", "lineHangs", "lineSlow", "frameLost", "frameTwice", "frameOld", "framesSwapped", "frameDamaged"] as const),
   ...(["nodeErrors", "nodeSilence", "nodeLies", "nodeHides", "nodeLags", "nodeSlow", "poolForgets", "reorganisation"] as const),
   ...(["blocksSkip", "feeSpikes", "foreignOutgoing", "minerStale", "ordersRepeated", "ordersAltered", "operatorSlow"] as const),
-  ...(["timeLeaps", "hostileCourier", "folderCloned", "pairedAgain"] as const),
+  ...(["timeLeaps", "hostileCourier", "folderCloned", "pairedAgain", "bothRestored"] as const),
 ];
 type Turned = Pick<Plan, "rates" | "orders" | "rules" | "recoveryScenario" | "helps" | "takeover" | "oldBackup">;
 
@@ -36,11 +36,11 @@ export function coins<P extends Turned>(plan: P, random: Random): P {
   };
   const { kind, isMany } = restoreOf(rates, random);
   const restored = kind === "" ? {} : { [kind]: rates[kind] || random.between(`rate of ${kind}`, 800, 3_000) };
-  const isFollowed = kind !== "" && (plan.recoveryScenario || isMany);
+  const isFollowed = kind === "bothRestored" || (kind !== "" && (plan.recoveryScenario || isMany));
   return {
     ...plan,
-    ...{ family: "bitcoinregtest", orders: ordersOf(plan.orders, random), deposits: [], saysFinal: false, firstNonce: 0 },
-    rates: { ...rates, ...noRestore, ...restored },
+    ...{ family: "bitcoinregtest", orders: ordersOf(plan.orders, random, kind !== "bothRestored"), deposits: [], saysFinal: false, firstNonce: 0 },
+    rates: { ...(kind === "bothRestored" ? shown(rates) : rates), ...noRestore, ...restored },
     blockMs: random.pick("blocks come every", [3_000, 5_000, 8_000]),
     confirmations: random.pick("depth", [1, 2, 2, 3]),
     nodes: random.pick("nodes of it", [1, 1, 2, 2, 3]),
@@ -53,7 +53,7 @@ export function coins<P extends Turned>(plan: P, random: Random): P {
 }
 
 /** Ways in which a run loses records or gets a second server; a run has one at most. */
-const restores = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain"] as const;
+const restores = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain", "bothRestored"] as const;
 const noRestore = Object.fromEntries(restores.map((kind) => [kind, 0])) as Pick<Rates, (typeof restores)[number]>;
 
 /**
@@ -67,10 +67,19 @@ function restoreOf(rates: Rates, random: Random): { readonly kind: "" | (typeof 
 }
 
 /**
+ * Ledger and database are restored together only where nodes show all that left: a coin that a
+ * forgotten payment spends has no number that another one could use up.
+ */
+function shown(rates: Rates): Rates {
+  const hidden: readonly FaultKind[] = [...untrue, ...hiding, "blocksSkip", "ordersAltered"];
+  return { ...rates, ...Object.fromEntries(hidden.map((kind) => [kind, 0])) };
+}
+
+/**
  * Most runs have several orders at once, so that they want the same coins. In one run of three the
  * second pays the same amount to the same address.
  */
-function ordersOf(orders: readonly Order[], random: Random): readonly Order[] {
+function ordersOf(orders: readonly Order[], random: Random, mayBeAlike: boolean): readonly Order[] {
   const [first] = orders;
   const few = first === undefined || orders.length > 1 || random.below("one order alone", 3) === 0 ? [] : [first];
   const others = [...orders, ...few.map((one) => ({ ...one, orderId: "order-2", amount: one.amount === "0.1" ? "0.2" : "0.1" }))];
@@ -79,7 +88,7 @@ function ordersOf(orders: readonly Order[], random: Random): readonly Order[] {
     return { ...order, currency: "btc", address, units: unitsOf(order.amount, "btc") };
   });
   const [one, another, ...rest] = all;
-  if (one === undefined || another === undefined || random.below("the same once more", 3) > 0) return all;
+  if (one === undefined || another === undefined || random.below("the same once more", 3) > 0 || !mayBeAlike) return all;
   const { amount, units, address } = one;
   return [one, { ...another, amount, units, address }, ...rest];
 }
