@@ -93,6 +93,11 @@ export class CoinMoney implements Money {
     }
   }
 
+  /** The amount of an order, as the shop ordered it. */
+  amountOf(transactionId: string): bigint | undefined {
+    return this.#byId.get(transactionId)?.order.units;
+  }
+
   /** Whether a final transaction of the account pays this script these units. */
   hasPaid(script: string, units: bigint): boolean {
     const isIt = (one: CoinTransaction): boolean =>

@@ -21,10 +21,10 @@ export type Strikes = (kind: FaultKind, label: string) => boolean;
 /** The parameters that a taken courier names, in the family's form. */
 export interface Hostilities {
   /** As an honest one has it, for a token unless told. */
-  fair(contract?: string): Readonly<Record<string, string>>;
-  txParams(): Readonly<Record<string, string>>;
+  fair(contract?: string, transactionId?: string): Readonly<Record<string, string>>;
+  txParams(transactionId?: string): Readonly<Record<string, string>>;
   /** As a hurried one has it: with less work than it needs. */
-  hurried(): Readonly<Record<string, string>>;
+  hurried(transactionId?: string): Readonly<Record<string, string>>;
   /** The transactions that made the coins of these parameters, where a chain has coins. */
   evidence?(txParams: Readonly<Record<string, string>>): readonly string[];
   /** A hash that no attempt has. */

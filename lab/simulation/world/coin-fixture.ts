@@ -74,21 +74,27 @@ export class CoinChainFixture implements ChainFixture {
 
   readonly hostilities: Hostilities = {
     noHash: "ab".repeat(32),
-    fair: () => this.#offer(0n),
-    txParams: () => this.#offer(kernel.random.pick("hostile amount", [0n, 0n, 0n, 10_000_000n, -10_000_000n])),
-    hurried: () => this.#offer(0n),
+    fair: (_, transactionId) => this.#offer(0n, transactionId),
+    txParams: (transactionId) => this.#offer(kernel.random.pick("hostile amount", [0n, 0n, 0n, 1n, -1n]), transactionId),
+    hurried: (transactionId) => this.#offer(0n, transactionId),
     evidence: ({ coins = "" }) => this.#evidence(coins),
   };
 
-  /** Some coins, of the account or of others, with amounts of which one may be made up. */
-  #offer(moreSat: bigint): Readonly<Record<string, string>> {
+  /**
+   * Some coins, of the account or of others, with amounts of which one may be made up, by an eighth
+   * more or less.
+   */
+  #offer(eighths: bigint, transactionId = ""): Readonly<Record<string, string>> {
     const { random } = kernel;
     const chosen = random.below("hostile coins", 2) === 0 ? this.#changed() : this.#some();
     this.#known.push(...chosen);
     const falsified = random.below("hostile amount of", Math.max(1, chosen.length));
-    const units = chosen.map((id, at) => (this.#chain.outputOf(id)?.units ?? 0n) + (at === falsified ? moreSat : 0n));
+    const units = chosen.map((id, at) => {
+      const known = this.#chain.outputOf(id)?.units ?? 0n;
+      return at === falsified ? known + (known * eighths) / 8n : known;
+    });
     const sum = units.reduce((total, one) => total + one, 0n);
-    const amount = random.pick("hostile payment", this.#amounts);
+    const amount = this.money.amountOf(transactionId) ?? random.pick("hostile payment", this.#amounts);
     const feeSat = random.pick("hostile fee", [300n, 1_000n, 20_000n, 49_999n, 50_001n]);
     const changeSat = sum - amount - feeSat;
     const texts = chosen.map((id, at) => `${id}:${units[at]}`);
