@@ -64,7 +64,9 @@ export function first(network: UtxoNetwork, { satPerKvB, coins }: CoinMarket, ta
  * with a null target, for a cancel. The anchor is `pin`. The fee is at least the highest earlier
  * fee and 1 sat for each virtual byte, the rate is above every earlier one, and both are at least
  * the market's. A payment keeps its coins, its change shrinks, and then coins are added; a cancel
- * begins with the anchor. Null if the coins do not suffice.
+ * begins with the anchor. `isFree`: nodes show no spend of the anchor, so no attempt is in a pool;
+ * then earlier coins that are not in `coins` are spent by other transactions and are left out. Null
+ * if the coins do not suffice.
  */
 export function replacement(
   network: UtxoNetwork,
@@ -72,16 +74,18 @@ export function replacement(
   target: Target | AmountAlone,
   attempts: readonly EarlierAttempt[],
   pin: string,
+  isFree = false,
 ): TxParams | null {
   const paid = target === null ? nothing : paidOf(network, target);
   const earlier = attempts.flatMap(({ txParams }) => (txParams === null ? [] : [figuresOf(txParams)]));
   const scriptBytes = target === null ? null : (paid?.scriptBytes ?? null);
-  const held = [...earlier].reverse().flatMap((figures) => figures.coins);
+  const isKept = ({ id }: Coin): boolean => !isFree || coins.some((coin) => coin.id === id);
+  const held = [...earlier].reverse().flatMap((figures) => figures.coins.filter(isKept));
   const known = distinct([...held, ...largestFirst(coins)]);
   const anchor = known.find(({ id }) => id === pin);
   if (paid === null || anchor === undefined) return null;
   const newest = [...earlier].reverse().find((figures) => amountOf(figures) > 0n);
-  const start = distinct([anchor, ...(target === null ? [] : (newest?.coins ?? []))]);
+  const start = distinct([anchor, ...(target === null ? [] : (newest?.coins ?? []).filter(isKept))]);
   const others = known.filter(({ id }) => !start.some((coin) => coin.id === id));
   const rates = earlier.map((figures) => ({ feeSat: figures.feeSat, size: sizeOfFigures(figures, scriptBytes) }));
   const fees = attempts.map(({ feeMax }) => BigInt(feeMax));

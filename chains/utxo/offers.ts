@@ -58,8 +58,10 @@ function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
       const pin = pinIn(attempts);
       if (network === null || pin === null) return null;
       const target = attempts.at(-1)?.isCancel === true ? null : wanted;
-      // Nodes leave the anchor out of the account's coins, because an attempt spends it.
-      return replacement(network, { satPerKvB: satPerKvBOf(feeMarket), coins: [pin, ...coins] }, target, attempts, pin.id);
+      const isFree = coins.some(({ id }) => id === pin.id);
+      // Nodes leave the anchor out of the account's coins while an attempt spends it.
+      const market = { satPerKvB: satPerKvBOf(feeMarket), coins: isFree ? coins : [pin, ...coins] };
+      return replacement(network, market, target, attempts, pin.id, isFree);
     },
     lowered: ({ satPerKvB = 0n }, step) =>
       step > loweredSteps ? null : { satPerKvB: higher((satPerKvB * BigInt(8 - step)) / 8n, satPerKvBMin) },

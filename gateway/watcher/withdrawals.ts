@@ -11,7 +11,7 @@ import { inWaves } from "../../chains/map-limit.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import type { TransactionRow } from "../store/rows.ts";
-import { listPendingAttempts, type SignedWithdrawal } from "../store/signatures.ts";
+import { listPendingAttempts, listSignatures, type SignedWithdrawal, signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
@@ -170,6 +170,8 @@ function applyAll(chain: WatchedChain, database: Database, judged: readonly Judg
 export function applyVerdict(chain: WatchedChain, database: Database, row: TransactionRow, verdict: Judgement): boolean {
   switch (verdict.kind) {
     case "completed":
+      if (isOfAnother(database, row.id, verdict.final.txHash))
+        return applyVerdict(chain, database, row, { kind: "failed", code: "chain_slot_consumed", final: verdict.final });
       return end(chain, database, row, { status: 1, stage: "completed", code: "", final: verdict.final });
     case "failed":
       // A withdrawal that the agent's operator cancelled failed on purpose.
@@ -186,6 +188,17 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
       return row.stage === "confirming" && move(chain, database, row.id, "broadcast", "");
     }
   }
+}
+
+/**
+ * Whether a transaction is an attempt of another withdrawal of the same account: each transaction
+ * pays one order. A recovered ledger knows only the pin of a payment with several coins, so the next
+ * payment may take one of the others as its pin, and may pay the same amount to the same address.
+ */
+function isOfAnother(database: Database, id: string, txHash: string): boolean {
+  const [first] = listSignatures(database, id);
+  const owner = first === undefined ? undefined : signedBy(database, { account: first.account, txHash });
+  return owner !== undefined && owner !== id;
 }
 
 function move(chain: WatchedChain, database: Database, id: string, stage: string, txHash: string): boolean {

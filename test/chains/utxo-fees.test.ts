@@ -187,6 +187,20 @@ describe("every attempt", () => {
     expect(figuresOf(replaced(380_000n, null)!).coins).toEqual(coins.slice(0, 2));
   });
 
+  it("a coin that another transaction spent is left out while the anchor is free, and kept while it is not", () => {
+    const wanted = { destination, amountUnits: 60_000n };
+    const paying = first(network, { satPerKvB: 1_000n, coins }, wanted)!;
+    const attempts = [{ txParams: paying, feeMax: `${most(paying)}` }];
+    expect(figuresOf(paying).coins).toEqual(coins.slice(0, 2));
+    const left = [coins[0]!, coins[2]!, coin(4, 10_000n)];
+    const replacedBy = (isFree: boolean) => {
+      const next = replacement(network, { satPerKvB: 1_000n, coins: left }, wanted, attempts, coins[0]!.id, isFree);
+      return figuresOf(next!).coins;
+    };
+    expect(replacedBy(true)).toEqual(left);
+    expect(replacedBy(false)).toEqual(coins.slice(0, 2));
+  });
+
   it("an attempt of which only the fee is known is replaced on the given pin", () => {
     const unknown = [{ txParams: null, feeMax: "5000" }];
     const next = replaced(1_000n, target, unknown)!;

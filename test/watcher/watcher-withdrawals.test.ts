@@ -120,6 +120,25 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ stage: "failed", code: "chain_reverted", feeUnits: "210000", finalBlock: block });
   });
 
+  it("a withdrawal on chain is not completed by a transaction of another withdrawal that took its place, however alike", async () => {
+    const [id, other] = [signedWithdrawal(0), signedWithdrawal(1)];
+    await start();
+    chain.mine(payment(id, 0, { hash: attemptTxHash(other) }));
+    chain.mineEmpty(2);
+    await until(() => row(id).status === 2);
+    expect(row(id)).toMatchObject({ stage: "failed", code: "chain_slot_consumed", txHash: attemptTxHash(other) });
+    expect(audit()).toContain("alarm WATCHER_PAYMENT_FAILED");
+  });
+
+  it("a withdrawal on chain is completed by an equal transaction in its place that is nobody's", async () => {
+    const id = signedWithdrawal(0);
+    await start();
+    chain.mine(payment(id, 0, { hash: hashOf("a forgotten attempt") }));
+    chain.mineEmpty(2);
+    await until(() => row(id).status === 1);
+    expect(row(id)).toMatchObject({ stage: "completed", txHash: hashOf("a forgotten attempt") });
+  });
+
   it("a withdrawal on chain fails as cancelled, without an alarm, when an attempt of its own paid nothing to the account itself", async () => {
     const id = signedWithdrawal(0);
     addAttempt(id, 2, 0);

@@ -3,12 +3,13 @@
  * statement: a withdrawal has one pin, no coin is in two open withdrawals, and nothing is paid
  * twice. Checked at every release, block and commit.
  */
+import { transactionIdOf } from "../../../protocol/identity.ts";
 import type { CoinBlock, CoinChain } from "../world/coin-chain.ts";
 import { type CoinTransaction, readCoinRaw } from "../world/coin-raw.ts";
 import { scriptOf } from "../world/coin-script.ts";
 import type { Order, Plan } from "../world/plan.ts";
-import { hotWallet } from "../world/setting.ts";
-import type { Money, MovedMoney } from "./money.ts";
+import { hotWallet, merchant } from "../world/setting.ts";
+import type { Money, MovedMoney, Whose } from "./money.ts";
 import type { End, Told } from "./payments.ts";
 import { must, Violation } from "./violation.ts";
 
@@ -17,18 +18,22 @@ const feeMaxSat = 50_000n;
 
 interface Fate {
   readonly order: Order;
+  readonly payable: Set<string>; // script and units
   pin: string; // "" until its first attempt left
   readonly attempts: Map<string, CoinTransaction>; // that left, by hash
   hasFailed: boolean;
+  /** It left, and ledger and gateway were both restored to before, until it leaves again. */
+  isForgotten: boolean;
 }
 
 export class CoinMoney implements Money {
   readonly foreignNonces: readonly number[] = [];
   readonly sweeps: MovedMoney = { told: () => {}, open: () => "", ends: () => {} };
-  readonly #fates = new Map<string, Fate>(); // by script and units
+  readonly #byId = new Map<string, Fate>();
   readonly #byOrder = new Map<string, Fate>();
   readonly #ownerOf = new Map<string, Fate>(); // by pin
   readonly #holderOf = new Map<string, Fate>(); // by coin
+  readonly #byHash = new Map<string, Fate>();
   readonly #chain: CoinChain;
   readonly #own: string;
   /** Nothing was restored: the ledger knows all that ever left. */
@@ -37,7 +42,8 @@ export class CoinMoney implements Money {
   constructor(chain: CoinChain, plan: Plan) {
     this.#chain = chain;
     this.#own = scriptOf(hotWallet);
-    this.#isAllKnown = plan.rates.ledgerRestored + plan.rates.gatewayRestored === 0;
+    const { ledgerRestored, gatewayRestored, bothRestored, folderCloned, pairedAgain } = plan.rates;
+    this.#isAllKnown = ledgerRestored + gatewayRestored + bothRestored + folderCloned + pairedAgain === 0;
     for (const order of plan.orders) this.expect(order);
   }
 
@@ -51,6 +57,11 @@ export class CoinMoney implements Money {
     return count;
   }
 
+  /** Every attempt that left. */
+  get attempts(): readonly CoinTransaction[] {
+    return [...this.#byOrder.values()].flatMap(({ attempts }) => [...attempts.values()]);
+  }
+
   get isShown(): boolean {
     return [...this.#byOrder.values()].every(
       ({ attempts }) =>
@@ -60,19 +71,39 @@ export class CoinMoney implements Money {
   }
 
   expect(order: Order): void {
-    const fate: Fate = { order, pin: "", attempts: new Map(), hasFailed: false };
+    const payable = new Set([payableOf(order, order.units)]);
+    const fate: Fate = { order, payable, pin: "", attempts: new Map(), hasFailed: false, isForgotten: false };
     this.#byOrder.set(order.orderId, fate);
-    this.#fates.set(`${scriptOf(order.address)} ${order.units}`, fate);
+    this.#byId.set(transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }), fate);
   }
 
   allow(order: Order, amount: string): void {
-    const fate = this.#byOrder.get(order.orderId);
     const [, digits = ""] = amount.split(".");
     const units = BigInt(digits) * 10n ** BigInt(8 - digits.length);
-    if (fate !== undefined) this.#fates.set(`${scriptOf(order.address)} ${units}`, fate);
+    this.#byOrder.get(order.orderId)?.payable.add(payableOf(order, units));
   }
 
-  forget(): void {}
+  /**
+   * Ledger and database were restored together; these transactions are what the database knows now.
+   */
+  forget(known: ReadonlySet<string>): void {
+    for (const fate of this.#byOrder.values()) {
+      fate.hasFailed = false;
+      fate.isForgotten ||= fate.attempts.size > 0 && ![...fate.attempts.keys()].some((hash) => known.has(hash));
+    }
+  }
+
+  /** The amount of an order, as the shop ordered it. */
+  amountOf(transactionId: string): bigint | undefined {
+    return this.#byId.get(transactionId)?.order.units;
+  }
+
+  /** Whether a final transaction of the account pays this script these units. */
+  hasPaid(script: string, units: bigint): boolean {
+    const isIt = (one: CoinTransaction): boolean =>
+      this.#chain.isFinal(one.hash) && one.outputs.some((output) => output.script === script && output.units === units);
+    return this.attempts.some(isIt);
+  }
 
   isForgottenNonce(): boolean {
     return false;
@@ -82,13 +113,14 @@ export class CoinMoney implements Money {
 
   cancelled(): void {}
 
-  left(raw: string): { readonly hash: string; readonly nonce: string } {
+  left(raw: string, { transactionId }: Whose): { readonly hash: string; readonly nonce: string } {
     const transaction = readCoinRaw(raw);
     const pin = transaction?.inputs[0]?.coin;
     if (transaction === null || pin === undefined) throw new Violation("only a payment leaves", "bytes that are no transaction");
     const { hash, inputs } = transaction;
-    const fate = this.#fateOf(transaction);
-    if (fate === null) throw new Violation("only what was ordered is paid", `${hash} with pin ${pin}`);
+    const fate = this.#byId.get(transactionId);
+    if (fate === undefined || !this.#isOf(fate, transaction))
+      throw new Violation("only what was ordered is paid", `${hash} with pin ${pin}`);
     const say = (): string => `${fate.order.orderId}: ${hash}, pin ${pin}, before ${fate.pin}`;
     for (const { coin, keyHash } of inputs) {
       const output = this.#chain.outputOf(coin);
@@ -100,6 +132,7 @@ export class CoinMoney implements Money {
     const owner = this.#ownerOf.get(pin) ?? fate;
     must(owner === fate || this.#isOver(owner), "a pin has one withdrawal", say);
     const isOther = fate.pin === "" || fate.pin === pin || (!this.#isAllKnown && this.#isSpentElsewhere(fate));
+    fate.isForgotten &&= fate.pin === pin;
     must(isOther, "a withdrawal has one pin", say);
     must(!fate.hasFailed || this.#isSpentElsewhere(fate), "what failed can never be paid", say);
     const fee = this.#chain.feeOf(transaction);
@@ -107,6 +140,7 @@ export class CoinMoney implements Money {
     this.#ownerOf.set(pin, fate);
     fate.pin = pin;
     fate.attempts.set(hash, transaction);
+    this.#byHash.set(hash, fate);
     this.#chain.made.set(hash, transaction);
     return { hash, nonce: pin.slice(0, 12) };
   }
@@ -115,10 +149,10 @@ export class CoinMoney implements Money {
     for (const transaction of transactions) {
       const { hash } = transaction;
       if (this.#chain.outside.has(hash) || this.#chain.foreign.has(hash)) continue;
-      const fate = this.#fateOf(transaction);
-      must(fate?.attempts.has(hash) === true, "only released bytes are in a block", () => hash);
-      if (fate === null || this.#isCancel(transaction)) continue;
-      must(!fate.hasFailed, "what failed is never paid", () => fate.order.orderId);
+      const fate = this.#byHash.get(hash);
+      must(fate !== undefined, "only released bytes are in a block", () => hash);
+      if (fate === undefined || this.#isCancel(transaction)) continue;
+      must(!fate.hasFailed || fate.isForgotten, "what failed is never paid", () => fate.order.orderId);
       const others = [...fate.attempts.values()].filter((one) => one.hash !== hash && this.#pays(one));
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
     }
@@ -136,7 +170,7 @@ export class CoinMoney implements Money {
       }
       if (fate.hasFailed) continue;
       fate.hasFailed = true;
-      must(!this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
+      must(fate.isForgotten || !this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
     }
   }
 
@@ -147,7 +181,7 @@ export class CoinMoney implements Money {
   }
 
   heldBytes(): readonly string[] {
-    return [...this.#byOrder.values()].flatMap(({ attempts }) => [...attempts.values()].map(({ raw }) => raw));
+    return this.attempts.map(({ raw }) => raw);
   }
 
   #canBePaid(fate: Fate): boolean {
@@ -173,14 +207,13 @@ export class CoinMoney implements Money {
     return outputs.every(({ script }) => script === this.#own);
   }
 
-  /**
-   * One output pays an order, all others are change; a cancel is of the withdrawal with its pin.
-   */
-  #fateOf(transaction: CoinTransaction): Fate | null {
-    const { inputs, outputs } = transaction;
-    if (this.#isCancel(transaction)) return this.#ownerOf.get(inputs[0]?.coin ?? "") ?? null;
-    const paid = outputs.filter(({ script }) => script !== this.#own);
-    const [one] = paid;
-    return one === undefined || paid.length > 1 ? null : (this.#fates.get(`${one.script} ${one.units}`) ?? null);
+  /** One output pays the order, all others are change; a cancel has only change. */
+  #isOf({ payable }: Fate, transaction: CoinTransaction): boolean {
+    const [one, ...more] = transaction.outputs.filter(({ script }) => script !== this.#own);
+    return one === undefined || (more.length === 0 && payable.has(`${one.script} ${one.units}`));
   }
+}
+
+function payableOf({ address }: Order, units: bigint): string {
+  return `${scriptOf(address)} ${units}`;
 }

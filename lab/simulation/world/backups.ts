@@ -170,7 +170,8 @@ export class Backups {
 
   /** A ledger without a first counter takes whatever the chain counts for where it begins. */
   #isAdopted(machine: Machine): boolean {
-    return this.#world.ledgerOf(machine).records.some(({ kind }) => kind === "ADOPTED");
+    const isCounted = this.#world.chainFixture.evm !== null;
+    return !isCounted || this.#world.ledgerOf(machine).records.some(({ kind }) => kind === "ADOPTED");
   }
 
   /**
@@ -184,7 +185,9 @@ export class Backups {
     gateway.restore(this.#database);
     // As the page says, or as those do who have not read it yet; what no node shows stands in the
     // way of nothing new.
-    const isAwaited = plan.recoveryScenario && (!showsAll(plan) || kernel.random.below("crypto waits for the order", 2) === 0);
+    // Where the chain counts nothing, only the order keeps the agent from paying once more.
+    const mustWait = !showsAll(plan) || this.#world.chainFixture.evm === null;
+    const isAwaited = plan.recoveryScenario && (mustWait || kernel.random.below("crypto waits for the order", 2) === 0);
     if (isAwaited) machine.isOn = false;
     this.#restoreLedger();
     recoveryScenario?.beginAgain(isAwaited);

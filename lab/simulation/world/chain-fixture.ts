@@ -21,20 +21,30 @@ export type Strikes = (kind: FaultKind, label: string) => boolean;
 /** The parameters that a taken courier names, in the family's form. */
 export interface Hostilities {
   /** As an honest one has it, for a token unless told. */
-  fair(contract?: string): Readonly<Record<string, string>>;
-  txParams(): Readonly<Record<string, string>>;
+  fair(contract?: string, transactionId?: string): Readonly<Record<string, string>>;
+  txParams(transactionId?: string): Readonly<Record<string, string>>;
   /** As a hurried one has it: with less work than it needs. */
-  hurried(): Readonly<Record<string, string>>;
+  hurried(transactionId?: string): Readonly<Record<string, string>>;
   /** The transactions that made the coins of these parameters, where a chain has coins. */
   evidence?(txParams: Readonly<Record<string, string>>): readonly string[];
   /** A hash that no attempt has. */
   readonly noHash: string;
 }
 
+/** The account's payments as a block explorer shows them. */
+export interface Explorer {
+  /** Hashes of transactions that no final block has. */
+  readonly young: readonly string[];
+  /** Whether a final transaction of the account pays this address this amount. */
+  hasPaid(address: string, units: bigint): boolean;
+}
+
 export interface ChainFixture {
   readonly money: Money;
   /** The account's count of transactions; null if the chain has none. */
   readonly evm: Chain | null;
+  /** The list of payments where nothing is counted; null where the chain itself is looked at. */
+  readonly explorer: Explorer | null;
   /** The account's next number, as the chain counts; null where nothing is counted, or was yet. */
   readonly counted: string | null;
   /** Payments from outside that no block has yet. */

@@ -34,6 +34,8 @@ type PoolAnswer =
   | "min relay fee not met";
 
 const elsewhere = `0014${"ee".repeat(20)}`;
+/** Smaller coins stay. */
+const foreignMin = 100_000n;
 const zeros = "0".repeat(64);
 
 export class CoinChain {
@@ -47,6 +49,8 @@ export class CoinChain {
   /** Other people's transactions. */
   readonly outside = new Set<string>();
   readonly foreign = new Set<string>();
+  /** The spender of each coin in the chain, with its block. */
+  readonly #spends = new Map<string, { readonly by: CoinTransaction; readonly number: number }>();
   #replaced: CoinTransaction[] = [];
   #incoming: CoinTransaction[] = [];
   satPerKvB = 3_000n;
@@ -105,14 +109,16 @@ export class CoinChain {
     return block !== null && block.number <= this.finalNumber;
   }
 
+  /** Transactions that no final block has, those of strangers left out. */
+  get young(): readonly string[] {
+    const blocks = this.blocks.slice(this.finalNumber + 1).flatMap(({ transactions }) => transactions);
+    return [...blocks, ...this.pool.values()].map(({ hash }) => hash).filter((hash) => !this.outside.has(hash));
+  }
+
   /** The transaction of the chain, up to a block, that spends a coin. */
   spenderOf(coin: string, upTo = this.top.number): CoinTransaction | null {
-    for (const { number, transactions } of this.blocks) {
-      if (number > upTo) return null;
-      const found = transactions.find(({ inputs }) => inputs.some((input) => input.coin === coin));
-      if (found !== undefined) return found;
-    }
-    return null;
+    const spend = this.#spends.get(coin);
+    return spend === undefined || spend.number > upTo ? null : spend.by;
   }
 
   /** In the pool. */
@@ -179,6 +185,8 @@ export class CoinChain {
     const most = Math.min(depth, this.top.number - this.finalNumber);
     if (most <= 0) return;
     const gone = this.blocks.splice(this.blocks.length - most);
+    for (const { inputs } of gone.flatMap(({ transactions }) => transactions))
+      for (const { coin } of inputs) this.#spends.delete(coin);
     this.#salt += 1;
     note("reorganisation", most);
     this.onBlock(null);
@@ -197,11 +205,11 @@ export class CoinChain {
   }
 
   /**
-   * Somebody with the same key spends one of the account's coins. Most of it comes back as change,
-   * or too little would be left to pay the orders.
+   * Somebody with the same key spends one of the account's coins that is worth it. Most of it comes
+   * back as change, or too little would be left to pay the orders.
    */
   mineForeign(): void {
-    const coins = this.coins();
+    const coins = this.coins().filter((one) => (this.outputOf(one)?.units ?? 0n) > foreignMin);
     const coin = coins[kernel.random.below("which coin they spend", Math.max(1, coins.length))];
     if (coin === undefined) return;
     const units = (this.outputOf(coin)?.units ?? 0n) - 1_000n;
@@ -225,10 +233,15 @@ export class CoinChain {
         outputs.flatMap(({ script }, output) => (script === this.options.script ? [`${hash}:${output}`] : [])),
       ),
     );
-    const spent = new Set(
-      this.blocks.flatMap(({ transactions }) => transactions.flatMap((one) => one.inputs.map(({ coin }) => coin))),
-    );
-    return all.filter((coin) => !spent.has(coin));
+    return all.filter((coin) => !this.#spends.has(coin));
+  }
+
+  /** The newest coins of other people that no block spends. */
+  coinsOfOthers(): readonly string[] {
+    const { script: own } = this.options;
+    const newest = this.blocks.slice(-12).flatMap(({ transactions }) => transactions);
+    const all = newest.flatMap(({ hash, outputs }) => outputs.flatMap(({ script }, at) => (script === own ? [] : [`${hash}:${at}`])));
+    return all.filter((coin) => !this.#spends.has(coin));
   }
 
   forget(): void {
@@ -253,6 +266,7 @@ export class CoinChain {
     for (const one of transactions) {
       this.placeOf.set(one.hash, number);
       this.pool.delete(one.hash);
+      for (const { coin } of one.inputs) this.#spends.set(coin, { by: one, number });
     }
     this.#replaced = this.#replaced.filter(({ hash: one }) => !this.isFinal(one));
     for (const [one, { inputs }] of this.pool) {

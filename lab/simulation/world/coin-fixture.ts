@@ -2,7 +2,7 @@
 import { CoinMoney } from "../invariants/coins.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { ChainFixture, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
+import type { ChainFixture, Explorer, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
 import { CoinChain } from "./coin-chain.ts";
 import { CoinNode } from "./coin-node.ts";
 import { scriptOf } from "./coin-script.ts";
@@ -11,8 +11,26 @@ import type { Plan } from "./plan.ts";
 import { begun, hotWallet, nodeUrls } from "./setting.ts";
 
 const satPerKvB = 3_000n;
-const coin = 100_000_000n;
-const funds = [35n, 35n, 60n, 15n, 15n, 90n, 120n].map((hundredths) => (hundredths * coin) / 100n);
+/** A payment of several coins costs less than its ceiling at this rate. */
+const dearMax = 60_000n;
+const hostileCoinsMax = 12;
+/** Coins that each pay for an order, and more. */
+const lumps: readonly bigint[] = [35n, 35n, 60n, 15n, 15n, 90n, 120n].map((hundredths) => hundredths * 1_000_000n);
+/** Coins of which an order takes several, and most of the last one comes back. */
+const small: readonly bigint[] = Array.from({ length: 24 }, (_, at) => 6_000_000n + BigInt((at * 7_919) % 40) * 100_000n);
+/** Coins that pay for an order almost exactly: little change or none is left for a higher fee. */
+const exact: readonly bigint[] = Array.from({ length: 32 }, (_, at) => 5_000_000n + 230n + BigInt((at * 53) % 170));
+/** Coins that cost more than they bring at most rates. */
+const dust: readonly bigint[] = Array.from({ length: 8 }, (_, at) => 330n + BigInt(at * 190));
+/** What the account has when a run begins, and what strangers pay into it later. */
+const wallets = [
+  { funds: lumps, later: [] },
+  { funds: small, later: [] },
+  { funds: [...small.slice(0, 16), ...dust], later: [lumps.slice(0, 2), dust.slice(0, 3)] },
+  { funds: exact, later: [] },
+  { funds: exact.slice(0, 20), later: [exact.slice(20, 26), dust.slice(0, 2), exact.slice(26)] },
+  { funds: exact.slice(0, 3), later: [dust.slice(0, 4), exact.slice(3, 12), small.slice(0, 6), small.slice(6)] },
+] as const;
 /** The first block of the network for tests. */
 const genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
 
@@ -25,10 +43,14 @@ export class CoinChainFixture implements ChainFixture {
   readonly #chain: CoinChain;
   readonly #nodes: readonly CoinNode[];
   readonly #amounts: readonly bigint[]; // that are ordered
+  readonly #later: (readonly bigint[])[];
+  #dearUntilMs = 0; // the market's rise ends then; 0 for none
 
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
     const { confirmations } = plan;
     this.#amounts = plan.orders.map(({ units }) => units);
+    const { funds, later } = kernel.random.pick("the account's coins", wallets);
+    this.#later = [...later];
     this.#chain = new CoinChain({ genesis, script: scriptOf(hotWallet), confirmations, funds, startedAt: begun });
     this.#nodes = nodeUrls(plan).map((url) => {
       const node = new CoinNode(this.#chain, scriptOf, onCircle);
@@ -36,6 +58,10 @@ export class CoinChainFixture implements ChainFixture {
       return node;
     });
     this.money = new CoinMoney(this.#chain, plan);
+  }
+
+  get explorer(): Explorer {
+    return { young: this.#chain.young, hasPaid: (address, units) => this.money.hasPaid(scriptOf(address), units) };
   }
 
   get outside(): ReadonlySet<string> {
@@ -48,36 +74,91 @@ export class CoinChainFixture implements ChainFixture {
 
   readonly hostilities: Hostilities = {
     noHash: "ab".repeat(32),
-    fair: () => this.#offer(0n),
-    txParams: () => this.#offer(kernel.random.pick("hostile amount", [0n, 0n, 0n, 10_000_000n, -10_000_000n])),
-    hurried: () => this.#offer(0n),
+    fair: (_, transactionId) => this.#offer(0n, transactionId),
+    txParams: (transactionId) => this.#offer(kernel.random.pick("hostile amount", [0n, 0n, 0n, 1n, -1n]), transactionId),
+    hurried: (transactionId) => this.#offer(0n, transactionId),
     evidence: ({ coins = "" }) => this.#evidence(coins),
   };
 
-  /** Some coins, of the account or of others, with an amount that may be made up. */
-  #offer(moreSat: bigint): Readonly<Record<string, string>> {
+  /**
+   * Some coins, of the account or of others, with amounts of which one may be made up, by an eighth
+   * more or less.
+   */
+  #offer(eighths: bigint, transactionId = ""): Readonly<Record<string, string>> {
     const { random } = kernel;
-    const all = [...this.#chain.coins(), ...(this.#known.at(-1) === undefined ? [] : this.#known.slice(-3))];
-    const count = random.between("hostile coins", 1, 2);
-    const from = random.below("hostile first coin", Math.max(1, all.length));
-    const chosen = [...new Set([...all.slice(from), ...all].slice(0, count))];
+    const chosen = random.below("hostile coins", 2) === 0 ? this.#changed() : this.#some();
     this.#known.push(...chosen);
-    const units = chosen.map((id) => (this.#chain.outputOf(id)?.units ?? 0n) + moreSat);
+    const falsified = random.below("hostile amount of", Math.max(1, chosen.length));
+    const units = chosen.map((id, at) => {
+      const known = this.#chain.outputOf(id)?.units ?? 0n;
+      return at === falsified ? known + (known * eighths) / 8n : known;
+    });
     const sum = units.reduce((total, one) => total + one, 0n);
-    const amount = random.pick("hostile payment", this.#amounts);
+    const amount = this.money.amountOf(transactionId) ?? random.pick("hostile payment", this.#amounts);
     const feeSat = random.pick("hostile fee", [300n, 1_000n, 20_000n, 49_999n, 50_001n]);
     const changeSat = sum - amount - feeSat;
     const texts = chosen.map((id, at) => `${id}:${units[at]}`);
     return { coins: texts.join(","), changeSat: changeSat > 0n ? `${changeSat}` : "0", feeSat: `${feeSat}` };
   }
 
+  /** Coins in a row, of the account, of others, or named before, enough for an order as a rule. */
+  #some(): readonly string[] {
+    const { random } = kernel;
+    const others = random.below("hostile coins of others", 4) === 0 ? this.#chain.coinsOfOthers() : [];
+    const all = [...this.#chain.coins(), ...this.#known.slice(-3), ...others];
+    const from = random.below("hostile first coin", Math.max(1, all.length));
+    const row = [...new Set([...all.slice(from), ...all])];
+    const least = random.pick("hostile coins for", [0n, ...this.#amounts]);
+    let sum = 0n;
+    const enough = row.findIndex((id) => {
+      sum += this.#chain.outputOf(id)?.units ?? 0n;
+      return sum > least;
+    });
+    const more = others.length > 0 ? others.slice(-1) : [];
+    return [...new Set([...row.slice(0, enough + 1), ...more])].slice(0, hostileCoinsMax);
+  }
+
+  /** The coins of an attempt that left, with one more, one fewer, or one in another's place. */
+  #changed(): readonly string[] {
+    const { random } = kernel;
+    const attempts = this.money.attempts;
+    if (attempts.length === 0) return this.#some();
+    const own = random.pick("hostile attempt", attempts).inputs.map(({ coin }) => coin);
+    const other = random.pick("hostile second attempt", attempts).inputs.map(({ coin }) => coin);
+    const free = this.#chain.coins();
+    const one = free[random.below("hostile free coin", Math.max(1, free.length))] ?? "";
+    const changed = random.pick("hostile change", [
+      own,
+      [...own, one],
+      [...own, ...other.slice(-1)],
+      // Enough of the account's own, and a coin of a payment that has another pin.
+      ...[own, other].map((spent) => [...this.#some(), ...spent.slice(-1)]),
+      [one, ...own],
+      own.length > 1 ? own.slice(0, -1) : own,
+      own.length > 1 ? own.slice(1) : own,
+      [...own.slice(0, 1), one],
+      [...own].reverse(),
+    ]);
+    return [...new Set(changed.filter((id) => id !== ""))];
+  }
+
   /** Coins that were named before: they may be spent by now. */
   readonly #known: string[] = [];
 
+  /** The transactions that made the coins; at times none, the first one alone, or in its place. */
   #evidence(coins: string): readonly string[] {
     const { random } = kernel;
-    if (random.below("hostile evidence", 6) === 0) return [];
-    return coins.split(",").flatMap((text) => this.#chain.made.get(text.slice(0, 64))?.body ?? []);
+    const whole = coins.split(",").map((text) => this.#chain.made.get(text.slice(0, 64))?.body ?? "");
+    switch (random.below("hostile evidence", 10)) {
+      case 0:
+        return [];
+      case 1:
+        return whole.slice(0, 1);
+      case 2:
+        return whole.map(() => whole[0] ?? "");
+      default:
+        return whole;
+    }
   }
 
   start(world: Judged): void {
@@ -106,12 +187,35 @@ export class CoinChainFixture implements ChainFixture {
     if (strikes("poolForgets", "the pool forgets")) chain.forget();
     if (plan.confirmations > 1 && strikes("reorganisation", "reorganisation"))
       chain.reorganise(random.between("depth", 1, plan.confirmations - 1), random.below("another of two", 2) === 0);
-    if (strikes("feeSpikes", "fees spike")) chain.satPerKvB = satPerKvB * BigInt(random.pick("spike", [1, 2, 5, 15]));
+    if (random.below("strangers pay in", 12) === 0) this.#payLater();
     if (strikes("foreignOutgoing", "a foreign transaction")) this.outgoingElsewhere();
     if (strikes("nodeLags", "a node lags")) random.pick("which node", this.#nodes).faults.lagBlocks = random.below("lags by", 4);
+    if (kernel.scheduler.nowMs < this.#dearUntilMs) return;
+    if (chain.pool.size > 0 && strikes("marketRises", "the market rises")) this.#rise();
+    else if (strikes("feeSpikes", "fees spike")) chain.satPerKvB = satPerKvB * BigInt(random.pick("spike", [1, 2, 5, 15]));
+    else if (this.#dearUntilMs > 0) this.#fall();
+  }
+
+  /** No block takes the attempts that wait, until others are made in their places. */
+  #rise(): void {
+    const { random, scheduler } = kernel;
+    this.#dearUntilMs = scheduler.nowMs + random.between("dear for seconds", 35, 75) * 1_000;
+    this.#chain.satPerKvB *= BigInt(random.pick("rises by", [3, 4, 6]));
+    if (this.#chain.satPerKvB > dearMax) this.#chain.satPerKvB = dearMax;
+  }
+
+  #fall(): void {
+    this.#dearUntilMs = 0;
+    this.#chain.satPerKvB = satPerKvB;
+  }
+
+  #payLater(): void {
+    const amounts = this.#later.shift();
+    if (amounts !== undefined) this.#chain.fund(amounts);
   }
 
   calmDown(): void {
+    while (this.#later.length > 0) this.#payLater();
     for (const node of this.#nodes) {
       node.faults = { ...noFaults };
       node.passOn();

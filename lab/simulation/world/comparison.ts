@@ -83,15 +83,17 @@ export class Comparison {
   /** Whether the account's list is as it will stay, but for what the gateway knows of. */
   get #isListed(): boolean {
     if (!this.isNeeded) return true;
+    const known = this.#world.gateway.txHashes();
+    const { explorer } = this.#world.chainFixture;
+    if (explorer !== null) return explorer.young.every((hash) => known.has(hash));
     const { pool, blocks, finalNumber } = this.#chain;
     const young = blocks.slice(finalNumber + 1).flatMap(({ included }) => included);
-    const known = this.#world.gateway.txHashes();
     return [...pool.values(), ...young.map(({ transaction }) => transaction)].every(({ hash }) => known.has(hash));
   }
 
   /** Why nothing will come of waiting, "" while something may. */
   impasse(open: readonly OperatorView[]): string {
-    if (!this.isNeeded || this.#world.isFaulty) return "";
+    if (!this.isNeeded || this.#world.isFaulty || this.#evm === null) return "";
     const { pool, top, baseFeeWei } = this.#chain;
     if (open.some(({ slot }) => slot === `${top.nonce}`)) return "";
     const next = pool.get(top.nonce);
@@ -103,6 +105,8 @@ export class Comparison {
   /** Whether a final transaction of the account pays this receiver this amount of this currency. */
   hasPaid({ contract: token, address, tag, amountUnits }: OperatorView): boolean {
     if (!this.isNeeded) return false;
+    const { explorer } = this.#world.chainFixture;
+    if (explorer !== null) return explorer.hasPaid(address, BigInt(amountUnits));
     const receiver = payeeText(address || namedReceiver, tag).toLowerCase();
     const paid = token === "" ? "" : contract.toLowerCase();
     const isIt = ({ status, transaction: { from, payment } }: Included): boolean =>
@@ -114,7 +118,7 @@ export class Comparison {
     return this.#chain.blocks.slice(0, this.#chain.finalNumber + 1).some(({ included }) => included.some(isIt));
   }
 
-  /** Both are restored together only where a chain counts. */
+  /** Where nothing is counted the explorer's list is enough, because nodes show all that left. */
   get #chain(): Chain {
     if (this.#evm === null) throw new Error("nothing is compared with a chain that counts nothing");
     return this.#evm;

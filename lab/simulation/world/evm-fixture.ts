@@ -56,6 +56,7 @@ const evmGround: Ground = {
 };
 
 export class CountedChainFixture implements ChainFixture {
+  readonly explorer = null;
   readonly money: Payments;
   readonly evm: Chain;
   readonly openTxParams: Readonly<Record<string, string>>;

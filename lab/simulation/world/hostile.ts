@@ -4,6 +4,7 @@
  * that was ever released, and publishes it when it hurts.
  */
 import type { CourierRequests, CourierView } from "../../../agent/socket/verbs.ts";
+import type { TxParams } from "../../../chains/family.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { LocalSocket } from "./local-socket.ts";
@@ -58,7 +59,9 @@ export class Hostile {
   /** The taken courier's own requests to sign: now and then it names a price of its own. */
   touched(verb: string, body: object): object {
     if (verb !== "sign" && verb !== "replace") return body;
-    return kernel.random.below("names its own price", 2) === 0 ? { ...body, txParams: this.#txParams() } : body;
+    if (kernel.random.below("names its own price", 2) > 0) return body;
+    const { transactionId = "" } = body as { readonly transactionId?: string };
+    return { ...body, ...this.#proven(this.#world.chainFixture.hostilities.txParams(transactionId)) };
   }
 
   #publish(): void {
@@ -87,7 +90,10 @@ export class Hostile {
       const frames = this.#world.net.remembered.down.slice(0, rushedFramesMax);
       for (const frame of frames) send("admit", { frames: [frame] }).catch(drop);
       for (const { transactionId } of this.#views)
-        send("sign", { transactionId, txParams: this.#world.chainFixture.hostilities.fair() }).catch(drop);
+        send("sign", {
+          transactionId,
+          ...this.#proven(this.#world.chainFixture.hostilities.fair(undefined, transactionId)),
+        }).catch(drop);
     }, drop);
   }
 
@@ -123,10 +129,15 @@ export class Hostile {
     const drop = (): void => {};
     for (const { transactionId, state, attempts, contract } of this.#views) {
       const { hostilities } = this.#world.chainFixture;
-      const txParams = hostilities.hurried();
-      if (state === "approved") socket.request("sign", { transactionId, txParams }).catch(drop);
+      const hurried = this.#proven(hostilities.hurried(transactionId));
+      if (state === "approved") socket.request("sign", { transactionId, ...hurried }).catch(drop);
       else if (attempts.length > 0)
-        socket.request("replace", { transactionId, above: attempts.length, txParams: hostilities.fair(contract) }).catch(drop);
+        socket
+          .request("replace", {
+            ...{ transactionId, above: attempts.length },
+            ...this.#proven(hostilities.fair(contract, transactionId)),
+          })
+          .catch(drop);
       // A withdrawal that has a slot by now, though no signature yet, cannot be ended as never
       // signed.
       if (kernel.random.below("declines it at once", 3) === 0)
@@ -150,7 +161,7 @@ export class Hostile {
 
   #body(verb: (typeof verbs)[number]): Body {
     const { random } = kernel;
-    const txParams = this.#txParams();
+    const proven = this.#proven(this.#world.chainFixture.hostilities.txParams());
     const view = this.#views[random.below("hostile view", Math.max(1, this.#views.length))];
     const transactionId =
       view === undefined || random.below("made-up id", 5) === 0
@@ -162,10 +173,10 @@ export class Hostile {
       case "release":
         return { frames: [this.#frame()] };
       case "sign":
-        return { transactionId, txParams, ...this.#evidence(txParams) };
+        return { transactionId, ...proven };
       case "replace": {
         const above = view?.attempts.length || random.between("hostile above", 1, 3);
-        return { transactionId, above, txParams, ...this.#evidence(txParams) };
+        return { transactionId, above, ...proven };
       }
       case "decline":
         return { transactionId, code: random.pick("hostile code", codes) };
@@ -199,13 +210,10 @@ export class Hostile {
     return Math.max(0, this.#world.plan.firstNonce - 6);
   }
 
-  #evidence(txParams: Body): { readonly evidence?: readonly string[] } {
-    const evidence = this.#world.chainFixture.hostilities.evidence?.(txParams as Readonly<Record<string, string>>);
-    return evidence === undefined ? {} : { evidence };
-  }
-
-  #txParams(): Body {
-    return this.#world.chainFixture.hostilities.txParams();
+  /** Parameters, and the transactions that made their coins. */
+  #proven(txParams: TxParams): { readonly txParams: TxParams; readonly evidence?: readonly string[] } {
+    const evidence = this.#world.chainFixture.hostilities.evidence?.(txParams);
+    return { txParams, ...(evidence === undefined ? {} : { evidence }) };
   }
 
   /** A frame that passed once, whole or touched. */

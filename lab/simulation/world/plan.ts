@@ -49,6 +49,8 @@ export const faultKinds = {
   sleeps: { percent: 0, rates: [500, 2500] }, // machines sleep, and the chain goes on
   branchesOld: { percent: 0, rates: [1000, 8000] }, // a branch takes what had expired on the other
   receiptsMissing: { percent: 0, rates: [500, 4000] },
+  // The market rises while an attempt waits, for long enough that it is replaced; the same there.
+  marketRises: { percent: 0, rates: [2000, 8000] },
   minerStale: { percent: 12, rates: [1000, 6000] }, // a block takes an attempt that was replaced
   // People.
   ordersRepeated: { percent: 25, rates: [500, 2000] },

@@ -29,7 +29,6 @@ export function sequences<P extends Turned>(plan: P, random: Random): P {
     nodes: random.pick("nodes of it", [1, 1, 2, 2, 3]),
     rules: plan.rules === "destinations" ? "" : plan.rules,
     refusing: plan.refusing === "" ? "" : sequenceReceivers[1],
-    ...{ takeover: false, oldBackup: "" },
     faultsMs: random.pick("faults last for seconds", [4, 8, 16, 32, 64, 128]) * 1_000,
   };
 }

@@ -39,6 +39,7 @@ const openTxParams = Object.fromEntries(
 
 export class TronChainFixture implements ChainFixture {
   readonly evm = null;
+  readonly explorer = null;
   readonly counted = null;
   readonly openTxParams = openTxParams;
   readonly namedTxParams = openTxParams;
