@@ -94,6 +94,11 @@ export function replacement(
   return chosen(network, start, others, paid, rule, target !== null && coins.length < coinsWanted);
 }
 
+/** The fee that one more coin costs. */
+export function feeOfInput(satPerKvB: bigint): bigint {
+  return feeAt(satPerKvB, sizeOf(2, null, 1) - sizeOf(1, null, 1));
+}
+
 /** The fee at a rate, never below the least that nodes forward. */
 function feeAt(satPerKvB: bigint, size: bigint): bigint {
   return highest([(size * satPerKvB + 999n) / 1000n, size * satPerByteMin]);
