@@ -126,7 +126,7 @@ class KeptHistory {
       return { unspent: coins.list, later };
     }
     this.#restart([], false);
-    throw this.#fault(`its transactions of ${this.#address.account} do not make the coins that its totals name`);
+    throw this.#fault(`the transactions of ${this.#address.account} do not make the coins that its totals name`);
   }
 
   /** Joins the newest pages with the kept ones, at a transaction that both have in the same block. */
@@ -258,7 +258,7 @@ function placeKey({ txHash, place }: AddressTransaction): string {
   return `${txHash} ${place?.blockHash}`;
 }
 
-const newWallet = "pair a new wallet, and send it the funds of this one";
+const newWallet = "pair a new wallet, and send it the funds of this one by any program that has its mnemonic";
 
 function tooManyCoins(account: string, count: number): string {
   return `${account} has ${count} coins, and more than ${historyLimits.coins} are not read: ${newWallet}`;
