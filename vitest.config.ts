@@ -33,6 +33,7 @@ const longest = [
   "pairing/pairing-input",
   "install/trusted",
   "system/fuzz",
+  "install/runtime-coins",
   "install/runtime",
   "ledger/ledger-forged-process",
   "install/install-image",

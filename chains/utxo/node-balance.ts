@@ -1,20 +1,23 @@
 /**
  * The balance of an account at the end of a block. Nodes list only coins that are unspent now, so
  * those that later transactions spent are added from the account's history: a payment on its way
- * changes no balance before it is final. Touches nodes only through node-pool.ts.
+ * changes no balance before it is final. Where a node lists no coins, or hides transactions that no
+ * block has, its history by blocks alone counts. Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import { parseAddress } from "./address.ts";
 import type { AddressTransaction, UnspentOutput } from "./answers.ts";
-import { type CoinQuestion, listFault, reached, withMade } from "./node-coins.ts";
+import { addressOf, type CoinQuestion, listed, reached, withMade } from "./node-coins.ts";
+import { type Address, historyLimits } from "./node-history.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
-import { historyQuestion, unspentQuestion } from "./node-questions.ts";
+import { historyQuestion, newestQuestion } from "./node-questions.ts";
 
 const triesMax = 4;
-/** Transactions of blocks on one page, as every server of this kind has it. */
-const pageSize = 25;
-/** More pages since the block mean that the block is long ago. */
+/** Pages of transactions since the block beside a list; more of them are the history's. */
 const pagesMax = 40;
+/** Of more coins, only those are proven of which the chain may not take one yet. */
+const provenMax = 500;
+/** No coin has to be deeper than this before the chain takes it. */
+const youngBlocks = 100;
 
 /**
  * The agreed sum of an account's coins at the end of `block`, but those that no transaction may
@@ -23,28 +26,36 @@ const pagesMax = 40;
  * ago
  */
 export async function balanceAt(question: CoinQuestion, account: string, block: number): Promise<bigint> {
-  const { pool, network } = question;
-  const parsed = parseAddress(account, network);
-  if (!parsed.ok) throw new AgentError(parsed.code, "none", parsed.detail ?? parsed.code);
-  const script = Buffer.from(parsed.script).toString("hex");
+  const { pool, histories, network } = question;
+  const address = addressOf(account, network);
+  const { script } = address;
   const ask = async (node: PoolNode): Promise<readonly UnspentOutput[]> => {
     await reached(pool, node, block);
     // In this order, a coin that is spent between the two answers stands in both.
-    const unspent = await pool.ask(node, unspentQuestion(account));
-    const later = await transactionsAfter(pool, node, account, block);
-    return coinsAt({ unspent, later, block, script });
+    const unspent = await listed(pool, node, account);
+    const later = unspent === null ? null : await transactionsAfter(pool, node, address, block);
+    if (unspent !== null && later !== null) return coinsAt({ unspent, later, block, script });
+    const history = await histories.read(node, address, block);
+    return coinsAt({ ...history, later: history.later.filter(({ place }) => (place?.block ?? 0) > block), block, script });
   };
   for (let tries = 1; ; tries += 1) {
     try {
       const list = await pool.agree(ask, (all) => all.map(({ id, units }) => `${id} ${units}`).join(), `coins of ${account}`);
-      const coins = await withMade(question, account, list, block);
-      return coins.reduce((sum, { units }) => sum + units, 0n);
+      return await sumOf(question, account, list, block);
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       // A block reaches one node between its two answers.
-      if (tries === triesMax || error.code !== "NODE_DISAGREE") throw listFault(error);
+      if (tries === triesMax || error.code !== "NODE_DISAGREE") throw error;
     }
   }
+}
+
+async function sumOf(question: CoinQuestion, account: string, list: readonly UnspentOutput[], block: number): Promise<bigint> {
+  const isYoung = ({ place }: UnspentOutput): boolean => place !== null && place.block > block - youngBlocks;
+  const isProven = (one: UnspentOutput): boolean => list.length <= provenMax || isYoung(one);
+  const proven = await withMade(question, account, list.filter(isProven), block);
+  const agreed = list.filter((one) => !isProven(one));
+  return [...proven, ...agreed].reduce((sum, { units }) => sum + units, 0n);
 }
 
 interface Seen {
@@ -66,25 +77,28 @@ export function coinsAt({ unspent, later, block, script }: Seen): readonly Unspe
   return [...coins.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The account's transactions above a block, and those that no block has. */
+/**
+ * The account's transactions above a block, and those that no block has. Null if the node does not
+ * show them all: of those without a block it shows 50, or 50 together with the newest of blocks.
+ */
 async function transactionsAfter(
   pool: NodePool,
   node: PoolNode,
-  account: string,
+  { account }: Address,
   block: number,
-): Promise<readonly AddressTransaction[]> {
+): Promise<readonly AddressTransaction[] | null> {
   const later: AddressTransaction[] = [];
-  let page = await pool.ask(node, historyQuestion(account));
+  let page = await pool.ask(node, newestQuestion(account));
+  if (page.filter(({ place }) => place === null).length >= historyLimits.pool) return null;
+  let isFull = page.length >= historyLimits.pool;
   for (let pages = 1; ; pages += 1) {
     later.push(...page.filter(({ place }) => place === null || place.block > block));
     const placed = page.filter(({ place }) => place !== null);
     const last = placed.at(-1);
-    const isDone = last === undefined || placed.length < pageSize || (last.place?.block ?? 0) <= block;
-    if (isDone) return later;
-    if (pages === pagesMax) {
-      const message = `${account} has more than ${pagesMax * pageSize} transactions since block ${block}`;
-      throw new AgentError("NODE_ERROR", "none", message, { node: node.rpc.origin });
-    }
+    const isLast = placed.length < historyLimits.page && !isFull;
+    if (last === undefined || isLast || (last.place?.block ?? 0) <= block) return later;
+    if (pages === pagesMax) return null;
     page = await pool.ask(node, historyQuestion(account, last.txHash));
+    isFull = false;
   }
 }

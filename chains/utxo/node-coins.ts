@@ -1,7 +1,8 @@
 /**
  * The final coins of an account, as enough nodes list them. A coin that any of them shows as spent,
  * in its chain or its mempool, is left out. Amount and script are those of the transaction that
- * made the coin. Touches nodes only through node-pool.ts.
+ * made the coin. A node that refuses the list shows the coins by the account's history. Touches
+ * nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
@@ -9,10 +10,12 @@ import type { ChainState } from "../nodes.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { parseAddress } from "./address.ts";
 import type { UnspentOutput } from "./answers.ts";
+import { feeOfInput } from "./fees.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { graceMs } from "./node-blocks.ts";
+import { type Address, type Histories, historyLimits } from "./node-history.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
-import { headQuestion, outspendQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
+import { headQuestion, outspendQuestion, poolQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
 import { coinsMax } from "./tx-params.ts";
 
@@ -24,6 +27,7 @@ export type MadeCoin = Coin & { readonly block: number; readonly made: KnownTran
 export interface CoinQuestion {
   readonly pool: NodePool;
   readonly transactions: KnownTransactions;
+  readonly histories: Histories;
   readonly network: UtxoNetwork;
 }
 
@@ -34,21 +38,28 @@ const extensionDepth = 6;
 const questionsAtOnce = 8;
 /** Coins that some nodes do not list, of which each is asked for alone. */
 const doubtedMax = 64;
+/** Of more coins, so many of the largest are offered, and of the smallest that are worth a fee. */
+const offeredMost = { largest: 400, smallest: 100 } as const;
 
-/** Coins in blocks up to `final`, which the chain takes at the head. */
+/** Coins in blocks up to `final`, which the chain takes at the head: of many, the useful ones. */
 export async function finalCoins(
   question: CoinQuestion,
   account: string,
-  { final, head }: { readonly final: number; readonly head: number },
+  { final, head, satPerKvB }: { readonly final: number; readonly head: number; readonly satPerKvB: bigint },
 ): Promise<readonly MadeCoin[]> {
   const { pool } = question;
-  const ask = async (node: PoolNode): Promise<Listed> => ({ node, list: await pool.ask(node, unspentQuestion(account)) });
-  const settled = await pool.all(ask, graceMs);
-  const listed = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  if (listed.length < pool.quorumMin) throw listFault(firstFault(settled));
-  const agreed = agreedOn(listed, pool.quorumMin).filter(({ place }) => place !== null && place.block <= final);
-  const free = await unspentOn(pool, listed, agreed);
-  return withMade(question, account, free, head);
+  const shown = await shownBy(question, account);
+  const agreed = agreedOn(shown, pool.quorumMin).filter(({ place }) => place !== null && place.block <= final);
+  const free = await unspentOn(pool, shown, largestFirst(agreed));
+  return withMade(question, account, offeredOf(free, satPerKvB), head);
+}
+
+function offeredOf(free: readonly UnspentOutput[], satPerKvB: bigint): readonly UnspentOutput[] {
+  const { largest, smallest } = offeredMost;
+  if (free.length <= largest + smallest) return free;
+  const fee = feeOfInput(satPerKvB);
+  const small = free.slice(largest).filter(({ units }) => units > fee);
+  return [...free.slice(0, largest), ...small.slice(-smallest)];
 }
 
 /** The coins of one transaction that empties an account. */
@@ -62,12 +73,10 @@ export interface Emptying {
  * node that lists the most coins, and by the one whose largest have the lowest sum. None for no
  * account.
  */
-export async function coinsAtOnce(pool: NodePool, account: string): Promise<Emptying> {
+export async function coinsAtOnce(question: CoinQuestion, account: string): Promise<Emptying> {
   if (account === "") return { count: 0, units: 0n };
-  const settled = await pool.all((node) => pool.ask(node, unspentQuestion(account)), graceMs);
-  const listed = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  if (listed.length < pool.quorumMin) throw listFault(firstFault(settled));
-  const taken = listed.map((list) => largest(list.filter(({ place }) => place !== null)));
+  const shown = await shownBy(question, account);
+  const taken = shown.map(({ list }) => largestFirst(list.filter(({ place }) => place !== null)).slice(0, coinsMax));
   const sums = taken.map((coins) => coins.reduce((sum, { units }) => sum + units, 0n));
   return {
     count: Math.max(...taken.map(({ length }) => length)),
@@ -75,8 +84,15 @@ export async function coinsAtOnce(pool: NodePool, account: string): Promise<Empt
   };
 }
 
-function largest(coins: readonly UnspentOutput[]): readonly UnspentOutput[] {
-  return [...coins].sort((a, b) => (a.units < b.units ? 1 : -1)).slice(0, coinsMax);
+function largestFirst(coins: readonly UnspentOutput[]): readonly UnspentOutput[] {
+  return [...coins].sort((a, b) => (a.units === b.units ? (a.id < b.id ? -1 : 1) : a.units < b.units ? 1 : -1));
+}
+
+/** @throws the code of `parseAddress` */
+export function addressOf(account: string, network: UtxoNetwork): Address {
+  const parsed = parseAddress(account, network);
+  if (!parsed.ok) throw new AgentError(parsed.code, "none", parsed.detail ?? parsed.code);
+  return { account, script: Buffer.from(parsed.script).toString("hex") };
 }
 
 /** @throws AgentError NODE_NO_BLOCK */
@@ -85,15 +101,46 @@ export async function reached(pool: NodePool, node: PoolNode, block: number): Pr
   if (number < block) throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
 }
 
-interface Listed {
+interface Shown {
   readonly node: PoolNode;
   readonly list: readonly UnspentOutput[];
+  /** The node may hide transactions that no block has, so any coin may be spent. */
+  readonly isDoubtful: boolean;
+}
+
+/** The coins by each node that answers. @throws a fault if too few do */
+async function shownBy(question: CoinQuestion, account: string): Promise<readonly Shown[]> {
+  const { pool } = question;
+  const settled = await pool.all((node) => shownByNode(question, node, account), graceMs);
+  const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  if (shown.length < pool.quorumMin) throw firstFault(settled);
+  return shown;
+}
+
+async function shownByNode({ pool, histories, network }: CoinQuestion, node: PoolNode, account: string): Promise<Shown> {
+  const list = await listed(pool, node, account);
+  if (list !== null) return { node, list, isDoubtful: false };
+  const { unspent } = await histories.read(node, addressOf(account, network), Number.MAX_SAFE_INTEGER);
+  const waiting = await pool.ask(node, poolQuestion(account));
+  const spent = new Set(waiting.flatMap(({ inputs }) => inputs.map(({ id }) => id)));
+  const isDoubtful = waiting.length >= historyLimits.pool;
+  return { node, list: unspent.filter(({ id }) => !spent.has(id)), isDoubtful };
+}
+
+/** The node's list of unspent coins; null if it refuses one, because there are too many. */
+export async function listed(pool: NodePool, node: PoolNode, account: string): Promise<readonly UnspentOutput[] | null> {
+  try {
+    return await pool.ask(node, unspentQuestion(account));
+  } catch (error) {
+    if (error instanceof AgentError && error.code === "NODE_ERROR" && /too many/i.test(error.message)) return null;
+    throw error;
+  }
 }
 
 /** The outputs that so many nodes list alike, in the same block. */
-function agreedOn(listed: readonly Listed[], quorum: number): readonly UnspentOutput[] {
+function agreedOn(shown: readonly Shown[], quorum: number): readonly UnspentOutput[] {
   const votes = new Map<string, { readonly output: UnspentOutput; count: number }>();
-  for (const output of listed.flatMap(({ list }) => list)) {
+  for (const output of shown.flatMap(({ list }) => list)) {
     const vote = votes.get(keyOf(output)) ?? { output, count: 0 };
     vote.count += 1;
     votes.set(keyOf(output), vote);
@@ -111,11 +158,11 @@ function keyOf({ id, units, place }: UnspentOutput): string {
  */
 async function unspentOn(
   pool: NodePool,
-  listed: readonly Listed[],
+  shown: readonly Shown[],
   agreed: readonly UnspentOutput[],
 ): Promise<readonly UnspentOutput[]> {
-  const shown = listed.map(({ node, list }) => ({ node, ids: new Set(list.map(({ id }) => id)) }));
-  const doubts = agreed.map(({ id }) => shown.filter(({ ids }) => !ids.has(id)));
+  const views = shown.map(({ list, ...view }) => ({ ...view, ids: new Set(list.map(({ id }) => id)) }));
+  const doubts = agreed.map(({ id }) => views.filter(({ ids, isDoubtful }) => isDoubtful || !ids.has(id)));
   let left = doubtedMax;
   const isSpent = await inWaves([...agreed.entries()], questionsAtOnce, async ([at, { id }]): Promise<boolean> => {
     const nodes = doubts[at] ?? [];
@@ -143,23 +190,15 @@ export async function withMade(
   outputs: readonly UnspentOutput[],
   head: number,
 ): Promise<readonly MadeCoin[]> {
-  const parsed = parseAddress(account, network);
-  if (!parsed.ok) throw new AgentError(parsed.code, "none", parsed.detail ?? parsed.code);
+  const { script } = addressOf(account, network);
   const found = await inWaves(outputs, questionsAtOnce, async ({ id, txHash, units, place }): Promise<MadeCoin | null> => {
     const made = await transactions.get(txHash);
     const output = made?.outputs[Number(id.slice(txHash.length + 1))];
     if (made === null || output === undefined) return null;
-    const isOurs = output.units === units && Buffer.compare(output.script, parsed.script) === 0;
+    const isOurs = output.units === units && Buffer.from(output.script).toString("hex") === script;
     const block = place?.block ?? head;
     const isDeep = place === null || head - block + 1 >= (made.isReward ? rewardDepth : made.isExtension ? extensionDepth : 0);
     return isOurs && isDeep ? { id, units, block, made } : null;
   });
   return found.filter((coin) => coin !== null);
-}
-
-/** Servers list no outputs at all above a limit of their operator. */
-export function listFault(fault: AgentError): AgentError {
-  if (fault.code !== "NODE_ERROR" || !/too many/i.test(fault.message)) return fault;
-  const message = `${fault.message}: the node lists no coins of an address with so many (electrs: --utxos-limit)`;
-  return new AgentError(fault.code, fault.effect, message, fault.context);
 }

@@ -1,9 +1,11 @@
 /** The questions to one node, with readers of their answers. */
 import {
+  type AddressSums,
   type AddressTransaction,
   type BlockHead,
   type Place,
   type Rates,
+  readAddressSums,
   readHash,
   readHead,
   readHex,
@@ -62,13 +64,24 @@ export function unspentQuestion(address: string): Question<readonly UnspentOutpu
   return { path: `/address/${address}/utxo`, read: readUnspent, answerBytesMax: unspentBytesMax };
 }
 
-/**
- * Transactions of an address, those without a block first; after a transaction of a block, the 25
- * before it.
- */
-export function historyQuestion(address: string, after?: string): Question<readonly AddressTransaction[]> {
-  const path = after === undefined ? `/address/${address}/txs` : `/address/${address}/txs/chain/${after}`;
+/** Transactions of an address: up to 50 without a block, then the newest of blocks. */
+export function newestQuestion(address: string): Question<readonly AddressTransaction[]> {
+  return { path: `/address/${address}/txs`, read: readHistory, answerBytesMax: historyBytesMax };
+}
+
+/** The newest 25 transactions of an address in blocks, or the 25 before one of them. */
+export function historyQuestion(address: string, after = ""): Question<readonly AddressTransaction[]> {
+  const path = `/address/${address}/txs/chain${after === "" ? "" : `/${after}`}`;
   return { path, read: readHistory, answerBytesMax: historyBytesMax };
+}
+
+/** Up to 50 transactions of an address that no block has. */
+export function poolQuestion(address: string): Question<readonly AddressTransaction[]> {
+  return { path: `/address/${address}/txs/mempool`, read: readHistory, answerBytesMax: historyBytesMax };
+}
+
+export function addressSumsQuestion(address: string): Question<AddressSums> {
+  return { path: `/address/${address}`, read: readAddressSums };
 }
 
 export function transactionCountQuestion(address: string): Question<number> {

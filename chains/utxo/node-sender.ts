@@ -25,6 +25,7 @@ import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
 import { type Blocks, createBlocks, depthOf, idOf } from "./node-blocks.ts";
 import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
+import { createHistories } from "./node-history.ts";
 import { feeMarketOf } from "./node-market.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
 import { hashQuestion } from "./node-questions.ts";
@@ -59,7 +60,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
   const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
-  const question = { pool, transactions: createTransactions(pool), network };
+  const question = { pool, transactions: createTransactions(pool), histories: createHistories(pool), network };
   const tell = createNotice(log);
   return {
     status: pool.status,
@@ -101,7 +102,7 @@ async function chainStateOf(question: StateQuestion, account: string): Promise<C
   const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), feeMarketOf(pool, network)]);
   const reached = final.number + confirmations - 1;
   const [found, balance] = await Promise.all([
-    finalCoins(question, account, { final: final.number, head: reached }),
+    finalCoins(question, account, { final: final.number, head: reached, satPerKvB: feeMarket.satPerKvB ?? 0n }),
     balanceAt(question, account, final.number).catch(unanswered),
   ]);
   for (const coin of found) if (!isEvidence(coin.made)) tell(coin, account);

@@ -23,7 +23,8 @@ import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, scri
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
 import { createBlocks, depthOf, idOf, type NumberedBlock } from "./node-blocks.ts";
-import { coinsAtOnce, reached } from "./node-coins.ts";
+import { type CoinQuestion, coinsAtOnce, reached } from "./node-coins.ts";
+import { createHistories } from "./node-history.ts";
 import { judge } from "./node-judge.ts";
 import { feeMarketOf } from "./node-market.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
@@ -67,7 +68,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   const blocks = createBlocks(pool, confirmations);
   const transactions = createTransactions(pool);
   const rewards = createRewards(pool, blocks, transactions);
-  const tools = { pool, blocks, transactions, network };
+  const tools = { pool, blocks, transactions, histories: createHistories(pool), network };
   const indexOf = createIndexes((address) => keyOf(address, network));
   return {
     status: pool.status,
@@ -104,7 +105,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     },
     // A transaction that fails is in no block.
     hasFailed: async () => false,
-    cost: (account, payment) => costOf(pool, network, account, payment),
+    cost: (account, payment) => costOf(tools, account, payment),
     // A foreign transaction shows by the coins that it spends, which `judge` compares.
     judgeOutgoing: async () => ({ kind: "waiting" }),
     pass: (final) => ({ judge: (payment, txHashes, pin = "") => judge(tools, final, payment, txHashes, pin) }),
@@ -151,16 +152,16 @@ function wasUsed(pool: NodePool, account: string, block: number): Promise<boolea
 }
 
 async function costOf(
-  pool: NodePool,
-  network: UtxoNetwork,
+  question: CoinQuestion,
   account: string,
   { destination, amountUnits }: WantedPayment,
 ): ReturnType<WatcherNodes["cost"]> {
+  const { pool, network } = question;
   const parsed = parseAddress(destination, network);
   if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
   if (amountUnits < dustOf(parsed.script, network)) return refuse("NODE_WOULD_REVERT", "nodes forward no output as small");
   // A sweep spends the coins of its address, as many as fit, and each has its own part of the fee.
-  const { count, units: mostUnits } = await coinsAtOnce(pool, account);
+  const { count, units: mostUnits } = await coinsAtOnce(question, account);
   const { satPerKvB = 0n } = await feeMarketOf(pool, network);
   const size = sizeOf(Math.max(usualCoins, count), parsed.script.length, changesMax);
   const feeUnits = (size * satPerKvB * costRoom.numerator) / (1000n * costRoom.denominator) + 1n;

@@ -8,7 +8,7 @@ import { shapeFault } from "../../protocol/shape.ts";
 import type { Bidding, Coin, Description, FeeMarket, Fees, PricedAttempt, TxParams } from "../family.ts";
 import { parseAddress } from "./address.ts";
 import { rateOf, rows, say, saySatPerByte, typed } from "./fee-words.ts";
-import { first, replacement } from "./fees.ts";
+import { first, firstMerging, replacement } from "./fees.ts";
 import { type NativeCoin, nativeDecimal, networkOf, type UtxoNetwork } from "./network.ts";
 import { dustOf } from "./size.ts";
 import { amountOf, coinTexts, figuresOf, most, read, readCoin } from "./tx-params.ts";
@@ -38,7 +38,10 @@ export function feesOf(coin: NativeCoin): Fees {
     computeLimitOf: () => 1n,
     first: ({ feeMarket, coins }, wanted) => {
       const network = networkOf(coin, wanted.network);
-      return network === null ? null : first(network, { satPerKvB: satPerKvBOf(feeMarket), coins }, wanted);
+      if (network === null) return null;
+      // A lower offer has to fit a limit of the signer, so it pays for no coins beside its own.
+      const offer = feeMarket.othersMost === 0n ? first : firstMerging;
+      return offer(network, { satPerKvB: satPerKvBOf(feeMarket), coins }, wanted);
     },
     bidding: biddingOf(coin, main),
     tooLittle: (description) => tooLittle(coin, description),
@@ -63,8 +66,13 @@ function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
       const market = { satPerKvB: satPerKvBOf(feeMarket), coins: isFree ? coins : [pin, ...coins] };
       return replacement(network, market, target, attempts, pin.id, isFree);
     },
-    lowered: ({ satPerKvB = 0n }, step) =>
-      step > loweredSteps ? null : { satPerKvB: higher((satPerKvB * BigInt(8 - step)) / 8n, satPerKvBMin) },
+    lowered: (feeMarket, step) => {
+      if (step === 0) return feeMarket;
+      const { satPerKvB = 0n } = feeMarket;
+      return step > loweredSteps
+        ? null
+        : { satPerKvB: higher((satPerKvB * BigInt(8 - step)) / 8n, satPerKvBMin), othersMost: 0n };
+    },
     leastTip: () => 0n,
     manualReplacement: (attempts, isCancel, wish, feeMarket = null) => manual(main, attempts, isCancel, wish, feeMarket),
     beside: (txParams, feeMarket) => {

@@ -1,5 +1,6 @@
 /**
- * Answers of the Esplora API about what one provider sees. Source: the API's description (API.md).
+ * Answers of the Esplora API about what one provider sees. Sources: the API's description (API.md);
+ * Blockstream/electrs #243, mempool/electrs #54 and its src/rest.rs (limits and their words).
  */
 import type { IndexedBlock, IndexedOutput, IndexedTransaction, Sight } from "./chain-index.ts";
 import type { UtxoNode } from "./daemon.ts";
@@ -11,7 +12,11 @@ export interface Server {
   readonly node: UtxoNode;
   readonly rates: Readonly<Record<string, number>>;
   readonly utxosMax: number;
+  readonly program: Program;
 }
+
+/** The program behind the API: Blockstream's, or mempool.space's. */
+export type Program = "electrs" | "mempool";
 
 const ok = (value: unknown): Reply => ({ status: 200, body: typeof value === "string" ? value : JSON.stringify(value) });
 const absent = (what: string): Reply => ({ status: 404, body: `${what} not found` });
@@ -33,7 +38,7 @@ export async function answerOf(server: Server, sight: Sight, path: string): Prom
     return block === undefined ? absent("Block") : ok(block.hash);
   }
   if (kind === "block") return blockAnswer(server, sight, name, part, last);
-  if (kind === "address" && part === "txs") return historyAnswer(sight, name, path.split("/")[5] ?? "");
+  if (kind === "address" && part === "txs") return historyAnswer(server, sight, name, last, path.split("/")[5] ?? "");
   if (kind === "address") return addressAnswer(server, sight, name, part);
   return kind === "tx" ? transactionAnswer(server, sight, name, part, last) : absent("Page");
 }
@@ -53,7 +58,7 @@ async function blockAnswer({ node }: Server, { blocks }: Sight, hash: string, pa
   });
 }
 
-function addressAnswer({ utxosMax }: Server, sight: Sight, address: string, part: string): Reply {
+function addressAnswer({ utxosMax, program }: Server, sight: Sight, address: string, part: string): Reply {
   const all = placedIn(sight);
   const spent = spentIn(all);
   const mine = all.flatMap(({ transaction: { txid, outputs }, block }) =>
@@ -61,23 +66,36 @@ function addressAnswer({ utxosMax }: Server, sight: Sight, address: string, part
   );
   if (part === "utxo") {
     const unspent = mine.filter(({ txid, vout }) => !spent.has(`${txid}:${vout}`));
-    if (unspent.length > utxosMax) return { status: 400, body: "Too many unspent outputs" };
+    if (unspent.length > utxosMax) return { status: 400, body: tooMany[program](utxosMax) };
     return ok(unspent.map(({ block, ...output }) => ({ ...output, status: statusOf(block) })));
   }
   const ids = new Set(mine.map(({ txid, vout }) => `${txid}:${vout}`));
   const named = all.filter(({ transaction: { outputs, spent: coins }, block }) => {
     return block !== null && (outputs.some((one) => one.address === address) || coins.some((id) => ids.has(id)));
   });
-  return ok({ address, chain_stats: { tx_count: named.length }, mempool_stats: { tx_count: 0 } });
+  const funded = mine.filter(({ block }) => block !== null);
+  const taken = funded.filter(({ txid, vout }) => (spent.get(`${txid}:${vout}`)?.block ?? null) !== null);
+  const sumOf = (coins: readonly { readonly value: number }[]): number => coins.reduce((sum, { value }) => sum + value, 0);
+  const chainStats = {
+    ...{ funded_txo_count: funded.length, funded_txo_sum: sumOf(funded) },
+    ...{ spent_txo_count: taken.length, spent_txo_sum: sumOf(taken), tx_count: named.length },
+  };
+  return ok({ address, chain_stats: chainStats, mempool_stats: { tx_count: 0 } });
 }
+
+const tooMany: Readonly<Record<Program, (limit: number) => string>> = {
+  electrs: () => "Too many unspent outputs",
+  mempool: (limit) => `Too many unspent transaction outputs (>${limit}). Contact support to raise limits.`,
+};
 
 /**
  * As the servers page it: 50 of the mempool and 25 of blocks at first, then 25 after a transaction.
+ * mempool.space's program shows 50 at first of both together.
  */
 const mempoolPage = 50;
 const chainPage = 25;
 
-function historyAnswer(sight: Sight, address: string, after: string): Reply {
+function historyAnswer({ program }: Server, sight: Sight, address: string, part: string, after: string): Reply {
   const all = placedIn(sight);
   const outputs = new Map<string, IndexedOutput>(
     all.flatMap(({ transaction }) => transaction.outputs.map((output, vout) => [`${transaction.txid}:${vout}`, output] as const)),
@@ -87,19 +105,23 @@ function historyAnswer(sight: Sight, address: string, after: string): Reply {
     transaction.spent.some((id) => outputs.get(id)?.address === address);
   const mine = all.filter(isNamed);
   const chain = mine.filter(({ block }) => block !== null).reverse();
-  const from = after === "" ? 0 : chain.findIndex(({ transaction }) => transaction.txid === after) + 1;
-  const pool = after === "" ? mine.filter(({ block }) => block === null).slice(0, mempoolPage) : [];
-  return ok([...pool, ...chain.slice(from, from + chainPage)].map((placed) => shownAs(placed, outputs)));
+  const at = chain.findIndex(({ transaction }) => transaction.txid === after);
+  const from = after === "" ? 0 : at === -1 ? chain.length : at + 1;
+  const pool = part === "chain" ? [] : mine.filter(({ block }) => block === null).slice(0, mempoolPage);
+  const size = part === "" && program === "mempool" ? mempoolPage - pool.length : chainPage;
+  const placed = part === "mempool" ? [] : chain.slice(from, from + size);
+  return ok([...pool, ...placed].map((one) => shownAs(one, outputs)));
 }
 
-function shownAs({ transaction: { txid, spent }, block }: Placed, outputs: ReadonlyMap<string, IndexedOutput>) {
+function shownAs({ transaction: { txid, spent, outputs: made }, block }: Placed, outputs: ReadonlyMap<string, IndexedOutput>) {
   const vin = spent.map((id) => {
     const [from = "", vout = ""] = id.split(":");
     const output = outputs.get(id);
     const prevout = output === undefined ? null : { scriptpubkey: output.script, value: output.units };
     return { txid: from, vout: Number(vout), prevout, is_coinbase: false };
   });
-  return { txid, vin, vout: [], status: statusOf(block) };
+  const vout = made.map(({ script: scriptpubkey, units: value }) => ({ scriptpubkey, value }));
+  return { txid, vin, vout, status: statusOf(block) };
 }
 
 async function transactionAnswer({ node }: Server, sight: Sight, txid: string, part: string, last: string): Promise<Reply> {

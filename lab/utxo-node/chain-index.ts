@@ -51,8 +51,7 @@ interface RpcBlock {
 export class ChainIndex {
   readonly #node: UtxoNode;
   readonly #blocks: IndexedBlock[] = [];
-  #mempool: IndexedTransaction[] = [];
-  readonly #pooled = new Map<string, IndexedTransaction>();
+  readonly #pooled = new Map<string, IndexedTransaction>(); // in the order in which they came
   #updating: Promise<void> | null = null;
 
   constructor(node: UtxoNode) {
@@ -64,7 +63,7 @@ export class ChainIndex {
       this.#updating = null;
     });
     await this.#updating;
-    return { blocks: [...this.#blocks], mempool: this.#mempool };
+    return { blocks: [...this.#blocks], mempool: [...this.#pooled.values()] };
   }
 
   async #update(): Promise<void> {
@@ -85,22 +84,15 @@ export class ChainIndex {
       hash = block.previousblockhash;
     }
     this.#blocks.push(...fresh);
-    const ids = await this.#node.ask<string[]>("getrawmempool");
-    const pool: IndexedTransaction[] = [];
-    for (const txid of ids) {
-      const known = this.#pooled.get(txid) ?? (await this.#pooledOf(txid));
-      if (known !== null) pool.push(known);
-    }
-    this.#mempool = pool;
+    const ids = new Set(await this.#node.ask<string[]>("getrawmempool"));
+    for (const txid of this.#pooled.keys()) if (!ids.has(txid)) this.#pooled.delete(txid);
+    for (const txid of ids) if (!this.#pooled.has(txid)) await this.#pool(txid);
   }
 
-  /** Null for a transaction that left the mempool meanwhile. */
-  async #pooledOf(txid: string): Promise<IndexedTransaction | null> {
+  async #pool(txid: string): Promise<void> {
     const found = await this.#node.ask<RpcTransaction>("getrawtransaction", txid, true).catch(() => null);
-    if (found === null) return null;
-    const transaction = transactionOf(found);
-    this.#pooled.set(txid, transaction);
-    return transaction;
+    // One may have left the mempool meanwhile.
+    if (found !== null) this.#pooled.set(txid, transactionOf(found));
   }
 }
 

@@ -5,7 +5,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { answerOf, type Reply, sent } from "./api.ts";
+import { answerOf, type Program, type Reply, sent } from "./api.ts";
 import type { ChainIndex, Sight } from "./chain-index.ts";
 import type { UtxoNode } from "./daemon.ts";
 
@@ -26,7 +26,8 @@ export interface Trouble {
 
 export interface FrontOptions {
   readonly rates?: Readonly<Record<string, number>>; // default none, as on a test network
-  readonly utxosMax?: number; // default 500, as electrs
+  readonly utxosMax?: number; // default 500, as both programs
+  readonly program?: Program; // default electrs
 }
 
 const bodyBytesMax = 1024 * 1024;
@@ -94,8 +95,8 @@ export class Front {
   }
 
   async #answer(path: string, method: string | undefined, body: string): Promise<Reply> {
-    const { rates = {}, utxosMax = 500 } = this.options;
-    const server = { node: this.#node, rates, utxosMax };
+    const { rates = {}, utxosMax = 500, program = "electrs" } = this.options;
+    const server = { node: this.#node, rates, utxosMax, program };
     if (method === "POST") {
       if (this.#trouble.swallows !== true) return sent(server, body);
       const [decoded] = await this.#node.ask<{ txid: string }[]>("testmempoolaccept", [body]);

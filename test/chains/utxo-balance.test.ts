@@ -22,6 +22,7 @@ const spending = (digit: string, number: number | null, coins: readonly string[]
   txHash: hash(digit),
   place: at(number),
   inputs: coins.map((one) => ({ id: `${hash(one)}:0`, txHash: hash(one), units: 7n, script: of })),
+  outputs: [],
 });
 const sumOf = (seen: Partial<Parameters<typeof coinsAt>[0]>): bigint =>
   coinsAt({ unspent: [], later: [], block, script, ...seen }).reduce((sum, { units }) => sum + units, 0n);
@@ -57,18 +58,22 @@ describe("the history of an address", () => {
   const prevout = { scriptpubkey: script, value: 12 };
   const status = { confirmed: true, block_height: 100, block_hash: hash("f") };
   const vin = [{ txid: hash("1"), vout: 3, prevout, is_coinbase: false }];
-  const read = (change: object) => readHistory(Buffer.from(JSON.stringify([{ txid: hash("a"), status, vin, ...change }])));
+  const vout = [{ value: 5 }, { scriptpubkey: script, value: 6 }];
+  const read = (change: object) => readHistory(Buffer.from(JSON.stringify([{ txid: hash("a"), status, vin, vout, ...change }])));
 
-  it("is read with the coins that each transaction spends; a reward spends none", () => {
-    expect(read({})).toEqual([
-      { txHash: hash("a"), place: at(100), inputs: [{ id: `${hash("1")}:3`, txHash: hash("1"), units: 12n, script }] },
-    ]);
+  it("is read with the coins that each transaction spends and makes; a reward spends none", () => {
+    const inputs = [{ id: `${hash("1")}:3`, txHash: hash("1"), units: 12n, script }];
+    const outputs = [{ id: `${hash("a")}:1`, txHash: hash("a"), units: 6n, script }];
+    expect(read({})).toEqual([{ txHash: hash("a"), place: at(100), inputs, outputs }]);
     expect(read({ vin: [{ txid: hash("0"), vout: 0xffffffff, prevout: null, is_coinbase: true }] })[0]?.inputs).toEqual([]);
     expect(read({ status: { confirmed: false } })[0]?.place).toBeNull();
   });
 
   it.each([
     ["no inputs", { vin: undefined }],
+    ["no outputs", { vout: undefined }],
+    ["an output whose script is no hex", { vout: [{ scriptpubkey: "0", value: 1 }] }],
+    ["an output without its amount", { vout: [{ scriptpubkey: script }] }],
     ["an input without its output", { vin: [{ txid: hash("1"), vout: 0, is_coinbase: false }] }],
     ["a script that is no hex", { vin: [{ ...vin[0], prevout: { scriptpubkey: "0g", value: 1 } }] }],
     ["half a coin", { vin: [{ ...vin[0], prevout: { scriptpubkey: script, value: 1.5 } }] }],

@@ -5,7 +5,8 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Coin, TxParams } from "../../chains/family.ts";
-import { coinsWanted, first, replacement, type Target } from "../../chains/utxo/fees.ts";
+import { utxoFamilies } from "../../chains/utxo/family.ts";
+import { coinsWanted, first, firstMerging, merging, replacement, type Target } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { dustOf, dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
@@ -211,5 +212,47 @@ describe("every attempt", () => {
       expect(pin(onOther)).toBe(coins[1]!.id);
     }
     expect(replacement(network, { satPerKvB: 1_000n, coins }, target, unknown, coin(9, 1n).id)).toBe(null);
+  });
+});
+
+describe("a payment of an account with many coins", () => {
+  const large = Array.from({ length: merging.coinsMin - 20 }, (_, place) => coin(place + 1, 100_000n + BigInt(place)));
+  const small = Array.from({ length: 21 }, (_, place) => coin(place + 1_000, 300n + BigInt(place)));
+  const coins = [...large, ...small];
+  const target = { destination, amountUnits: 35_000n };
+  const offer = (satPerKvB: bigint, offered = coins) => figuresOf(firstMerging(network, { satPerKvB, coins: offered }, target)!);
+  const plain = (satPerKvB: bigint) => figuresOf(first(network, { satPerKvB, coins }, target)!);
+
+  it("merges the smallest, and loses nothing but their fee", () => {
+    const { coins: taken, feeSat, changeSat } = offer(1_000n);
+    expect(taken).toEqual([...plain(1_000n).coins, ...small.slice(0, merging.coinsMost)]);
+    expect(feeSat).toBe(plain(1_000n).feeSat + 8n * 68n);
+    expect(unitsOf(taken)).toBe(35_000n + feeSat + changeSat[0]!);
+  });
+
+  it("leaves those that are not worth their fee, and all of them above 10 sat for a byte", () => {
+    // 4.5 sat for a byte: 306 sat for each.
+    expect(offer(4_500n).coins.slice(1)).toEqual(small.slice(7, 15));
+    expect(offer(10_000n).coins.slice(1)).toEqual(large.slice(0, 8));
+    expect(offer(10_001n)).toEqual(plain(10_001n));
+  });
+
+  it("merges none of an account with 100 coins, and none where the payment needs all that fit", () => {
+    expect(offer(1_000n, coins.slice(0, merging.coinsMin))).toEqual(plain(1_000n));
+    const all = { satPerKvB: 1_000n, coins };
+    const most = { destination, amountUnits: 100_000n * 62n };
+    expect(figuresOf(firstMerging(network, all, most)!).coins).toHaveLength(coinsMax);
+  });
+
+  it("and after a refusal for its fee merges none", () => {
+    const { first: offered, bidding } = utxoFamilies.bitcoin.fees;
+    const wanted = { network: network.id, contract: "", tag: "", ...target };
+    const at = (step: number) => {
+      const feeMarket = bidding!.lowered({ satPerKvB: 8_000n }, step)!;
+      return figuresOf(offered({ feeMarket, computeLimit: 1n, coins }, wanted)!);
+    };
+    expect(at(0)).toEqual(offer(8_000n));
+    expect(at(0).coins).toHaveLength(9);
+    expect(at(1)).toEqual(plain(7_000n));
   });
 });

@@ -1,7 +1,8 @@
 /**
  * chains/utxo against real nodes on regtest: bitcoind and litecoind accept generated withdrawals,
- * the least output of every kind, and replacements and cancels as their coin allows. Skipped, with
- * the command that brings them, where the nodes are not there.
+ * which two other programs read alike; the least output of every kind; and replacements and cancels
+ * as their coin allows. RUNS=<number> sets the withdrawals of each coin, SEED=<number> replays.
+ * Skipped, with the command that brings them, where the nodes are not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { first, replacement, type Target } from "../../chains/utxo/fees.ts";
@@ -13,10 +14,10 @@ import { figuresOf, most } from "../../chains/utxo/tx-params.ts";
 import { freePort } from "../../lab/kit/processes.ts";
 import { missing, type NodeName, startNode, type UtxoNode } from "../../lab/utxo-node/daemon.ts";
 import { bytes, seed } from "../support/evm-values.ts";
+import { readByBitcoinjs, readByScure } from "./utxo-judges.ts";
 import { type Account, evidenceFor, type MadeCoin, provenBy, scriptKinds, scriptOf, signAll, Values } from "./utxo-values.ts";
 
-/** A thousand are accepted, too; these take both nodes some ten seconds. */
-const withdrawals = 500;
+const withdrawals = Number(process.env.RUNS ?? 500);
 const matureAfter = 100;
 const coinCount = 40;
 
@@ -82,17 +83,27 @@ describe.each<[NodeName, NativeCoin]>([
     expect((await node.ask<string>("getblockhash", 0)).startsWith(network.reference)).toBe(true);
   });
 
-  it(`accepts ${withdrawals} generated withdrawals`, async () => {
-    const counts = new Set<number>();
-    for (let run = 0; run < withdrawals; run += 1) {
-      const offered = some(1 + values.random.below(8), values.random.below(coinCount - 8));
-      const target = { destination: values.destination(network), amountUnits: (sumOf(offered) * values.units(1, 999)) / 1000n };
-      const txParams = first(network, { satPerKvB: values.units(0, 9_000), coins: offered }, target)!;
-      expect(await verdictOn(signed(txParams, target)), JSON.stringify(txParams)).toBe("");
-      counts.add((txParams.coins ?? "").split(",").length);
-    }
-    expect(counts.size).toBe(8);
-  }, 180_000);
+  it(
+    `accepts ${withdrawals} generated withdrawals`,
+    async () => {
+      process.stdout.write(`SEED=${seed} RUNS=${withdrawals}\n`);
+      const counts = new Set<number>();
+      for (let run = 0; run < withdrawals; run += 1) {
+        const offered = some(1 + values.random.below(8), values.random.below(coinCount - 8));
+        const target = { destination: values.destination(network), amountUnits: (sumOf(offered) * values.units(1, 999)) / 1000n };
+        const txParams = first(network, { satPerKvB: values.units(0, 9_000), coins: offered }, target)!;
+        const raw = signed(txParams, target);
+        expect(await verdictOn(raw), JSON.stringify(txParams)).toBe("");
+        const amounts = figuresOf(txParams).coins.map(({ units }) => units);
+        const byScure = readByScure(bytes(raw), network, owner.script, amounts);
+        expect(readByBitcoinjs(bytes(raw), network, owner.script, amounts, true)).toEqual(byScure);
+        expect(byScure.outputs[0]).toEqual({ address: target.destination, units: target.amountUnits });
+        counts.add(amounts.length);
+      }
+      expect(counts.size).toBe(8);
+    },
+    withdrawals * 600,
+  );
 
   it("accepts the least output of every kind, and no output below it", async () => {
     for (const kind of scriptKinds) {

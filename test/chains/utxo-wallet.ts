@@ -1,6 +1,6 @@
 /** A hot wallet over a regtest network: offers, signs and sends as signer and courier do. */
 import type { TxParams } from "../../chains/family.ts";
-import { first, replacement, type Target } from "../../chains/utxo/fees.ts";
+import { firstMerging, replacement, type Target } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
 import { createUtxoSender, type UtxoSender } from "../../chains/utxo/node-sender.ts";
 import { createUtxoWatcher, type UtxoWatcher } from "../../chains/utxo/node-watcher.ts";
@@ -78,7 +78,7 @@ export class Wallet {
 
   async first(target: Exclude<Target, null>, account = this.owner): Promise<Signed> {
     const market = await this.market(account);
-    const txParams = first(this.network, market, target);
+    const txParams = firstMerging(this.network, market, target);
     if (txParams === null) throw new Error("the coins do not suffice");
     return this.sign(txParams, target, account);
   }

@@ -102,7 +102,8 @@ export class CoinNode implements RpcEndpoint {
     }
     if (kind === "block") return this.#block(name, part);
     if (kind === "tx") return this.#transaction(name, part, last);
-    return part === "utxo" ? this.#unspent(name) : part === "txs" ? this.#history(name, path.split("/")[5]) : this.#count(name);
+    if (part === "txs") return this.#history(name, last, path.split("/")[5]);
+    return part === "utxo" ? this.#unspent(name) : this.#sums(name);
   }
 
   #block(hash: string, part: string): Told {
@@ -155,27 +156,37 @@ export class CoinNode implements RpcEndpoint {
     );
   }
 
-  #history(address: string, after = ""): Told {
+  #history(address: string, part: string, after = ""): Told {
     const mine = this.#named(address);
     const chain = mine.filter(({ block }) => block !== null).reverse();
     const from = after === "" ? 0 : chain.findIndex(({ transaction }) => transaction.hash === after) + 1;
-    const pool = after === "" ? mine.filter(({ block }) => block === null) : [];
-    return json([...pool, ...chain.slice(from, from + 25)].map((one) => this.#shown(one)));
+    const pool = part === "chain" ? [] : mine.filter(({ block }) => block === null).slice(0, 50);
+    const placed = part === "mempool" ? [] : chain.slice(from, from + 25);
+    return json([...pool, ...placed].map((one) => this.#shown(one)));
   }
 
-  #shown({ transaction: { hash, inputs }, block }: Placed): Json {
+  #shown({ transaction: { hash, inputs, outputs }, block }: Placed): Json {
     const vin = inputs.map(({ coin }) => {
       const [txid, vout] = coin.split(":");
       const output = this.#chain.outputOf(coin);
       const prevout = output === undefined ? null : { scriptpubkey: output.script, value: Number(output.units) };
       return { txid, vout: Number(vout), prevout, is_coinbase: false };
     });
-    return { txid: hash, vin, vout: [], status: statusOf(block) };
+    const vout = outputs.map(({ script: scriptpubkey, units }) => ({ scriptpubkey, value: Number(units) }));
+    return { txid: hash, vin, vout, status: statusOf(block) };
   }
 
-  #count(address: string): Told {
-    const count = this.#named(address).filter(({ block }) => block !== null).length;
-    return json({ address, chain_stats: { tx_count: count } });
+  #sums(address: string): Told {
+    const script = this.#scriptOf(address);
+    const placed = this.#named(address).filter(({ block }) => block !== null);
+    const funded = placed.flatMap(({ transaction }) => transaction.outputs.filter((one) => one.script === script));
+    const spent = placed.flatMap(({ transaction }) => transaction.inputs.map(({ coin }) => this.#chain.outputOf(coin)));
+    const own = spent.filter((one) => one?.script === script);
+    const sumOf = (coins: readonly ({ readonly units: bigint } | undefined)[]): number =>
+      coins.reduce((sum, one) => sum + Number(one?.units ?? 0n), 0);
+    const sums = { funded_txo_count: funded.length, funded_txo_sum: sumOf(funded) };
+    const spentSums = { spent_txo_count: own.length, spent_txo_sum: sumOf(own) };
+    return json({ address, chain_stats: { tx_count: placed.length, ...sums, ...spentSums } });
   }
 
   /** Something else in the same shape. */

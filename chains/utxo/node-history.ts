@@ -1,0 +1,274 @@
+/**
+ * The coins of an address by its transactions, for addresses whose coins a server does not list:
+ * public ones refuse above 500. The newest page comes first, so a spend is always seen before its
+ * coin. Pages are read until the coins have the number and the sum that the server's own totals
+ * name; afterwards only newer pages are asked for. Touches nodes only through node-pool.ts. Sources:
+ * Blockstream/esplora #282 (coins by two passes over the history), #304 (25 a page);
+ * Blockstream/electrs #243 and mempool/electrs #54 (the words of the refusal).
+ */
+import { AgentError } from "../../base/fault.ts";
+import type { AddressSums, AddressTransaction, UnspentOutput } from "./answers.ts";
+import type { NodePool, PoolNode } from "./node-pool.ts";
+import { addressSumsQuestion, historyQuestion } from "./node-questions.ts";
+
+/** The bounds of everything that is read and kept here. */
+export const historyLimits = {
+  /** Transactions of blocks on one page, as every server of this kind has it. */
+  page: 25,
+  /** Transactions without a block in one answer; more of them are not shown. */
+  pool: 50,
+  /** Pages of one question; the next question goes on behind them. */
+  pagesAtOnce: 100,
+  /** Coins of an address. Above it nothing is read. */
+  coins: 20_000,
+  /** Transactions that are read to find the coins of an address. */
+  transactions: 50_000,
+  /** Transactions of an address that stay as they are; of older ones only the coins stay. */
+  kept: 2_000,
+  /** Coins and transactions of all addresses together. */
+  all: 150_000,
+} as const;
+
+/** An address as blocks have it. */
+export interface AddressHistory {
+  /** The coins that no block spends. */
+  readonly unspent: readonly UnspentOutput[];
+  /** Newest first: all transactions above the block that was asked for, and perhaps earlier ones. */
+  readonly later: readonly AddressTransaction[];
+}
+
+export interface Histories {
+  /**
+   * The history by one node, at least back to the block `since`.
+   * @throws NODE_ERROR above a limit, while the reading goes on, and if the node contradicts itself
+   */
+  read(node: PoolNode, address: Address, since: number): Promise<AddressHistory>;
+}
+
+export interface Address {
+  readonly account: string;
+  readonly script: string; // hex
+}
+
+/** Newest pages and totals that do not fit because a block came between them. */
+const triesMax = 3;
+
+export function createHistories(pool: NodePool): Histories {
+  const kept = new Map<string, KeptHistory>();
+  const underWay = new Map<string, Promise<unknown>>();
+
+  /** The histories that were asked for longest ago give way. */
+  function forget(): void {
+    let all = [...kept.values()].reduce((sum, { size }) => sum + size, 0);
+    for (const [key, { size }] of kept) {
+      if (all <= historyLimits.all || underWay.has(key)) continue;
+      kept.delete(key);
+      all -= size;
+    }
+  }
+
+  return {
+    read: (node, address, since) => {
+      const key = `${pool.nodes.indexOf(node)} ${address.account}`;
+      // One after the other: an answer that began before this question may lack its block.
+      const before = underWay.get(key) ?? Promise.resolve();
+      const job = before
+        .catch(() => undefined)
+        .then(() => {
+          const one = kept.get(key) ?? new KeptHistory(pool, node, address);
+          kept.delete(key);
+          kept.set(key, one);
+          return one.read(since);
+        })
+        .finally(() => {
+          if (underWay.get(key) === job) underWay.delete(key);
+          forget();
+        });
+      underWay.set(key, job);
+      return job;
+    },
+  };
+}
+
+class KeptHistory {
+  readonly #pool: NodePool;
+  readonly #node: PoolNode;
+  readonly #address: Address;
+  #entries: readonly AddressTransaction[] = []; // newest first, with the address's own coins alone
+  #older: readonly UnspentOutput[] = []; // coins of transactions before them
+  #hasAllCoins = false;
+  #isToEnd = false; // nothing earlier is left to be read
+  #floor = -1; // the newest block of which only coins stayed
+  #pages = 0; // that this question may still ask for
+
+  constructor(pool: NodePool, node: PoolNode, address: Address) {
+    this.#pool = pool;
+    this.#node = node;
+    this.#address = address;
+  }
+
+  get size(): number {
+    return this.#entries.length + this.#older.length;
+  }
+
+  async read(since: number): Promise<AddressHistory> {
+    this.#pages = historyLimits.pagesAtOnce;
+    for (let tries = 1; tries <= triesMax; tries += 1) {
+      const sums = await this.#pool.ask(this.#node, addressSumsQuestion(this.#address.account));
+      if (sums.count > historyLimits.coins) throw this.#fault(tooManyCoins(this.#address.account, sums.count));
+      await this.#refresh();
+      const coins = await this.#extend(sums, since);
+      if (!coins.are(sums)) continue;
+      this.#hasAllCoins = true;
+      const later = this.#entries;
+      if (since < this.#floor) throw this.#fault(`block ${since} is too long ago for the transactions that are kept`);
+      this.#fold();
+      return { unspent: coins.list, later };
+    }
+    this.#restart([], false);
+    throw this.#fault(`the transactions of ${this.#address.account} do not make the coins that its totals name`);
+  }
+
+  /** Joins the newest pages with the kept ones, at a transaction that both have in the same block. */
+  async #refresh(): Promise<void> {
+    const known = new Set(this.#entries.map(placeKey));
+    const oldest = this.#entries.at(-1);
+    const fresh: AddressTransaction[] = [];
+    for (;;) {
+      const page = await this.#page(fresh.at(-1));
+      fresh.push(...page);
+      const last = fresh.at(-1);
+      if (last === undefined || page.length < historyLimits.page) return this.#restart(fresh, true);
+      if (known.has(placeKey(last))) {
+        // A block's hash stands for all blocks before it. Servers may order one block's otherwise.
+        const newer = fresh.filter((one) => blockOf(one) > blockOf(last));
+        this.#entries = [...newer, ...this.#entries.filter((one) => blockOf(one) <= blockOf(last))];
+        return;
+      }
+      const isPast = oldest === undefined || blockOf(last) < blockOf(oldest);
+      if (isPast || this.#pages === 0) return this.#restart(fresh, false);
+    }
+  }
+
+  /** Reads on from the oldest transaction until all coins are found and `since` is passed. */
+  async #extend(sums: AddressSums, since: number): Promise<Coins> {
+    const { account } = this.#address;
+    const coins = new Coins(this.#address.script);
+    for (const one of this.#entries) coins.add(one);
+    for (const one of this.#older) coins.put(one);
+    const entries = [...this.#entries];
+    const isDone = (): boolean => {
+      const oldest = entries.at(-1);
+      return (this.#hasAllCoins || coins.are(sums)) && (oldest === undefined || blockOf(oldest) <= since);
+    };
+    try {
+      while (!this.#isToEnd && !isDone()) {
+        const { length } = entries;
+        if (length >= historyLimits.transactions) throw this.#fault(tooManyTransactions(account));
+        if (this.#pages === 0) throw this.#fault(stillReading(account, length, coins.list.length, sums.count));
+        const page = await this.#page(entries.at(-1));
+        for (const one of page) coins.add(one);
+        entries.push(...page);
+        this.#isToEnd = page.length < historyLimits.page;
+      }
+    } finally {
+      this.#entries = entries;
+    }
+    return coins;
+  }
+
+  async #page(after: AddressTransaction | undefined): Promise<readonly AddressTransaction[]> {
+    this.#pages -= 1;
+    const page = await this.#pool.ask(this.#node, historyQuestion(this.#address.account, after?.txHash));
+    const isOwn = ({ script }: { readonly script: string }): boolean => script === this.#address.script;
+    return page
+      .filter(({ place }) => place !== null)
+      .map((one) => ({ ...one, inputs: one.inputs.filter(isOwn), outputs: one.outputs.filter(isOwn) }));
+  }
+
+  #restart(entries: readonly AddressTransaction[], isToEnd: boolean): void {
+    this.#entries = entries;
+    this.#older = [];
+    this.#hasAllCoins = false;
+    this.#isToEnd = isToEnd;
+    this.#floor = -1;
+  }
+
+  /** Of the oldest transactions, in whole blocks, only the coins stay. */
+  #fold(): void {
+    const border = this.#entries[historyLimits.kept];
+    if (this.#entries.length <= 2 * historyLimits.kept || border === undefined) return;
+    const coins = new Coins(this.#address.script);
+    for (const one of this.#entries) if (blockOf(one) < blockOf(border)) coins.add(one);
+    for (const one of this.#older) coins.put(one);
+    this.#entries = this.#entries.filter((one) => blockOf(one) >= blockOf(border));
+    this.#older = coins.list;
+    this.#isToEnd = true;
+    this.#floor = blockOf(border) - 1;
+  }
+
+  #fault(message: string): AgentError {
+    return new AgentError("NODE_ERROR", "none", message, { node: this.#node.rpc.origin });
+  }
+}
+
+/** Coins that transactions leave, added from the newest one backwards. */
+class Coins {
+  readonly #script: string;
+  readonly #coins = new Map<string, UnspentOutput>();
+  readonly #spent = new Set<string>();
+  #units = 0n;
+
+  constructor(script: string) {
+    this.#script = script;
+  }
+
+  add({ txHash, place, inputs, outputs }: AddressTransaction): void {
+    for (const { id, units } of outputs) this.put({ id, txHash, units, place });
+    for (const { id, script } of inputs) if (script === this.#script) this.#take(id);
+  }
+
+  put(coin: UnspentOutput): void {
+    if (this.#spent.has(coin.id) || this.#coins.has(coin.id)) return;
+    this.#coins.set(coin.id, coin);
+    this.#units += coin.units;
+  }
+
+  are({ count, units }: AddressSums): boolean {
+    return this.#coins.size === count && this.#units === units;
+  }
+
+  get list(): readonly UnspentOutput[] {
+    return [...this.#coins.values()];
+  }
+
+  /** In one block a coin may stand before its spend. */
+  #take(id: string): void {
+    this.#spent.add(id);
+    this.#units -= this.#coins.get(id)?.units ?? 0n;
+    this.#coins.delete(id);
+  }
+}
+
+function blockOf({ place }: AddressTransaction): number {
+  return place?.block ?? 0;
+}
+
+function placeKey({ txHash, place }: AddressTransaction): string {
+  return `${txHash} ${place?.blockHash}`;
+}
+
+const newWallet = "pair a new wallet, and send it the funds of this one by any program that has its mnemonic";
+
+function tooManyCoins(account: string, count: number): string {
+  return `${account} has ${count} coins, and more than ${historyLimits.coins} are not read: ${newWallet}`;
+}
+
+function tooManyTransactions(account: string): string {
+  const most = historyLimits.transactions;
+  return `the coins of ${account} are not among its newest ${most} transactions, and no more are read: ${newWallet}`;
+}
+
+function stillReading(account: string, transactions: number, found: number, count: number): string {
+  return `the transactions of ${account} are being read, ${transactions} so far, with ${found} of its ${count} coins: wait`;
+}

@@ -1,0 +1,146 @@
+/**
+ * Coins by the transactions of an address, on a made-up node: against a plain count of the same
+ * chain while blocks come and go, page by page, and at every bound. SEED=<number> replays.
+ */
+import { describe, expect, it } from "vitest";
+import type { AddressTransaction, ShownOutput } from "../../chains/utxo/answers.ts";
+import { createHistories, historyLimits } from "../../chains/utxo/node-history.ts";
+import type { NodePool, PoolNode, Question } from "../../chains/utxo/node-pool.ts";
+import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+
+const address = { account: "the account", script: `0014${"ab".repeat(20)}` };
+const foreign = `0014${"cd".repeat(20)}`;
+
+class FakeNode {
+  readonly blocks: AddressTransaction[][] = [];
+  readonly asked: string[] = [];
+  falseCount = 0; // added to the totals
+  #made = 0;
+
+  /** A block of one transaction for each entry: coins that it spends, and amounts that it makes. */
+  mine(transactions: readonly { readonly spends?: readonly ShownOutput[]; readonly makes?: readonly bigint[] }[]): void {
+    const blockHash = this.#hash();
+    this.blocks.push(
+      transactions.map(({ spends = [], makes = [] }) => {
+        const txHash = this.#hash();
+        const outputs = makes.map((units, at) => ({ id: `${txHash}:${at}`, txHash, units, script: address.script }));
+        const other = { id: `${txHash}:${makes.length}`, txHash, units: 7n, script: foreign };
+        return { txHash, place: { block: this.blocks.length, blockHash }, inputs: spends, outputs: [...outputs, other] };
+      }),
+    );
+  }
+
+  coins(upTo = this.blocks.length): readonly ShownOutput[] {
+    const all = this.blocks.slice(0, upTo).flat();
+    const spent = new Set(all.flatMap(({ inputs }) => inputs.map(({ id }) => id)));
+    return all.flatMap(({ outputs }) => outputs).filter(({ id, script }) => script === address.script && !spent.has(id));
+  }
+
+  answer({ path }: Question<unknown>): unknown {
+    this.asked.push(path);
+    const [, after] = path.split("/txs/chain");
+    if (after === undefined) {
+      const coins = this.coins();
+      return { count: coins.length + this.falseCount, units: coins.reduce((sum, { units }) => sum + units, 0n) };
+    }
+    const all = this.blocks.flat().reverse();
+    const from = after === "" ? 0 : all.findIndex(({ txHash }) => txHash === after.slice(1)) + 1;
+    return after !== "" && from === 0 ? [] : all.slice(from, from + historyLimits.page);
+  }
+
+  #hash(): string {
+    this.#made += 1;
+    return this.#made.toString(16).padStart(64, "0");
+  }
+}
+
+function open() {
+  const node = new FakeNode();
+  const poolNode = { rpc: { origin: "http://node" } } as PoolNode;
+  const pool = { nodes: [poolNode], ask: async (_: PoolNode, question: Question<unknown>) => node.answer(question) };
+  const histories = createHistories(pool as unknown as NodePool);
+  const read = (since = Number.MAX_SAFE_INTEGER) => histories.read(poolNode, address, since);
+  const many = (blocks: number, each: number): void => {
+    for (let made = 0; made < blocks; made += 1) node.mine(Array.from({ length: each }, () => ({ makes: [1_000n] })));
+  };
+  return { node, read, many };
+}
+
+const ids = (coins: readonly { readonly id: string }[]): readonly string[] => coins.map(({ id }) => id).sort();
+const fault = (words: RegExp) => expect.objectContaining({ code: "NODE_ERROR", message: expect.stringMatching(words) });
+
+describe("the history of an address", () => {
+  it.each(seedsOfRun(20))("has the coins of the chain while blocks come and go: seed %i", async (seed) => {
+    const random = new Seeded(seed);
+    const { node, read } = open();
+    for (let step = 0; step < 60; step += 1) {
+      if (node.blocks.length > 3 && random.below(5) === 0) node.blocks.splice(node.blocks.length - 1 - random.below(3));
+      for (let made = random.below(4); made > 0; made -= 1) {
+        const coins = [...node.coins()];
+        const transactions = Array.from({ length: random.below(30) }, () => ({
+          spends: coins.splice(0, random.below(3)),
+          makes: Array.from({ length: random.below(3) }, () => BigInt(1 + random.below(1_000))),
+        }));
+        node.mine(transactions);
+      }
+      const since = random.below(2) === 0 ? Number.MAX_SAFE_INTEGER : random.below(node.blocks.length + 1);
+      const { unspent, later } = await read(since);
+      expect(ids(unspent)).toEqual(ids(node.coins()));
+      const above = node.blocks.slice(since + 1).flat();
+      expect(ids(later.filter(({ place }) => place!.block > since).map(({ txHash: id }) => ({ id })))).toEqual(
+        ids(above.map(({ txHash: id }) => ({ id }))),
+      );
+    }
+  });
+
+  it("is read only until all coins are found, and then by its newest page", async () => {
+    const { node, read, many } = open();
+    many(50, 25);
+    node.mine([{ spends: node.coins() }]);
+    many(2, 25);
+    expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
+    expect(node.asked).toHaveLength(3);
+    many(1, 3);
+    expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
+    expect(node.asked).toHaveLength(5);
+  });
+
+  it("goes on where the question before it ended, and says how far it is", async () => {
+    const { node, read, many } = open();
+    many(historyLimits.pagesAtOnce, 30);
+    await expect(read()).rejects.toEqual(fault(/being read, 2500 so far, with 2500 of its 3000 coins: wait$/));
+    many(1, 3);
+    expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
+    expect(node.asked.length).toBeLessThan(130);
+  });
+
+  it("keeps of old transactions only the coins", async () => {
+    const { node, read, many } = open();
+    for (let part = 0; part < 3; part += 1) {
+      many(70, 30);
+      await read();
+    }
+    node.mine([{ spends: node.coins().slice(0, 2_000) }, { makes: [5n] }]);
+    const { unspent, later } = await read(node.blocks.length - 1);
+    expect(ids(unspent)).toEqual(ids(node.coins()));
+    expect(later.length).toBeLessThan(2 * historyLimits.kept);
+    await expect(read(0)).rejects.toEqual(fault(/too long ago/));
+  });
+
+  it("is not read above the bound of coins, and the words say what to do", async () => {
+    const { node, read } = open();
+    node.mine([{ makes: Array.from({ length: historyLimits.coins }, () => 1n) }]);
+    expect((await read()).unspent).toHaveLength(historyLimits.coins);
+    node.mine([{ makes: [1n] }]);
+    await expect(read()).rejects.toEqual(fault(/has 20001 coins, and more than 20000 are not read: pair a new wallet/));
+  });
+
+  it("that does not fit the node's own totals is refused, and read again once it does", async () => {
+    const { node, read, many } = open();
+    many(5, 30);
+    node.falseCount = 1;
+    await expect(read()).rejects.toEqual(fault(/do not make the coins that its totals name/));
+    node.falseCount = 0;
+    expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
+  });
+});
