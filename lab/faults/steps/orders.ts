@@ -97,10 +97,10 @@ export class StepsOrders {
       const own = payments.filter((payment) => payment.receiver === receiver);
       if (own.length !== 1) violations.push(`${orderId}: paid ${own.length} times`);
       if (own.some((payment) => payment.units !== asked)) violations.push(`${orderId}: paid another amount than ${asked}`);
-      if (held.get(receiver) !== asked) violations.push(`${orderId}: its receiver has ${held.get(receiver)} in place of ${asked}`);
+      if (held.get(receiver) !== asked)
+        violations.push(`${orderId}: its receiver has ${held.get(receiver)} in place of ${asked}`);
     }
-    for (const [txHash, paid] of transactions)
-      if (paid.length !== 1) violations.push(`${txHash} makes ${paid.length} payments`);
+    for (const [txHash, paid] of transactions) if (paid.length !== 1) violations.push(`${txHash} makes ${paid.length} payments`);
     if (transactions.size !== this.asked.length)
       violations.push(`${transactions.size} transactions for ${this.asked.length} withdrawals`);
     const { code, output } = await this.#kit.cli("verify", "--json");

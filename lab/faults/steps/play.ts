@@ -147,7 +147,10 @@ function linesOf(report: StepsReport): readonly string[] {
   const late = Object.entries(missed).map(([name, count]) => `${count} ${name}`);
   return [
     row("step", [...victims, "missed"]),
-    ...steps.map(({ name }) => row(name, [...victims.map((victim) => report.table[name][victim]), missed[name] ?? 0])),
+    ...steps.map(({ name, says }) => {
+      const cells = [...victims.map((victim) => report.table[name][victim]), missed[name] ?? 0];
+      return `${row(name, cells)}  ${says}`;
+    }),
     `${kills} kills, ${twoAtOnce} of two at once, ${reorganisations} reorganisations; missed ${late.join(", ") || "none"}`,
     `${paidOnce} of ${withdrawals} withdrawals paid exactly once; ${seconds} s`,
   ];

@@ -28,13 +28,23 @@ export interface Step {
 }
 
 export const steps: readonly Step[] = [
-  { name: "ANSWERED", by: "answer", before: ["INTENT"], says: "the gateway has answered the shop's order" },
-  { name: "REQUESTED", by: "record", before: ["INTENT"], says: "the ledger has the job, with policy's approval in the same write" },
+  { name: "ANSWERED", by: "answer", before: [], says: "the gateway has answered the shop's order" },
+  {
+    name: "REQUESTED",
+    by: "record",
+    before: ["INTENT"],
+    says: "the ledger has the job, with policy's approval in the same write",
+  },
   { name: "APPROVED", by: "record", before: ["INTENT"], says: "the ledger has an operator's approval" },
   { name: "FACTS", by: "facts", before: ["INTENT"], says: "a node has the courier's first question for this payment" },
   { name: "INTENT", by: "record", before: ["SIGNED"], says: "the ledger has the intent, and no signature" },
   { name: "SIGNED", by: "record", before: ["RELEASED"], says: "the ledger has the signature" },
-  { name: "RELEASED", by: "record", before: ["BROADCAST", "INCLUDED", "FINAL"], says: "the gateway has acknowledged the signature" },
+  {
+    name: "RELEASED",
+    by: "record",
+    before: ["BROADCAST", "INCLUDED", "FINAL"],
+    says: "the gateway has acknowledged the signature",
+  },
   {
     name: "OFFERED",
     by: "broadcast question",
@@ -76,7 +86,8 @@ export class Progress {
     const { kind } = record;
     if (kind === "RELEASED" || kind === "REPORTED") {
       if (this.#finalSeq !== null) return record.acked.seq >= this.#finalSeq ? "REPORTED" : null;
-      const isReleased = kind === "RELEASED" && record.released.some(({ transactionId }) => transactionId === this.#transactionId);
+      const isReleased =
+        kind === "RELEASED" && record.released.some(({ transactionId }) => transactionId === this.#transactionId);
       return isReleased ? "RELEASED" : null;
     }
     if (!("transactionId" in record) || record.transactionId !== this.#transactionId) return null;

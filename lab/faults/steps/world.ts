@@ -165,7 +165,13 @@ export class StepsWorld {
     if (chain.asksAtItsBeginning) {
       const { courier } = await this.#pids();
       process.kill(courier, "SIGKILL");
-      await until("the courier's end", readyMs, async () => (this.#kit.courierPid() === courier ? undefined : true), this.#said, 5);
+      await until(
+        "the courier's end",
+        readyMs,
+        async () => (this.#kit.courierPid() === courier ? undefined : true),
+        this.#said,
+        5,
+      );
     }
     return this.#gate.hold("question", (call) => chain.isForFacts(call, receiver));
   }
