@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { LedgerRecord } from "../../../agent/ledger/records.ts";
 
 /** A look without a report of the kernel, should one be lost. */
-const lookMs = 25;
+const lookMs = 10;
 const pieceBytes = 64 * 1024;
 
 interface Segment {
@@ -36,12 +36,14 @@ export class LedgerWatch {
     return () => void this.#told.delete(told);
   }
 
-  look(): void {
+  /** Tells and gives the records that nobody was told of yet. */
+  look(): readonly LedgerRecord[] {
     const names = readdirSync(this.#folder).filter((name) => name.endsWith(".jsonl"));
     const fresh = names.sort().flatMap((name) => this.#read(name));
-    if (fresh.length === 0) return;
+    if (fresh.length === 0) return fresh;
     this.records.push(...fresh);
     for (const told of [...this.#told]) told(fresh);
+    return fresh;
   }
 
   close(): void {

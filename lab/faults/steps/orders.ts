@@ -6,7 +6,7 @@ import { decimalText } from "../../deposits/test-network.ts";
 import type { Kit } from "../../kit/kit.ts";
 import { until } from "../../kit/processes.ts";
 import { createShop, type Shop } from "../../kit/shop.ts";
-import type { StepsChain } from "./chain.ts";
+import type { Judged, StepsChain } from "./chain.ts";
 
 const answerMs = 120_000;
 const endMs = 300_000;
@@ -86,23 +86,10 @@ export class StepsOrders {
     return this.asked.filter(({ status }) => status === 1).length;
   }
 
-  /** Every receiver paid once, no transaction besides, a ledger that verifies, books that agree. */
+  /** Every receiver paid once, a ledger that verifies, books that agree with the chain. */
   async judge(hotWalletAddress: string): Promise<readonly string[]> {
     const receivers = this.asked.map(({ receiver }) => receiver);
-    const { transactions, held, violations: found } = await this.#chain.judge(hotWalletAddress, receivers);
-    const violations = [...found];
-    const payments = [...transactions.values()].flat();
-    for (const { orderId, receiver, units: asked, status } of this.asked) {
-      if (status !== 1) violations.push(`${orderId}: status ${status}, not Completed`);
-      const own = payments.filter((payment) => payment.receiver === receiver);
-      if (own.length !== 1) violations.push(`${orderId}: paid ${own.length} times`);
-      if (own.some((payment) => payment.units !== asked)) violations.push(`${orderId}: paid another amount than ${asked}`);
-      if (held.get(receiver) !== asked)
-        violations.push(`${orderId}: its receiver has ${held.get(receiver)} in place of ${asked}`);
-    }
-    for (const [txHash, paid] of transactions) if (paid.length !== 1) violations.push(`${txHash} makes ${paid.length} payments`);
-    if (transactions.size !== this.asked.length)
-      violations.push(`${transactions.size} transactions for ${this.asked.length} withdrawals`);
+    const violations = [...paidOnce(this.asked, await this.#chain.judge(hotWalletAddress, receivers))];
     const { code, output } = await this.#kit.cli("verify", "--json");
     if (code !== 0) violations.push(`the ledger does not verify: ${output.trim()}`);
     await this.#closeBooks(violations);
@@ -119,6 +106,25 @@ export class StepsOrders {
       violations.push(`reconcile: ${String(error).slice(0, bookCharactersMax)}`),
     );
   }
+}
+
+/**
+ * Differences between the orders and the chain: each receiver is paid by one payment of one
+ * transaction, and the hot wallet made no other transaction.
+ */
+export function paidOnce(orders: readonly Asked[], { transactions, held, violations: found }: Judged): readonly string[] {
+  const violations = [...found];
+  const payments = [...transactions.values()].flat();
+  for (const { orderId, receiver, units: asked, status } of orders) {
+    if (status !== 1) violations.push(`${orderId}: status ${status}, not Completed`);
+    const own = payments.filter((payment) => payment.receiver === receiver);
+    if (own.length !== 1) violations.push(`${orderId}: paid ${own.length} times`);
+    if (own.some((payment) => payment.units !== asked)) violations.push(`${orderId}: paid another amount than ${asked}`);
+    if (held.get(receiver) !== asked) violations.push(`${orderId}: its receiver has ${held.get(receiver)} in place of ${asked}`);
+  }
+  for (const [txHash, paid] of transactions) if (paid.length !== 1) violations.push(`${txHash} makes ${paid.length} payments`);
+  if (transactions.size !== orders.length) violations.push(`${transactions.size} transactions for ${orders.length} withdrawals`);
+  return violations;
 }
 
 /** The agent's limits for the run's currency. */

@@ -55,7 +55,7 @@ export function stepsLackOf(family: StepsFamily): string | null {
 }
 
 /** Rounds that miss their step are played again, so many times for one kill. */
-const triesMax = 5;
+const triesMax = 15;
 
 /** Plays one family on a chain of its own; what it started is gone afterwards. */
 export async function playStepsOf(family: StepsFamily, faults: StepsFaults): Promise<StepsReport> {

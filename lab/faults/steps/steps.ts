@@ -68,11 +68,12 @@ const observed = { broadcast: "BROADCAST", included: "INCLUDED", final: "FINAL" 
 /** The steps of one payout that its records show. */
 export class Progress {
   readonly reached = new Set<Recorded>();
-  readonly #transactionId: string;
+  readonly #orderId: string;
+  #transactionId = "";
   #finalSeq: number | null = null;
 
-  constructor(transactionId: string) {
-    this.#transactionId = transactionId;
+  constructor(orderId: string) {
+    this.#orderId = orderId;
   }
 
   take(record: LedgerRecord): void {
@@ -84,6 +85,9 @@ export class Progress {
 
   #stepOf(record: LedgerRecord): Recorded | null {
     const { kind } = record;
+    if (kind === "REQUESTED" && (JSON.parse(record.job) as { orderId?: unknown }).orderId === this.#orderId)
+      this.#transactionId = record.transactionId;
+    if (this.#transactionId === "") return null;
     if (kind === "RELEASED" || kind === "REPORTED") {
       if (this.#finalSeq !== null) return record.acked.seq >= this.#finalSeq ? "REPORTED" : null;
       const isReleased =

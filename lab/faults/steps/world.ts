@@ -11,6 +11,7 @@ import { Gate, type Hold, type HoldingProxy, startHoldingProxy } from "../../kit
 import { type Kit, startKit } from "../../kit/kit.ts";
 import { until } from "../../kit/processes.ts";
 import type { StepsChain } from "./chain.ts";
+import { type Killed, killAll, RecordKiller } from "./killer.ts";
 import { LedgerWatch } from "./ledger-watch.ts";
 import { type Asked, policyOf, StepsOrders } from "./orders.ts";
 import type { Round, Victim } from "./plan.ts";
@@ -23,8 +24,7 @@ const approveMs = 60_000;
 /** An order has to end before so many more are struck. */
 const openMax = 3;
 
-/** The end of a round's wait: the step, a later one, or nothing. */
-type Found = "step" | "later" | "nothing";
+const missed: Killed = { isMet: false, isKilled: false };
 
 export interface Struck {
   readonly isHit: boolean;
@@ -38,6 +38,7 @@ export class StepsWorld {
   readonly #gate: Gate;
   readonly #proxies: readonly HoldingProxy[];
   readonly #ledger: LedgerWatch;
+  readonly #killer: RecordKiller;
   readonly #hotWalletAddress: string;
   #gatewayStart: Promise<void> = Promise.resolve();
 
@@ -53,7 +54,9 @@ export class StepsWorld {
     this.#gate = nodes.gate;
     this.#proxies = nodes.proxies;
     this.#hotWalletAddress = hotWalletAddress;
-    this.#ledger = new LedgerWatch(join(kit.stateDir, "signer", "ledger"));
+    const ledger = join(kit.stateDir, "signer", "ledger");
+    this.#ledger = new LedgerWatch(ledger);
+    this.#killer = new RecordKiller(ledger);
     this.orders = new StepsOrders(kit, chain, seed);
   }
 
@@ -88,30 +91,30 @@ export class StepsWorld {
 
   /** One order, and a kill at a step of its way. */
   async strike(round: Round): Promise<Struck> {
-    const { step, victim, also } = round;
-    await this.#ready();
-    if (round.hasCompany) await this.orders.post(this.orders.next(false));
+    const { step, victim, also, hasCompany } = round;
+    await this.#gatewayStart;
+    await this.#pids();
+    if (hasCompany) await this.orders.post(this.orders.next(false));
     const order = this.orders.next(step.name === "APPROVED");
     const hold = await this.#holdFor(round, order);
-    const pids = await this.#pids();
-    let [isHit, isReorganised] = [false, false];
+    const running = await this.#pids();
+    const pids = (also === null ? [victim] : [victim, also]).map((one) => running[one]);
+    let [killed, isReorganised]: [Killed, boolean] = [missed, false];
+    const follow = this.#prepares(round, order);
     try {
-      const posted = this.orders.post(order);
-      if (step.by !== "answer") await posted;
-      const found = await this.#wait(round, order, hold, posted);
-      isHit = found === "step" && isKilled(pids[victim]);
-      if (isHit && also !== null) isKilled(pids[also]);
+      killed = hold === null ? await this.#killAt(round, order, pids) : await this.#killHeld(round, order, hold, pids);
     } finally {
+      follow();
       hold?.end(round.passes ? "passes" : "is dropped");
       this.#chain.disagrees(false);
       this.#chain.goesOn(true);
     }
-    if (isHit && (victim === "gateway" || also === "gateway")) await this.#startGateway(round.pauseMs);
-    if (isHit && round.reorganises) isReorganised = await this.#chain.reorganises();
+    if (killed.isKilled && (victim === "gateway" || also === "gateway")) await this.#startGateway(round.pauseMs);
+    if (killed.isKilled && round.reorganises) isReorganised = await this.#chain.reorganises();
     if (step.name === "APPROVED") await this.#approve(order);
     const settled = this.orders.asked.at(-1 - openMax);
     if (settled !== undefined) await this.orders.ended(settled);
-    return { isHit, isReorganised };
+    return { isHit: killed.isMet, isReorganised };
   }
 
   /** Waits for every order's end, and lets the chain judge. */
@@ -122,6 +125,7 @@ export class StepsWorld {
 
   async close(): Promise<void> {
     this.#ledger.close();
+    await this.#killer.close();
     await this.#gatewayStart.catch(() => undefined);
     await this.#kit.close();
     for (const proxy of this.#proxies) await proxy.close();
@@ -141,11 +145,6 @@ export class StepsWorld {
     const pid = (victim: Victim): Promise<number> =>
       until(`a running ${victim}`, readyMs, async () => this.#pidOf(victim), this.#said, 20);
     return { signer: await pid("signer"), courier: await pid("courier"), gateway: await pid("gateway") };
-  }
-
-  async #ready(): Promise<void> {
-    await this.#gatewayStart;
-    await this.#pids();
   }
 
   async #startGateway(pauseMs: number): Promise<void> {
@@ -176,51 +175,49 @@ export class StepsWorld {
     return this.#gate.hold("question", (call) => chain.isForFacts(call, receiver));
   }
 
-  /** Resolves in the moment of the step, as soon as it is seen. */
-  async #wait(round: Round, order: Asked, hold: Hold | null, posted: Promise<void>): Promise<Found> {
-    const { step } = round;
+  /** The shop's answer, or a record. */
+  async #killAt({ step }: Round, order: Asked, pids: readonly number[]): Promise<Killed> {
     if (step.by === "answer") {
-      await posted;
-      return "step";
+      await this.orders.post(order);
+      return killAll(pids);
     }
-    const progress = new Progress(order.transactionId);
-    let isHeld = false;
-    const judge = (): Found => {
-      if (step.before.some((later) => progress.reached.has(later))) return "later";
-      const isSeen = step.by === "record" ? progress.reached.has(step.name as Recorded) : isHeld;
-      return isSeen && (step.by !== "facts" || progress.reached.has("APPROVED")) ? "step" : "nothing";
-    };
-    if (step.name === "APPROVED") void this.#approve(order).catch(() => undefined);
-    return new Promise((resolve) => {
-      const end = (found: Found): void => {
-        clearTimeout(timer);
-        unfollow();
-        resolve(found);
-      };
-      const look = (): void => {
-        const found = judge();
-        if (found !== "nothing") end(found);
-        else this.#prepare(round, progress);
-      };
-      const timer = setTimeout(() => end("nothing"), stepMs);
-      const unfollow = this.#ledger.follow((fresh) => {
-        for (const record of fresh) progress.take(record);
-        look();
-      });
-      for (const record of this.#ledger.records) progress.take(record);
-      void hold?.first.then(() => {
-        isHeld = true;
-        look();
-      });
-      look();
-    });
+    const { name, before } = step;
+    const killing = this.#killer.kill({ orderId: order.orderId, step: name as Recorded, before, pids }, stepMs);
+    await this.orders.post(order);
+    const approving = name === "APPROVED" ? this.#approve(order).catch(() => undefined) : null;
+    const killed = await killing;
+    await approving;
+    return killed;
   }
 
-  /** A payment is on its way, or is in a block and not final, for as long as this takes. */
-  #prepare({ step }: Round, progress: Progress): void {
-    if (!progress.reached.has("SIGNED")) return;
-    if (step.name === "BROADCAST") this.#chain.goesOn(false);
-    if (step.name === "INCLUDED") this.#chain.disagrees(true);
+  /** The call waits as long as the kill needs; the ledger has to have approved the payment. */
+  async #killHeld({ step: { before } }: Round, order: Asked, hold: Hold, pids: readonly number[]): Promise<Killed> {
+    await this.orders.post(order);
+    const isInTime = await Promise.race([hold.first.then(() => true), sleep(stepMs, false, { ref: false })]);
+    const isReached = async (): Promise<true | undefined> => (this.#progressOf(order).reached.has("APPROVED") ? true : undefined);
+    await until(`${order.orderId} is approved`, stepMs, isReached, this.#said, 5);
+    const { reached } = this.#progressOf(order);
+    return isInTime && !before.some((later) => reached.has(later)) ? killAll(pids) : missed;
+  }
+
+  #progressOf({ orderId }: Asked): Progress {
+    const progress = new Progress(orderId);
+    for (const record of this.#ledger.records) progress.take(record);
+    return progress;
+  }
+
+  /**
+   * Lets a payment be on its way, or be in a block and not final, until the kill. @returns the way
+   * to end it
+   */
+  #prepares({ step }: Round, { orderId }: Asked): () => void {
+    const progress = new Progress(orderId);
+    return this.#ledger.follow((fresh) => {
+      for (const record of fresh) progress.take(record);
+      if (!progress.reached.has("SIGNED")) return;
+      if (step.name === "BROADCAST") this.#chain.goesOn(false);
+      if (step.name === "INCLUDED") this.#chain.disagrees(true);
+    });
   }
 
   /** An operator's yes, given until the ledger has it. */
@@ -232,15 +229,6 @@ export class StepsWorld {
       return undefined;
     };
     await until(`the approval of ${transactionId}`, approveMs, look, this.#said);
-  }
-}
-
-/** False for a process that has ended by itself. */
-function isKilled(pid: number): boolean {
-  try {
-    return process.kill(pid, "SIGKILL");
-  } catch {
-    return false;
   }
 }
 
