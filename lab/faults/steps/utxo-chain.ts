@@ -21,6 +21,9 @@ const confirmations = 3;
 const decimal = 8;
 /** Blocks after which the chain takes a reward. */
 const matureBlocks = 101;
+/** Litecoin's extension begins at this block, with the first money that goes in. */
+const extensionFrom = 432;
+const extensionCoins = 1;
 const hotWalletCoins = 40;
 const hotWalletCoinSat = 100_000_000n;
 
@@ -29,8 +32,8 @@ interface Block {
     readonly txid: string;
     readonly vin: readonly { readonly txid?: string; readonly vout?: number }[];
     readonly vout: readonly {
-      readonly value: number;
-      readonly scriptPubKey: { readonly address?: string; readonly addresses?: readonly string[] };
+      readonly value?: number; // none inside Litecoin's extension
+      readonly scriptPubKey?: { readonly address?: string; readonly addresses?: readonly string[] };
     }[];
   }[];
 }
@@ -50,6 +53,7 @@ export class UtxoStepsChain implements StepsChain {
   #hotWalletAddress = "";
   #line: Promise<unknown> = Promise.resolve();
   #isOn = true;
+  #fault: string | null = null;
   #isOver = false;
 
   private constructor(name: CoinName, network: UtxoTestNetwork, miner: string, blockMs: number) {
@@ -67,7 +71,10 @@ export class UtxoStepsChain implements StepsChain {
     try {
       await network.node.ask("createwallet", "customers");
       const miner = await network.node.ask<string>("getnewaddress");
-      await network.mine(matureBlocks, miner);
+      await network.mine(name === "litecoin" ? extensionFrom - 1 : matureBlocks, miner);
+      if (name === "litecoin")
+        await network.node.ask("sendtoaddress", await network.node.ask("getnewaddress", "", "mweb"), extensionCoins);
+      await network.mine(1, miner);
       return new UtxoStepsChain(name, network, miner, blockMs);
     } catch (error) {
       await network.close();
@@ -77,7 +84,7 @@ export class UtxoStepsChain implements StepsChain {
 
   async close(): Promise<void> {
     this.#isOver = true;
-    await this.#mining.catch(() => undefined);
+    await this.#mining;
     await this.#network.close();
   }
 
@@ -142,12 +149,12 @@ export class UtxoStepsChain implements StepsChain {
   async judge(hotWalletAddress: string, receivers: readonly string[]): Promise<Judged> {
     const outputs = new Map<string, { readonly address: string; readonly units: bigint }>();
     const transactions = new Map<string, readonly Payment[]>();
-    const violations: string[] = [];
+    const violations = this.#fault === null ? [] : [this.#fault];
     const height = await this.#ask<number>("getblockcount");
     for (let number = 0; number <= height; number += 1) {
       const { tx } = await this.#ask<Block>("getblock", await this.#ask<string>("getblockhash", number), 2);
       for (const { txid, vin, vout } of tx) {
-        const made = vout.map(({ value, scriptPubKey: { address, addresses } }) => ({
+        const made = vout.map(({ value = 0, scriptPubKey: { address, addresses } = {} }) => ({
           address: address ?? addresses?.[0] ?? "",
           units: satOf(value),
         }));
@@ -193,7 +200,11 @@ export class UtxoStepsChain implements StepsChain {
 
   async #mine(): Promise<void> {
     while (!this.#isOver) {
-      if (this.#isOn) await this.#alone(() => this.#network.mine(1, this.#miner));
+      try {
+        if (this.#isOn) await this.#alone(() => this.#network.mine(1, this.#miner));
+      } catch (error) {
+        this.#fault = String(error);
+      }
       await sleep(this.#blockMs);
     }
   }

@@ -41,6 +41,8 @@ export class StepsWorld {
   readonly #killer: RecordKiller;
   readonly #hotWalletAddress: string;
   #gatewayStart: Promise<void> = Promise.resolve();
+  /** The shop's and the operator's part in the order that is struck. */
+  #asking: Promise<unknown> = Promise.resolve();
 
   private constructor(
     kit: Kit,
@@ -111,7 +113,7 @@ export class StepsWorld {
     }
     if (killed.isKilled && (victim === "gateway" || also === "gateway")) await this.#startGateway(round.pauseMs);
     if (killed.isKilled && round.reorganises) isReorganised = await this.#chain.reorganises();
-    if (step.name === "APPROVED") await this.#approve(order);
+    await this.#asking;
     const settled = this.orders.asked.at(-1 - openMax);
     if (settled !== undefined) await this.orders.ended(settled);
     return { isHit: killed.isMet, isReorganised };
@@ -183,11 +185,11 @@ export class StepsWorld {
     }
     const { name, before } = step;
     const killing = this.#killer.kill({ orderId: order.orderId, step: name as Recorded, before, pids }, stepMs);
-    await this.orders.post(order);
-    const approving = name === "APPROVED" ? this.#approve(order).catch(() => undefined) : null;
-    const killed = await killing;
-    await approving;
-    return killed;
+    // The record may come before the shop has its answer, and a dead gateway gives none.
+    const posting = this.orders.post(order);
+    this.#asking = name === "APPROVED" ? posting.then(() => this.#approve(order)) : posting;
+    this.#asking.catch(() => undefined); // awaited below
+    return killing;
   }
 
   /** The call waits as long as the kill needs; the ledger has to have approved the payment. */
