@@ -1,13 +1,15 @@
 /**
- * The command of the faults on real processes: one harness, three streams of records that must come
+ * The command of the faults on real processes: one harness, four streams of records that must come
  * to their end. Arguments, progress, figures, exit code. `npm run faults -- --help` tells its
  * options.
  */
 import { randomBytes } from "node:crypto";
-import { type FamilyName, familyNames, lackOf, playDeposits } from "../deposits/families.ts";
+import { familyNames, lackOf, playDeposits } from "../deposits/families.ts";
 import { readCommandLine } from "../kit/command-line.ts";
 import { hasProfile, profiles } from "../kit/provider/profiles.ts";
 import { CallbacksWorld } from "./callbacks-world.ts";
+import { playSteps, stepsFamilies, stepsLackOf } from "./steps/play.ts";
+import { steps } from "./steps/steps.ts";
 import type { Report } from "./tally.ts";
 import { whyNoTrace } from "./trace.ts";
 import { playWithdrawals } from "./withdrawals.ts";
@@ -16,6 +18,7 @@ const numbers = {
   withdrawals: { kills: 200, moments: 50, eio: 50, enospc: 50, short: 50, restores: 20, workers: 2 },
   deposits: { kills: 20, records: 300, "block-ms": 400 },
   callbacks: { kills: 10, records: 200 },
+  steps: { kills: 130, "block-ms": 800 },
 } as const;
 type Stream = keyof typeof numbers;
 const streams = Object.keys(numbers) as Stream[];
@@ -24,7 +27,10 @@ const others: Readonly<Record<Stream, readonly ("only" | "light" | "family" | "p
   withdrawals: ["only", "light"],
   deposits: ["family", "profile"],
   callbacks: [],
+  steps: ["only", "family"],
 };
+
+const stepNumbers = steps.map(({ name }, at) => `${at + 1} ${name}`).join(", ");
 
 const { values, whole, stop } = readCommandLine({
   name: "faults",
@@ -33,7 +39,7 @@ const { values, whole, stop } = readCommandLine({
     stream: { takes: "NAME", default: "withdrawals", says: `one of ${streams.join(", ")}` },
     kills: {
       takes: "N",
-      says: "kill -9: at so many system calls (withdrawals, 200), at so many moments (deposits, 20 on each family; callbacks, 10)",
+      says: "kill -9: at so many system calls (withdrawals, 200), at so many moments (deposits, 20 on each family; callbacks, 10), or at the 13 steps of a payout, as often at each (steps, 130 on each family)",
     },
     moments: { takes: "N", says: "withdrawals: kill -9 and broken connections at so many moments of chance (50)" },
     eio: { takes: "N", says: "withdrawals: so many writes and syncs that fail (50)" },
@@ -41,7 +47,10 @@ const { values, whole, stop } = readCommandLine({
     short: { takes: "N", says: "withdrawals: so many writes cut short (50)" },
     restores: { takes: "N", says: "withdrawals: so many ledgers and databases restored (20)" },
     workers: { takes: "N", says: "withdrawals: so many worlds at a time (2)" },
-    only: { takes: "N", says: "withdrawals: plays one planned world again, by its number" },
+    only: {
+      takes: "N",
+      says: `withdrawals: plays one planned world again, by its number; steps: kills at one step alone: ${stepNumbers}`,
+    },
     light: { says: "withdrawals: without the whole system on a chain of its own" },
     records: {
       takes: "N",
@@ -49,14 +58,14 @@ const { values, whole, stop } = readCommandLine({
     },
     family: {
       takes: "NAME",
-      says: "deposits: evm, tron, bitcoin, xrp or each (each); bitcoin needs what node scripts/utxo-nodes.js brings",
+      says: "deposits: evm, tron, bitcoin, xrp or each (each); steps: bitcoin, litecoin, xrp or each (each); bitcoin and litecoin need what node scripts/utxo-nodes.js brings",
     },
     profile: {
       takes: "NAME[,NAME]",
       says: "deposits on evm or tron: profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told",
     },
     profiles: { says: "lists the profiles with their sources, and ends" },
-    "block-ms": { takes: "N", says: "deposits: between two blocks; more on a machine that does much else (400)" },
+    "block-ms": { takes: "N", says: "deposits, steps: between two blocks; more on a machine that does much else (400; 800)" },
     seed: { takes: "TEXT", says: "the same faults again" },
     json: { says: "ends with one line of JSON" },
   },
@@ -94,6 +103,16 @@ function rangeOf(name: string): { readonly least?: number; readonly most: number
   return name === "records" ? { least: 1, most: 100_000 } : { most: 1_000_000 };
 }
 
+/** Those that were asked for; one that is named has to be able to run. */
+function familiesOf<F extends string>(names: readonly F[], lackOfOne: (family: F) => string | null): readonly F[] {
+  const { family = "each" } = values;
+  const families = names.filter((name) => family === "each" || family === name);
+  const [first] = families;
+  if (first === undefined) return stop(`--family takes each or one of ${names.join(", ")}`);
+  const lack = family === "each" ? null : lackOfOne(first);
+  return lack === null ? families : stop(lack);
+}
+
 const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
   async withdrawals() {
     const { workers, ...counts } = numbersOf("withdrawals");
@@ -104,11 +123,7 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
     return playWithdrawals({ counts, seed, say, workers, only, isLight: values.light });
   },
   async deposits() {
-    const { family = "each" } = values;
-    const families = familyNames.filter((name): name is FamilyName => family === "each" || family === name);
-    if (families.length === 0) stop(`--family takes each or one of ${familyNames.join(", ")}`);
-    const lack = family === "each" ? null : lackOf(family as FamilyName);
-    if (lack !== null) stop(lack);
+    const families = familiesOf(familyNames, lackOf);
     const [first, second = "plain node"] = values.profile?.split(",") ?? [];
     for (const name of [first, second])
       if (name !== undefined && !hasProfile(name)) stop(`no profile is called ${name}; see --profiles`);
@@ -118,6 +133,12 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
   },
   async callbacks() {
     return (await CallbacksWorld.create({ ...numbersOf("callbacks"), seed, untilExpired: true, say })).play();
+  },
+  async steps() {
+    const families = familiesOf(stepsFamilies, stepsLackOf);
+    const only = values.only === undefined ? null : whole("only", { least: 1, most: steps.length });
+    const { kills, "block-ms": blockMs } = numbersOf("steps");
+    return playSteps(families, { kills, blockMs, seed, only, say });
   },
 };
 

@@ -1,0 +1,41 @@
+/**
+ * A thread that follows the ledger's file and kills in the moment of a record. The main thread has
+ * proxies and the fake nodes to serve, and would come milliseconds too late.
+ */
+import { parentPort, workerData } from "node:worker_threads";
+import { type Kill, type Killed, killAll } from "./killer.ts";
+import { LedgerWatch } from "./ledger-watch.ts";
+import { Progress } from "./steps.ts";
+
+const watch = new LedgerWatch(workerData as string);
+let disarm = (): void => undefined;
+
+function answer(killed: Killed): void {
+  disarm();
+  disarm = () => undefined;
+  parentPort?.postMessage(killed);
+}
+
+function arm({ orderId, step, before, pids }: Kill): void {
+  const progress = new Progress(orderId);
+  const isPast = (): boolean => before.some((later) => progress.reached.has(later));
+  const strike = (): void => {
+    if (isPast()) answer({ isMet: false, isKilled: false });
+    else if (progress.reached.has(step)) {
+      disarm();
+      const { isMet, isKilled } = killAll(pids);
+      // A record that came before the kill took effect is in the file now.
+      for (const record of watch.look()) progress.take(record);
+      answer({ isMet: isMet && !isPast(), isKilled });
+    }
+  };
+  disarm = watch.follow((fresh) => {
+    for (const record of fresh) progress.take(record);
+    strike();
+  });
+}
+
+parentPort?.on("message", (kill: Kill | null) => {
+  if (kill === null) answer({ isMet: false, isKilled: false });
+  else arm(kill);
+});
