@@ -27,6 +27,11 @@ export interface Waiters {
     waitMs: number,
   ): Promise<void>;
   /**
+   * Like `decided`, for a withdrawal that no agent has been told of, and which is not answered
+   * therefore. Must be called before the hub is woken.
+   */
+  answered(withdrawal: { readonly agent: string; readonly transactionId: string }, waitMs: number): Promise<void>;
+  /**
    * Resolves when this withdrawal's row changed or its agent went offline, when `waitMs` have
    * passed, or when the gateway closes. Must be called before the change can happen.
    */

@@ -27,7 +27,7 @@ export interface Seen {
    * Rejects if `Store.write` throws.
    */
   keep(token: SeenToken, nowMs: number): Promise<void>;
-  /** Takes the token's single use. Only for a token that `has` denies at the same moment. */
+  /** Takes the token's single use. Only for a token that `has` denied in the same turn. */
   use(token: SeenToken, nowMs: number): TokenUse;
 }
 
@@ -79,7 +79,7 @@ export function createSeen(store: Store): Seen {
       }
     },
     use(token, nowMs) {
-      invariant(!has(token), "a token is used once");
+      invariant(!held.has(nameOf(token)), "a token is used once");
       held.add(nameOf(token));
       let isWritten = false;
       const write: WriteOnce = async (fn) => {

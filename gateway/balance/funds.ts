@@ -11,6 +11,7 @@ import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readBalanceRow } from "../store/balances.ts";
+import { createParsed } from "../store/parsed-text.ts";
 import { listReserved, promiseName } from "../store/reserved.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -23,9 +24,11 @@ export interface Funds {
   readonly availableUnits: bigint; // never below 0
 }
 
+const parsedCurrencies = createParsed<readonly PairedCurrency[]>();
+
 /** The agent's own currencies, as it paired with them. */
 export function pairedCurrencies(agent: AgentRow): readonly PairedCurrency[] {
-  return JSON.parse(agent.currencies) as readonly PairedCurrency[];
+  return parsedCurrencies(agent.currencies);
 }
 
 /** The currency that pays the fees on a network; undefined if the configuration names none. */

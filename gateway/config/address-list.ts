@@ -38,6 +38,7 @@ function unmapped(address: string): string {
  */
 export function addressList(entries: readonly string[]): (address: string | undefined) => boolean {
   const familyOf = (address: string) => (isIP(address) === 6 ? "ipv6" : "ipv4");
+  if (entries.length === 0) return () => false;
   const list = new BlockList();
   for (const entry of entries) {
     const [address = "", bits] = entry.split("/");

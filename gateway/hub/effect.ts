@@ -15,15 +15,19 @@ import { attemptsMax } from "../../protocol/payloads.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import type { AssignedPayment } from "../store/assigned-payments.ts";
-import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
+import type { AskedRow } from "../store/jobs.ts";
+import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { unreachableCode } from "../store/slots.ts";
+
+/** The record that an entry is about. */
+type Asked = Omit<AskedRow, "jobAgent">;
 
 /**
  * The database's content around one entry, read inside the transaction that will store the effect.
  */
 export interface Around {
   readonly agent: Pick<AgentRow, "id" | "accounts" | "nextDepositIndex">;
-  readonly row: TransactionRow | null; // null: no such transaction
+  readonly row: Asked | null; // null: no such transaction
   readonly jobAgent: string | null; // the agent that has the withdrawal's job
   readonly isSigned: boolean; // this withdrawal has a signed attempt
   readonly slot: string | null; // the slot of this withdrawal
@@ -120,7 +124,7 @@ export function effectOf(entry: Entry, around: Around): Effect {
   }
 }
 
-function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Around): Effect {
+function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effect {
   const { isSigned } = around;
   const isOver = entry.decision === "expired" && waits(row.network);
   if (entry.address !== "" && row.receiverAddress !== "" && entry.address !== row.receiverAddress) {
@@ -151,7 +155,7 @@ function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Aroun
  * An operator at the agent ended a sweep whose slot the chain cannot reach. The end counts after
  * this gateway's own nodes have confirmed it. If the chain decided meanwhile, its result stays.
  */
-function unreached({ status, stage, code }: TransactionRow): Effect {
+function unreached({ status, stage, code }: Asked): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
   if (stage !== "stuck" || code !== unreachableCode) return { kind: "expire", code: unreachableCode };
   return { kind: "answer", change: { status: 2, stage: "expired", code: unreachableCode } };
@@ -160,7 +164,7 @@ function unreached({ status, stage, code }: TransactionRow): Effect {
 /** A signed entry, the row of its withdrawal, and what the database knows around it. */
 interface Signed {
   readonly entry: SignedEntry;
-  readonly row: TransactionRow;
+  readonly row: Asked;
   readonly around: Around;
 }
 
@@ -245,7 +249,7 @@ export const signedGuards: readonly Guard<Signed, Effect>[] = [
   ],
 ];
 
-function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): Effect {
+function signedEffect(entry: SignedEntry, row: Asked, around: Around): Effect {
   const contradicts = firstOf(signedGuards, { entry, row, around });
   if (contradicts !== null) return contradicts;
   const moves = row.status === 0 && unsignedStages.has(row.stage);
@@ -259,11 +263,11 @@ function isSpelled({ network, slot, txHash }: SignedEntry): boolean {
 }
 
 /** Returns the account that pays; a sweep is paid by the address that it empties. */
-function senderOf(row: TransactionRow, agent: Around["agent"], network: string): string | null | undefined {
+function senderOf(row: Asked, agent: Around["agent"], network: string): string | null | undefined {
   return row.operation === "sweep" ? row.depositAddress : hotWalletAddressOn(agent, network);
 }
 
-function versionWords({ attempt }: SignedEntry, { id }: TransactionRow): string {
+function versionWords({ attempt }: SignedEntry, { id }: Asked): string {
   return `attempt ${attempt} of transaction ${id}`;
 }
 
@@ -275,7 +279,7 @@ function untilWords({ validUntilMs = 0 }: SignedEntry): string {
  * Moves a withdrawal to broadcast at most. Only the gateway's own watcher decides that a withdrawal
  * is included, paid, conflicted or void; an agent's statement does not.
  */
-function observedEffect(entry: ObservedEntry, row: TransactionRow): Effect {
+function observedEffect(entry: ObservedEntry, row: Asked): Effect {
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";
   return moves ? { kind: "advance", change: { stage: "broadcast" } } : { kind: "none" };
 }

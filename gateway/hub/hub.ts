@@ -156,14 +156,15 @@ export function startHub(options: HubOptions): Hub {
   };
 }
 
-/** Sends each new job, ended withdrawal and void attempt to its agent. */
+/** Sends new jobs, ended withdrawals and void attempts to their agents. */
 function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Session>): () => void {
+  const woken = createOncePerTurn((agent) => live.get(agent)?.pump());
   const stops = [
-    signals.on("job", ({ agent }) => live.get(agent)?.pump()),
+    signals.on("job", ({ agent }) => woken.add(agent)),
     signals.on("recall", ({ agent }) => live.get(agent)?.tellNamed()),
     signals.on("ceiling", ({ agent }) => live.get(agent)?.askCeiling()),
-    signals.on("changed", ({ transactionId }) => {
-      const agent = live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);
+    signals.on("changed", ({ transactionId, isOpen = false }) => {
+      const agent = isOpen || live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);
       if (agent !== undefined) live.get(agent)?.tellEnded([transactionId]);
     }),
     signals.on("void", ({ transactionId }) => {
@@ -172,7 +173,31 @@ function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Sessio
     }),
   ];
   return () => {
+    woken.stop();
     for (const stop of stops) stop();
+  };
+}
+
+/**
+ * Calls `act` once for each name that was added in a turn of the event loop: orders of one turn
+ * were stored together, so their jobs leave in one frame.
+ */
+function createOncePerTurn(act: (name: string) => void): { add(name: string): void; stop(): void } {
+  const names = new Set<string>();
+  let asked: NodeJS.Immediate | null = null;
+  return {
+    add(name) {
+      names.add(name);
+      asked ??= setImmediate(() => {
+        asked = null;
+        const taken = [...names];
+        names.clear();
+        for (const one of taken) act(one);
+      });
+    },
+    stop() {
+      if (asked !== null) clearImmediate(asked);
+    },
   };
 }
 

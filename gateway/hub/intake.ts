@@ -240,7 +240,7 @@ export class Intake {
     for (const { code, locked } of applied.alarms)
       log.error({ event: "agent-alarm", agent, code, locked }, "the agent raised an alarm");
     this.#announceStanding(agent, applied.standing);
-    for (const transactionId of applied.changed) signals.emit("changed", { transactionId });
+    for (const change of applied.changed) signals.emit("changed", change);
     for (const transactionId of applied.decided) signals.emit("decided", { transactionId });
   }
 }

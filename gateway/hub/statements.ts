@@ -16,11 +16,11 @@ import { awaitsRecovery, isOfRecovery, notOfRecovery, takeRecovery } from "../re
 import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
-import { assignedOf, assignedTo } from "../store/assigned-payments.ts";
+import { type AssignedPayment, assignedOf, assignedTo } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
-import { holderOfJob, markAnswered } from "../store/jobs.ts";
+import { markAnswered, readAsked } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
-import { insertSignature, isSigned, listSignatures, readSignature, signedBy } from "../store/signatures.ts";
+import { insertSignature, isSigned, listSignatures, signedBy } from "../store/signatures.ts";
 import { insertSlot, slotOf, slotOwner } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
@@ -54,9 +54,15 @@ export interface Applied {
   readonly was: AgentRow; // before the statements
   readonly head: Head;
   readonly decided: readonly string[]; // transaction ids answered for the first time
-  readonly changed: readonly string[]; // transaction ids whose row changed
+  readonly changed: readonly Changed[];
   readonly alarms: readonly Raised[]; // each code only once
   readonly isRecovered: boolean; // its recovered ledger was accepted: jobs continue from another position
+}
+
+/** A transaction whose row changed. */
+interface Changed {
+  readonly transactionId: string;
+  readonly isOpen?: true; // the change did not end it
 }
 
 interface Raised {
@@ -74,7 +80,7 @@ interface Progress {
   readonly nowMs: number;
   awaits: boolean; // a recovered ledger, which no entry has begun yet
   readonly decided: Set<string>;
-  readonly changed: Set<string>;
+  readonly changed: Map<string, Changed>;
   readonly alarms: Map<string, Raised>; // by the code that is stored
 }
 
@@ -106,7 +112,7 @@ export function applyStatements(
     nowMs,
     awaits,
     decided: new Set(),
-    changed: new Set(),
+    changed: new Map(),
     alarms: new Map(),
   };
   let head: Head | null = agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
@@ -120,7 +126,7 @@ export function applyStatements(
   for (const { policy = "" } of statements) if (policy !== "") keepPolicy(progress, policy);
   const { decided, changed, alarms } = progress;
   const isRecovered = awaits && !progress.awaits;
-  return { ok: true, was: agent, head, decided: [...decided], changed: [...changed], alarms: [...alarms.values()], isRecovered };
+  return { ok: true, was: agent, head, decided: [...decided], changed: [...changed.values()], alarms: [...alarms.values()], isRecovered };
 }
 
 /**
@@ -174,7 +180,8 @@ function open(progress: Progress, entry: RecoveredEntry, head: Head): Refused | 
 function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDone: boolean): Refused | null {
   const { database, agent, nowMs } = progress;
   if (entry.kind === "recovered" && progress.awaits) return open(progress, entry, head);
-  const effect = effectOf(entry, { ...readAround(database, agent, entry), isHandshakeDone });
+  const around = readAround(database, agent, entry);
+  const effect = effectOf(entry, { ...around, isHandshakeDone });
   switch (effect.kind) {
     case "none":
       return null;
@@ -197,14 +204,14 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
       if (isLost) doubtDatabase(database, agent.id, { reason, run: progress.run, nowMs });
       const problem = restoreLostJob(database, agent, entry as AskedEntry, progress.isOwn, nowMs);
       if (problem !== "") return halt("HUB_CONTRADICTION", problem);
-      progress.changed.add(transactionOf(entry));
+      noteChanged(progress, transactionOf(entry), false);
       return null;
     }
     case "paid": {
       const { transactionId } = effect.by;
       markAnswered(database, transactionId, nowMs);
       progress.decided.add(transactionId);
-      if (completeAssigned(database, effect.by, nowMs)) progress.changed.add(transactionId);
+      if (completeAssigned(database, effect.by, nowMs)) noteChanged(progress, transactionId, false);
       return null;
     }
     case "expire":
@@ -216,17 +223,25 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
       const transactionId = transactionOf(entry);
       if (effect.kind === "sign" && effect.newSlot) insertSlot(database, entry as SignedEntry, transactionId);
       if (effect.kind === "sign" && effect.newAttempt) {
-        tellUnassigned(progress, transactionId);
+        if (around.assigned !== null) tellUnassigned(progress, around.assigned);
         insertSignature(database, attemptOf(agent, entry as SignedEntry));
       }
       // A signature also answers the job, so that a job whose first answer was lost with an older
       // database is not sent again and again.
       if (effect.kind !== "advance" && markAnswered(database, transactionId, nowMs)) progress.decided.add(transactionId);
       if (effect.kind === "answer") progress.decided.add(transactionId);
-      if (changeWithdrawal(database, transactionId, effect.change, nowMs)) progress.changed.add(transactionId);
+      const isOpen = around.row?.status === 0 && (effect.change.status ?? 0) === 0;
+      if (changeWithdrawal(database, transactionId, effect.change, nowMs)) noteChanged(progress, transactionId, isOpen);
       return null;
     }
   }
+}
+
+/** Of several changes, one that may have ended the transaction counts. */
+function noteChanged({ changed }: Progress, transactionId: string, isOpen: boolean): void {
+  const isStillOpen = isOpen && changed.get(transactionId)?.isOpen !== undefined;
+  const isFirst = !changed.has(transactionId);
+  changed.set(transactionId, { transactionId, ...(isOpen && (isFirst || isStillOpen) ? { isOpen: true } : {}) });
 }
 
 /**
@@ -267,22 +282,22 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Aro
     return { agent, row: null, jobAgent: null, ...unsigned };
   }
   const id = entry.transactionId;
-  const base = {
-    agent,
-    row: readTransaction(database, id) ?? null,
-    jobAgent: holderOfJob(database, id) ?? null,
-  };
+  const row = readAsked(database, id) ?? null;
+  const base = { agent, row, jobAgent: row?.jobAgent ?? null };
   if (entry.kind === "observed" || entry.kind === "asked") return { ...unsigned, ...base };
-  const waits = base.row !== null && expiryExclusionOf(base.row.network) !== null;
+  const waits = row !== null && expiryExclusionOf(row.network) !== null;
   const isVoid = waits && isAllVoid(database, id, entry.kind === "signed" ? entry.txHash : "");
   const assigned = assignedOf(database, id) ?? null;
-  const around = { ...base, isSigned: isSigned(database, id), isVoid, assigned };
-  if (entry.kind === "decision") return { ...unsigned, ...around };
+  if (entry.kind === "decision") return { ...unsigned, ...base, isSigned: isSigned(database, id), isVoid, assigned };
+  const attempts = listSignatures(database, id);
   return {
-    ...around,
+    ...base,
+    isSigned: attempts.length > 0,
+    isVoid,
+    assigned,
     slot: slotOf(database, id) ?? null,
-    known: readSignature(database, id, entry.attempt) ?? null,
-    pin: listSignatures(database, id)[0]?.pin ?? "",
+    known: attempts.find(({ attempt }) => attempt === entry.attempt) ?? null,
+    pin: attempts[0]?.pin ?? "",
     slotOwner: slotOwner(database, entry) ?? null,
     hashOwner: signedBy(database, entry) ?? otherAssigned(database, entry),
   };
@@ -295,10 +310,8 @@ function otherAssigned(database: Database, entry: SignedEntry): string | null {
 }
 
 /** Records that a signature ends what an operator had assigned to its withdrawal. */
-function tellUnassigned({ database, agent, nowMs }: Progress, transactionId: string): void {
-  const assigned = assignedOf(database, transactionId);
-  if (assigned === undefined) return;
-  const detail = `agent ${agent.id} had signed it; ${assigned.txHash} is nobody's payment again`;
+function tellUnassigned({ database, agent, nowMs }: Progress, { transactionId, txHash }: AssignedPayment): void {
+  const detail = `agent ${agent.id} had signed it; ${txHash} is nobody's payment again`;
   recordAct(database, { at: nowMs, actor: `agent ${agent.id}`, act: "payment not assigned", subject: transactionId, detail });
 }
 

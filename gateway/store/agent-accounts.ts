@@ -4,6 +4,7 @@
  * permanently.
  */
 import { familyOf } from "../../chains/families.ts";
+import { createParsed } from "./parsed-text.ts";
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -20,8 +21,10 @@ export interface AgentAccount {
 
 type WithAccounts = Pick<AgentRow, "accounts">;
 
+const parsedAccounts = createParsed<readonly AgentAccount[]>();
+
 export function accountsOf({ accounts }: WithAccounts): readonly AgentAccount[] {
-  return JSON.parse(accounts) as readonly AgentAccount[];
+  return parsedAccounts(accounts);
 }
 
 /**

@@ -30,6 +30,20 @@ export function holderOfJob(database: Database, transactionId: string): string |
   return database.get<{ agent: string }>("SELECT agent FROM jobs WHERE transactionId = ?", transactionId)?.agent;
 }
 
+/** The columns of a record that an agent's entries are compared with, and who holds its job. */
+export type AskedRow = Pick<
+  TransactionRow,
+  "id" | "operation" | "network" | "receiverAddress" | "depositAddress" | "status" | "stage" | "code"
+> & { readonly jobAgent: string | null };
+
+export function readAsked(database: Database, transactionId: string): AskedRow | undefined {
+  return database.get<AskedRow>(
+    `SELECT t.id, t.operation, t.network, t.receiverAddress, t.depositAddress, t.status, t.stage, t.code, j.agent AS jobAgent
+     FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id WHERE t.id = ?`,
+    transactionId,
+  );
+}
+
 /** The agent that holds a withdrawal's job. */
 export function agentOfJob(database: Database, transactionId: string): AgentRow | undefined {
   const sql = "SELECT agents.* FROM agents JOIN jobs ON jobs.agent = agents.id WHERE jobs.transactionId = ?";

@@ -15,8 +15,8 @@ export interface Signal {
   readonly job: { readonly agent: string };
   /** The agent's first answer to this withdrawal is stored. */
   readonly decided: { readonly transactionId: string };
-  /** This transaction's row changed. */
-  readonly changed: { readonly transactionId: string };
+  /** This transaction's row changed. `isOpen`: the sender knows that it has not ended. */
+  readonly changed: { readonly transactionId: string; readonly isOpen?: true };
   /** An attempt of this withdrawal is void. */
   readonly void: { readonly transactionId: string };
   /** A shop recalled a withdrawal of this agent. */

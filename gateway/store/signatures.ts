@@ -19,11 +19,6 @@ export function isSigned(database: Database, transactionId: string): boolean {
   return database.get("SELECT 1 FROM signatures WHERE transactionId = ? LIMIT 1", transactionId) !== undefined;
 }
 
-export function readSignature(database: Database, transactionId: string, attempt: number): SignatureRow | undefined {
-  const sql = "SELECT * FROM signatures WHERE transactionId = ? AND attempt = ?";
-  return database.get<SignatureRow>(sql, transactionId, attempt);
-}
-
 /** A withdrawal's attempts, oldest first. */
 export function listSignatures(database: Database, transactionId: string): readonly SignatureRow[] {
   return database.all<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? ORDER BY attempt", transactionId);

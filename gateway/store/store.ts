@@ -55,6 +55,16 @@ export interface Store {
 }
 
 const busyTimeoutMs = 1_000; // no longer, because it blocks the whole process
+/**
+ * Pages that are kept in memory. SQLite's own 2 MiB hold no day's orders with their indexes, and
+ * then each statement reads its pages from the file again.
+ */
+const cacheKiB = 32_768;
+/**
+ * Pages in the write-ahead file that start a checkpoint. A page that many commits changed is then
+ * written into the database once.
+ */
+const checkpointPages = 4_000;
 const constraintUnique = 2067;
 const constraintPrimaryKey = 1555;
 const primaryCodeMask = 0xff;
@@ -113,6 +123,7 @@ function openRaw(path: string): InstanceType<typeof DatabaseSync> {
     // anything is reported.
     raw.exec(
       `PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${walBytesMax};
+       PRAGMA cache_size = -${cacheKiB}; PRAGMA wal_autocheckpoint = ${checkpointPages};
        PRAGMA wal_checkpoint(PASSIVE);`,
     );
     const got = {

@@ -60,7 +60,7 @@ export function hold(database: Database, payment: PaymentRow, merchant: string):
 /**
  * The columns that decide how a sweep or a top-up changes balances; other operations change none.
  */
-type Moved = Pick<
+export type Moved = Pick<
   TransactionRow,
   "operation" | "merchant" | "network" | "currency" | "amountUnits" | "receiverAddress" | "depositAddress" | "status" | "feeUnits"
 >;
@@ -68,13 +68,13 @@ type Moved = Pick<
 /** The units that this row adds to an address's balance as the row stands, by currency. */
 function broughtBy(database: Database, row: Moved): readonly (readonly [Place, bigint])[] {
   const { operation, merchant, network, currency, status } = row;
+  if (operation !== "topup" && operation !== "sweep") return [];
   const units = BigInt(row.amountUnits);
   const native = nativeOn(database, network);
   if (operation === "topup") {
     const isThere = status === 1 && native !== undefined;
     return isThere ? [[{ address: row.receiverAddress, network, currency: native, merchant }, units]] : [];
   }
-  if (operation !== "sweep") return [];
   const place = { address: row.depositAddress, network, merchant };
   const taken = status === 2 ? 0n : -units;
   const fee: (readonly [Place, bigint])[] =

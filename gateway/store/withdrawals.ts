@@ -8,8 +8,8 @@ import type { AssignedPayment } from "./assigned-payments.ts";
 import { reserve, unreserve } from "./reserved.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { insertTransaction, type NewTransaction, readTransaction } from "./transactions.ts";
-import { changeUnsweptBalances } from "./unswept-balances.ts";
+import { insertTransaction, type NewTransaction } from "./transactions.ts";
+import { changeUnsweptBalances, type Moved } from "./unswept-balances.ts";
 
 /** Must not be called twice, because id and order are the table's keys. */
 export function insertWithdrawal(database: Database, row: Omit<NewTransaction, "operation" | "quote">): void {
@@ -19,17 +19,26 @@ export function insertWithdrawal(database: Database, row: Omit<NewTransaction, "
 /** Like `insertWithdrawal`, for any operation that an agent signs. */
 export function insertOutgoing(database: Database, row: Omit<NewTransaction, "quote">): void {
   insertTransaction(database, { ...row, quote: "" });
-  changed(database, null, readTransaction(database, row.id) ?? null);
+  changed(database, null, { ...row, status: 0, feeUnits: "" });
 }
 
 /** Updates the sums that depend on a row after its change. `before` is null for a new row. */
-function changed(database: Database, before: TransactionRow | null, after: TransactionRow | null): void {
+function changed(database: Database, before: Moved | null, after: Moved | null): void {
   const wasOpen = before?.status === 0;
   const isOpen = after?.status === 0;
   const isOther = before?.amountUnits !== after?.amountUnits || before?.currency !== after?.currency;
   if (before !== null && wasOpen && (!isOpen || isOther)) unreserve(database, before);
   if (after !== null && isOpen && (!wasOpen || isOther)) reserve(database, after);
   changeUnsweptBalances(database, before, after);
+}
+
+/** The columns of a row that decide sums; undefined if there is no such row. */
+function readMoved(database: Database, id: string): Moved | undefined {
+  return database.get<Moved>(
+    `SELECT operation, merchant, network, currency, amountUnits, receiverAddress, depositAddress, status, feeUnits
+     FROM transactions WHERE id = ?`,
+    id,
+  );
 }
 
 /** Columns that an agent's statement changes; columns that are left out keep their values. */
@@ -39,16 +48,21 @@ export type WithdrawalChange = Partial<Pick<TransactionRow, "status" | "stage" |
  * @returns true if there is such a row
  */
 export function updateWithdrawal(database: Database, id: string, change: WithdrawalChange, nowMs: number): boolean {
-  const { status, stage, code, receiverAddress } = change;
-  const before = status === undefined ? undefined : readTransaction(database, id);
+  const { status } = change;
+  const before = status === undefined ? undefined : readMoved(database, id);
+  // Only the columns that change, so that SQLite leaves the indexes of the others alone.
+  const named = changeable.filter((column) => change[column] !== undefined);
   const { changes } = database.run(
-    `UPDATE transactions SET status = coalesce(?, status), stage = coalesce(?, stage), code = coalesce(?, code),
-       receiverAddress = coalesce(?, receiverAddress), changedAt = ? WHERE id = ?`,
-    ...[status ?? null, stage ?? null, code ?? null, receiverAddress ?? null, nowMs, id],
+    `UPDATE transactions SET ${named.map((column) => `${column} = ?, `).join("")}changedAt = ? WHERE id = ?`,
+    ...[...named.map((column) => change[column] ?? null), nowMs, id],
   );
-  if (before !== undefined) changed(database, before, readTransaction(database, id) ?? null);
+  if (before !== undefined && status !== undefined) {
+    changed(database, before, { ...before, status, receiverAddress: change.receiverAddress ?? before.receiverAddress });
+  }
   return changes > 0;
 }
+
+const changeable = ["status", "stage", "code", "receiverAddress"] as const;
 
 /** Replaces the content of the order under an id with another order's content. */
 export function replaceWithdrawal(
@@ -68,14 +82,14 @@ export function replaceWithdrawal(
     | "changedAt"
   >,
 ): void {
-  const before = readTransaction(database, id);
+  const before = readMoved(database, id);
   const { mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, expiresAt, changedAt } = order;
   database.run(
     `UPDATE transactions SET mode = ?, contentHash = ?, currency = ?, network = ?, amount = ?, amountUnits = ?,
        receiverAddress = ?, tag = ?, expiresAt = ?, changedAt = ? WHERE id = ?`,
     ...[mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, expiresAt, changedAt, id],
   );
-  if (before !== undefined) changed(database, before, readTransaction(database, id) ?? null);
+  if (before !== undefined) changed(database, before, { ...before, currency, network, amountUnits, receiverAddress });
 }
 
 /**
@@ -106,13 +120,13 @@ export type WithdrawalEnd = Pick<
  */
 export function endWithdrawal(database: Database, id: string, ending: WithdrawalEnd): boolean {
   const { status, stage, code, txHash, feeUnits, finalBlock, changedAt } = ending;
-  const before = readTransaction(database, id);
+  const before = readMoved(database, id);
   const { changes } = database.run(
     `UPDATE transactions SET status = ?, stage = ?, code = ?, txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?
        WHERE id = ? AND status = 0`,
     ...[status, stage, code, txHash, feeUnits, finalBlock, changedAt, id],
   );
-  if (changes > 0 && before !== undefined) changed(database, before, readTransaction(database, id) ?? null);
+  if (changes > 0 && before !== undefined) changed(database, before, { ...before, status, feeUnits });
   return changes > 0;
 }
 
@@ -122,13 +136,13 @@ export function endWithdrawal(database: Database, id: string, ending: Withdrawal
  * @returns true if the row changed
  */
 export function completeAssigned(database: Database, { transactionId, ...paid }: AssignedPayment, nowMs: number): boolean {
-  const before = readTransaction(database, transactionId);
+  const before = readMoved(database, transactionId);
   const { changes } = database.run(
     `UPDATE transactions SET status = 1, stage = 'completed', code = '', txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?
        WHERE id = ? AND status <> 1`,
     ...[paid.txHash, paid.feeUnits, paid.block, nowMs, transactionId],
   );
-  if (changes > 0 && before !== undefined) changed(database, before, readTransaction(database, transactionId) ?? null);
+  if (changes > 0 && before !== undefined) changed(database, before, { ...before, status: 1, feeUnits: paid.feeUnits });
   return changes > 0;
 }
 

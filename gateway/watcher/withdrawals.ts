@@ -93,7 +93,10 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   });
   const late = found.filter((each) => each !== null);
   const changed = late.length === 0 ? [] : chain.store.write((database) => applyAll(chain, database, late));
-  for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
+  for (const { one, verdict } of changed) {
+    const isEnd = verdict.kind === "completed" || verdict.kind === "failed";
+    chain.signals.emit("changed", { transactionId: one.row.id, ...(isEnd ? {} : { isOpen: true }) });
+  }
   const isLast = memory.roundRobin.left === 0;
   if (fault !== null || early.length > 0 || isLast) memory.roundRobin.restart();
   if (fault !== null) throw fault;
@@ -158,9 +161,9 @@ function remember(memory: WithdrawalMemory, judged: readonly Judged[]): void {
   }
 }
 
-/** The ids of the rows that changed. */
-function applyAll(chain: WatchedChain, database: Database, judged: readonly Judged[]): readonly string[] {
-  return judged.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict)).map(({ one }) => one.row.id);
+/** The results that changed a row. */
+function applyAll(chain: WatchedChain, database: Database, judged: readonly Judged[]): readonly Judged[] {
+  return judged.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict));
 }
 
 /**

@@ -60,6 +60,10 @@ export function createWaiters(signals: Signals): Waiters {
       if (!isUnanswered(database, transactionId)) return;
       await wait(agent, transactionId, waitMs);
     },
+    async answered({ agent, transactionId }, waitMs) {
+      if (closed || waitMs <= 0 || !live.has(agent)) return;
+      await wait(agent, transactionId, waitMs);
+    },
     async changed({ agent, transactionId }, waitMs) {
       if (closed || waitMs <= 0 || !live.has(agent)) return;
       await wait(agent, changeOf(transactionId), waitMs);

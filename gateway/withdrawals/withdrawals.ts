@@ -52,8 +52,9 @@ export function contentHashOfJob(job: Pick<Job, "mode" | "currency" | "amount" |
 }
 
 interface Made {
+  readonly order: Order; // in the network's spelling
   readonly row: TransactionRow;
-  readonly newFor: string | null; // the agent that got its job; null if the order was known
+  readonly newFor: AgentRow | null; // the agent that got its job; null if the order was known
 }
 
 function rowOf(service: Service, request: WithdrawalRequest, order: Order, checked: Checked): TransactionRow {
@@ -110,11 +111,12 @@ function isOverAtOnce({ ledgerAt }: AgentRow, { createdAt, expiresAt }: Transact
 }
 
 /** Makes the row, or finds it if an equal request made it at the same time. */
-function make(service: Service, request: WithdrawalRequest, order: Order): Promise<Made | Answer> {
+function make(service: Service, request: WithdrawalRequest, written: Order): Promise<Made | Answer> {
   return request.write((database) => {
-    const place = { merchant: request.merchant, operation: "withdraw", orderId: order.orderId } as const;
-    const known = recordOfOrder(database, { ...place, renews: order.renew });
-    if (known !== undefined) return { row: known, newFor: null };
+    const place = { merchant: request.merchant, operation: "withdraw", orderId: written.orderId } as const;
+    const known = recordOfOrder(database, { ...place, renews: written.renew });
+    const order = spelled(service, written, known?.network);
+    if (known !== undefined) return { order, row: known, newFor: null };
     const renewed = checkRenewal(database, { ...place, renews: order.renew }, contentHashOf(request.mode, order));
     if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
@@ -126,22 +128,25 @@ function make(service: Service, request: WithdrawalRequest, order: Order): Promi
     if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
-    return { row, newFor: checked.agent.id };
+    return { order, row, newFor: checked.agent };
   });
 }
 
 /**
  * Waits for the agent's first answer, at most until `withdrawalWaitMs` after the withdrawal was
- * made.
+ * made. For a new withdrawal the wait begins before this returns, so that it misses no answer.
  */
-async function awaitAnswer(service: Service, row: TransactionRow): Promise<TransactionRow> {
+async function awaitAnswer(service: Service, { row, newFor }: Made): Promise<TransactionRow> {
   const { store, waiters, config } = service;
   const leftMs = row.createdAt + config.limits.withdrawalWaitMs - service.clock();
   if (row.status !== 0 || leftMs <= 0) return row;
-  const agent = agentOfJob(store.database, row.id);
+  const agent = newFor ?? agentOfJob(store.database, row.id);
   // A locked agent answers no job, even if its link works.
-  if (agent !== undefined && agent.lockedCode === "")
-    await waiters.decided(store.database, { agent: agent.id, transactionId: row.id }, leftMs);
+  if (agent !== undefined && agent.lockedCode === "") {
+    const awaited = { agent: agent.id, transactionId: row.id };
+    if (newFor === null) await waiters.decided(store.database, awaited, leftMs);
+    else await waiters.answered(awaited, leftMs);
+  }
   return readTransaction(store.database, row.id) ?? row;
 }
 
@@ -228,11 +233,10 @@ export async function requestWithdrawals(service: Service, request: WithdrawalsR
  * holds; another text, or one with another tag than the order's, stays as it is. A known order
  * keeps its network, even if its currency is no longer configured.
  */
-function spelled({ config, store }: Service, { merchant }: WithdrawalRequest, order: Order): Order {
-  const { currency, orderId, renew: renews, address } = order;
-  const known = recordOfOrder(store.database, { merchant, operation: "withdraw", orderId, renews });
+function spelled({ config }: Service, order: Order, knownNetwork: string | undefined): Order {
+  const { currency, address } = order;
   const configured = Object.hasOwn(config.currencies, currency) ? config.currencies[currency] : undefined;
-  const network = known?.network ?? configured?.network;
+  const network = knownNetwork ?? configured?.network;
   if (network === undefined) return order;
   const payee = payeeOf(network, address);
   if (payee.tag !== "" && order.tag !== "" && payee.tag !== order.tag) return order;
@@ -242,22 +246,21 @@ function spelled({ config, store }: Service, { merchant }: WithdrawalRequest, or
 
 /** Makes the withdrawal of an order, or finds it, and waits for the agent's first answer. */
 async function place(service: Service, request: WithdrawalRequest, written: Order): Promise<Answer> {
-  const order = spelled(service, request, written);
-  const made = await make(service, request, order);
+  const made = await make(service, request, written);
   if (isAnswer(made)) return made;
-  const { row, newFor } = made;
+  const { order, row, newFor } = made;
   if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });
   // Not in the hash, because a job that brings a lost withdrawal back names no deposit.
   const refundOf = order.refundOf || (order.renew === "" ? "" : row.refundOf);
   if (row.refundOf !== refundOf) return say("order_id_reused", { transactionId: row.id });
-  if (newFor !== null) wake(service, row, newFor);
-  const answered = await awaitAnswer(service, row);
-  return answerOf(service.store.database, answered, request.language);
+  const answered = awaitAnswer(service, made);
+  if (newFor !== null) wake(service, row, newFor.id);
+  return answerOf(service.store.database, await answered, request.language);
 }
 
 function wake(service: Service, row: TransactionRow, agent: string): void {
   const { id, orderId, merchant, mode } = row;
   service.log.info({ event: "withdrawal-made", transactionId: id, orderId, merchant, mode, agent }, "withdrawal made");
-  service.signals.emit("changed", { transactionId: row.id });
+  service.signals.emit("changed", { transactionId: row.id, isOpen: true });
   service.signals.emit("job", { agent });
 }

@@ -11,9 +11,10 @@ export const orderMutants: readonly Mutant[] = [
     name: "job-in-a-transaction-of-its-own",
     file: withdrawals,
     find: `  return request.write((database) => {
-    const place = { merchant: request.merchant, operation: "withdraw", orderId: order.orderId } as const;
-    const known = recordOfOrder(database, { ...place, renews: order.renew });
-    if (known !== undefined) return { row: known, newFor: null };
+    const place = { merchant: request.merchant, operation: "withdraw", orderId: written.orderId } as const;
+    const known = recordOfOrder(database, { ...place, renews: written.renew });
+    const order = spelled(service, written, known?.network);
+    if (known !== undefined) return { order, row: known, newFor: null };
     const renewed = checkRenewal(database, { ...place, renews: order.renew }, contentHashOf(request.mode, order));
     if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
@@ -25,13 +26,14 @@ export const orderMutants: readonly Mutant[] = [
     if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
-    return { row, newFor: checked.agent.id };
+    return { order, row, newFor: checked.agent };
   });`,
     replace: `  const agents: Checked["agent"][] = [];
   const made = request.write<Made | Answer>((database) => {
-    const place = { merchant: request.merchant, operation: "withdraw", orderId: order.orderId } as const;
-    const known = recordOfOrder(database, { ...place, renews: order.renew });
-    if (known !== undefined) return { row: known, newFor: null };
+    const place = { merchant: request.merchant, operation: "withdraw", orderId: written.orderId } as const;
+    const known = recordOfOrder(database, { ...place, renews: written.renew });
+    const order = spelled(service, written, known?.network);
+    if (known !== undefined) return { order, row: known, newFor: null };
     const renewed = checkRenewal(database, { ...place, renews: order.renew }, contentHashOf(request.mode, order));
     if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
@@ -43,7 +45,7 @@ export const orderMutants: readonly Mutant[] = [
     if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     agents.push(checked.agent);
-    return { row, newFor: checked.agent.id };
+    return { order, row, newFor: checked.agent };
   });
   return made.then((done) => {
     for (const agent of agents) {
