@@ -45,7 +45,12 @@ export function addressList(entries: readonly string[]): (address: string | unde
     if (bits === undefined) list.addAddress(address, familyOf(address));
     else list.addSubnet(address, Number(bits), familyOf(address));
   }
-  return (address = "") => isIP(address) !== 0 && list.check(address, familyOf(address));
+  // Many requests in a row come from one proxy.
+  let newest = { address: "", isIn: false };
+  return (address = "") => {
+    if (address !== newest.address) newest = { address, isIn: isIP(address) !== 0 && list.check(address, familyOf(address)) };
+    return newest.isIn;
+  };
 }
 
 /** True if a text is an IP address, or a network: an address with its bits (192.0.2.0/24). */

@@ -7,6 +7,7 @@
  */
 import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
 import { accountsOf } from "../store/agent-accounts.ts";
+import { isAnyAgentBehind } from "../store/agent-state.ts";
 import { endAwaitedCeiling, keepDepositCeiling, listAgentsEver, readAgent, skipDepositIndexes } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
 import { countForgottenIndexes, hasForgottenIndexes, insertForgottenRange } from "../store/forgotten-ranges.ts";
@@ -254,8 +255,7 @@ export function settleAgent(
   const skipped = agent?.awaitsCeiling === 1 ? skip(database, holderOfAgent(agent), knownEnd(agent, marks), nowMs) : 0;
   endAwaitedCeiling(database, agentId);
   if (countForgottenIndexes(database) > 0) return skipped;
-  const live = listAgentsEver(database).filter(({ unpairedAt }) => unpairedAt === null);
-  if (live.every(({ caughtUp, awaitsCeiling }) => caughtUp === run && awaitsCeiling === 0)) vouchForCursors(database);
+  if (!isAnyAgentBehind(database, run)) vouchForCursors(database);
   return skipped;
 }
 

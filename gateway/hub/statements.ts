@@ -126,7 +126,15 @@ export function applyStatements(
   for (const { policy = "" } of statements) if (policy !== "") keepPolicy(progress, policy);
   const { decided, changed, alarms } = progress;
   const isRecovered = awaits && !progress.awaits;
-  return { ok: true, was: agent, head, decided: [...decided], changed: [...changed.values()], alarms: [...alarms.values()], isRecovered };
+  return {
+    ok: true,
+    was: agent,
+    head,
+    decided: [...decided],
+    changed: [...changed.values()],
+    alarms: [...alarms.values()],
+    isRecovered,
+  };
 }
 
 /**

@@ -90,6 +90,12 @@ export function markCaughtUpIn(database: Database, id: string, run: string): boo
   return database.get("SELECT 1 FROM agents WHERE id = ? AND caughtUp = ?", id, run) !== undefined;
 }
 
+/** True if a paired agent has not caught up in this run, or awaits its ceiling. */
+export function isAnyAgentBehind(database: Database, run: string): boolean {
+  const sql = "SELECT 1 FROM agents WHERE unpairedAt IS NULL AND (caughtUp <> ? OR awaitsCeiling = 1) LIMIT 1";
+  return database.get(sql, run) !== undefined;
+}
+
 /** Sets `caughtUp` of a paired agent, unless `caughtUp` is `except`. */
 export function keepCaughtUpUnless(database: Database, id: string, caughtUp: string, except: string): void {
   const sql = "UPDATE agents SET caughtUp = ? WHERE id = ? AND caughtUp <> ? AND unpairedAt IS NULL";

@@ -76,8 +76,8 @@ export function listJobsAfter(
   sequence: number,
   most: number,
 ): readonly Pick<JobRow, "sequence" | "text">[] {
-  const sql = "SELECT sequence, text FROM jobs WHERE agent = ? AND sequence > ? ORDER BY sequence LIMIT ?";
-  return database.all(sql, agentId, sequence, most);
+  const sql = `SELECT sequence, text FROM jobs WHERE agent = ? AND sequence > ? ORDER BY sequence LIMIT ${most}`;
+  return database.all(sql, agentId, sequence);
 }
 
 export function isUnanswered(database: Database, transactionId: string): boolean {

@@ -10,12 +10,15 @@ export function keepRecall(database: Database, transactionId: string, nowMs: num
   database.run("INSERT OR IGNORE INTO recalls (transactionId, recalledAt) VALUES (?, ?)", transactionId, nowMs);
 }
 
-/** An agent's recalls, earliest first, at most as many as one acknowledgement can name. */
+/**
+ * An agent's recalls, earliest first, at most as many as one acknowledgement can name. The order of
+ * the join is fixed, because SQLite would look at each job that the agent ever had.
+ */
 export function listRecalled(database: Database, agentId: string): readonly string[] {
   const rows = database.all<{ readonly transactionId: string }>(
-    `SELECT r.transactionId FROM recalls r JOIN jobs j ON j.transactionId = r.transactionId WHERE j.agent = ?
-     ORDER BY r.recalledAt, r.transactionId LIMIT ?`,
-    ...[agentId, recalledPerAckMax],
+    `SELECT r.transactionId FROM recalls r CROSS JOIN jobs j ON j.transactionId = r.transactionId WHERE j.agent = ?
+     ORDER BY r.recalledAt, r.transactionId LIMIT ${recalledPerAckMax}`,
+    agentId,
   );
   return rows.map(({ transactionId }) => transactionId);
 }

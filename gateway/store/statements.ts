@@ -7,9 +7,11 @@
 export type Value = string | number | bigint | Uint8Array | null;
 
 /**
- * Statements by their text, prepared once and kept. Rows come as plain objects; the caller names
- * their type with `Row` (rows.ts). Errors are the library's own; test them with `isConflict` and
- * `isBusy`.
+ * Statements by their text, prepared once and kept. SQLite prepares a statement again at each call
+ * if a value may change its plan: a value for LIMIT, and `column = ?` where a partial index names a
+ * constant for the column. So the statements of each order have their LIMIT as text, and `IS ?`.
+ * Rows come as plain objects; the caller names their type with `Row` (rows.ts). Errors are the
+ * library's own; test them with `isConflict` and `isBusy`.
  */
 export interface Statements {
   run(sql: string, ...values: readonly Value[]): { readonly changes: number };

@@ -14,7 +14,7 @@ export function readTransactionOf(
   database: Database,
   { id, merchant, operation }: { readonly id: string; readonly merchant: string; readonly operation: string },
 ): TransactionRow | undefined {
-  const sql = "SELECT * FROM transactions WHERE id = ? AND merchant = ? AND operation = ?";
+  const sql = "SELECT * FROM transactions WHERE id = ? AND merchant = ? AND operation IS ?";
   return database.get<TransactionRow>(sql, id, merchant, operation);
 }
 
@@ -26,7 +26,7 @@ export function recordOfOrder(
   database: Database,
   order: Pick<TransactionRow, "merchant" | "operation" | "orderId" | "renews">,
 ): TransactionRow | undefined {
-  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = ? AND orderId = ? AND renews = ?";
+  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation IS ? AND orderId = ? AND renews = ?";
   return database.get<TransactionRow>(sql, order.merchant, order.operation, order.orderId, order.renews);
 }
 

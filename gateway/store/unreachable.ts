@@ -36,8 +36,8 @@ export function listUnreachable(database: Database, agentId: string): readonly s
   const rows = database.all<Pick<TransactionRow, "id">>(
     `SELECT t.id FROM transactions t JOIN jobs j ON j.transactionId = t.id
      WHERE t.operation = 'sweep' AND t.status = 0 AND t.stage = 'stuck' AND t.code = ? AND j.agent = ?
-     ORDER BY t.changedAt, t.id LIMIT ?`,
-    ...[unreachableCode, agentId, unreachablePerAckMax],
+     ORDER BY t.changedAt, t.id LIMIT ${unreachablePerAckMax}`,
+    ...[unreachableCode, agentId],
   );
   return rows.map(({ id }) => id);
 }

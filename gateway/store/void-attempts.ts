@@ -53,10 +53,13 @@ export function isAllVoid(database: Database, transactionId: string, but = ""): 
   return row !== undefined && row.attempts > 0 && row.voided === row.attempts;
 }
 
-/** Void attempts of an agent's pending withdrawals, newest first. */
+/**
+ * Void attempts of an agent's pending withdrawals, newest first. The join begins with what is open,
+ * because SQLite would look at each job that the agent ever had.
+ */
 export function listVoidHashes(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<SignatureRow, "txHash">>(
-    `SELECT s.txHash FROM transactions t JOIN jobs j ON j.transactionId = t.id JOIN signatures s ON s.transactionId = t.id
+    `SELECT s.txHash FROM transactions t CROSS JOIN jobs j ON j.transactionId = t.id CROSS JOIN signatures s ON s.transactionId = t.id
      WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND j.agent = ? AND s.voidAt IS NOT NULL
      ORDER BY s.voidAt DESC, s.txHash`,
     agentId,
