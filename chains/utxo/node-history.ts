@@ -2,8 +2,8 @@
  * The coins of an address by its transactions, for addresses whose coins a server does not list:
  * public ones refuse above 500. The newest page comes first, so a spend is always seen before its
  * coin. Pages are read until the coins have the number and the sum that the server's own totals
- * name; afterwards only newer pages are asked for. Touches nodes only through node-pool.ts. Sources:
- * Blockstream/esplora #282 (coins by two passes over the history), #304 (25 a page);
+ * name; afterwards only newer pages are asked for. Touches nodes only through node-pool.ts.
+ * Sources: Blockstream/esplora #282 (coins by two passes over the history), #304 (25 a page);
  * Blockstream/electrs #243 and mempool/electrs #54 (the words of the refusal).
  */
 import { AgentError } from "../../base/fault.ts";
@@ -33,7 +33,7 @@ export const historyLimits = {
 export interface AddressHistory {
   /** The coins that no block spends. */
   readonly unspent: readonly UnspentOutput[];
-  /** Newest first: all transactions above the block that was asked for, and perhaps earlier ones. */
+  /** Newest first: all above the block that was asked for, and perhaps earlier ones. */
   readonly later: readonly AddressTransaction[];
 }
 
@@ -129,7 +129,7 @@ class KeptHistory {
     throw this.#fault(`the transactions of ${this.#address.account} do not make the coins that its totals name`);
   }
 
-  /** Joins the newest pages with the kept ones, at a transaction that both have in the same block. */
+  /** Joins the newest pages with the kept ones, where both have a transaction in the same block. */
   async #refresh(): Promise<void> {
     const known = new Set(this.#entries.map(placeKey));
     const oldest = this.#entries.at(-1);

@@ -5,6 +5,7 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import {
+  readAddressSums,
   readHash,
   readHead,
   readHex,
@@ -91,6 +92,7 @@ describe("an answer", () => {
       ],
     ],
     ["spend", readOutspend, [[], {}, { spent: "true" }, { spent: true, txid: hash }, { spent: true, status }]],
+    ["address", readAddressSums, [{}, { chain_stats: {} }, { chain_stats: { funded_txo_count: 1, spent_txo_count: 0 } }]],
     ["address", readTransactionCount, [{}, { chain_stats: {} }, { chain_stats: { tx_count: "many" } }]],
     ["rate", readRates, [[], 7, { a: 1 }, { "3": -1 }, { "3": "high" }, { "3": 1e9 }, { "3": null }]],
   ])("of another shape is refused: %s", (_, read, values) => {
@@ -209,12 +211,24 @@ describe("a server", () => {
     expect(fakes[0]?.asked).toEqual(["/block-height/0"]);
   });
 
-  it("that lists no coins of a popular address says so in words", async () => {
-    const table = { ...empty, [`/address/${account}/utxo`]: [400, "Too many unspent outputs"] as const };
-    await expect((await senderOn(table)).chainState(account)).rejects.toMatchObject({
-      ...{ code: "NODE_ERROR", message: expect.stringContaining("--utxos-limit") },
-    });
-  });
+  it.each([
+    "Too many unspent outputs",
+    "Too many history entries",
+    "Too many unspent transaction outputs (>500). Contact support",
+  ])(
+    "that lists no coins of a popular address (%s) is asked for its transactions, and words say where even that ends",
+    async (refusal) => {
+      const sums = { funded_txo_count: 20_002, spent_txo_count: 1, funded_txo_sum: 9, spent_txo_sum: 1 };
+      const totals = json({ address: account, chain_stats: sums });
+      const table = { ...empty, [`/address/${account}/utxo`]: [400, refusal] as const, [`/address/${account}`]: totals };
+      await expect((await senderOn(table)).chainState(account)).rejects.toMatchObject({
+        ...{
+          code: "NODE_ERROR",
+          message: expect.stringContaining("has 20001 coins, and more than 20000 are not read: pair a new"),
+        },
+      });
+    },
+  );
 
   it("that gives other bytes for a transaction or a block is not believed", async () => {
     const bytes =

@@ -17,15 +17,15 @@ class FakeNode {
   falseCount = 0; // added to the totals
   #made = 0;
 
-  /** A block of one transaction for each entry: coins that it spends, and amounts that it makes. */
-  mine(transactions: readonly { readonly spends?: readonly ShownOutput[]; readonly makes?: readonly bigint[] }[]): void {
+  /** A block of one transaction for each entry: coins as its inputs, and amounts that it makes. */
+  mine(transactions: readonly { readonly inputs?: readonly ShownOutput[]; readonly makes?: readonly bigint[] }[]): void {
     const blockHash = this.#hash();
     this.blocks.push(
-      transactions.map(({ spends = [], makes = [] }) => {
+      transactions.map(({ inputs = [], makes = [] }) => {
         const txHash = this.#hash();
         const outputs = makes.map((units, at) => ({ id: `${txHash}:${at}`, txHash, units, script: address.script }));
         const other = { id: `${txHash}:${makes.length}`, txHash, units: 7n, script: foreign };
-        return { txHash, place: { block: this.blocks.length, blockHash }, inputs: spends, outputs: [...outputs, other] };
+        return { txHash, place: { block: this.blocks.length, blockHash }, inputs, outputs: [...outputs, other] };
       }),
     );
   }
@@ -78,7 +78,7 @@ describe("the history of an address", () => {
       for (let made = random.below(4); made > 0; made -= 1) {
         const coins = [...node.coins()];
         const transactions = Array.from({ length: random.below(30) }, () => ({
-          spends: coins.splice(0, random.below(3)),
+          inputs: coins.splice(0, random.below(3)),
           makes: Array.from({ length: random.below(3) }, () => BigInt(1 + random.below(1_000))),
         }));
         node.mine(transactions);
@@ -96,7 +96,7 @@ describe("the history of an address", () => {
   it("is read only until all coins are found, and then by its newest page", async () => {
     const { node, read, many } = open();
     many(50, 25);
-    node.mine([{ spends: node.coins() }]);
+    node.mine([{ inputs: node.coins() }]);
     many(2, 25);
     expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
     expect(node.asked).toHaveLength(3);
@@ -120,7 +120,7 @@ describe("the history of an address", () => {
       many(70, 30);
       await read();
     }
-    node.mine([{ spends: node.coins().slice(0, 2_000) }, { makes: [5n] }]);
+    node.mine([{ inputs: node.coins().slice(0, 2_000) }, { makes: [5n] }]);
     const { unspent, later } = await read(node.blocks.length - 1);
     expect(ids(unspent)).toEqual(ids(node.coins()));
     expect(later.length).toBeLessThan(2 * historyLimits.kept);

@@ -1,8 +1,8 @@
 /**
  * Hot wallets with many coins over one real daemon, by two providers that list at most 500 coins of
  * an address, as Blockstream's program and mempool.space's do: 10, 400, 501 and 3,000 coins,
- * hundreds of transactions, and a mempool that hides them. Skipped, with the command that brings the
- * daemon, where it is not there.
+ * hundreds of transactions, and a mempool that hides them. Skipped, with the command that brings
+ * the daemon, where it is not there.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

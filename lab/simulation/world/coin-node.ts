@@ -172,7 +172,7 @@ export class CoinNode implements RpcEndpoint {
       const prevout = output === undefined ? null : { scriptpubkey: output.script, value: Number(output.units) };
       return { txid, vout: Number(vout), prevout, is_coinbase: false };
     });
-    const vout = outputs.map(({ script: scriptpubkey, units }) => ({ scriptpubkey, value: Number(units) }));
+    const vout = outputs.map((output) => ({ scriptpubkey: output.script, value: Number(output.units) }));
     return { txid: hash, vin, vout, status: statusOf(block) };
   }
 
@@ -182,8 +182,8 @@ export class CoinNode implements RpcEndpoint {
     const funded = placed.flatMap(({ transaction }) => transaction.outputs.filter((one) => one.script === script));
     const spent = placed.flatMap(({ transaction }) => transaction.inputs.map(({ coin }) => this.#chain.outputOf(coin)));
     const own = spent.filter((one) => one?.script === script);
-    const sumOf = (coins: readonly ({ readonly units: bigint } | undefined)[]): number =>
-      coins.reduce((sum, one) => sum + Number(one?.units ?? 0n), 0);
+    const sumOf = (coins: readonly ({ readonly units: bigint } | undefined)[]): string =>
+      `${coins.reduce((sum, one) => sum + (one?.units ?? 0n), 0n)}`;
     const sums = { funded_txo_count: funded.length, funded_txo_sum: sumOf(funded) };
     const spentSums = { spent_txo_count: own.length, spent_txo_sum: sumOf(own) };
     return json({ address, chain_stats: { tx_count: placed.length, ...sums, ...spentSums } });
