@@ -277,6 +277,32 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
     },
   );
 
+  it.skipIf(!isHere)(
+    "pays out, is paid in and sweeps while no server lists coins, and `status` tells all coins",
+    { timeout: 240_000 },
+    async () => {
+      mines(true);
+      for (const front of testNetwork.fronts) front.options = { ...front.options, utxosMax: 0 };
+      const receiver = customer.other;
+      await ends(await order("0.03", receiver, "payout-unlisted"), 1);
+      expect(await receivedSat(receiver)).toBe(3_000_000n);
+      const { address, transactionId } = await shop.deposit(currency, "0.2", "deposit-unlisted");
+      const { raw } = await customer.first({ destination: address, amountUnits: 20_000_000n });
+      await testNetwork.node.ask("sendrawtransaction", raw);
+      expect(await ends(transactionId, 1, 1)).toMatchObject({ amountReceived: "0.2" });
+      await until("the deposit is swept", waitMs, async () => ((await receivedSat(address)) === 0n ? true : undefined), said);
+      await until(
+        "status tells all coins",
+        waitMs,
+        async () => {
+          last = (await kit.cli("status")).output;
+          return /regtest {7}ok, block \d+, \d+ s old, [45]\.\d+ of its native coin/.test(last) ? last : undefined;
+        },
+        () => last,
+      );
+    },
+  );
+
   it.skipIf(!isHere)("the books agree with the chain, to the last unit", { timeout: 120_000 }, async () => {
     mines(true);
     const args = [join(projectRoot, "gateway/gateway.js"), "reconcile", "--json", "--config", kit.gatewayConfigPath];
