@@ -14,6 +14,7 @@ const longest = [
   "system/many-chains", // it compares two paces: next to others that mostly wait
   "system/recovery-process",
   "system/deposits",
+  "system/steps-process",
   "system/crash",
   "system/sweeps-process",
   "pairing/pairing",

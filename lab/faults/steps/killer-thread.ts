@@ -8,11 +8,11 @@ import { LedgerWatch } from "./ledger-watch.ts";
 import { Progress } from "./steps.ts";
 
 const watch = new LedgerWatch(workerData as string);
-let disarm = (): void => undefined;
+let disarm: (() => void) | null = null;
 
 function answer(killed: Killed): void {
-  disarm();
-  disarm = () => undefined;
+  disarm?.();
+  disarm = null;
   parentPort?.postMessage(killed);
 }
 
@@ -22,7 +22,7 @@ function arm({ orderId, step, before, pids }: Kill): void {
   const strike = (): void => {
     if (isPast()) answer({ isMet: false, isKilled: false });
     else if (progress.reached.has(step)) {
-      disarm();
+      disarm?.();
       const { isMet, isKilled } = killAll(pids);
       // A record that came before the kill took effect is in the file now.
       for (const record of watch.look()) progress.take(record);
@@ -36,6 +36,7 @@ function arm({ orderId, step, before, pids }: Kill): void {
 }
 
 parentPort?.on("message", (kill: Kill | null) => {
-  if (kill === null) answer({ isMet: false, isKilled: false });
-  else arm(kill);
+  if (kill !== null) arm(kill);
+  // An answer may be on its way when the time is over.
+  else if (disarm !== null) answer({ isMet: false, isKilled: false });
 });

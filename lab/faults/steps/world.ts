@@ -17,10 +17,10 @@ import { type Asked, policyOf, StepsOrders } from "./orders.ts";
 import type { Round, Victim } from "./plan.ts";
 import { Progress, type Recorded } from "./steps.ts";
 
-const readyMs = 120_000;
+/** As long as a machine needs that does much else. */
+const readyMs = 600_000;
 /** A step that has not come by then is missed. */
-const stepMs = 90_000;
-const approveMs = 60_000;
+const stepMs = 120_000;
 /** An order has to end before so many more are struck. */
 const openMax = 3;
 
@@ -196,10 +196,10 @@ export class StepsWorld {
   async #killHeld({ step: { before } }: Round, order: Asked, hold: Hold, pids: readonly number[]): Promise<Killed> {
     await this.orders.post(order);
     const isInTime = await Promise.race([hold.first.then(() => true), sleep(stepMs, false, { ref: false })]);
-    const isReached = async (): Promise<true | undefined> => (this.#progressOf(order).reached.has("APPROVED") ? true : undefined);
-    await until(`${order.orderId} is approved`, stepMs, isReached, this.#said, 5);
+    const approved = async (): Promise<true | undefined> => (this.#progressOf(order).reached.has("APPROVED") ? true : undefined);
+    const isApproved = await until("an approval", stepMs, approved, this.#said, 5).catch(() => false);
     const { reached } = this.#progressOf(order);
-    return isInTime && !before.some((later) => reached.has(later)) ? killAll(pids) : missed;
+    return isInTime && isApproved && !before.some((later) => reached.has(later)) ? killAll(pids) : missed;
   }
 
   #progressOf({ orderId }: Asked): Progress {
@@ -230,7 +230,7 @@ export class StepsWorld {
       await this.#kit.cli("approve", transactionId, "--yes");
       return undefined;
     };
-    await until(`the approval of ${transactionId}`, approveMs, look, this.#said);
+    await until(`the approval of ${transactionId}`, readyMs, look, this.#said);
   }
 }
 
