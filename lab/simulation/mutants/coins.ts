@@ -69,15 +69,6 @@ export const coinMutants: readonly Mutant[] = [
     world,
   },
   {
-    name: "coins-of-the-newest-attempt-alone",
-    file: pins,
-    find: "  return attempts.flatMap(({ txParams, pin",
-    replace: "  return attempts.slice(-1).flatMap(({ txParams, pin",
-    invariant: "Coins of an attempt that was replaced with others are free, although a block may still take that attempt (coins).",
-    when,
-    world,
-  },
-  {
     name: "included-payment-holds-no-coins",
     file: pins,
     find: "    if (one === withdrawal || one.job.network",
@@ -108,8 +99,7 @@ export const coinMutants: readonly Mutant[] = [
     name: "known-coin-of-any-amount",
     file: pins,
     find: "  const others = coins.filter((coin) => !proven.includes(coin));",
-    replace:
-      '  const others = coins.filter((coin) => !proven.some((one) => one.slice(0, 66) === coin.slice(0, 66)));',
+    replace: "  const others = coins.filter((coin) => !proven.some((one) => one.slice(0, 66) === coin.slice(0, 66)));",
     invariant: "A coin that was proven once counts as proven with any amount in a replacement (coins).",
     when,
     world,
@@ -154,6 +144,14 @@ export const coinMutants: readonly Mutant[] = [
     replace: "place !== null && place.block <= final + 1_000);",
     invariant: "Coins count before their block is final: another branch takes them away, and the payment never ends (liveness).",
     when: ({ rates }) => rates.reorganisation > 0,
+    world,
+  },
+  {
+    name: "spent-coin-in-every-replacement",
+    file: "chains/utxo/fees.ts",
+    find: "boolean => !isFree || coins.some((coin) => coin.id === id);",
+    replace: 'boolean => !isFree || id !== "";',
+    invariant: "A coin that somebody else spent stays in all replacements, so no node ever takes one (liveness).",
     world,
   },
 ];

@@ -61,7 +61,7 @@ export const pinMutants: readonly Mutant[] = [
     find: "  const pin = pinExclusionOf(network)?.coins(txParams)[0];",
     replace: "  const pin = pinExclusionOf(network)?.coins(txParams).at(-1);",
     invariant: "Records that a restored gateway lacks name the last coin of several as the pin, and the agent is stopped (lock).",
-    when: ({ rates }) => rates.gatewayRestored > 0,
+    when: ({ rates }) => rates.gatewayRestored > 0 && rates.marketRises > 0,
     world,
   },
   {
@@ -85,10 +85,20 @@ export const pinMutants: readonly Mutant[] = [
   {
     name: "pin-of-a-recovery-not-held",
     file: "agent/courier/scheduler/coins.ts",
-    find: '(txParams === null ? [pin] : ofParams(txParams)));\n',
-    replace: '(txParams === null ? [pin].slice(1) : ofParams(txParams)));\n',
-    invariant: "The courier offers the pin of a recovered payment to another one, which the signer refuses for as long (liveness).",
+    find: "(txParams === null ? [pin] : ofParams(txParams)));\n",
+    replace: "(txParams === null ? [pin].slice(1) : ofParams(txParams)));\n",
+    invariant:
+      "The courier offers the pin of a recovered payment to another one, which the signer refuses for as long (liveness).",
     when: ({ recoveryScenario, rates }) => recoveryScenario && rates.ledgerRestored > 0,
+    world,
+  },
+  {
+    name: "payment-of-another-completes",
+    file: "gateway/watcher/withdrawals.ts",
+    find: "  return owner !== undefined && owner !== id;",
+    replace: "  return owner !== undefined && owner !== id && database === undefined;",
+    invariant: "An equal payment of another order that spent the pin completes a withdrawal that nobody paid (truth).",
+    when: ({ rates }) => rates.ledgerRestored + rates.pairedAgain + rates.folderCloned + rates.gatewayRestored > 0,
     world,
   },
 ];

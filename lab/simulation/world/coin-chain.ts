@@ -240,7 +240,9 @@ export class CoinChain {
   coinsOfOthers(): readonly string[] {
     const { script: own } = this.options;
     const newest = this.blocks.slice(-12).flatMap(({ transactions }) => transactions);
-    const all = newest.flatMap(({ hash, outputs }) => outputs.flatMap(({ script }, at) => (script === own ? [] : [`${hash}:${at}`])));
+    const all = newest.flatMap(({ hash, outputs }) =>
+      outputs.flatMap(({ script }, at) => (script === own ? [] : [`${hash}:${at}`])),
+    );
     return all.filter((coin) => !this.#spends.has(coin));
   }
 

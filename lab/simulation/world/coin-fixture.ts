@@ -222,7 +222,9 @@ export class CoinChainFixture implements ChainFixture {
     }
     this.#chain.skipRate = 0;
     this.#chain.staleRate = 0;
-    this.#chain.satPerKvB = satPerKvB;
+    // A market that rose is no fault: replacements with a higher fee are what gets payments through.
+    const calmMax = satPerKvB * 5n;
+    if (this.#chain.satPerKvB > calmMax) this.#chain.satPerKvB = calmMax;
   }
 
   market(before: bigint | null): bigint {

@@ -39,7 +39,13 @@ export function coins<P extends Turned>(plan: P, random: Random): P {
   const isFollowed = kind === "bothRestored" || (kind !== "" && (plan.recoveryScenario || isMany));
   return {
     ...plan,
-    ...{ family: "bitcoinregtest", orders: ordersOf(plan.orders, random, kind !== "bothRestored"), deposits: [], saysFinal: false, firstNonce: 0 },
+    ...{
+      family: "bitcoinregtest",
+      orders: ordersOf(plan.orders, random, kind !== "bothRestored"),
+      deposits: [],
+      saysFinal: false,
+      firstNonce: 0,
+    },
     rates: { ...(kind === "bothRestored" ? shown(rates) : rates), ...noRestore, ...restored },
     blockMs: random.pick("blocks come every", [3_000, 5_000, 8_000]),
     confirmations: random.pick("depth", [1, 2, 2, 3]),
