@@ -35,6 +35,8 @@ export interface Hostilities {
 export interface Explorer {
   /** Hashes of transactions that no final block has. */
   readonly young: readonly string[];
+  /** Those among them that no block takes at the market's rate. */
+  readonly dear: readonly string[];
   /** Whether a final transaction of the account pays this address this amount. */
   hasPaid(address: string, units: bigint): boolean;
 }

@@ -115,6 +115,15 @@ export class CoinChain {
     return [...blocks, ...this.pool.values()].map(({ hash }) => hash).filter((hash) => !this.outside.has(hash));
   }
 
+  /** Those of the pool that no block takes at the market's rate. */
+  get dear(): readonly string[] {
+    return [...this.pool.values()].filter((one) => this.#isDear(one)).map(({ hash }) => hash);
+  }
+
+  #isDear(transaction: CoinTransaction): boolean {
+    return this.#rateOf(transaction) * 2n < this.satPerKvB;
+  }
+
   /** The transaction of the chain, up to a block, that spends a coin. */
   spenderOf(coin: string, upTo = this.top.number): CoinTransaction | null {
     const spend = this.#spends.get(coin);
@@ -171,7 +180,7 @@ export class CoinChain {
     const isFree = (one: CoinTransaction): boolean => one.inputs.every(({ coin }) => !spent.has(coin) && this.#isUnspent(coin));
     const stale = this.#replaced.filter(() => random.fault("a block takes what was replaced", this.staleRate));
     for (const one of [...stale, ...this.pool.values()]) {
-      if (this.#rateOf(one) * 2n < this.satPerKvB || !isFree(one)) continue;
+      if (this.#isDear(one) || !isFree(one)) continue;
       if (random.fault("block without it", this.skipRate)) continue;
       for (const { coin } of one.inputs) spent.add(coin);
       taken.push(one);

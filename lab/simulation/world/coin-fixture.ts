@@ -61,7 +61,8 @@ export class CoinChainFixture implements ChainFixture {
   }
 
   get explorer(): Explorer {
-    return { young: this.#chain.young, hasPaid: (address, units) => this.money.hasPaid(scriptOf(address), units) };
+    const { young, dear } = this.#chain;
+    return { young, dear, hasPaid: (address, units) => this.money.hasPaid(scriptOf(address), units) };
   }
 
   get outside(): ReadonlySet<string> {

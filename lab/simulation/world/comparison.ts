@@ -14,6 +14,8 @@ import type { Scene } from "./scene.ts";
 import { payeeText } from "./sequence-raw.ts";
 import { contract, hotWallet } from "./setting.ts";
 
+const cheaperMarket = "what was forgotten waits for a cheaper market";
+
 export class Comparison {
   readonly #world: Scene;
   readonly #evm: Chain | null;
@@ -93,13 +95,18 @@ export class Comparison {
 
   /** Why nothing will come of waiting, "" while something may. */
   impasse(open: readonly OperatorView[]): string {
-    if (!this.isNeeded || this.#world.isFaulty || this.#evm === null) return "";
+    if (!this.isNeeded || this.#world.isFaulty) return "";
+    const { explorer } = this.#world.chainFixture;
+    if (explorer !== null) {
+      const known = this.#world.gateway.txHashes();
+      return explorer.dear.every((hash) => known.has(hash)) ? "" : cheaperMarket;
+    }
     const { pool, top, baseFeeWei } = this.#chain;
     if (open.some(({ slot }) => slot === `${top.nonce}`)) return "";
     const next = pool.get(top.nonce);
     if (next === undefined && top.nonce < this.#next) return "what another server bound and never sent holds up the account";
     const isCheap = next !== undefined && next.feeMaxWei < baseFeeWei;
-    return isCheap ? "what was forgotten waits for a cheaper market" : "";
+    return isCheap ? cheaperMarket : "";
   }
 
   /** Whether a final transaction of the account pays this receiver this amount of this currency. */
