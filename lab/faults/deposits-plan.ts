@@ -72,7 +72,7 @@ interface Asked {
   paid: number; // payments made
   paidIn: number; // the newest payment's block
   wasLost: boolean;
-  isAwaited: boolean; // what the shop is told of the payment decides when it is lost and comes again
+  isAwaited: boolean; // the next report of the payment tells the shop of its loss or return
   isCredited: boolean;
 }
 

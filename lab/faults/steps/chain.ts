@@ -38,9 +38,9 @@ export interface StepsChain {
   /** Whether a call hands a payment to this receiver to a node. */
   isBroadcast(call: Call, receiver: string): boolean;
   /** Whether a call is the courier's first for a payment to this receiver. */
-  isForFacts(call: Call, receiver: string): boolean;
+  isFirstQuery(call: Call, receiver: string): boolean;
   /**
-   * The courier has its facts from the newest block, before an order comes: only one that has just
+   * The courier has its answers from the newest block, before an order comes: only one that has just
    * begun asks for them.
    */
   readonly asksAtItsBeginning: boolean;

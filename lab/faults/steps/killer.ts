@@ -26,7 +26,7 @@ const thread = join(projectRoot, "dist", "lab", "faults", "steps", "killer-threa
 export class RecordKiller {
   readonly #worker: Worker;
 
-  /** Of a ledger's folder. */
+  /** `folder`: the ledger's. */
   constructor(folder: string) {
     this.#worker = new Worker(thread, { workerData: folder });
   }

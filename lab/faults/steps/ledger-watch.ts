@@ -12,7 +12,7 @@ const pieceBytes = 64 * 1024;
 
 interface Segment {
   at: number; // bytes that were read
-  rest: Buffer; // of a line that is not complete
+  rest: Buffer; // the begin of a line that is not complete
 }
 
 export class LedgerWatch {

@@ -16,12 +16,12 @@ export type Recorded =
   | "FINAL"
   | "REPORTED";
 
-export type StepName = Recorded | "ANSWERED" | "FACTS" | "OFFERED" | "TAKEN";
+export type StepName = Recorded | "ANSWERED" | "QUERIED" | "OFFERED" | "TAKEN";
 
 export interface Step {
   readonly name: StepName;
   /** By the shop's answer, by a record, or by a call to a node that the proxy holds. */
-  readonly by: "answer" | "record" | "facts" | "broadcast question" | "broadcast answer";
+  readonly by: "answer" | "record" | "first query" | "broadcast question" | "broadcast answer";
   /** A kill after this record has missed the step. */
   readonly before: readonly Recorded[];
   readonly says: string;
@@ -36,7 +36,7 @@ export const steps: readonly Step[] = [
     says: "the ledger has the job, with policy's approval in the same write",
   },
   { name: "APPROVED", by: "record", before: ["INTENT"], says: "the ledger has an operator's approval" },
-  { name: "FACTS", by: "facts", before: ["INTENT"], says: "a node has the courier's first question for this payment" },
+  { name: "QUERIED", by: "first query", before: ["INTENT"], says: "a node has the courier's first question for this payment" },
   { name: "INTENT", by: "record", before: ["SIGNED"], says: "the ledger has the intent, and no signature" },
   { name: "SIGNED", by: "record", before: ["RELEASED"], says: "the ledger has the signature" },
   {

@@ -123,7 +123,7 @@ export class UtxoStepsChain implements StepsChain {
     return path.endsWith("/tx") && body.includes(scriptOf(receiver));
   }
 
-  isForFacts({ path }: Call): boolean {
+  isFirstQuery({ path }: Call): boolean {
     return path.endsWith(`/address/${this.#hotWalletAddress}/utxo`);
   }
 

@@ -162,7 +162,7 @@ export class StepsWorld {
     const chain = this.#chain;
     if (step.by === "broadcast question") return this.#gate.hold("question", (call) => chain.isBroadcast(call, receiver));
     if (step.by === "broadcast answer") return this.#gate.hold("answer", (call) => chain.isBroadcast(call, receiver));
-    if (step.by !== "facts") return null;
+    if (step.by !== "first query") return null;
     if (chain.asksAtItsBeginning) {
       const { courier } = await this.#pids();
       process.kill(courier, "SIGKILL");
@@ -174,7 +174,7 @@ export class StepsWorld {
         5,
       );
     }
-    return this.#gate.hold("question", (call) => chain.isForFacts(call, receiver));
+    return this.#gate.hold("question", (call) => chain.isFirstQuery(call, receiver));
   }
 
   /** The shop's answer, or a record. */

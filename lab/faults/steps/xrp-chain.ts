@@ -56,7 +56,7 @@ export class XrpStepsChain implements StepsChain {
     return method === "submit" && String(params?.[0]?.tx_blob).toLowerCase().includes(account);
   }
 
-  isForFacts({ body }: Call, receiver: string): boolean {
+  isFirstQuery({ body }: Call, receiver: string): boolean {
     const { method, params } = questionIn(body);
     return method === "account_info" && params?.[0]?.account === receiver;
   }

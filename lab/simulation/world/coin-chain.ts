@@ -1,6 +1,6 @@
 /**
  * A simulated chain of coins with one account that matters: blocks with their true bytes, a pool
- * with the replacement rule, other people's spends of the account's coins, reorganisations above
+ * with the replacement rule, other people's payments by the account's coins, reorganisations above
  * finality. A final block never leaves again. Shows nothing; `coin-node.ts` is what others see.
  */
 import { kernel, note } from "../kernel/kernel.ts";
@@ -50,7 +50,7 @@ export class CoinChain {
   readonly outside = new Set<string>();
   readonly foreign = new Set<string>();
   /** The spender of each coin in the chain, with its block. */
-  readonly #spends = new Map<string, { readonly by: CoinTransaction; readonly number: number }>();
+  readonly #spenders = new Map<string, { readonly by: CoinTransaction; readonly number: number }>();
   #replaced: CoinTransaction[] = [];
   #incoming: CoinTransaction[] = [];
   satPerKvB = 3_000n;
@@ -109,7 +109,7 @@ export class CoinChain {
     return block !== null && block.number <= this.finalNumber;
   }
 
-  /** Transactions that no final block has, those of strangers left out. */
+  /** Transactions that no final block has, those of outsiders left out. */
   get young(): readonly string[] {
     const blocks = this.blocks.slice(this.finalNumber + 1).flatMap(({ transactions }) => transactions);
     return [...blocks, ...this.pool.values()].map(({ hash }) => hash).filter((hash) => !this.outside.has(hash));
@@ -126,7 +126,7 @@ export class CoinChain {
 
   /** The transaction of the chain, up to a block, that spends a coin. */
   spenderOf(coin: string, upTo = this.top.number): CoinTransaction | null {
-    const spend = this.#spends.get(coin);
+    const spend = this.#spenders.get(coin);
     return spend === undefined || spend.number > upTo ? null : spend.by;
   }
 
@@ -195,7 +195,7 @@ export class CoinChain {
     if (most <= 0) return;
     const gone = this.blocks.splice(this.blocks.length - most);
     for (const { inputs } of gone.flatMap(({ transactions }) => transactions))
-      for (const { coin } of inputs) this.#spends.delete(coin);
+      for (const { coin } of inputs) this.#spenders.delete(coin);
     this.#salt += 1;
     note("reorganisation", most);
     this.onBlock(null);
@@ -242,7 +242,7 @@ export class CoinChain {
         outputs.flatMap(({ script }, output) => (script === this.options.script ? [`${hash}:${output}`] : [])),
       ),
     );
-    return all.filter((coin) => !this.#spends.has(coin));
+    return all.filter((coin) => !this.#spenders.has(coin));
   }
 
   /** The newest coins of other people that no block spends. */
@@ -252,7 +252,7 @@ export class CoinChain {
     const all = newest.flatMap(({ hash, outputs }) =>
       outputs.flatMap(({ script }, at) => (script === own ? [] : [`${hash}:${at}`])),
     );
-    return all.filter((coin) => !this.#spends.has(coin));
+    return all.filter((coin) => !this.#spenders.has(coin));
   }
 
   forget(): void {
@@ -277,7 +277,7 @@ export class CoinChain {
     for (const one of transactions) {
       this.placeOf.set(one.hash, number);
       this.pool.delete(one.hash);
-      for (const { coin } of one.inputs) this.#spends.set(coin, { by: one, number });
+      for (const { coin } of one.inputs) this.#spenders.set(coin, { by: one, number });
     }
     this.#replaced = this.#replaced.filter(({ hash: one }) => !this.isFinal(one));
     for (const [one, { inputs }] of this.pool) {

@@ -22,7 +22,7 @@ const small: readonly bigint[] = Array.from({ length: 24 }, (_, at) => 6_000_000
 const exact: readonly bigint[] = Array.from({ length: 32 }, (_, at) => 5_000_000n + 230n + BigInt((at * 53) % 170));
 /** Coins that cost more than they bring at most rates. */
 const dust: readonly bigint[] = Array.from({ length: 8 }, (_, at) => 330n + BigInt(at * 190));
-/** What the account has when a run begins, and what strangers pay into it later. */
+/** What the account has when a run begins, and what outsiders pay into it later. */
 const wallets = [
   { funds: lumps, later: [] },
   { funds: small, later: [] },
@@ -188,7 +188,7 @@ export class CoinChainFixture implements ChainFixture {
     if (strikes("poolForgets", "the pool forgets")) chain.forget();
     if (plan.confirmations > 1 && strikes("reorganisation", "reorganisation"))
       chain.reorganise(random.between("depth", 1, plan.confirmations - 1), random.below("another of two", 2) === 0);
-    if (random.below("strangers pay in", 12) === 0) this.#payLater();
+    if (random.below("outsiders pay in", 12) === 0) this.#payLater();
     if (strikes("foreignOutgoing", "a foreign transaction")) this.outgoingElsewhere();
     if (strikes("nodeLags", "a node lags")) random.pick("which node", this.#nodes).faults.lagBlocks = random.below("lags by", 4);
     if (kernel.scheduler.nowMs < this.#dearUntilMs) return;
