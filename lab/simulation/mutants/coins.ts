@@ -137,21 +137,4 @@ export const coinMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.marketRises > 0,
     world,
   },
-  {
-    name: "coins-of-young-blocks",
-    file: "chains/utxo/node-coins.ts",
-    find: "place !== null && place.block <= final);",
-    replace: "place !== null && place.block <= final + 1_000);",
-    invariant: "Coins count before their block is final: another branch takes them away, and the payment never ends (liveness).",
-    when: ({ rates }) => rates.reorganisation > 0,
-    world,
-  },
-  {
-    name: "spent-coin-in-every-replacement",
-    file: "chains/utxo/fees.ts",
-    find: "boolean => !isFree || coins.some((coin) => coin.id === id);",
-    replace: 'boolean => !isFree || id !== "";',
-    invariant: "A coin that somebody else spent stays in all replacements, so no node ever takes one (liveness).",
-    world,
-  },
 ];

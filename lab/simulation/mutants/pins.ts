@@ -82,23 +82,4 @@ export const pinMutants: readonly Mutant[] = [
     when: ({ recoveryScenario, rates }) => recoveryScenario && rates.ledgerRestored > 0,
     world,
   },
-  {
-    name: "pin-of-a-recovery-not-held",
-    file: "agent/courier/scheduler/coins.ts",
-    find: "(txParams === null ? [pin] : ofParams(txParams)));\n",
-    replace: "(txParams === null ? [pin].slice(1) : ofParams(txParams)));\n",
-    invariant:
-      "The courier offers the pin of a recovered payment to another one, which the signer refuses for as long (liveness).",
-    when: ({ recoveryScenario, rates }) => recoveryScenario && rates.ledgerRestored > 0,
-    world,
-  },
-  {
-    name: "payment-of-another-completes",
-    file: "gateway/watcher/withdrawals.ts",
-    find: "  return owner !== undefined && owner !== id;",
-    replace: "  return owner !== undefined && owner !== id && database === undefined;",
-    invariant: "An equal payment of another order that spent the pin completes a withdrawal that nobody paid (truth).",
-    when: ({ rates }) => rates.ledgerRestored + rates.pairedAgain + rates.folderCloned + rates.gatewayRestored > 0,
-    world,
-  },
 ];
