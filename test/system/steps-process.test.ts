@@ -1,7 +1,7 @@
 /**
  * A short run of `npm run faults -- --stream steps` on each family, with kills at some of the 13
- * steps; the long one is in docs/reliability.md, whose table of steps is held against the code's. The
- * parts that find a step and judge a chain are shown each case that they have to tell apart.
+ * steps; the long one is in docs/reliability.md, whose table of steps is held against the code's.
+ * The parts that find a step and judge a chain are shown each case that they have to tell apart.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
