@@ -338,7 +338,7 @@ describe("the command line", () => {
     expect(existsSync(`${own}.in-force`)).toBe(false);
   });
 
-  it("the command line answers a clear no with 1, wrong usage with 2, and no gateway with 3", async () => {
+  it("the command line answers a clear no with 1, wrong usage with 2, and no gateway with 3", { timeout: 180_000 }, async () => {
     const revoked = await run("key", "revoke", "k_0000000000000000", "--config", config);
     expect([revoked.status, revoked.stderr]).toEqual([
       1,
