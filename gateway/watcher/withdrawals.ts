@@ -195,8 +195,9 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
 
 /**
  * Whether a transaction is an attempt of another withdrawal of the same account: each transaction
- * pays one order. A recovered ledger knows only the pin of a payment with several coins, so the next
- * payment may take one of the others as its pin, and may pay the same amount to the same address.
+ * pays one order. A recovered ledger knows only the pin of a payment with several coins, so the
+ * next payment may take one of the others as its pin, and may pay the same amount to the same
+ * address.
  */
 function isOfAnother(database: Database, id: string, txHash: string): boolean {
   const [first] = listSignatures(database, id);

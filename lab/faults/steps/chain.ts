@@ -40,8 +40,8 @@ export interface StepsChain {
   /** Whether a call is the courier's first for a payment to this receiver. */
   isFirstQuery(call: Call, receiver: string): boolean;
   /**
-   * The courier has its answers from the newest block, before an order comes: only one that has just
-   * begun asks for them.
+   * The courier has its answers from the newest block, before an order comes: only one that has
+   * just begun asks for them.
    */
   readonly asksAtItsBeginning: boolean;
   /** Makes blocks, or none. */

@@ -223,7 +223,7 @@ export class CoinChainFixture implements ChainFixture {
     }
     this.#chain.skipRate = 0;
     this.#chain.staleRate = 0;
-    // A market that rose is no fault: replacements with a higher fee are what gets payments through.
+    // A market that rose is no fault: replacements with a higher fee get payments through.
     const calmMax = satPerKvB * 5n;
     if (this.#chain.satPerKvB > calmMax) this.#chain.satPerKvB = calmMax;
   }
