@@ -53,18 +53,12 @@ const own: readonly string[] = [
     "gateway/answer/interface-fields.ts",
     "gateway/answer/record.ts",
     "gateway/api/payer-view.ts",
-    "gateway/balance/funds.ts",
     "gateway/config/config.ts",
     "gateway/deposits/deposit-account.ts",
   ],
   ...["gateway/operator/currencies.ts", "gateway/operator/health.ts", "gateway/operator/merchants.ts"],
-  ...[
-    "gateway/store/agent-accounts.ts",
-    "gateway/store/agents.ts",
-    "gateway/store/callback-outbox.ts",
-    "gateway/store/credits.ts",
-  ],
-  ...["gateway/store/restored-database.ts", "gateway/store/sweeps.ts"],
+  ...["gateway/store/agents.ts", "gateway/store/callback-outbox.ts", "gateway/store/credits.ts"],
+  ...["gateway/store/parsed-text.ts", "gateway/store/restored-database.ts", "gateway/store/sweeps.ts"],
 ];
 
 const reads = /\b(?:JSON\.parse|parseJson|parseForeign|parseExact)\(/;
