@@ -85,8 +85,8 @@ describe("the simulator", () => {
     ["two-liars", 40],
     ["false-chain", 12],
     ["shop-cancels", 25],
-    ["sequences", 15],
-    ["coins", 15],
+    ["sequences", 25],
+    ["coins", 25],
   ])("the simulator finds nothing in the world %s", { timeout: 180_000 }, async (world, count) => {
     const { violations, said, seeds } = await simulate("--world", world, "--seeds", String(count), "--workers", "1");
     expect(said).toBe("");
