@@ -14,7 +14,7 @@ import { historyQuestion, newestQuestion } from "./node-questions.ts";
 const triesMax = 4;
 /** Pages of transactions since the block beside a list; more of them are the history's. */
 const pagesMax = 40;
-/** Of more coins, only those are proven of which the chain may not take one yet. */
+/** An account with more coins has only those proven that the chain may not take yet. */
 const provenMax = 500;
 /** No coin has to be deeper than this before the chain takes it. */
 const youngBlocks = 100;

@@ -38,7 +38,7 @@ const extensionDepth = 6;
 const questionsAtOnce = 8;
 /** Coins that some nodes do not list, of which each is asked for alone. */
 const doubtedMax = 64;
-/** Of more coins, so many of the largest are offered, and of the smallest that are worth a fee. */
+/** So many of the largest coins are offered, and of the smallest ones that are worth a fee. */
 const offeredMost = { largest: 400, smallest: 100 } as const;
 
 /** Coins in blocks up to `final`, which the chain takes at the head: of many, the useful ones. */

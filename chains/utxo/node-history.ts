@@ -194,7 +194,7 @@ class KeptHistory {
     this.#floor = -1;
   }
 
-  /** Of the oldest transactions, in whole blocks, only the coins stay. */
+  /** The oldest transactions leave, in whole blocks, and their coins stay. */
   #fold(): void {
     const border = this.#entries[historyLimits.kept];
     if (this.#entries.length <= 2 * historyLimits.kept || border === undefined) return;

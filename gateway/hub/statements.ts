@@ -245,7 +245,7 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
   }
 }
 
-/** Of several changes, one that may have ended the transaction counts. */
+/** A change that may have ended the transaction counts before the others. */
 function noteChanged({ changed }: Progress, transactionId: string, isOpen: boolean): void {
   const isStillOpen = isOpen && changed.get(transactionId)?.isOpen !== undefined;
   const isFirst = !changed.has(transactionId);

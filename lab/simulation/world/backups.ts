@@ -185,7 +185,7 @@ export class Backups {
     gateway.restore(this.#database);
     // As the page says, or as those do who have not read it yet; what no node shows stands in the
     // way of nothing new.
-    // Where the chain counts nothing, only the order keeps the agent from paying once more.
+    // On a chain that counts nothing, only the order keeps the agent from paying once more.
     const mustWait = !showsAll(plan) || this.#world.chainFixture.evm === null;
     const isAwaited = plan.recoveryScenario && (mustWait || kernel.random.below("crypto waits for the order", 2) === 0);
     if (isAwaited) machine.isOn = false;

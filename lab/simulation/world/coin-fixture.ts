@@ -22,7 +22,7 @@ const small: readonly bigint[] = Array.from({ length: 24 }, (_, at) => 6_000_000
 const exact: readonly bigint[] = Array.from({ length: 32 }, (_, at) => 5_000_000n + 230n + BigInt((at * 53) % 170));
 /** Coins that cost more than they bring at most rates. */
 const dust: readonly bigint[] = Array.from({ length: 8 }, (_, at) => 330n + BigInt(at * 190));
-/** What the account has when a run begins, and what outsiders pay into it later. */
+/** The account's coins when a run begins, and those that outsiders pay into it later. */
 const wallets = [
   { funds: lumps, later: [] },
   { funds: small, later: [] },

@@ -125,7 +125,7 @@ export class Comparison {
     return this.#chain.blocks.slice(0, this.#chain.finalNumber + 1).some(({ included }) => included.some(isIt));
   }
 
-  /** Where nothing is counted the explorer's list is enough, because nodes show all that left. */
+  /** The explorer's list is enough on a chain without counts, because nodes show all that left. */
   get #chain(): Chain {
     if (this.#evm === null) throw new Error("nothing is compared with a chain that counts nothing");
     return this.#evm;
