@@ -111,6 +111,10 @@ CREATE INDEX transactionsByAmount ON transactions (amountUnits);
 CREATE INDEX taggedDeposits ON transactions (receiverAddress, createdAt)
   WHERE operation = 'deposit' AND receiverAddress <> depositAddress;
 CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE operation = 'sweep';
+CREATE INDEX sweepsByBlock ON transactions (merchant, currency, finalBlock)
+  WHERE operation = 'sweep' AND finalBlock IS NOT NULL;
+CREATE INDEX topUpsByBlock ON transactions (merchant, network, finalBlock)
+  WHERE operation = 'topup' AND finalBlock IS NOT NULL;
 `;
 
 /**

@@ -117,8 +117,8 @@ export type ToppingUp = TransactionRow & { readonly topUpStatus: 0 | 1 | 2; read
 /** Open sweeps on a network without a job, because their top-up comes first. */
 export function listToppingUp(database: Database, network: string): readonly ToppingUp[] {
   return database.all<ToppingUp>(
-    `SELECT s.*, u.status AS topUpStatus, u.code AS topUpCode FROM transactions s
-     JOIN transactions u ON u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
+    `SELECT s.*, u.status AS topUpStatus, u.code AS topUpCode FROM transactions s INDEXED BY transactionsOpen
+     CROSS JOIN transactions u ON u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
      WHERE s.operation = 'sweep' AND s.status = 0 AND s.network = ?
        AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.transactionId = s.id) ORDER BY s.createdAt, s.id`,
     network,
@@ -137,8 +137,10 @@ export function topUpOf(database: Database, sweep: Pick<TransactionRow, "id" | "
  */
 export function sweepingUnits(database: Database, merchant: string, currency: string, block: number): bigint {
   const rows = database.all<Pick<TransactionRow, "amountUnits">>(
-    `SELECT amountUnits FROM transactions WHERE merchant = ? AND operation = 'sweep' AND currency = ?
-       AND (status = 0 OR (status = 1 AND finalBlock > ?))`,
+    `SELECT amountUnits FROM transactions INDEXED BY transactionsOpen
+       WHERE operation = 'sweep' AND status = 0 AND merchant = ?1 AND currency = ?2
+     UNION ALL SELECT amountUnits FROM transactions INDEXED BY sweepsByBlock
+       WHERE operation = 'sweep' AND status = 1 AND merchant = ?1 AND currency = ?2 AND finalBlock > ?3`,
     ...[merchant, currency, block],
   );
   return rows.reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
@@ -150,8 +152,8 @@ export function sweepingUnits(database: Database, merchant: string, currency: st
  */
 export function toppedUnitsAfter(database: Database, merchant: string, network: string, block: number): bigint {
   const rows = database.all<Pick<TransactionRow, "amountUnits">>(
-    `SELECT amountUnits FROM transactions WHERE merchant = ? AND operation = 'topup' AND network = ? AND status = 1
-       AND finalBlock > ?`,
+    `SELECT amountUnits FROM transactions INDEXED BY topUpsByBlock
+       WHERE merchant = ? AND operation = 'topup' AND network = ? AND status = 1 AND finalBlock > ?`,
     ...[merchant, network, block],
   );
   return rows.reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);

@@ -1,7 +1,7 @@
 /**
  * A gateway for tests: real HTTP on loopback and a real SQLite file in a folder of its own; no hub
  * and no watcher, whose words to the rest (rows and signals) the test says itself, but that every
- * address is unused. The clock stands until the test moves it.
+ * address is unused. The clock stands until the test moves it or lets it run.
  */
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -114,6 +114,8 @@ export interface TestGateway {
   readonly server: FastifyInstance;
   readonly operator: Operator;
   readonly clock: { nowMs: number };
+  /** For programs that sign by the machine's clock, however long they take. */
+  runClock(): void;
   /** Its `apiKey` pairs and does nothing else; `shopKey` is what a shop asks with. */
   readonly merchant: ReturnType<typeof createMerchant>;
   send(path: string, sent?: Sent): Promise<Answered>;
@@ -262,6 +264,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     server,
     operator,
     clock,
+    runClock: () => void Object.defineProperty(clock, "nowMs", { get: Date.now }),
     merchant,
     send: (path, sent = {}) => ask(`${url}${path}`, sent),
     call: (method, path, body, headers = {}) =>

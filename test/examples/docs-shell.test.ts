@@ -21,7 +21,7 @@ beforeAll(async () => {
     currencies: { ...testConfig.currencies, "usdt-erc20": { ...tether, contract } },
     prices: { manual: { ...testConfig.prices.manual, "usdt-erc20": { usd: "1", eur: "0.93", try: "42" } } },
   });
-  gateway.clock.nowMs = Date.now();
+  gateway.runClock();
   Object.assign(gateway.service.config.prices, { changedAtMs: Date.now() });
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 20n);

@@ -27,7 +27,7 @@ let callbackSender: CallbackSender;
 let folder: string;
 beforeAll(async () => {
   gateway = await startTestGateway({ callbacks: { allowPrivate: true, timeoutSeconds: 5 } });
-  gateway.clock.nowMs = Date.now();
+  gateway.runClock();
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 20n);
   const { service } = gateway;

@@ -14,7 +14,7 @@ startsTheBuild();
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway({ limits: { readsPerSecond: 1_000, writesPerSecond: 1_000, withdrawalWaitMs: 0 } });
-  gateway.clock.nowMs = Date.now();
+  gateway.runClock();
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 20n);
 });

@@ -21,7 +21,7 @@ let gateway: TestGateway;
 let folder: string;
 beforeAll(async () => {
   gateway = await startTestGateway({ limits: { readsPerSecond: 1_000, writesPerSecond: 1_000 } });
-  gateway.clock.nowMs = Date.now();
+  gateway.runClock();
   expect((await gateway.pair()).status).toBe(200);
   folder = mkdtempSync(join(tmpdir(), "shop-pages-"));
 });

@@ -26,7 +26,7 @@ let gateway: TestGateway;
 let folder: string;
 beforeAll(async () => {
   gateway = await startTestGateway();
-  gateway.clock.nowMs = Date.now();
+  gateway.runClock();
   folder = mkdtempSync(join(tmpdir(), "a-shop-"));
 });
 afterAll(async () => {

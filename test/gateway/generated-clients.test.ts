@@ -17,7 +17,7 @@ type CallAll = (baseUrl: string, apiKey: string, orders: Orders) => Promise<Call
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway({ limits: { readsPerSecond: 1_000, writesPerSecond: 1_000, withdrawalWaitMs: 0 } });
-  gateway.clock.nowMs = Date.now();
+  gateway.runClock();
   Object.assign(gateway.service.config.prices, { changedAtMs: Date.now() });
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 19n);

@@ -176,12 +176,18 @@ function cpuMs(read: (text: string) => unknown, text: string): number {
   return process.cpuUsage(before).user / 1000;
 }
 
-/** Sizes rise, so that a square is seen before it costs a minute. */
+/**
+ * Sizes rise, so that a square is seen before it costs a minute. A square is steep at the next size
+ * too. The size at which a heap first needs its garbage collected is steep alone, and is no fault.
+ */
 function steepAt(read: (text: string) => unknown, shape: (size: number) => string): number {
+  let before = 0;
   for (const size of [small / 16, small / 4, small]) {
     const [one, four] = [shape(size), shape(size * (large / small))];
     const isSteep = (): boolean => cpuMs(read, four) > growthMax * cpuMs(read, one) + slackMs;
-    if (isSteep() && isSteep() && isSteep()) return size;
+    const found = isSteep() && isSteep() && isSteep() ? size : 0;
+    if (found > 0 && (before > 0 || size === small)) return found;
+    before = found;
   }
   return 0;
 }
