@@ -104,7 +104,8 @@ export class StepsWorld {
     let [killed, isReorganised]: [Killed, boolean] = [missed, false];
     const follow = this.#prepares(round, order);
     try {
-      killed = hold === null ? await this.#killAt(round, order, pids) : await this.#killHeld(round, order, hold, pids);
+      const isHeld = hold !== null && step.by !== "record";
+      killed = isHeld ? await this.#killHeld(round, order, hold, pids) : await this.#killAt(round, order, pids);
     } finally {
       follow();
       hold?.end(round.passes ? "passes" : "is dropped");
@@ -157,12 +158,15 @@ export class StepsWorld {
     await this.#gatewayStart;
   }
 
-  /** Holds the call by which the step is recognised, from before the order is there. */
+  /**
+   * Holds the call by which the step is recognised, from before the order is there. REQUESTED holds
+   * the first question too: with its answer known, the intent is in the same write.
+   */
   async #holdFor({ step }: Round, { receiver }: Asked): Promise<Hold | null> {
     const chain = this.#chain;
     if (step.by === "broadcast question") return this.#gate.hold("question", (call) => chain.isBroadcast(call, receiver));
     if (step.by === "broadcast answer") return this.#gate.hold("answer", (call) => chain.isBroadcast(call, receiver));
-    if (step.by !== "first query") return null;
+    if (step.by !== "first query" && step.name !== "REQUESTED") return null;
     if (chain.asksAtItsBeginning) {
       const { courier } = await this.#pids();
       process.kill(courier, "SIGKILL");
