@@ -26,15 +26,16 @@ export function listDepositMoves(database: Database, network: string, addresses:
   const list = JSON.stringify(addresses);
   const payments = database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, p.address, p.currency, p.units, '' AS feeUnits, 1 AS status, p.block
-     FROM json_each(?) AS a JOIN depositAddresses d ON d.address = a.value JOIN payments p ON p.transactionId = d.transactionId
+     FROM json_each(?) AS a CROSS JOIN depositAddresses d ON d.address = a.value
+       CROSS JOIN payments p INDEXED BY paymentsByTransaction ON p.transactionId = d.transactionId
      WHERE p.address = d.address AND p.network = ? AND p.final = 1`,
     ...[list, network],
   );
   const unattributed = database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, p.address, p.currency, p.units, '' AS feeUnits, 1 AS status, p.block
-     FROM json_each(?) AS a JOIN forgottenAddresses f ON f.address = a.value
-       JOIN transactions t ON t.merchant = f.merchant AND t.operation = 'deposit' AND t.orderId = ? || f.address
-       JOIN payments p ON p.transactionId = t.id
+     FROM json_each(?) AS a CROSS JOIN forgottenAddresses f ON f.address = a.value
+       CROSS JOIN transactions t ON t.merchant = f.merchant AND t.operation = 'deposit' AND t.orderId = ? || f.address
+       CROSS JOIN payments p INDEXED BY paymentsByTransaction ON p.transactionId = t.id
      WHERE p.address = f.address AND p.network = ? AND p.final = 1
        AND NOT EXISTS (SELECT 1 FROM depositAddresses d WHERE d.address = f.address)`,
     ...[list, unattributedOrderOf(""), network],
@@ -42,21 +43,22 @@ export function listDepositMoves(database: Database, network: string, addresses:
   const sweeps = database.all<MoveRow>(
     `SELECT 'sweep' AS kind, 'out' AS side, t.depositAddress AS address, t.currency, t.amountUnits AS units, t.feeUnits, t.status,
        t.finalBlock AS block
-     FROM json_each(?) AS a JOIN transactions t ON t.operation = 'sweep' AND t.depositAddress = a.value
+     FROM json_each(?) AS a CROSS JOIN transactions t INDEXED BY sweepsByAddress
+       ON t.operation = 'sweep' AND t.depositAddress = a.value
      WHERE t.network = ? AND t.finalBlock IS NOT NULL`,
     ...[list, network],
   );
   const topUps = database.all<MoveRow>(
     `SELECT 'topup' AS kind, 'in' AS side, t.receiverAddress AS address, t.currency, t.amountUnits AS units, '' AS feeUnits,
        t.status, t.finalBlock AS block
-     FROM json_each(?) AS a JOIN transactions t ON t.receiverAddress = a.value
+     FROM json_each(?) AS a CROSS JOIN transactions t INDEXED BY transactionsReceived ON t.receiverAddress = a.value
      WHERE t.operation <> 'deposit' AND t.finalBlock IS NOT NULL AND t.operation = 'topup' AND t.network = ?`,
     ...[list, network],
   );
   // A baseline is older than the address's first use, so it counts at every block.
   const baselines = database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, b.address, b.currency, b.units, '' AS feeUnits, 1 AS status, 0 AS block
-     FROM json_each(?) AS a JOIN baselines b ON b.address = a.value WHERE b.network = ?`,
+     FROM json_each(?) AS a CROSS JOIN baselines b ON b.address = a.value WHERE b.network = ?`,
     ...[list, network],
   );
   return [...payments, ...unattributed, ...sweeps, ...topUps, ...baselines];
@@ -75,7 +77,7 @@ export function listTaggedMoves(
   return database.all(
     `SELECT 'payment' AS kind, 'in' AS side, t.receiverAddress AS address, p.currency, p.units, '' AS feeUnits, 1 AS status,
        p.block, p.rowid AS row
-     FROM payments p JOIN transactions t ON t.id = p.transactionId
+     FROM payments p INDEXED BY paymentsFinal CROSS JOIN transactions t ON t.id = p.transactionId
      WHERE t.operation = 'deposit' AND t.receiverAddress = ? AND t.receiverAddress <> t.depositAddress
        AND p.network = ? AND p.final = 1 AND (p.block, p.rowid) > (?, ?) ORDER BY p.block, p.rowid LIMIT ?`,
     ...[account, network, after.block, after.row, most],

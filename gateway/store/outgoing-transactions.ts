@@ -65,5 +65,5 @@ export function listUntoldOutgoing(
 }
 
 export function markOutgoingTold(database: Database, { network, txHash }: Pick<OutgoingRow, "network" | "txHash">): void {
-  database.run("UPDATE outgoing SET untold = 0 WHERE txHash = ? AND network = ?", txHash, network);
+  database.run("UPDATE outgoing INDEXED BY outgoingByHash SET untold = 0 WHERE txHash = ? AND network = ?", txHash, network);
 }

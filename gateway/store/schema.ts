@@ -7,6 +7,7 @@
 
 import { createHash } from "node:crypto";
 import { callbackTables } from "./callback-tables.ts";
+import { unreachableCode } from "./slots.ts";
 
 /**
  * The schema's version, kept in `meta`. Before the first release the tables change in place under
@@ -115,6 +116,7 @@ CREATE INDEX sweepsByBlock ON transactions (merchant, currency, finalBlock)
   WHERE operation = 'sweep' AND finalBlock IS NOT NULL;
 CREATE INDEX topUpsByBlock ON transactions (merchant, network, finalBlock)
   WHERE operation = 'topup' AND finalBlock IS NOT NULL;
+CREATE INDEX sweepsUnreached ON transactions (network) WHERE operation = 'sweep' AND status = 2 AND code = '${unreachableCode}';
 `;
 
 /**
@@ -160,6 +162,7 @@ CREATE TABLE payments (
 CREATE INDEX paymentsByTransaction ON payments (transactionId);
 CREATE INDEX paymentsByUnits ON payments (units);
 CREATE INDEX paymentsNotFinal ON payments (network, block) WHERE final = 0;
+CREATE INDEX paymentsFinal ON payments (network, block) WHERE final = 1;
 CREATE TABLE cursors (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
 CREATE TABLE balances (
   account TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, block INTEGER NOT NULL, at INTEGER NOT NULL,

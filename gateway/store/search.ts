@@ -61,8 +61,8 @@ export function recordsOfAddress(database: Database, address: string, most: numb
 
 /** Deposits with a tag at an address that they share, newest first. */
 export function depositsOfPayee(database: Database, { address, tag }: Payee, most: number): readonly FoundRecord[] {
-  const sql = `SELECT id FROM transactions WHERE operation = 'deposit' AND receiverAddress <> depositAddress
-    AND receiverAddress = ? AND tag = ? ORDER BY createdAt DESC, id LIMIT ?`;
+  const sql = `SELECT id FROM transactions INDEXED BY taggedDeposits
+    WHERE operation = 'deposit' AND receiverAddress <> depositAddress AND receiverAddress = ? AND tag = ? ORDER BY createdAt DESC, id LIMIT ?`;
   return named("address", database.all(sql, address, tag, most));
 }
 

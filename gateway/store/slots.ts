@@ -51,10 +51,23 @@ export function pendingSlotOwner(database: Database, { network, account, slot }:
   );
 }
 
-/** Accounts that ever used a slot on a network. */
+/** Accounts that ever used a slot on a network. Looks at each slot. */
 export function listSendingAccounts(database: Database, network: string): readonly string[] {
   const rows = database.all<{ account: string }>("SELECT DISTINCT account FROM slots WHERE network = ?", network);
   return rows.map(({ account }) => account);
+}
+
+/** The place of the newest slot of any account, 0 if there is none. No slot is ever deleted. */
+export function newestSlotPlace(database: Database): number {
+  return database.get<{ place: number }>("SELECT coalesce(max(rowid), 0) AS place FROM slots")?.place ?? 0;
+}
+
+/** The slots of all accounts after a place, in order. */
+export function listSlotsAfter(
+  database: Database,
+  place: number,
+): readonly (Pick<Slot, "network" | "account"> & { readonly place: number })[] {
+  return database.all("SELECT rowid AS place, network, account FROM slots WHERE rowid > ? ORDER BY rowid", place);
 }
 
 /**

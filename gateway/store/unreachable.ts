@@ -11,12 +11,15 @@ import type { Database } from "./store.ts";
 /** A sweep with its slot. */
 export type AssignedSweep = Pick<TransactionRow, "id" | "currency" | "network" | "stage" | "code" | "changedAt"> & Slot;
 
-const bound = `SELECT t.id, t.currency, t.network, t.stage, t.code, t.changedAt, k.account, k.slot
-  FROM transactions t JOIN slots k ON k.transactionId = t.id WHERE t.operation = 'sweep' AND t.network = ?`;
+/** The index names the few rows that are meant, however many sweeps there ever were. */
+const bound = (index: "transactionsOpen" | "sweepsUnreached"): string =>
+  `SELECT t.id, t.currency, t.network, t.stage, t.code, t.changedAt, k.account, k.slot
+     FROM transactions t INDEXED BY ${index} CROSS JOIN slots k ON k.transactionId = t.id
+     WHERE t.operation = 'sweep' AND t.network = ?`;
 
 /** Open sweeps on a network with a slot, earliest change first. */
 export function listAssignedSweeps(database: Database, network: string): readonly AssignedSweep[] {
-  return database.all<AssignedSweep>(`${bound} AND t.status = 0 ORDER BY t.changedAt, t.id`, network);
+  return database.all<AssignedSweep>(`${bound("transactionsOpen")} AND t.status = 0 ORDER BY t.changedAt, t.id`, network);
 }
 
 /**
@@ -24,8 +27,9 @@ export function listAssignedSweeps(database: Database, network: string): readonl
  * addresses if null.
  */
 export function listEndedUnreached(database: Database, network: string, address: string | null): readonly AssignedSweep[] {
-  const sql = `${bound} AND (? IS NULL OR t.depositAddress = ?) AND t.status = 2 AND t.code = ? ORDER BY t.changedAt, t.id`;
-  return database.all<AssignedSweep>(sql, network, address, address, unreachableCode);
+  const sql = `${bound("sweepsUnreached")} AND t.status = 2 AND t.code = '${unreachableCode}'
+    AND (? IS NULL OR t.depositAddress = ?) ORDER BY t.changedAt, t.id`;
+  return database.all<AssignedSweep>(sql, network, address, address);
 }
 
 /**

@@ -20,8 +20,9 @@ import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { awaitEnds, type CompareMemory, compareBalances, comparedAt, newCompareMemory } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
-import { findOutgoing, hasSenders, keepAllOutgoing } from "./outgoing-transactions.ts";
+import { findOutgoing, keepAllOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
+import { SenderList } from "./senders.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
 const blocksAtOnce = 32;
@@ -37,12 +38,13 @@ const clockSkewMs = 15 * 60_000;
 /** State that is not in the tables, because reading again gives it again. */
 export interface DepositMemory {
   readonly list: WatchList;
+  readonly senders: SenderList;
   seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
   readonly compare: CompareMemory; // of balances
 }
 
 export function newDepositMemory(network: string): DepositMemory {
-  return { list: new WatchList(network), seen: [], compare: newCompareMemory() };
+  return { list: new WatchList(network), senders: new SenderList(network), seen: [], compare: newCompareMemory() };
 }
 
 /**
@@ -124,16 +126,18 @@ function moveTo(database: Database, network: string, { number: block, hash }: Bl
 }
 
 async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, final: BlockId): Promise<BlockId> {
-  memory.list.refresh(chain.store.database);
-  if (memory.list.size === 0 && !hasSenders(chain)) return keepReached(chain, memory, cursor, final, []);
+  const { list, senders } = memory;
+  list.refresh(chain.store.database);
+  senders.refresh(chain.store.database);
+  if (list.size === 0 && senders.payers.size === 0) return keepReached(chain, memory, cursor, final, []);
   const last = Math.min(final.number, cursor.number + blocksAtOnce);
   const blocks = await readRun(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
   const [payments, consumptions, outgoing] = await Promise.all([
-    findPayments(chain, memory.list, blocks, true),
-    findConsumptions(chain, blocks),
-    findOutgoing(chain, blocks),
+    findPayments(chain, list, blocks, true),
+    findConsumptions(chain, senders.users, blocks),
+    findOutgoing(chain, senders.payers, blocks),
   ]);
   const reached = blocks.at(-1) as WatchedBlock;
   return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) => {

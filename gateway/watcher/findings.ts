@@ -13,7 +13,7 @@ import { isInFoundBalance } from "../store/found-addresses.ts";
 import { outgoingOfSlot } from "../store/outgoing-transactions.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
-import { listSendingAccounts, pendingSlotOwner, type Slot } from "../store/slots.ts";
+import { pendingSlotOwner, type Slot } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
@@ -123,11 +123,14 @@ function watchStrays({ store, network, clock }: WatchedChain, list: WatchList, s
   list.refresh(store.database);
 }
 
-/** Foreign uses of open withdrawals' slots; only for final, agreed blocks. */
-export async function findConsumptions(chain: WatchedChain, blocks: readonly WatchedBlock[]): Promise<readonly Consumption[]> {
+/** Foreign uses of open withdrawals' slots by `users`; only for final, agreed blocks. */
+export async function findConsumptions(
+  chain: WatchedChain,
+  users: ReadonlySet<string>,
+  blocks: readonly WatchedBlock[],
+): Promise<readonly Consumption[]> {
   const { database } = chain.store;
-  const accounts = new Set(listSendingAccounts(database, chain.network));
-  const sent = await chain.reader.outgoing(blocks, accounts);
+  const sent = await chain.reader.outgoing(blocks, users);
   const foreign = sent.flatMap((outgoingTx) => {
     const row = ownerOf(database, chain.network, outgoingTx);
     return row === null ? [] : [{ outgoingTx, row }];

@@ -8,11 +8,10 @@
 import { familyOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { WatchedBlock } from "../../chains/nodes.ts";
-import { listAccountsEver, listSendersFrom } from "../store/agents.ts";
+import { listSendersFrom } from "../store/agents.ts";
 import { keepOutgoing, listUntoldOutgoing, markOutgoingTold } from "../store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
-import { listSendingAccounts } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { checkIncluded } from "./void-attempts.ts";
@@ -25,26 +24,15 @@ function isUncounted({ network }: WatchedChain): boolean {
 }
 
 /**
- * The hot wallets of a chain, of every agent that was ever paired. On a chain where no slot shows
- * the outgoing transactions of a deposit address, also the swept addresses.
+ * The outgoing transactions of `payers` in final, agreed blocks. A failed transaction paid nothing
+ * and is left out.
  */
-function sendersOf(chain: WatchedChain): ReadonlySet<string> {
-  const { database } = chain.store;
-  const swept = isUncounted(chain) ? listSendingAccounts(database, chain.network) : [];
-  return new Set([...listAccountsEver(database, chain.network), ...swept]);
-}
-
-/** True if any account pays on this chain. */
-export function hasSenders(chain: WatchedChain): boolean {
-  return sendersOf(chain).size > 0;
-}
-
-/**
- * The outgoing transactions in final, agreed blocks. A failed transaction paid nothing and is left
- * out.
- */
-export async function findOutgoing(chain: WatchedChain, blocks: readonly WatchedBlock[]): Promise<readonly OutgoingRow[]> {
-  const sent = await chain.reader.outgoing(blocks, sendersOf(chain));
+export async function findOutgoing(
+  chain: WatchedChain,
+  payers: ReadonlySet<string>,
+  blocks: readonly WatchedBlock[],
+): Promise<readonly OutgoingRow[]> {
+  const sent = await chain.reader.outgoing(blocks, payers);
   const found = await inWaves(sent, questionsAtOnce, async (outgoingTx): Promise<OutgoingRow | null> => {
     const { account, slot, txHash, block, receiver, tag, contract, amountUnits } = outgoingTx;
     const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;

@@ -12,7 +12,8 @@ import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import { findOutgoing, hasSenders } from "../../gateway/watcher/outgoing-transactions.ts";
+import { findOutgoing } from "../../gateway/watcher/outgoing-transactions.ts";
+import { SenderList } from "../../gateway/watcher/senders.ts";
 import { askWithdrawal, gatewayDatabase, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
@@ -38,13 +39,16 @@ function watched(status = 1) {
 describe("the outgoing transactions of an account", () => {
   it("the outgoing transactions of an account are kept by slot with receiver, asset and units, coins and tokens alike, and nobody else's", async () => {
     const { db, chain } = watched();
-    expect(hasSenders(chain)).toBe(false);
+    const senders = new SenderList(chain.network);
+    senders.refresh(db.store.database);
+    expect(senders.payers.size).toBe(0);
     pairAgent(db.store, "a", hotWallet);
-    expect(hasSenders(chain)).toBe(true);
+    senders.refresh(db.store.database);
+    expect([...senders.payers]).toEqual([hotWallet]);
     const input = `0x${Buffer.from(encodeTransferCall(receiver, 25n)).toString("hex")}`;
     const call = sent(2, { to: token, valueUnits: 0n, input });
     const odd = sent(3, { to: token, valueUnits: 0n, input: "0x12345678" });
-    const found = await findOutgoing(chain, [blockOf([sent(1), call, odd, sent(9, { from: receiver })])]);
+    const found = await findOutgoing(chain, senders.payers, [blockOf([sent(1), call, odd, sent(9, { from: receiver })])]);
     const rows = found.map(({ slot, receiver: to, contract, units, block }) => [slot, to, contract, units, block]);
     expect(rows).toEqual([
       ["1", receiver, "", "7", 12],
@@ -59,7 +63,7 @@ describe("the outgoing transactions of an account", () => {
   it("the outgoing transactions of an account leave out what failed, for it paid nobody", async () => {
     const { db, chain } = watched(0);
     pairAgent(db.store, "a", hotWallet);
-    expect(await findOutgoing(chain, [blockOf([sent(1)])])).toEqual([]);
+    expect(await findOutgoing(chain, new Set([hotWallet]), [blockOf([sent(1)])])).toEqual([]);
     db.remove();
   });
 });

@@ -1,0 +1,133 @@
+/**
+ * The SQL of each pass, each closing of the books and each question for a balance reads what is
+ * open, new or asked for. No statement of them reads each sweep, payment or slot that ever was.
+ */
+import { afterEach, beforeEach, expect, describe as group, it, vi } from "vitest";
+import { listDepositMoves, listTaggedMoves } from "../../gateway/store/book-moves.ts";
+import { insertStray } from "../../gateway/store/forgotten-addresses.ts";
+import { markOutgoingTold } from "../../gateway/store/outgoing-transactions.ts";
+import { depositsOfPayee } from "../../gateway/store/search.ts";
+import { insertSlot, listSlotsAfter, newestSlotPlace } from "../../gateway/store/slots.ts";
+import type { Database } from "../../gateway/store/store.ts";
+import { listToppingUp, sweepingUnits, toppedUnitsAfter } from "../../gateway/store/sweeps.ts";
+import { listAssignedSweeps, listEndedUnreached } from "../../gateway/store/unreachable.ts";
+import { SenderList } from "../../gateway/watcher/senders.ts";
+import {
+  askWithdrawal,
+  type GatewayDatabase,
+  gatewayDatabase,
+  insertTransaction,
+  pairAgent,
+} from "../../lab/kit/gateway-database.ts";
+
+const network = "eip155:31337";
+const account = `0x${"a".repeat(40)}`;
+let db: GatewayDatabase;
+beforeEach(() => {
+  db = gatewayDatabase();
+});
+afterEach(() => db.remove());
+
+/** The texts of the statements that `ask` gives to the database. */
+function askedBy(ask: (database: Database) => unknown): readonly string[] {
+  const { database } = db.store;
+  const asked: string[] = [];
+  const spies = (["get", "all", "run"] as const).map((name) => {
+    const real = database[name] as (sql: string, ...values: never[]) => unknown;
+    return vi.spyOn(database as Record<typeof name, typeof real>, name).mockImplementation((sql, ...values) => {
+      asked.push(sql);
+      return real(sql, ...values);
+    });
+  });
+  ask(database);
+  for (const spy of spies) spy.mockRestore();
+  return asked;
+}
+
+/** What SQLite does for the statements, a line for each table. */
+const stepsOf = (ask: (database: Database) => unknown): readonly string[] =>
+  askedBy(ask)
+    .flatMap((sql) => db.store.database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`))
+    .map(({ detail }) => detail)
+    .filter((detail) => !/json_each|VIRTUAL TABLE|CONSTANT ROW|SUBQUERY|COMPOUND|UNION|LEFT-MOST/.test(detail));
+
+/** Indexes with few rows, whatever ended before. */
+const few = /USING (?:COVERING )?INDEX (?:transactionsOpen|sweepsUnreached|taggedDeposits) /;
+/** True if SQLite looks at each row of a table, or of one network, operation or merchant in it. */
+const walks = (step: string): boolean =>
+  /^SCAN /.test(step) || (/\((?:(?:network|operation|merchant|agent|status)=\?(?: AND )?)+\)$/.test(step) && !few.test(step));
+
+const merchant = "m1";
+const asks: Readonly<Record<string, (database: Database) => unknown>> = {
+  "sweeps behind a top-up": (database) => listToppingUp(database, network),
+  "sweeps with a slot": (database) => listAssignedSweeps(database, network),
+  "ended sweeps that the chain did not reach": (database) => listEndedUnreached(database, network, null),
+  "ended sweeps of one address that the chain did not reach": (database) => listEndedUnreached(database, network, account),
+  "units on their way by sweeps": (database) => sweepingUnits(database, merchant, "usdt", 5),
+  "units on their way by top-ups": (database) => toppedUnitsAfter(database, merchant, network, 5),
+  "movements of deposit addresses": (database) => listDepositMoves(database, network, [account]),
+  "payments with a tag": (database) => listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5),
+  "the owner of an account that got a wrong tag": (database) => insertStray(database, { network, address: account }, 1),
+  "requests with a tag": (database) => depositsOfPayee(database, { address: account, tag: "7" }, 5),
+  "an outgoing transaction that was told": (database) => markOutgoingTold(database, { network, txHash: "0x1" }),
+  "slots that are new": (database) => [newestSlotPlace(database), listSlotsAfter(database, 5)],
+};
+
+group("statements of a pass", () => {
+  it.each(Object.entries(asks))("%s are read without a walk through the past", (_, ask) => {
+    expect(askedBy(ask).length).toBeGreaterThan(0);
+    expect(stepsOf(ask).filter(walks)).toEqual([]);
+  });
+
+  it("a walk through the past would be seen", () => {
+    const walk = (where: string) => (database: Database) => database.all(`SELECT amountUnits FROM transactions ${where}`);
+    expect(stepsOf(walk("WHERE operation = 'sweep' AND network = 'n'")).filter(walks)).toHaveLength(1);
+    expect(stepsOf(walk("")).filter(walks)).toHaveLength(1);
+  });
+
+  it("payments with a tag come in the order of blocks without a sort", () => {
+    const page = stepsOf((database) => listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5));
+    expect(page.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
+    expect(page[0]).toContain("paymentsFinal (network=? AND (block,rowid)>(?,?))");
+  });
+
+  it("units on their way are those of open sweeps and of sweeps and top-ups that ended after the block", () => {
+    const rows = [
+      { operation: "sweep", status: 0, amountUnits: "1" },
+      { operation: "sweep", status: 1, amountUnits: "10", finalBlock: 5 },
+      { operation: "sweep", status: 1, amountUnits: "100", finalBlock: 6 },
+      { operation: "sweep", status: 2, amountUnits: "1000", finalBlock: 6 },
+      { operation: "topup", status: 0, amountUnits: "1" },
+      { operation: "topup", status: 1, amountUnits: "10", finalBlock: 5 },
+      { operation: "topup", status: 1, amountUnits: "100", finalBlock: 6 },
+    ] as const;
+    for (const [at, row] of rows.entries()) {
+      insertTransaction(db.store, { id: `${at}`.padStart(32, "0"), orderId: `${at}`, currency: "usdt", network, ...row });
+    }
+    expect(sweepingUnits(db.store.database, merchant, "usdt", 5)).toBe(101n);
+    expect(toppedUnitsAfter(db.store.database, merchant, network, 5)).toBe(100n);
+  });
+});
+
+group("accounts that send", () => {
+  it("accounts that send are those of each slot on the chain, also of slots that come later", () => {
+    const { id } = pairAgent(db.store, "a", account);
+    const use = (number: number, of: string, on = network): void => {
+      const transactionId = askWithdrawal(db.store, id, number);
+      db.store.write((database) => insertSlot(database, { network: on, account: of, slot: `${number}` }, transactionId));
+    };
+    use(1, "first");
+    const [list, late] = [new SenderList(network), new SenderList(network)];
+    const users = (of: SenderList): readonly string[] => {
+      of.refresh(db.store.database);
+      return [...of.users];
+    };
+    expect(users(list)).toEqual(["first"]);
+    use(2, "elsewhere", "eip155:1");
+    use(3, "second");
+    use(4, "first");
+    expect(users(list)).toEqual(["first", "second"]);
+    expect(users(list)).toEqual(users(late));
+    expect([...list.payers]).toEqual([account]);
+  });
+});
