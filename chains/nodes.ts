@@ -60,9 +60,11 @@ export interface Found {
 /**
  * The end of one of the attempts asked for. `cancelled`: a zero payment to the account itself
  * succeeded. `moved`: the attempt succeeded but is not the one payment that was asked for.
+ * `conflicted`: a final transaction that is no attempt spends the coin that all attempts spend;
+ * `txHash` is the newest attempt's, and the block 0.
  */
 export interface ChainOutcome {
-  readonly outcome: "paid" | "reverted" | "moved" | "cancelled";
+  readonly outcome: "paid" | "reverted" | "moved" | "cancelled" | "conflicted";
   readonly txHash: string;
   readonly block: number;
 }
@@ -120,6 +122,7 @@ export interface BroadcastAnswer {
 export interface SignedAttempt {
   readonly txHash: string;
   readonly isCancel: boolean;
+  readonly pin?: string; // txHash:output, perhaps with its amount, if such a coin excludes
 }
 
 export interface Watched {
@@ -142,7 +145,7 @@ export interface SenderNodes extends Watched {
    * answer.
    */
   locations(account: string, wanted: readonly LocationQuestion[]): Promise<readonly (Found | null)[]>;
-  /** Null until one of the attempts is final. */
+  /** Null until one of the attempts, or another spend of their pin, is final. */
   chainOutcome(payment: PaidFrom, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null>;
   /** True if the chain has this block. */
   holds(block: number, blockHash: string): Promise<boolean>;

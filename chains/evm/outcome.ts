@@ -40,7 +40,7 @@ export interface Evidence {
  * address, does not make the payment that was asked for. Cancelled: a zero payment of the account
  * to itself, and nothing else.
  */
-export function outcomeOf(payment: PaidFrom, sent: Sent, receipt: Receipt): ChainOutcome["outcome"] {
+export function outcomeOf(payment: PaidFrom, sent: Sent, receipt: Receipt): Exclude<ChainOutcome["outcome"], "conflicted"> {
   if (receipt.status !== 1) return "reverted";
   if (paysExactly(payment, sent, receipt)) return "paid";
   return paysNothing(payment, sent, receipt) ? "cancelled" : "moved";

@@ -33,7 +33,7 @@ export interface AttemptEvidence {
 export function outcomeOf(
   payment: PaidFrom,
   { receipt, transaction }: FinalTransaction,
-): Exclude<ChainOutcome["outcome"], "cancelled"> {
+): Exclude<ChainOutcome["outcome"], "cancelled" | "conflicted"> {
   if (!receipt.isDone) return "reverted";
   return paysExactly(payment, transaction, receipt) ? "paid" : "moved";
 }

@@ -48,7 +48,7 @@ export async function judge(
   const at = placed.findIndex(({ shown }) => shown !== null);
   const shown = placed[at]?.shown ?? null;
   if (shown !== null) return { kind: "confirming", txHash: txHashes[at] as string, block: shown.block };
-  const anchor = pin === "" ? await anchorOf(tools, txHashes) : pin.split(":").slice(0, 2).join(":");
+  const anchor = pin === "" ? await anchorOf(tools, txHashes) : outpointOf(pin);
   return anchor === "" ? waiting : judgeByAnchor(tools, final, payment, txHashes, anchor);
 }
 
@@ -69,13 +69,7 @@ async function judgeByAnchor(
   txHashes: readonly string[],
   anchor: string,
 ): Promise<Judgement> {
-  const { pool } = tools;
-  const settled = await pool.all((node) => pool.ask(node, outspendQuestion(anchor)), graceMs);
-  const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  if (answers.length < pool.quorumMin) throw firstFault(settled);
-  const inBlocks = answers.filter((spend) => spend !== null && spend.place !== null);
-  const hashes = inBlocks.map((spend) => spend?.txHash ?? "");
-  const txHash = hashes.find((one) => hashes.filter((other) => other === one).length >= pool.quorumMin);
+  const txHash = await agreedSpender(tools.pool, anchor);
   // An attempt that reached a block since it was asked for is judged at the next pass.
   if (txHash === undefined || txHashes.includes(txHash)) return waiting;
   const { place } = await tools.blocks.placed(txHash);
@@ -83,6 +77,22 @@ async function judgeByAnchor(
   const { effect, ending, outpoints } = await readEnd(tools, payment, txHash, place);
   return outpoints.includes(anchor) ? judgeOther(effect, anchor, ending) : waiting;
 }
+
+/**
+ * The transaction in a block that spends a coin, as enough nodes name it; undefined if they name
+ * none. @throws NODE_* if too few nodes answer
+ */
+export async function agreedSpender(pool: NodePool, coin: string): Promise<string | undefined> {
+  const settled = await pool.all((node) => pool.ask(node, outspendQuestion(coin)), graceMs);
+  const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  if (answers.length < pool.quorumMin) throw firstFault(settled);
+  const inBlocks = answers.filter((spend) => spend !== null && spend.place !== null);
+  const hashes = inBlocks.map((spend) => spend?.txHash ?? "");
+  return hashes.find((one) => hashes.filter((other) => other === one).length >= pool.quorumMin);
+}
+
+/** The coin without its amount. */
+export const outpointOf = (pin: string): string => pin.split(":").slice(0, 2).join(":");
 
 async function isFinal({ blocks }: JudgeTools, { block, blockHash }: Place, final: BlockId): Promise<boolean> {
   if (block > final.number) return false;

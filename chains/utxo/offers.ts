@@ -3,7 +3,7 @@
  * offers on the coins of earlier attempts, whose amounts are proven. The rate is sat per 1,000 vB.
  * Pure. Source: BIP-125.
  */
-import { type Refusal, refuse } from "../../base/fault.ts";
+import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
 import type { Bidding, Coin, Description, FeeMarket, Fees, PricedAttempt, TxParams } from "../family.ts";
 import { parseAddress } from "./address.ts";
@@ -51,11 +51,22 @@ export function feesOf(coin: NativeCoin): Fees {
   };
 }
 
+/**
+ * The parameters are the offer, and the signer judges their coins. Nodes take a higher fee alone,
+ * and the same bytes again would be no attempt: no gateway takes one hash for two.
+ * @throws AgentError TRANSACTION_FIELD if an earlier attempt cost as much
+ */
+function outbidding(attempts: readonly Pick<PricedAttempt, "feeMax">[], asked: TxParams): TxParams {
+  const offered = most(asked);
+  const before = attempts.find(({ feeMax }) => BigInt(feeMax) >= offered);
+  if (before === undefined) return asked;
+  throw new AgentError("TRANSACTION_FIELD", "none", `an earlier attempt costs ${before.feeMax} sat, and this one ${offered}`);
+}
+
 function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
   return {
     isReplaced: main.isReplaced,
-    // The parameters are the offer. Nodes judge its fee, and the signer the coins.
-    replacement: (_attempts, asked) => asked,
+    replacement: outbidding,
     replacementAt: ({ feeMarket, coins }, wanted, attempts) => {
       const network = networkOf(coin, wanted.network);
       const pin = pinIn(attempts);

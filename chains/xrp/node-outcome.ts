@@ -20,7 +20,7 @@ const slotKind = "AccountSet"; // the one among our own attempts that only uses 
 const carrierKind = "Batch"; // carries payments that stand in the ledger beside it
 
 /** The effect of an attempt, whose bytes are known. */
-export function outcomeOf(payment: PaidFrom, transaction: LedgerTransaction): ChainOutcome["outcome"] {
+export function outcomeOf(payment: PaidFrom, transaction: LedgerTransaction): Exclude<ChainOutcome["outcome"], "conflicted"> {
   if (transaction.account !== payment.account) return "moved";
   if (transaction.result !== done) return "reverted";
   if (paysExactly(payment, transaction)) return "paid";

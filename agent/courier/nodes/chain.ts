@@ -136,8 +136,11 @@ function paidFrom({ withdrawal }: Wanted): PaidFrom {
 }
 
 function attemptsOf({ withdrawal, txHashes }: Wanted): Parameters<SenderNodes["chainOutcome"]>[1] {
-  const cancels = new Set(withdrawal.attempts.flatMap(({ txHash, isCancel }) => (isCancel === true ? [txHash] : [])));
-  return txHashes.map((txHash) => ({ txHash, isCancel: cancels.has(txHash) }));
+  const known = new Map(withdrawal.attempts.map((attempt) => [attempt.txHash, attempt]));
+  return txHashes.map((txHash) => {
+    const { isCancel = false, pin } = known.get(txHash) ?? {};
+    return { txHash, isCancel, ...(pin === undefined ? {} : { pin }) };
+  });
 }
 
 /** A fault of the nodes in a sentence: its code, the node, and the node's own text. */

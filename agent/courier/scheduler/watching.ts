@@ -31,6 +31,8 @@ const missesMax = 2;
 const foreignMax = 3;
 const foreignOverMs = 60_000;
 const suspectRecheckMs = 15_000;
+/** The longest time between two questions for the pin of one payment. */
+const lossMsMax = 3_600_000;
 const accountMs = 60_000;
 /**
  * A stage that may soon change is reported only after this time, because each report costs a
@@ -61,11 +63,28 @@ export function watch(account: Account, nowMs: number, out: SchedulerEffect[]): 
     if (item.location === null || item.chainOutcome !== null || item.stopped !== "") continue;
     if (item.location.block <= finalNumber && isDue(item.confirmed, finalNumber, nowMs)) due.push(item);
   }
+  due.push(...lossesDue(account, nowMs));
   for (let at = 0; at < due.length; at += confirmMax) {
     const some = due.slice(at, at + confirmMax);
     for (const item of some) item.confirmed = { block: finalNumber, atMs: nowMs };
     out.push({ kind: "confirm", ...named(account), wanted: some.map(lookFor) });
   }
+}
+
+/**
+ * Payments of coins that no block has for a while: another transaction may have taken their pin.
+ * Each is asked about again after twice the time, since a block may come late.
+ */
+function lossesDue({ pinExclusion, pending }: Account, nowMs: number): readonly Item[] {
+  if (pinExclusion === null) return [];
+  const isLost = (item: Item): boolean => {
+    const { isAbsent, chainOutcome, stopped, openedAtMs, confirmed, foreign, view } = item;
+    if (!isAbsent || chainOutcome !== null || stopped !== "" || releasedAttempts(view).length === 0) return false;
+    return nowMs - Math.max(openedAtMs, confirmed.atMs) >= Math.min(foreignOverMs * 2 ** foreign.count, lossMsMax);
+  };
+  const due = [...pending].filter(isLost).slice(0, confirmMax);
+  for (const { foreign } of due) foreign.count += 1;
+  return due;
 }
 
 /**

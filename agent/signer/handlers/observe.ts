@@ -6,11 +6,11 @@
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { firstOf, type Guard } from "../../../base/guard.ts";
-import { expiryExclusionOf, saySlot } from "../../../chains/families.ts";
+import { expiryExclusionOf, pinExclusionOf, saySlot } from "../../../chains/families.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import { isFinal, observedStep, step } from "../state/machine.ts";
 import { contestedCode } from "../state/slot-assignments.ts";
-import { type Attempt, isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { type Attempt, isOver, pinOf, type Withdrawal } from "../state/withdrawal.ts";
 import { alarm, type Done, lock, type RequestContext } from "./context.ts";
 import { observeVoid, warnVoidIncluded } from "./expiry-exclusion.ts";
 
@@ -127,13 +127,19 @@ export function observe(context: RequestContext, claim: CourierRequests["observe
  * may be a payment of ours that neither side remembers. A contested slot went to the other
  * withdrawal. The handshake must be done and no other lock may stand, because a restored ledger may
  * have forgotten the very attempt that was mined. The recovery will show that attempt.
+ *
+ * A coin that another transaction took is an alarm too: it may be one of ours, of a payment that
+ * this ledger knows by its pin alone, and no later payment waits for it.
  */
-function stopForLoss(context: RequestContext, { transactionId, job, account, slot }: Withdrawal): Refusal | null {
+function stopForLoss(context: RequestContext, withdrawal: Withdrawal): Refusal | null {
   const { core, run } = context;
+  const { transactionId, job, account, slot } = withdrawal;
   if (core.locked !== null && core.locked.code !== "CHAIN_SLOT_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);
   if (!run.handshakeDone && run.gatewayHeadSeq === null) return refuse("SIGNER_NO_HANDSHAKE");
-  const detail = `${job.network}: ${saySlot(job.network, slot)} of ${account} was bound to ${transactionId} and used by a foreign transaction`;
+  const isPinned = pinExclusionOf(job.network) !== null;
+  const bound = isPinned ? `the coin ${pinOf(withdrawal)}` : `${saySlot(job.network, slot)} of ${account}`;
+  const detail = `${job.network}: ${bound} was bound to ${transactionId} and used by a foreign transaction`;
   alarm(context, "CHAIN_SLOT_CONFLICTED", detail);
-  if (!core.isHolding) lock(context, "CHAIN_SLOT_FOREIGN", detail);
+  if (!core.isHolding && !isPinned) lock(context, "CHAIN_SLOT_FOREIGN", detail);
   return null;
 }

@@ -19,7 +19,7 @@ import { accountsOf, isSlot } from "./recovered-accounts.ts";
 import { type Weighable, weigh } from "./recovered-sums.ts";
 import type { RecoveryInput } from "./recovered-terms.ts";
 import { type AssignedSlot, contestedCode, slotAssignments } from "./slot-assignments.ts";
-import { type Attempt, isOver, isQuarantined, notReceived, type Withdrawal } from "./withdrawal.ts";
+import { type Attempt, holdCode, isOver, isQuarantined, notReceived, type Withdrawal } from "./withdrawal.ts";
 
 /** The new state, and the view of it for an operator. */
 export interface RecoveredState {
@@ -40,7 +40,8 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
   const wrong = problemOf(input);
   if (wrong !== null) return wrong;
   const { assigned, free } = slotAssignments(old.book.open, order, bothRestored, input.stateOf);
-  const each = assigned.map((one) => weighable(one, input));
+  const isHolding = bothRestored || old.recovered?.isHolding === true;
+  const each = assigned.map((one) => weighable(one, input, isHolding));
   const { decimalOf, limitsOf } = input;
   const sums = weigh({ windows: old.policy.windows, open: old.book.open, order, each, nowMs, decimalOf, limitsOf });
   const kept = each.map(({ kept: one }) => ({ ...one, code: sums.above.get(one.transactionId) ?? one.code }));
@@ -49,7 +50,6 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
   if (!accounts.ok) return accounts;
   const ended = closedOf(input, ids);
   const { sequence, hash } = order.jobs;
-  const wasHolding = old.recovered?.isHolding === true;
   const state: CoreSnapshot = {
     ...old,
     paired: { ...old.paired, ledgerEpoch: order.ledgerEpoch },
@@ -65,7 +65,7 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
       seq: 0,
       order: order.order,
       resyncFrom,
-      isHolding: bothRestored || wasHolding,
+      isHolding,
       outgoing: bothRestored ? order.outgoing : (old.recovered?.outgoing ?? []),
     },
     heldBefore: old.heldBefore ?? 0,
@@ -124,9 +124,9 @@ function problemOf({ old, order, senderOf, nowMs }: RecoveryInput): Refusal | nu
 }
 
 /** Returns a kept withdrawal with the old ledger's knowledge, which decides how limits apply. */
-function weighable(assigned: AssignedSlot, input: RecoveryInput): Weighable {
+function weighable(assigned: AssignedSlot, input: RecoveryInput, isHolding: boolean): Weighable {
   const { own, isContested } = assigned;
-  const kept = keptOf(assigned);
+  const kept = keptOf(assigned, isHolding);
   return {
     kept,
     isContested,
@@ -139,7 +139,7 @@ function weighable(assigned: AssignedSlot, input: RecoveryInput): Weighable {
  * Returns the withdrawal on its slot, with every attempt that may have left. Policy decides how it
  * continues; the chain does if the slot is contested.
  */
-function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot): Withdrawal {
+function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot, isHolding: boolean): Withdrawal {
   const job = own?.job ?? parseJob(item?.job ?? "");
   const attempts = attemptsOf(item, own);
   const isApproved = own !== undefined && own.amountUnits !== "" && !isContested;
@@ -154,7 +154,7 @@ function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot):
     requestedAt: own?.requestedAt ?? notReceived,
     changedAt: own?.changedAt ?? notReceived,
     state: "quarantined",
-    code: isContested ? contestedCode : quarantineOf(own),
+    code: isContested ? contestedCode : quarantineOf(own) || (isHolding ? holdOf(job.network) : ""),
     address,
     revision: own?.revision ?? 0,
     amountUnits: isApproved ? own.amountUnits : "",
@@ -174,9 +174,19 @@ function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot):
   };
 }
 
+/**
+ * Both sides may have forgotten an attempt. A slot or a pin keeps the next one from being paid too.
+ * The end of an attempt that is known says nothing about it, so an operator decides.
+ */
+function holdOf(network: string): string {
+  return expiryExclusionOf(network) === null ? "" : holdCode;
+}
+
 /** Returns why an operator must look, from the old ledger: no order and no report revokes that. */
 function quarantineOf(own: Withdrawal | undefined): string {
-  if (own === undefined || !isQuarantined(own) || own.amountUnits !== "") return "";
+  if (own === undefined || !isQuarantined(own)) return "";
+  if (own.code === holdCode) return holdCode;
+  if (own.amountUnits !== "") return "";
   return own.code === contestedCode ? "" : own.code;
 }
 

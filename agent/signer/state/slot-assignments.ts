@@ -3,6 +3,7 @@
  * old ledger. A contradiction is no refusal: each withdrawal involved keeps its slot and gets no
  * signature. Pure.
  */
+import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { Recovery, RecoveryWithdrawal } from "../../../protocol/recovery.ts";
 import { canonicalAddress, contentOf, differenceOf } from "./content.ts";
@@ -48,7 +49,7 @@ export function slotAssignments(
   const ours = new Map(open.map((one) => [one.transactionId, one]));
   const isAssignedHere = (id: string): boolean => {
     const own = ours.get(id);
-    return own !== undefined && own.slot !== "" && !isOver(own);
+    return own !== undefined && own.slot !== "" && !isOver(own) && isExcluding(own);
   };
   // An end in the order only adds hashes to a withdrawal that is open here with a slot.
   const told = [...withdrawals, ...ended.filter(({ job }) => isAssignedHere(parseJob(job).transactionId))];
@@ -112,10 +113,21 @@ function waitsForChain(own: Withdrawal): boolean {
   return isQuarantined(own) && own.code === contestedCode;
 }
 
-/** True if the content, the destination or the pin is not the same as here. */
+/**
+ * True if the slot of a withdrawal, or the pin or the end of an attempt that was signed, keeps a
+ * second payment out. An intent alone does so only by its slot: on a chain without counts, the
+ * withdrawal comes again as a job, which the hold of a recovery leaves to an operator.
+ */
+function isExcluding({ job: { network }, attempts }: Withdrawal): boolean {
+  const isBySlot = expiryExclusionOf(network) === null && pinExclusionOf(network) === null;
+  return isBySlot || attempts.some(({ txHash }) => txHash !== "");
+}
+
+/** True if the content, the destination or the pin of what was signed is not the same as here. */
 function differs(own: Withdrawal, item: RecoveryWithdrawal): boolean {
-  const pins = new Set([...own.attempts, ...item.attempts].map(({ pin }) => pin));
-  if (own.attempts.length > 0 && pins.size > 1) return true;
+  const signed = own.attempts.filter(({ txHash }) => txHash !== "");
+  const pins = new Set([...signed, ...item.attempts].map(({ pin }) => pin));
+  if (signed.length > 0 && pins.size > 1) return true;
   if (differenceOf(contentOf(own.job), contentOf(parseJob(item.job))) !== "") return true;
   const isApproved = own.amountUnits !== "";
   return isApproved && item.address !== "" && canonicalAddress(own.job.network, item.address) !== own.address;

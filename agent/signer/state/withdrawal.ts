@@ -297,9 +297,12 @@ export function isUnjudged({ state, code }: Withdrawal): boolean {
   return state === "quarantined" && code === "";
 }
 
+/** The code of a withdrawal that both sides may have forgotten to have paid. */
+export const holdCode = "RECOVERY_HOLD";
+
 /** True if a recovery holds the withdrawal: only an operator ends that, never time. */
 export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
-  return state === "held" && code === "RECOVERY_HOLD";
+  return state === "held" && code === holdCode;
 }
 
 /**

@@ -57,7 +57,7 @@ function unnoticed(world: Scene): string {
  * An unpaired server's nonce that no block has: it waits there or was never sent, and holds up all
  * that the next one pays.
  */
-function isHeldUp({ gateway, takeover, machines, chainFixture }: Scene): boolean {
+export function isHeldUp({ gateway, takeover, machines, chainFixture }: Scene): boolean {
   if (takeover.next === null) return false;
   const sql = "SELECT slot FROM slots JOIN jobs ON jobs.transactionId = slots.transactionId WHERE jobs.agent = ?";
   const bound = gateway.all<{ slot: string }>(sql, machines[0]?.id ?? "");

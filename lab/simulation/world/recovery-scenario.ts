@@ -14,6 +14,7 @@ import { must } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
 import { Comparison } from "./comparison.ts";
+import { isHeldUp } from "./pending-work.ts";
 import type { Scene } from "./scene.ts";
 import { gatewayKey, merchant, seal, wallet } from "./setting.ts";
 
@@ -27,17 +28,13 @@ const tooEarly: ReadonlySet<string> = new Set([
   // The nodes here are some blocks behind what another server of the wallet sent.
   "RECOVERY_SLOT",
   // The disk failed in the midst of it: the signer starts again.
-  ...[
-    "LEDGER_DISK_FULL",
-    "LEDGER_POISONED",
-    "WITHDRAWAL_DIGEST",
-    "WITHDRAWAL_NOT_HELD",
-    "WITHDRAWAL_CLOSED",
-    "WITHDRAWAL_HAS_SLOT",
-  ],
+  ...["LEDGER_DISK_FULL", "LEDGER_POISONED", "WITHDRAWAL_DIGEST"],
+  ...["WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_HAS_SLOT"],
 ]);
 /** Policy has still to judge it: no operator's turn. */
 const unjudged = "SIGNER_NO_HANDSHAKE";
+/** Both sides may have forgotten a payment of it. */
+const isCompared = ({ state, code }: OperatorView): boolean => state === "held" || code === "RECOVERY_HOLD";
 /** Longer than nodes must agree that a nonce is used before it is called lost. */
 const lateMs = 150_000;
 const hourAndMoreMs = 61 * 60_000;
@@ -65,6 +62,8 @@ export class RecoveryScenario {
   #isPastRecovery = false;
   /** `crypto` is started when the order was made. */
   #isAwaited = false;
+  /** The plan was refused for a slot that nobody has. */
+  #isSlotNobodys = false;
 
   constructor(world: Scene) {
     this.#world = world;
@@ -77,6 +76,8 @@ export class RecoveryScenario {
 
   /** The next step of the page, in words; "" if there is none. */
   get waits(): string {
+    // The page says to wait, or to use up the slots that the unpaired server signed and never sent.
+    if (this.#isSlotNobodys && isHeldUp(this.#world)) return "";
     return this.#hasBegun && !this.isBeyond ? this.#seen || this.#unseen : "";
   }
 
@@ -265,6 +266,7 @@ export class RecoveryScenario {
     this.#shown = null;
     const both = this.comparison.isNeeded || this.#isPastRecovery;
     actors.ask(machine, "recover", { digest: shown?.digest ?? "", bothRestored: both }, (answer) => {
+      this.#isSlotNobodys = !answer.ok && answer.code === "RECOVERY_SLOT";
       if (answer.ok) {
         const { plan, done } = answer as unknown as { plan: RecoveryPlan; done: boolean };
         if (done) this.#isPastRecovery = false;
@@ -323,9 +325,9 @@ export class RecoveryScenario {
     if (!this.#mayGoOn()) return;
     actors.ask(machine, "list", { openOnly: true, limit: 50 }, (answer) => {
       const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly OperatorView[] };
-      const held = withdrawals.filter((view) => view.state === "held" && comparison.isDue(view));
+      const held = withdrawals.filter((view) => isCompared(view) && comparison.isDue(view));
       const quarantined = withdrawals
-        .filter(({ state, code }) => state === "quarantined" && code !== unjudged)
+        .filter((view) => view.state === "quarantined" && view.code !== unjudged && !isCompared(view))
         .sort((a, b) => Number(a.slot) - Number(b.slot));
       const impasse = comparison.impasse(withdrawals);
       if (impasse !== "") {
@@ -350,9 +352,9 @@ export class RecoveryScenario {
       });
       return;
     }
-    if (view.state === "held" && this.comparison.hasPaid(view)) {
+    if (isCompared(view) && this.comparison.hasPaid(view)) {
       note("paid, as the chain shows", view.orderId);
-      actors.refuse(machine, view);
+      actors[view.state === "held" ? "refuse" : "cancel"](machine, view);
       return;
     }
     if (view.state === "held" && !this.comparison.isOutlived) {

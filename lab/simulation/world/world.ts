@@ -42,6 +42,8 @@ import { TronChainFixture } from "./tron-fixture.ts";
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
 const calmMsMax = 240_000;
 const calmCheckMs = 1_000;
+/** A connection tells an end twice, four heartbeats apart, and the next one tells it again. */
+const endsToldTwiceMs = 24_000;
 /** Ledger time may be ten minutes ahead of the gateway's, and a little for what is on its way. */
 const aheadMsMax = 600_000 + 5_000;
 /**
@@ -257,6 +259,8 @@ export class World implements Scene {
   #calmDown(): void {
     if (!this.isFaulty) return;
     note("calm");
+    // An end that was lost twice on one connection comes again with the next one alone.
+    if (this.rate("frameLost") > 0 && this.plan.faultsMs > endsToldTwiceMs) this.net.cutAll(true);
     this.isFaulty = false;
     this.#calmSince = kernel.scheduler.nowMs;
     this.net.rates = {} as Rates;
