@@ -70,7 +70,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
     chainState: (account) => chainStateOf({ ...question, blocks, confirmations, tell }, account),
     computeLimit: async (_, payment) => computeLimitOf(network, payment),
     locations: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => locationOf(blocks, txHashes).catch(unanswered))),
-    chainOutcome: (_, attempts) => chainOutcomeOf(pool, blocks, attempts),
+    chainOutcome: (_, attempts) => chainOutcomeOf(question, blocks, attempts),
     holds: async (block, blockHash) => (await pool.first((node) => pool.ask(node, hashQuestion(block)))) === blockHash,
     closed: async () => uncounted(pool.quorumMin),
     evidence: (txParams) =>
@@ -153,22 +153,35 @@ function unanswered(error: unknown): null {
  * The id of an attempt belongs to bytes that were read back, so a transaction in the chain is
  * exactly its payment or its cancel.
  */
-async function chainOutcomeOf(pool: NodePool, blocks: Blocks, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null> {
+async function chainOutcomeOf(
+  question: CoinQuestion,
+  blocks: Blocks,
+  attempts: readonly SignedAttempt[],
+): Promise<ChainOutcome | null> {
   const places = await Promise.all(attempts.map(({ txHash }) => blocks.finalPlace(txHash)));
   const at = places.findIndex((place) => place !== null);
   const [attempt, place] = [attempts[at], places[at]];
-  if (attempt === undefined || place === undefined || place === null) return lossOf(pool, blocks, attempts);
+  if (attempt === undefined || place === undefined || place === null) return lossOf(question, blocks, attempts);
   return { outcome: attempt.isCancel ? "cancelled" : "paid", txHash: attempt.txHash, block: place.block };
 }
 
-/** The loss of the coin that all attempts spend, to a final transaction that is none of them. */
-async function lossOf(pool: NodePool, blocks: Blocks, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null> {
+/**
+ * The loss of the coin that all attempts spend, to a final transaction that is none of them; its
+ * bytes have to spend that coin.
+ */
+async function lossOf(
+  { pool, transactions }: CoinQuestion,
+  blocks: Blocks,
+  attempts: readonly SignedAttempt[],
+): Promise<ChainOutcome | null> {
   const newest = attempts.at(-1);
   const pin = outpointOf(newest?.pin ?? "");
   if (newest === undefined || pin === "") return null;
   const txHash = await agreedSpender(pool, pin);
   if (txHash === undefined || attempts.some((attempt) => attempt.txHash === txHash)) return null;
-  return (await blocks.finalPlace(txHash)) === null ? null : { outcome: "conflicted", txHash: newest.txHash, block: 0 };
+  if ((await blocks.finalPlace(txHash)) === null) return null;
+  const isSpender = (await transactions.get(txHash))?.outpoints.includes(pin) === true;
+  return isSpender ? { outcome: "conflicted", txHash: newest.txHash, block: 0 } : null;
 }
 
 async function evidenceOf({ transactions }: CoinQuestion, ids: readonly string[]): Promise<readonly string[]> {

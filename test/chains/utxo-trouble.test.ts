@@ -140,12 +140,15 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     const lie: Trouble = { paths: /outspend/, lie: () => said };
     suffer(lie);
     const judge = (pin: string) => wallet.watcher.pass(final).judge(wallet.payment(target), [waiting.txHash], pin);
-    expect(await judge(unspent)).toEqual({ kind: "waiting" });
+    const outcome = (pin: string) =>
+      wallet.sender.chainOutcome(wallet.payment(target), [{ txHash: waiting.txHash, isCancel: false, pin }]);
+    expect([await judge(unspent), await outcome(unspent)]).toEqual([{ kind: "waiting" }, null]);
     // Even both: the transaction that they name does not spend that coin.
     suffer(lie, 0);
-    expect(await judge(unspent)).toEqual({ kind: "waiting" });
+    expect([await judge(unspent), await outcome(unspent)]).toEqual([{ kind: "waiting" }, null]);
     for (const at of [0, 1]) suffer({}, at);
     expect(await judge(anchor)).toMatchObject({ kind: "failed", code: "chain_slot_consumed" });
+    expect(await outcome(anchor)).toEqual({ outcome: "conflicted", txHash: waiting.txHash, block: 0 });
   });
 
   it("one that serves another chain, or is down, leaves too few for what money depends on", async () => {

@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import type { CourierView } from "../../agent/socket/verbs.ts";
 import { pinExclusionOf } from "../../chains/families.ts";
 import type { Coin, TxParams } from "../../chains/family.ts";
-import { gasFor, whyOf } from "../support/scheduler-answers.ts";
-import { asked, attemptOf, drive, only, viewOf } from "../support/scheduler-views.ts";
+import { gasFor, look, observedBody, whyOf } from "../support/scheduler-answers.ts";
+import { asked, attemptOf, drive, idOf, only, viewOf } from "../support/scheduler-views.ts";
 
 const network = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328";
 const account = "bcrt1q6rz28mcfaxtmd6v789l9rrlrusdprr9pz3cppk";
@@ -68,5 +68,20 @@ describe("an account with coins", () => {
     driver.block(10, chainState(coins));
     const [first, second] = [...coinsAsked(gasFor(driver, 1)), ...coinsAsked(gasFor(driver, 2))];
     expect([first, second]).toEqual(coins.map(({ id }) => [id.slice(60, 66)]));
+  });
+
+  it("a payment that no block has is asked about after a minute, and then after twice the time, and ends when its pin is lost", () => {
+    const driver = driven([sentOn(1, coin(1, 900_000n)), sentOn(2, coin(2, 900_000n))]);
+    driver.block(10, chainState([]));
+    look(driver, 1, null);
+    look(driver, 2, 10);
+    const askedAfter = (ms: number): readonly string[] =>
+      only(driver.tick(ms), "confirm").flatMap(({ wanted }) => wanted.map(({ withdrawal }) => withdrawal.transactionId));
+    const mine = [1_000, 58_000, 2_000, 60_000, 59_000, 2_000].map(askedAfter).map((ids) => ids.includes(idOf(1)));
+    expect(mine).toEqual([false, false, true, false, false, true]);
+    const lost = { outcome: "conflicted", txHash: "1".padStart(64, "c"), block: 0 } as const;
+    const found = [{ transactionId: idOf(1), chainOutcome: lost }];
+    expect(observedBody(driver.feed({ kind: "confirmed", chain: "local", found }))).toMatchObject([{ stage: "final", ...lost }]);
+    expect(askedAfter(3_600_000)).not.toContain(idOf(1));
   });
 });

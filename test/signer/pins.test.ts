@@ -96,6 +96,39 @@ describe("exclusion by the pin", () => {
     expect(kit.inputsOf(id, 2)).toEqual([pin.id]);
   });
 
+  it("a replacement costs more than what was signed before: the same bytes again are no attempt", () => {
+    const kit = coinKit();
+    const pin = made(500_000n);
+    const id = kit.released([pin]);
+    kit.now += 60_000;
+    const again = (txParams: TxParams) =>
+      kit.askAtOnce("replace", { transactionId: id, above: 1, txParams, evidence: [pin.made] });
+    const { txParams } = kit.show(id).attempts[0]!;
+    expect(again(txParams!)).toMatchObject({ ok: false, code: "TRANSACTION_FIELD" });
+    const figures = figuresOf(txParams!);
+    const dearer = txParamsOf({
+      ...figures,
+      changeSat: [figures.changeSat[0]! - 1n, ...figures.changeSat.slice(1)],
+      feeSat: figures.feeSat + 1n,
+    });
+    expect(again(dearer)).toMatchObject({ ok: true });
+  });
+
+  it("a pin that another transaction took ends the payment with an alarm and without a lock", () => {
+    const kit = coinKit();
+    const [first, second] = [kit.released([made(500_000n)]), kit.order()];
+    const lost = { stage: "final", outcome: "conflicted", txHash: kit.show(first).attempts[0]!.txHash, block: 0 } as const;
+    expect(kit.ask("observed", { transactionId: first, ...lost }).withdrawal.state).toBe("conflicted");
+    expect(kit.records().filter(({ kind }) => kind === "ALARM" || kind === "LOCKED")).toMatchObject([
+      {
+        kind: "ALARM",
+        code: "CHAIN_SLOT_CONFLICTED",
+        detail: expect.stringContaining(`the coin ${kit.show(first).attempts[0]!.pin}`),
+      },
+    ]);
+    expect(kit.sign(second, [made(600_000n)]).ok).toBe(true);
+  });
+
   it("after a recovery the gateway's word for the pin is no proof of its amount", () => {
     const coin = made(500_000n);
     const account = { network, account: sender, adopted: "0", next: "1", pending: 0, lastTimestamp: 0n };

@@ -70,6 +70,16 @@ export class CoinMoney implements Money {
     );
   }
 
+  get isSpoiled(): boolean {
+    return [...this.#byOrder.values()].some((fate) => {
+      const inputs = this.#isOver(fate) ? [] : [...fate.attempts.values()].flatMap((one) => one.inputs);
+      return inputs.some(({ coin }) => {
+        const spender = this.#chain.spenderOf(coin, this.#chain.finalNumber);
+        return coin !== fate.pin && spender !== null && !fate.attempts.has(spender.hash);
+      });
+    });
+  }
+
   expect(order: Order): void {
     const payable = new Set([payableOf(order, order.units)]);
     const fate: Fate = { order, payable, pin: "", attempts: new Map(), hasFailed: false, isForgotten: false };

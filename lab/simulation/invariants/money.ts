@@ -19,6 +19,11 @@ export interface Money {
   readonly released: number;
   /** Whether everything that left is in a block, or waits for one where nodes show it. */
   readonly isShown: boolean;
+  /**
+   * Whether a payment has a coin, beside its pin, that another one spent for good: its attempts are
+   * refused, and an operator's cancel ends it. Absent on a chain without coins.
+   */
+  readonly isSpoiled?: boolean;
   readonly sweeps: MovedMoney;
   expect(order: Order): void;
   allow(order: Order, amount: string): void;

@@ -65,7 +65,11 @@ export function isHeldUp({ gateway, takeover, machines, chainFixture }: Scene): 
 }
 
 export function pendingWorkOf(world: Scene): string {
-  return isHeldUp(world) ? "" : world.actors.open() || world.customers.open() || unfinished(world) || unnoticed(world);
+  // A lying courier had a spent coin added to a payment, and no operator here cancels it.
+  const isSpoiled = world.faultInjector.isDeceived && world.payments.isSpoiled === true;
+  return isHeldUp(world) || isSpoiled
+    ? ""
+    : world.actors.open() || world.customers.open() || unfinished(world) || unnoticed(world);
 }
 
 /**
