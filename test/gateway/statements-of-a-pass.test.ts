@@ -3,6 +3,7 @@
  * open, new or asked for. No statement of them reads each sweep, payment or slot that ever was.
  */
 import { afterEach, beforeEach, expect, describe as group, it, vi } from "vitest";
+import { explainedUnits, listDueByAge } from "../../gateway/store/address-states.ts";
 import { listDepositMoves, listTaggedMoves } from "../../gateway/store/book-moves.ts";
 import { insertStray } from "../../gateway/store/forgotten-addresses.ts";
 import { markOutgoingTold } from "../../gateway/store/outgoing-transactions.ts";
@@ -55,7 +56,7 @@ const stepsOf = (ask: (database: Database) => unknown): readonly string[] =>
 const few = /USING (?:COVERING )?INDEX (?:transactionsOpen|sweepsUnreached|taggedDeposits) /;
 /** True if SQLite looks at each row of a table, or of one network, operation or merchant in it. */
 const walks = (step: string): boolean =>
-  /^SCAN /.test(step) || (/\((?:(?:network|operation|merchant|agent|status)=\?(?: AND )?)+\)$/.test(step) && !few.test(step));
+  /^SCAN /.test(step) || (/\((?:(?:network|operation|merchant|agent|status|run)=\?(?: AND )?)+\)$/.test(step) && !few.test(step));
 
 const merchant = "m1";
 const asks: Readonly<Record<string, (database: Database) => unknown>> = {
@@ -70,6 +71,10 @@ const asks: Readonly<Record<string, (database: Database) => unknown>> = {
   "the owner of an account that got a wrong tag": (database) => insertStray(database, { network, address: account }, 1),
   "requests with a tag": (database) => depositsOfPayee(database, { address: account, tag: "7" }, 5),
   "an outgoing transaction that was told": (database) => markOutgoingTold(database, { network, txHash: "0x1" }),
+  "addresses to compare again": (database) =>
+    listDueByAge(database, network, { after: 1, window: 9, most: 5 }, { nowMs: 9, leastMs: 1 }),
+  "units that explain a balance": (database) =>
+    explainedUnits(database, { network, address: account, currency: "eth" }, { transactionId: "1", isNative: true, block: 5 }),
   "slots that are new": (database) => [newestSlotPlace(database), listSlotsAfter(database, 5)],
 };
 

@@ -123,11 +123,10 @@ function isExcluding({ job: { network }, attempts }: Withdrawal): boolean {
   return isBySlot || attempts.some(({ txHash }) => txHash !== "");
 }
 
-/** True if the content, the destination or the pin of what was signed is not the same as here. */
+/** True if the content, the destination or the pin is not the same as here. */
 function differs(own: Withdrawal, item: RecoveryWithdrawal): boolean {
-  const signed = own.attempts.filter(({ txHash }) => txHash !== "");
-  const pins = new Set([...signed, ...item.attempts].map(({ pin }) => pin));
-  if (signed.length > 0 && pins.size > 1) return true;
+  const pins = new Set([...own.attempts, ...item.attempts].map(({ pin }) => pin));
+  if (own.attempts.length > 0 && pins.size > 1) return true;
   if (differenceOf(contentOf(own.job), contentOf(parseJob(item.job))) !== "") return true;
   const isApproved = own.amountUnits !== "";
   return isApproved && item.address !== "" && canonicalAddress(own.job.network, item.address) !== own.address;
