@@ -7,7 +7,6 @@
 
 import { createHash } from "node:crypto";
 import { callbackTables } from "./callback-tables.ts";
-import { unreachableCode } from "./slots.ts";
 
 /**
  * The schema's version, kept in `meta`. Before the first release the tables change in place under
@@ -116,7 +115,7 @@ CREATE INDEX sweepsByBlock ON transactions (merchant, currency, finalBlock)
   WHERE operation = 'sweep' AND finalBlock IS NOT NULL;
 CREATE INDEX topUpsByBlock ON transactions (merchant, network, finalBlock)
   WHERE operation = 'topup' AND finalBlock IS NOT NULL;
-CREATE INDEX sweepsUnreached ON transactions (network) WHERE operation = 'sweep' AND status = 2 AND code = '${unreachableCode}';
+CREATE INDEX sweepsUnreached ON transactions (network) WHERE operation = 'sweep' AND status = 2 AND code = 'SWEEP_UNREACHABLE';
 `;
 
 /**

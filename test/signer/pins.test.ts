@@ -106,12 +106,12 @@ describe("exclusion by the pin", () => {
     const { txParams } = kit.show(id).attempts[0]!;
     expect(again(txParams!)).toMatchObject({ ok: false, code: "TRANSACTION_FIELD" });
     const figures = figuresOf(txParams!);
-    const dearer = txParamsOf({
+    const higher = txParamsOf({
       ...figures,
       changeSat: [figures.changeSat[0]! - 1n, ...figures.changeSat.slice(1)],
       feeSat: figures.feeSat + 1n,
     });
-    expect(again(dearer)).toMatchObject({ ok: true });
+    expect(again(higher)).toMatchObject({ ok: true });
   });
 
   it("a pin that another transaction took ends the payment with an alarm and without a lock", () => {

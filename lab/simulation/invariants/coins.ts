@@ -136,7 +136,7 @@ export class CoinMoney implements Money {
       const output = this.#chain.outputOf(coin);
       must(output?.script === this.#own && this.#own.endsWith(keyHash) && keyHash !== "", "only the own account pays", say);
       const holder = this.#holderOf.get(coin) ?? fate;
-      // A ledger that forgot a payment learns its pin from the gateway, and none of its other coins.
+      // A ledger that forgot a payment learns its pin from the gateway, and no other coin of it.
       const isForgotten = !this.#isAllKnown && coin !== holder.pin;
       must(holder === fate || this.#isOver(holder) || isForgotten, "no coin is in two open withdrawals", say);
       this.#holderOf.set(coin, fate);

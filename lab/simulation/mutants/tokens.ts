@@ -89,7 +89,7 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "lost-only-alarms",
     file: "agent/signer/handlers/observe.ts",
-    find: '  if (!core.isHolding) lock(context, "CHAIN_SLOT_FOREIGN", detail);\n',
+    find: '  if (!core.isHolding && !isPinned) lock(context, "CHAIN_SLOT_FOREIGN", detail);\n',
     replace: "",
     invariant: "Somebody else uses a nonce that is bound, which the count never shows, and signing goes on (monotone).",
     when: ({ rates }) => rates.foreignOutgoing > 0,
