@@ -85,6 +85,7 @@ export class Backups {
         else if (strikes("gatewayRestored", "the database is restored")) {
           note("database restored");
           gateway.restore(this.#database);
+          this.#world.observer.forgetJobs(machine.id);
           this.#used += 1;
         }
         break;

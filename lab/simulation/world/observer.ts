@@ -25,7 +25,7 @@ export class Observer {
   readonly #places = new Map<string, string>(); // hash of a job, by agent, epoch and sequence
   readonly #jobs = new Set<string>(); // every text that was ever committed
   /**
-   * Hashes of jobs that both ledger and database forgot in a restore. A carrier of frames may bring
+   * Hashes of jobs that neither ledger nor database knew after a restore. A carrier of frames may bring
    * one again; the agent locks itself once the job comes that has this place now.
    */
   readonly #outdated = new Set<string>();
@@ -163,13 +163,18 @@ export class Observer {
   /** Ledger and database were restored together: of what left before neither can tell. */
   forget(id: string): void {
     this.#leftBy.delete(id);
+    this.forgetJobs(id);
+    for (const place of [...this.#places.keys()].filter((each) => each.startsWith(`${id} `))) this.#places.delete(place);
+  }
+
+  /** The database was restored: of some jobs only a carrier of frames may know. */
+  forgetJobs(id: string): void {
     const { gateway, machines } = this.#world;
     const known = new Set(gateway.all<{ text: string }>("SELECT text FROM jobs").map(({ text }) => text));
     for (const machine of machines.filter((each) => each.id === id)) {
       for (const record of this.#world.ledgerOf(machine).records) if (record.kind === "REQUESTED") known.add(record.job);
     }
     for (const text of this.#jobs) if (!known.has(text)) this.#outdated.add(jobHashOf(text));
-    for (const place of [...this.#places.keys()].filter((each) => each.startsWith(`${id} `))) this.#places.delete(place);
   }
 
   /**

@@ -98,5 +98,6 @@ interface Seen {
   seen(machine: Machine, message: Answer | Push): void;
   missingOf(id: string): string | undefined;
   forget(id: string): void;
+  forgetJobs(id: string): void;
   moved(): readonly MovedRow[];
 }
