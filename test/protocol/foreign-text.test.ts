@@ -182,11 +182,13 @@ function cpuMs(read: (text: string) => unknown, text: string): number {
  */
 function steepAt(read: (text: string) => unknown, shape: (size: number) => string): number {
   let before = 0;
-  for (const size of [small / 16, small / 4, small]) {
+  for (const size of [small / 16, small / 4, small, large]) {
+    // The largest size is there to judge the one before it.
+    if (size === large && before === 0) break;
     const [one, four] = [shape(size), shape(size * (large / small))];
     const isSteep = (): boolean => cpuMs(read, four) > growthMax * cpuMs(read, one) + slackMs;
     const found = isSteep() && isSteep() && isSteep() ? size : 0;
-    if (found > 0 && (before > 0 || size === small)) return found;
+    if (found > 0 && before > 0) return found;
     before = found;
   }
   return 0;

@@ -25,8 +25,8 @@ export class Observer {
   readonly #places = new Map<string, string>(); // hash of a job, by agent, epoch and sequence
   readonly #jobs = new Set<string>(); // every text that was ever committed
   /**
-   * Hashes of jobs that neither ledger nor database knew after a restore. A carrier of frames may bring
-   * one again; the agent locks itself once the job comes that has this place now.
+   * Hashes of jobs that neither ledger nor database knew after a restore. A carrier of frames may
+   * bring one again; the agent locks itself once the job comes that has this place now.
    */
   readonly #outdated = new Set<string>();
   readonly #known = new Set<string>(); // hashes that a committed database held, ever
