@@ -92,6 +92,9 @@ describe("an attempt that ended by expiry before the backup", () => {
     expect(kit.next(id).code).toBe("WITHDRAWAL_HELD");
     expect(kit.operate("finish")).toMatchObject({ ok: true });
     expect(kit.next(id).code).toBe("WITHDRAWAL_HELD");
+    expect(kit.order("cancel", id)).toMatchObject({ ok: true });
+    kit.signer.tick();
+    expect(kit.show(id).state).toBe("expired");
   });
 
   it("an attempt that ended by expiry before the backup is followed by another at once, where the gateway knows all attempts", () => {
