@@ -58,7 +58,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    setupFiles: ["test/support/plain-output.ts"],
+    setupFiles: ["test/support/plain-output.ts", "test/support/answers-between-tests.ts"],
     pool: "forks",
     // Two more than the two cores, because tests of real processes wait for two thirds of their
     // time. The night in a booted machine is one of them from beginning to end.

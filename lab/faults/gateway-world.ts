@@ -202,8 +202,7 @@ export class GatewayWorld {
     const running = await this.up();
     const log = `${this.folder.database}-wal`;
     await limitFiles(running.pid, String(statSync(log).size + bytes));
-    const isAlive = await this.#work(count);
-    if (isAlive) await limitFiles(running.pid, "unlimited");
+    const isAlive = (await this.#work(count)) && (await limitFiles(running.pid, "unlimited"));
     await this.#recover();
     return !isAlive;
   }

@@ -3,7 +3,7 @@
  * drives withdrawals through it. A strike is followed by a start without faults, in which
  * everything open must come to its end; then the whole is judged.
  */
-import { mkdirSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../kit/processes.ts";
@@ -315,7 +315,9 @@ export class SignerWorld {
     const work = await this.#work("signing", count);
     watch?.end();
     await tracer?.detach();
-    if (work === "gone") {
+    // A process that ends right after its work is found gone here alone.
+    const isAlive = work !== "gone" && (await limitFiles(running.pid, "unlimited"));
+    if (!isAlive) {
       await this.#ended();
       // On a busy machine the room came too late: that strike shows nothing.
       const couldGoOn = watch?.raised() ?? false;
@@ -323,7 +325,6 @@ export class SignerWorld {
       await this.#recover();
       return !heals || couldGoOn;
     }
-    await limitFiles(running.pid, "unlimited");
     return heals ? (watch?.raised() ?? false) : false;
   }
 
@@ -336,8 +337,8 @@ export class SignerWorld {
       if (statSync(file).size < limit) return;
       clearInterval(timer);
       const beganAt = performance.now();
-      const inTime = (): void => {
-        isRaised = performance.now() - beganAt < healsMs / 4;
+      const inTime = (isThere: boolean): void => {
+        isRaised = isThere && performance.now() - beganAt < healsMs / 4;
       };
       // A process that is gone was not in time either.
       limitFiles(pid, "unlimited").then(inTime, () => {});
@@ -376,8 +377,13 @@ export async function within<T>(ms: number, other: Promise<T>): Promise<T | "lat
   return first;
 }
 
-/** Sets RLIMIT_FSIZE of a running process: a write beyond it is cut short, the next one refused. */
-export async function limitFiles(pid: number, bytes: string): Promise<void> {
+/**
+ * Sets RLIMIT_FSIZE of a running process: a write beyond it is cut short, the next one refused.
+ * False when the process has ended.
+ */
+export async function limitFiles(pid: number, bytes: string): Promise<boolean> {
   const done = await run("prlimit", ["--pid", String(pid), `--fsize=${bytes}:unlimited`], { logFile: "/dev/null" });
-  if (done.code !== 0) throw new Error(`prlimit ended with ${done.code}: ${done.output}`);
+  if (done.code === 0) return true;
+  if (!existsSync(`/proc/${pid}`)) return false;
+  throw new Error(`prlimit ended with ${done.code}: ${done.output}`);
 }
