@@ -6,9 +6,9 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import ts from "typescript";
 import type { Run } from "./run.ts";
 
 /** A change of one source file: `find` must be there exactly once. */
@@ -17,6 +17,10 @@ export interface Patch {
   readonly find: string;
   readonly replace: string;
 }
+
+/** The compiler takes a second to load, and is loaded for a text alone that was not compiled yet. */
+const load = createRequire(import.meta.url);
+const { version: compilerVersion } = load("typescript/package.json") as { readonly version: string };
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const entry = "lab/simulation/run.ts";
@@ -83,9 +87,10 @@ function patched(text: string, { file, find, replace }: Patch): string {
 
 /** A text is compiled once for all commands of a build; a new build has a new dist/. */
 function compile(text: string, file: string): string {
-  const name = createHash("sha256").update(`${ts.version}\n${text}`).digest("hex").slice(0, 32);
+  const name = createHash("sha256").update(`${compilerVersion}\n${text}`).digest("hex").slice(0, 32);
   const place = join(trees, "compiled", `${name}.js`);
   if (existsSync(place)) return readFileSync(place, "utf8");
+  const ts = load("typescript") as typeof import("typescript");
   const { outputText } = ts.transpileModule(text, {
     fileName: file,
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },

@@ -6,6 +6,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { stateFolder } from "../../agent/files/state-folder.ts";
 import { openKeystoreIn } from "../../agent/keystore/file.ts";
 import { wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
@@ -13,6 +14,7 @@ import { unboxed } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import type { OperatorView, RecoveryPlan, SignerStatus } from "../../agent/socket/verbs.ts";
+import { askOperator } from "../../cli/operator.ts";
 import { type Kit, startPairedKit } from "../../lab/kit/kit.ts";
 import { stop, until } from "../../lab/kit/processes.ts";
 import { balanceWei, rpc } from "../../lab/kit/rpc.ts";
@@ -85,9 +87,12 @@ export class RecoveryKit {
     return { ...status, exitCode, problems };
   }
 
+  /**
+   * Waits on the socket of the commands, because a process for each look would take half a core.
+   */
   statusIs(what: string, holds: (status: SignerStatus) => boolean): Promise<SignerStatus> {
     return until(what, waitMs, async () => {
-      const status = await this.status();
+      const { status } = await askOperator(stateFolder(this.kit.stateDir), "status", {});
       return holds(status) ? status : undefined;
     });
   }
@@ -113,7 +118,7 @@ export class RecoveryKit {
   }
 
   async withdrawal(transactionId: string): Promise<OperatorView> {
-    return (await this.operator<{ withdrawal: OperatorView }>("show", transactionId)).withdrawal;
+    return (await askOperator(stateFolder(this.kit.stateDir), "show", { transactionId })).withdrawal;
   }
 
   approve(transactionId: string): Promise<{ readonly exitCode: number | null; readonly code: string }> {
