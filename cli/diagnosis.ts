@@ -58,14 +58,7 @@ export function diagnosisOf(judged: Judged): Diagnosis {
     case "included":
       return one.code === unreachable ? beyondDiagnosis(one) : (hindrance(judged) ?? movingDiagnosis(judged));
     case "quarantined":
-      return {
-        verdict: "waits for an operator",
-        why: `it has its ${slot}, and is only watched until a yes; on that ${slot} it can be paid once`,
-        what:
-          one.code === "SLOT_CONTESTED"
-            ? remedyIn("SLOT_CONTESTED")
-            : `to send it again: ${typed(`approve ${one.transactionId}`)}, or cancel in its place, so that it is never paid`,
-      };
+      return quarantinedDiagnosis(one, { outgoing, isCompared: isHolding(status) });
     case "paid":
       return {
         verdict: "ended well",
@@ -132,6 +125,26 @@ function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
     verdict: "waits for an operator",
     why: `nothing is signed before a yes, and ${validUntilMs}`,
     what: `${first}${type}`,
+  };
+}
+
+function quarantinedDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
+  const slot = slotWord([one.network]);
+  const verdict = "waits for an operator";
+  const [approve, cancel] = [typed(`approve ${one.transactionId}`), typed(`cancel ${one.transactionId}`)];
+  if (one.code === "RECOVERY_HOLD") {
+    const why = "ledger and gateway may both have forgotten a payment of it, and nothing on this chain keeps a second one out";
+    return {
+      verdict,
+      why,
+      what: `${compareWords(one, compared)}to pay it: ${approve}; if it was paid, or is not to be: ${cancel}`,
+    };
+  }
+  const again = `to send it again: ${approve}, or cancel in its place, so that it is never paid`;
+  return {
+    verdict,
+    why: `it has its ${slot}, and is only watched until a yes; on that ${slot} it can be paid once`,
+    what: one.code === "SLOT_CONTESTED" ? remedyIn("SLOT_CONTESTED") : again,
   };
 }
 

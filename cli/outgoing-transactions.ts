@@ -42,21 +42,27 @@ export function isHolding(status: Pick<SignerStatus, "recovery"> | null): boolea
  * The state on chain for a waiting withdrawal, if transactions are listed or a recovery holds it;
  * else "".
  */
-export function chainWords({ code }: Pick<OperatorView, "code">, { outgoing, isCompared }: Compared): string {
+export function chainWords(
+  { code, network }: Pick<OperatorView, "code" | "network">,
+  { outgoing, isCompared }: Compared,
+): string {
   if (outgoing.length > 0) return `the chain shows ${countOf(outgoing)} that may have paid it, below`;
   if (code !== "RECOVERY_HOLD") return "";
-  return isCompared
+  if (!isCompared) return "its outgoing transactions are listed no more: look for its receiver in a block explorer";
+  // Where the chain counts, an account with a later payment signs nothing, and is recovered again.
+  return familyOf(network).slots.isCounted
     ? "no outgoing transaction on the chain matches"
-    : "its outgoing transactions are listed no more: look for its receiver in a block explorer";
+    : "no outgoing transaction matched when the recovery was ordered, and a later one is in no list: look for its receiver in a block explorer";
 }
 
 /** The same as a first action; "" for nothing. */
-export function compareWords(one: Pick<OperatorView, "code">, compared: Compared): string {
+export function compareWords(one: Pick<OperatorView, "code" | "network">, compared: Compared): string {
   const { outgoing } = compared;
   if (outgoing.length === 1) return "first compare it with the outgoing transaction below, which may have paid it; then ";
   if (outgoing.length > 1) return `first compare it with the ${countOf(outgoing)} below: one of them may have paid it; then `;
   const words = chainWords(one, compared);
-  return words === "" ? "" : `${words}; ${compared.isCompared ? "" : "then "}`;
+  const isSure = compared.isCompared && familyOf(one.network).slots.isCounted;
+  return words === "" ? "" : `${words}; ${isSure ? "" : "then "}`;
 }
 
 function countOf(outgoing: readonly OutgoingView[]): string {

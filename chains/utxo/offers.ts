@@ -96,7 +96,8 @@ function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
 
 /**
  * Offers with the coins of earlier attempts: at the market if it asks for more, at twice the rate
- * of the newest, and at the least that nodes accept.
+ * of the newest, and at the least that nodes accept. A cancel needs the pin alone, so it is offered
+ * also when the gateway described an attempt; nodes compare it with the highest fee of them all.
  */
 function manual(
   network: UtxoNetwork,
@@ -109,17 +110,19 @@ function manual(
   const known = attempts.flatMap(({ txParams }) => (txParams === null ? [] : [txParams]));
   const newest = known.at(-1);
   const pin = pinIn(attempts);
-  if (newest === undefined || pin === null || known.length !== attempts.length) return unknownCoins;
+  if (pin === null || (!isCancel && known.length !== attempts.length)) return unknownCoins;
   const amounts = known.map((txParams) => amountOf(figuresOf(txParams)));
   const amountUnits = [...amounts].reverse().find((amount) => amount > 0n);
   if (!isCancel && amountUnits === undefined) return refuse("REPLACEMENT_FEES", "no earlier attempt pays");
   const target = isCancel ? null : { amountUnits: amountUnits ?? 0n };
-  const own = rateOf(newest);
+  const own = newest === undefined ? satPerKvBMin : rateOf(newest);
   const asked = feeMarket === null ? 0n : satPerKvBOf(feeMarket);
   const rates = wish.satPerKvB
     ? [BigInt(wish.satPerKvB)]
     : [...(asked > own ? [asked] : []), ...manualRaises.map((by) => own * by)];
-  const offers = rates.map((satPerKvB) => replacement(network, { satPerKvB, coins: [] }, target, attempts, pin.id));
+  const offers = rates.map((satPerKvB) =>
+    replacement(network, { satPerKvB, coins: isCancel ? [pin] : [] }, target, attempts, pin.id),
+  );
   const found = offers.filter((offer) => offer !== null);
   return found.length === 0
     ? refuse("REPLACEMENT_FEES", "the coins of the earlier attempts do not cover a higher fee")

@@ -141,7 +141,8 @@ function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effec
   }
   if (isSigned && entry.decision === "expired" && row.operation === "sweep" && !waits(row.network)) return unreached(row);
   if (isSigned && !isOver) return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
-  if (isSigned && row.status === 1) return contradiction(`transaction ${row.id} was expired after the chain had paid it`);
+  if (isSigned && row.status === 1 && around.assigned === null)
+    return contradiction(`transaction ${row.id} was expired after the chain had paid it`);
   if (isSigned && !around.isVoid) {
     if (row.status === 0 && !around.isHandshakeDone) return { kind: "expire", code: entry.code || entry.decision };
     return contradiction(`transaction ${row.id} was expired while an attempt of it is not void`);

@@ -1,5 +1,5 @@
 /**
- * Assigns an outgoing transaction to the withdrawal that it paid, for an order that gateway and
+ * Assigns an outgoing transaction to the withdrawal that it paid, for a payment that gateway and
  * agent have both forgotten: the chain has the payment, and no signature here explains it. The shop
  * hears Completed. An operator names both, and the audit table keeps the reason.
  */
@@ -19,6 +19,7 @@ import type { OutgoingRow } from "../store/rows.ts";
 import { isSigned, signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
+import { isAllVoid } from "../store/void-attempts.ts";
 import { completeAssigned } from "../store/withdrawals.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import type { Operator } from "./accounts.ts";
@@ -42,12 +43,13 @@ interface Candidate {
 type Assigned = { readonly ok: true; readonly row: NamedTransaction } | Refusal;
 
 /**
- * Assigns the transaction `txHash` to the withdrawal `id`. A withdrawal that failed unsigned
- * becomes Completed at once. An open one is recalled, and becomes Completed once its agent has
- * refused it, so that the agent cannot pay it as well. Harmless to call twice with the same
- * transaction. Refuses GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_AGENT_NOT_CAUGHT_UP while the agent
- * may still tell that the transaction paid another withdrawal. Refuses GATEWAY_NOT_ASSIGNED for a
- * withdrawal that was signed or is Completed, and for a transaction that is not final, is
+ * Assigns the transaction `txHash` to the withdrawal `id`. A withdrawal that failed becomes
+ * Completed at once. An open one becomes Completed once its agent has ended it, so that the agent
+ * cannot pay it as well: an unsigned one is recalled, and one with void attempts waits for the
+ * agent's operator. Harmless to call twice with the same transaction. Refuses
+ * GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_AGENT_NOT_CAUGHT_UP while the agent may still tell that
+ * the transaction paid another withdrawal. Refuses GATEWAY_NOT_ASSIGNED for a withdrawal that is
+ * Completed or has an attempt that a block may take, and for a transaction that is not final, is
  * explained, or differs from the withdrawal in network, wallet, receiver, contract or amount.
  * After a refusal nothing is written.
  * @throws AgentError NODE_* if the nodes do not answer, or do not agree
@@ -86,7 +88,7 @@ function keep(database: Database, { nowMs }: Operator, { row, outgoing }: Candid
   const assigned = { transactionId: row.id, network, account, txHash, block, feeUnits: `${feeUnits}`, at: nowMs };
   insertAssigned(database, assigned);
   if (row.status === 2) completeAssigned(database, assigned, nowMs);
-  else keepRecall(database, row.id, nowMs);
+  else if (!isSigned(database, row.id)) keepRecall(database, row.id, nowMs);
 }
 
 /** The withdrawal and the transaction if they fit, or the withdrawal alone if this is done. */
@@ -125,7 +127,9 @@ function candidateOf(
 
 function orderProblem(database: Database, row: NamedTransaction): string | null {
   if (row.status === 1) return "the withdrawal is Completed already";
-  if (isSigned(database, row.id)) return "the withdrawal was signed here: the chain decides its end";
+  // A forgotten attempt may have followed void ones, and the chain decides nothing about those.
+  if (isSigned(database, row.id) && !isAllVoid(database, row.id))
+    return "the withdrawal was signed here: the chain decides its end";
   if (row.receiverAddress === "") return "the withdrawal has no receiver's address yet: its agent names it";
   if (row.status === 0 && agentOfJob(database, row.id)?.unpairedAt !== null)
     return "no paired agent can refuse the withdrawal, so it may still be paid";

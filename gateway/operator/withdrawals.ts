@@ -125,7 +125,7 @@ const minedIn = ({ txHash }: NamedTransaction, signatures: readonly SignatureRow
   txHash === "" ? undefined : signatures.find((one) => one.txHash === txHash);
 
 const waitWords = ({ status }: NamedTransaction): string =>
-  status === 0 ? "; Completed once its agent has refused to pay it as well" : "";
+  status === 0 ? "; Completed once its agent has refused or cancelled it" : "";
 
 const callbackWords = ["waits to be delivered", "delivered", "given up", "not asked for"] as const;
 
@@ -152,7 +152,7 @@ function paid(id: string, { transaction: txHash, reason, ...options }: PaidOptio
     const assigned = await assignPayment(by, config, id, { txHash, reason });
     if (!allowed(assigned)) return;
     const { row } = assigned;
-    const state = row.status === 1 ? "it is Completed" : "it is Completed once its agent has refused to pay it as well";
+    const state = row.status === 1 ? "it is Completed" : "it is Completed once its agent has refused or cancelled it";
     if (options.json === true) printJson(listedRecord(row, config));
     else print(`${txHash} paid ${id}: ${state}.`);
   });

@@ -73,7 +73,7 @@ function refusalOf(scene: Scene, attempts: readonly PricedAttempt[], txParams: T
   const withdrawal = { job, account, attempts } as unknown as Offer["withdrawal"];
   const context = { core: { book: { open: () => [withdrawal] } } } as unknown as Parameters<typeof pinRefusal>[0];
   const held = { network: network.id, account, adopted: "0", next: "1", pending: 0, lastTimestamp: 0n };
-  return pinRefusal(context, { withdrawal, account: held, slot: "0", txParams, evidence })?.code ?? "";
+  return pinRefusal(context, { withdrawal, approval: {}, account: held, slot: "0", txParams, evidence })?.code ?? "";
 }
 
 /** Makes every order of versions after these, and checks each new one against all before it. */

@@ -20,3 +20,25 @@ it.each([
   const found = verdictOf(why, link);
   expect([found.verdict, found.what]).toEqual([verdict, expect.stringContaining(what)]);
 });
+
+it.each([
+  ["eip155:1", "POLICY_ABOVE_DAY", "it can be paid once", "or cancel in its place"],
+  [
+    "tron:0x2b6653dc",
+    "RECOVERY_HOLD",
+    "nothing on this chain keeps a second one out",
+    "a later one is in no list: look for its receiver",
+  ],
+] as const)(
+  "a quarantined withdrawal on %s with %s says whether it may be paid twice, and what to compare",
+  (network, code, why, what) => {
+    const one = { ...broadcast, transactionId, network, state: "quarantined", code } as const;
+    const status = { ...well, recovery: "RECOVERY_HOLD" } as const;
+    const found = diagnosisOf({ one, history: [], outgoing: [], status, nowMs: broadcast.changedAt });
+    expect(found).toMatchObject({
+      verdict: "waits for an operator",
+      why: expect.stringContaining(why),
+      what: expect.stringContaining(what),
+    });
+  },
+);

@@ -14,6 +14,7 @@ import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import { recalledAtOf } from "../../gateway/store/recalls.ts";
 import type { OutgoingRow } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
+import { markVoid } from "../../gateway/store/void-attempts.ts";
 import { completeAssigned, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { receiver } from "../../lab/kit/gateway-server.ts";
 import {
@@ -112,6 +113,30 @@ describe("a payment that an operator assigns", () => {
     gateway.service.store.write((database) => insertSignature(database, { ...signature, ...rest }));
     expect([countOf("assignedPayments"), countOf("recalls")]).toEqual([0, 0]);
     expect(await assign(id)).toMatchObject({ ok: false, code: "GATEWAY_NOT_ASSIGNED" });
+  });
+
+  it("an assigned payment may be that of an order whose attempts are all void: an open one waits for its agent, and one that failed is Completed", async () => {
+    await ready();
+    caughtUp();
+    const [open, failed] = [await made(), await made({ orderId: "order-2" })];
+    const hashOf = (id: string): string => `0x${id.slice(0, 2).repeat(32)}`;
+    for (const [at, id] of [open, failed].entries()) {
+      const { depositAddress: account = "" } = row(id) ?? {};
+      const attempt = { transactionId: id, txHash: `0x${`c${at}`.repeat(32)}`, validUntilMs: 77 };
+      const signature = { ...attempt, attempt: 1, agent: agentRow().id, network, account, slot: `${at + 2}` };
+      gateway.service.store.write((database) =>
+        insertSignature(database, { ...signature, feeMax: "1", seq: at + 1, pin: "", cancel: 0 }),
+      );
+      outgoing(id, { txHash: hashOf(id), slot: `${at + 7}` });
+      const refused = { ok: false, detail: "the withdrawal was signed here: the chain decides its end" };
+      expect(await assign(id, hashOf(id))).toMatchObject(refused);
+      gateway.service.store.write((database) => markVoid(database, attempt, 80));
+    }
+    expect(await assign(open, hashOf(open))).toMatchObject({ ok: true, row: { status: 0 } });
+    expect([assignedOf(db(), open)?.txHash, countOf("recalls")]).toEqual([hashOf(open), 0]);
+    decide(failed, { status: 2, stage: "expired", code: "OPERATOR_CANCELLED" });
+    expect(await assign(failed, hashOf(failed))).toMatchObject({ ok: true, row: { status: 1 } });
+    expect(row(failed)).toMatchObject({ status: 1, txHash: hashOf(failed), finalBlock: 9 });
   });
 
   const wrong: readonly [string, Partial<OutgoingRow>, RegExp][] = [

@@ -8,6 +8,7 @@ import { fundsOf } from "../../gateway/balance/funds.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { recoveryOffer } from "../../gateway/recovery/offer.ts";
 import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
+import { insertAssigned } from "../../gateway/store/assigned-payments.ts";
 import { keepBalance } from "../../gateway/store/balances.ts";
 import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
@@ -314,6 +315,26 @@ describe("a signed withdrawal that is over", () => {
     await isStopped(agent, "was expired while an attempt of it is not void");
     expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
     expect(readAgent(db.store, keys.id).headSeq).toBe(2 + voidBy.length);
+  });
+
+  it("a signed withdrawal that is over is Completed by the payment that an operator assigned, which gateway and agent had forgotten", async () => {
+    const { agent, ids } = await paying(2);
+    const [id, twin] = ids as readonly [string, string];
+    for (const one of ids) {
+      dies(one);
+      await agent.next("ack");
+    }
+    const assigned = { transactionId: id, network, account: hotWallet, txHash: hashOf(id, 7), block: 9, feeUnits: "21", at: 1 };
+    db.store.write((database) => insertAssigned(database, assigned));
+    states(agent, 4, [word(id, "expired", "OPERATOR_CANCELLED"), word(twin, "expired", "OPERATOR_CANCELLED")]);
+    await agent.next("ack");
+    const completed = { status: 1, stage: "completed", code: "", txHash: hashOf(id, 7), finalBlock: 9, feeUnits: "21" };
+    expect(readTransaction(db.store, id)).toMatchObject(completed);
+    expect(readTransaction(db.store, twin)).toMatchObject({ status: 2, stage: "expired" });
+    // The same word again, as after a backup of the ledger, is no contradiction.
+    states(agent, 6, [word(id, "expired", "OPERATOR_CANCELLED")]);
+    expect((await agent.next("ack")).head).toEqual(headAt(7));
+    expect(readTransaction(db.store, id)).toMatchObject(completed);
   });
 
   it("a signed withdrawal is refused by nobody any more, though it is void", async () => {

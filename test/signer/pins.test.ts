@@ -7,6 +7,7 @@ import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import type { AnyAnswer } from "../../lab/kit/signer-kit.ts";
 import { evidenceFor, type MadeCoin, scriptOf } from "../chains/utxo-values.ts";
 import { cancelled, coinKit, made, network, raised, row, satPerKvB, sender, values } from "../support/coin-kit.ts";
+import { backup, databaseOf, recovered, restore } from "../support/recovery-offer.ts";
 
 describe("exclusion by the pin", () => {
   it("a withdrawal is paid from coins whose makers were shown, and its account begins by itself", () => {
@@ -132,16 +133,42 @@ describe("exclusion by the pin", () => {
   it("after a recovery the gateway's word for the pin is no proof of its amount", () => {
     const coin = made(500_000n);
     const account = { network, account: sender, adopted: "0", next: "1", pending: 0, lastTimestamp: 0n };
-    const refusalOf = (told: MadeCoin, evidence?: readonly string[]) => {
+    const refusalOf = (told: MadeCoin, evidence?: readonly string[], approval: object | null = {}, beside: MadeCoin[] = []) => {
       const attempts = [{ attempt: 1, txParams: null, pin: `${told.id}:${told.units}`, txHash: "00".repeat(32) }];
       const withdrawal = { job: { network }, account: sender, attempts } as unknown as Offer["withdrawal"];
       const kit = coinKit();
-      const offer = { withdrawal, account, slot: "0", txParams: kit.offerOf([told]), evidence };
+      const txParams = { ...kit.offerOf([told]), coins: [told, ...beside].map(({ id, units }) => `${id}:${units}`).join(",") };
+      const offer = { withdrawal, approval, account, slot: "0", txParams, evidence };
       return pinRefusal(kit.signer.context(), offer)?.code ?? "";
     };
     expect(refusalOf(coin)).toBe("TRANSACTION_EVIDENCE");
     expect(refusalOf({ ...coin, units: 900_000n }, [coin.made])).toBe("TRANSACTION_EVIDENCE");
     expect(refusalOf(coin, [coin.made])).toBe("");
+    // The signature of a cancel of one coin commits to the amount; one of two could hide a fee.
+    expect(refusalOf(coin, [], null)).toBe("");
+    expect(refusalOf(coin, [], null, [made(1_000n)])).toBe("TRANSACTION_EVIDENCE");
+  });
+
+  it("after a recovery an operator's cancel spends the pin alone and needs no proof of it, whatever else is known", () => {
+    const pin = made(500_000n);
+    for (const isSignedAgain of [false, true]) {
+      const kit = coinKit();
+      const before = backup(kit);
+      const id = kit.released([pin]);
+      const known = databaseOf(kit);
+      restore(kit, before);
+      recovered(kit, known);
+      kit.now += 60_000;
+      kit.handshake();
+      kit.acknowledge();
+      const next = { transactionId: id, above: 1, txParams: kit.offerOf([pin], 3_000n), evidence: [pin.made] };
+      if (isSignedAgain) expect(kit.askAtOnce("replace", next).ok).toBe(true);
+      kit.acknowledge();
+      cancelled(kit, id);
+      const { attempts } = kit.show(id);
+      expect(attempts.map(({ isCancel }) => isCancel === true)).toEqual(isSignedAgain ? [false, false, true] : [false, true]);
+      expect(kit.inputsOf(id, attempts.length)).toEqual([pin.id]);
+    }
   });
 
   it("the gateway learns the pin with each signature, and a crash between record and signature changes no coin", () => {

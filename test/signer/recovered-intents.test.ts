@@ -7,7 +7,13 @@ import { describe, expect, it } from "vitest";
 import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { type CoinKit, coinKit, made } from "../support/coin-kit.ts";
 import { backup, databaseOf, orderOf, recovered, restore } from "../support/recovery-offer.ts";
-import { type WaitingKit, waitingKit } from "../support/waiting-kit.ts";
+import {
+  offerAt,
+  type WaitingKit,
+  waitingKit,
+  network as waitingNetwork,
+  receiver as waitingReceiver,
+} from "../support/waiting-kit.ts";
 
 function opened(kit: CoinKit | WaitingKit): void {
   kit.now += 1;
@@ -95,6 +101,33 @@ describe("an attempt that ended by expiry before the backup", () => {
     expect(kit.order("cancel", id)).toMatchObject({ ok: true });
     kit.signer.tick();
     expect(kit.show(id).state).toBe("expired");
+  });
+
+  it("an attempt that ended by expiry before the backup may have had a successor, also when a limit has no room: no later recovery pays it by itself", () => {
+    const kit = waitingKit();
+    const { transactionId: id } = kit.request({ network: waitingNetwork, address: waitingReceiver });
+    const before = backup(kit);
+    expect(kit.ask("sign", { transactionId: id, txParams: offerAt(kit.now) }).ok).toBe(true);
+    kit.acknowledge();
+    const forgotten = databaseOf(kit);
+    kit.callVoid(id);
+    expect(kit.next(id).ok).toBe(true);
+    kit.acknowledge();
+    restore(kit, before);
+    const spent = [{ currency: "usdt", units: "1000000000000", feesUnits: "0" }];
+    recovered(kit, { ...forgotten, spent }, {}, true);
+    opened(kit);
+    expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "RECOVERY_HOLD" });
+    expect(kit.operate("finish")).toMatchObject({ ok: true });
+    kit.acknowledge();
+    const later = { ...databaseOf(kit), withdrawals: forgotten.withdrawals };
+    kit.now += 90_000_000;
+    restore(kit, backup(kit));
+    recovered(kit, later);
+    opened(kit);
+    kit.callVoid(id);
+    expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "RECOVERY_HOLD" });
+    expect(kit.next(id).code).toBe("WITHDRAWAL_HELD");
   });
 
   it("an attempt that ended by expiry before the backup is followed by another at once, where the gateway knows all attempts", () => {

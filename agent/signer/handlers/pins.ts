@@ -16,6 +16,7 @@ import type { RequestContext } from "./context.ts";
 /** An attempt of a withdrawal, and what it is made of. */
 export interface Offer {
   readonly withdrawal: Withdrawal;
+  readonly approval: object | null; // null for a cancel
   readonly account: Account;
   readonly slot: string; // the withdrawal's, or about to be
   readonly txParams: TxParams;
@@ -25,26 +26,26 @@ export interface Offer {
 /**
  * Returns why an attempt must not spend its coins, or null. Coins of the attempts that this ledger
  * recorded were proven before, so they need no evidence again. The gateway's word for a coin after
- * a recovery is no proof.
+ * a recovery is no proof. A cancel of one coin needs none: its signature commits to the amount
+ * (BIP-143), so with a false one no block takes it.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
 export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | null {
-  const { withdrawal, account, slot, txParams, evidence = [] } = offer;
-  const { network } = account;
-  const exclusion = pinExclusionOf(network);
+  const { withdrawal, approval, account, slot, txParams, evidence = [] } = offer;
+  const exclusion = pinExclusionOf(account.network);
   if (exclusion === null) return null;
-  const coins = exclusion.coins(familyOf(network).fees.read(txParams));
+  const coins = exclusion.coins(familyOf(account.network).fees.read(txParams));
   const isFirst = withdrawal.attempts.length === 0;
   if (!isFirst && pinOf(withdrawal) !== coins[0]) return refuse("ACCOUNT_PIN_OTHER", pinOf(withdrawal) || "it is not known");
   for (const one of core.book.open()) {
-    if (one === withdrawal || one.job.network !== network || one.account !== account.account) continue;
+    if (one === withdrawal || one.job.network !== account.network || one.account !== account.account) continue;
     const taken = coinsOf(one).find((coin) => coins.includes(coin));
     if (taken !== undefined) return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
   }
   const proven = withdrawal.attempts.flatMap(({ txParams: known }) => (known === null ? [] : exclusion.coins(known)));
-  const others = coins.filter((coin) => !proven.includes(coin));
+  const others = approval === null && coins.length === 1 ? [] : coins.filter((coin) => !proven.includes(coin));
   const shown = others.map((coin) => evidence[coins.indexOf(coin)] ?? "");
-  return transactionsOf(network).unproven?.({ network, account: account.account, slot }, others, shown) ?? null;
+  return transactionsOf(account.network).unproven?.({ ...account, slot }, others, shown) ?? null;
 }
 
 /** All coins of a withdrawal's attempts; of an attempt from a recovery, its pin is known. */

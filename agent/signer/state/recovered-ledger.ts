@@ -44,7 +44,10 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
   const each = assigned.map((one) => weighable(one, input, isHolding));
   const { decimalOf, limitsOf } = input;
   const sums = weigh({ windows: old.policy.windows, open: old.book.open, order, each, nowMs, decimalOf, limitsOf });
-  const kept = each.map(({ kept: one }) => ({ ...one, code: sums.above.get(one.transactionId) ?? one.code }));
+  // A withdrawal that may have been paid needs a person, whether a limit has room for it or not.
+  const codeOf = (one: Withdrawal): string =>
+    one.code === holdCode ? holdCode : (sums.above.get(one.transactionId) ?? one.code);
+  const kept = each.map(({ kept: one }) => ({ ...one, code: codeOf(one) }));
   const ids = new Set(kept.map(({ transactionId }) => transactionId));
   const accounts = accountsOf(input, kept, free);
   if (!accounts.ok) return accounts;
