@@ -11,17 +11,12 @@ import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { typed } from "./command-hint.ts";
+import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
 import { isOperatorsWordGiven, isVoid, nextMakerOf } from "./next-attempt.ts";
 import { afterRevert, orderAgainWords, refusedWords } from "./order-again-hint.ts";
-import { type Compared, compareWords, isHolding } from "./outgoing-transactions.ts";
+import { isHolding } from "./outgoing-transactions.ts";
 import { chainWords, codeIn, declinedIn, remedyIn } from "./status/problems.ts";
 import { momentHere } from "./terminal.ts";
-
-export interface Diagnosis {
-  readonly verdict: "goes on" | "waits for an operator" | "waits" | "STUCK" | "ended well" | "ended, nothing paid" | "FAILED";
-  readonly why: string;
-  readonly what: string; // the action to take now; "" for nothing
-}
 
 /** A withdrawal, and the facts for its diagnosis. */
 interface Judged {
@@ -113,39 +108,6 @@ function expiredWords(one: OperatorView): string {
     return `an operator ended it, since the chain could not reach its ${slotWord([one.network])} (${unreachable})`;
   if (one.isCancelling !== true) return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;
   return `an operator cancelled it${one.attempts.length === 0 ? "" : ","} ${endWords(one)}`;
-}
-
-function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
-  const address = one.address === "" ? " --address ADDRESS" : "";
-  const type = `to pay it: ${typed(`approve ${one.transactionId}${address}`)}; to reject it: ${typed(`refuse ${one.transactionId}`)}`;
-  const isOfRecovery = one.code === "RECOVERY_HOLD";
-  const validUntilMs = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
-  const first = compareWords(one, compared);
-  return {
-    verdict: "waits for an operator",
-    why: `nothing is signed before a yes, and ${validUntilMs}`,
-    what: `${first}${type}`,
-  };
-}
-
-function quarantinedDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
-  const slot = slotWord([one.network]);
-  const verdict = "waits for an operator";
-  const [approve, cancel] = [typed(`approve ${one.transactionId}`), typed(`cancel ${one.transactionId}`)];
-  if (one.code === "RECOVERY_HOLD") {
-    const why = "ledger and gateway may both have forgotten a payment of it, and nothing on this chain keeps a second one out";
-    return {
-      verdict,
-      why,
-      what: `${compareWords(one, compared)}to pay it: ${approve}; if it was paid, or is not to be: ${cancel}`,
-    };
-  }
-  const again = `to send it again: ${approve}, or cancel in its place, so that it is never paid`;
-  return {
-    verdict,
-    why: `it has its ${slot}, and is only watched until a yes; on that ${slot} it can be paid once`,
-    what: one.code === "SLOT_CONTESTED" ? remedyIn("SLOT_CONTESTED") : again,
-  };
 }
 
 /** The diagnosis of a withdrawal that something stops, in any state; null if nothing does. */

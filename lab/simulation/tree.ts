@@ -18,7 +18,7 @@ export interface Patch {
   readonly replace: string;
 }
 
-/** The compiler takes a second to load, and is loaded for a text alone that was not compiled yet. */
+/** The compiler takes a second to load, so it is loaded for a text that was not compiled yet. */
 const load = createRequire(import.meta.url);
 const { version: compilerVersion } = load("typescript/package.json") as { readonly version: string };
 

@@ -89,8 +89,8 @@ export const coinMutants: readonly Mutant[] = [
   {
     name: "added-coins-without-evidence",
     file: pins,
-    find: "  const others = coins.filter((coin) => !proven.includes(coin));",
-    replace: "  const others = coins.filter((coin) => isFirst && !proven.includes(coin));",
+    find: "coins.filter((coin) => !proven.includes(coin));",
+    replace: "coins.filter((coin) => isFirst && !proven.includes(coin));",
     invariant: "The coins that a replacement adds are believed: they may be others', or of another amount (coins).",
     when,
     world,
@@ -98,8 +98,8 @@ export const coinMutants: readonly Mutant[] = [
   {
     name: "known-coin-of-any-amount",
     file: pins,
-    find: "  const others = coins.filter((coin) => !proven.includes(coin));",
-    replace: "  const others = coins.filter((coin) => !proven.some((one) => one.slice(0, 66) === coin.slice(0, 66)));",
+    find: "coins.filter((coin) => !proven.includes(coin));",
+    replace: "coins.filter((coin) => !proven.some((one) => one.slice(0, 66) === coin.slice(0, 66)));",
     invariant: "A coin that was proven once counts as proven with any amount in a replacement (coins).",
     when,
     world,

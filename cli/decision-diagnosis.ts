@@ -1,0 +1,51 @@
+/**
+ * The diagnosis of a withdrawal that waits for an operator's decision: the reason, and what to
+ * compare and type. Pure.
+ */
+import type { OperatorView } from "../agent/socket/verbs.ts";
+import { slotWord } from "../chains/several-networks.ts";
+import { typed } from "./command-hint.ts";
+import { type Compared, compareWords } from "./outgoing-transactions.ts";
+import { remedyIn } from "./status/problems.ts";
+import { momentHere } from "./terminal.ts";
+
+export interface Diagnosis {
+  readonly verdict: "goes on" | "waits for an operator" | "waits" | "STUCK" | "ended well" | "ended, nothing paid" | "FAILED";
+  readonly why: string;
+  readonly what: string; // the action to take now; "" for nothing
+}
+
+/** A held withdrawal: an operator approves or refuses it. */
+export function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
+  const address = one.address === "" ? " --address ADDRESS" : "";
+  const type = `to pay it: ${typed(`approve ${one.transactionId}${address}`)}; to reject it: ${typed(`refuse ${one.transactionId}`)}`;
+  const isOfRecovery = one.code === "RECOVERY_HOLD";
+  const validUntilMs = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
+  const first = compareWords(one, compared);
+  return {
+    verdict: "waits for an operator",
+    why: `nothing is signed before a yes, and ${validUntilMs}`,
+    what: `${first}${type}`,
+  };
+}
+
+/** A withdrawal that a recovery keeps: an operator sends it again or cancels it. */
+export function quarantinedDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
+  const slot = slotWord([one.network]);
+  const verdict = "waits for an operator";
+  const [approve, cancel] = [typed(`approve ${one.transactionId}`), typed(`cancel ${one.transactionId}`)];
+  if (one.code === "RECOVERY_HOLD") {
+    const why = "ledger and gateway may both have forgotten a payment of it, and nothing on this chain keeps a second one out";
+    return {
+      verdict,
+      why,
+      what: `${compareWords(one, compared)}to pay it: ${approve}; if it was paid, or is not to be: ${cancel}`,
+    };
+  }
+  const again = `to send it again: ${approve}, or cancel in its place, so that it is never paid`;
+  return {
+    verdict,
+    why: `it has its ${slot}, and is only watched until a yes; on that ${slot} it can be paid once`,
+    what: one.code === "SLOT_CONTESTED" ? remedyIn("SLOT_CONTESTED") : again,
+  };
+}
