@@ -39,7 +39,7 @@ export function quarantinedDiagnosis(one: OperatorView, compared: Compared): Dia
     return {
       verdict,
       why,
-      what: `${compareWords(one, compared)}to pay it: ${approve}; if it was paid, or is not to be: ${cancel}`,
+      what: `${compareWords(one, compared)}to pay it: ${approve}; to end it: ${cancel}, and if it was paid, "withdrawals paid" at the gateway before that`,
     };
   }
   const again = `to send it again: ${approve}, or cancel in its place, so that it is never paid`;

@@ -49,7 +49,7 @@ export function chainWords(
   if (outgoing.length > 0) return `the chain shows ${countOf(outgoing)} that may have paid it, below`;
   if (code !== "RECOVERY_HOLD") return "";
   if (!isCompared) return "its outgoing transactions are listed no more: look for its receiver in a block explorer";
-  // Where the chain counts, an account with a later payment signs nothing, and is recovered again.
+  // An account with a later payment signs nothing on a chain that counts, and is recovered again.
   return familyOf(network).slots.isCounted
     ? "no outgoing transaction on the chain matches"
     : "no outgoing transaction matched when the recovery was ordered, and a later one is in no list: look for its receiver in a block explorer";
