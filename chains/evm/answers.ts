@@ -32,8 +32,7 @@ export interface FoundLog {
   read(): PlacedLog;
 }
 
-/**
- */
+/** A receipt with all its logs. Hash and addresses are lower-case hex. */
 export interface Receipt {
   readonly txHash: string;
   readonly blockNumber: number;
@@ -49,8 +48,7 @@ export interface Receipt {
   readonly dataFee: bigint; // wei that a rollup billed in addition to the gas, 0 elsewhere
 }
 
-/**
- */
+/** A transaction as the node that has it shows it, in a block or in its mempool. */
 export interface SentTransaction {
   readonly hash: string;
   readonly from: string;
@@ -81,8 +79,7 @@ export interface Block {
   readonly transactions: readonly BlockTransaction[];
 }
 
-/**
- */
+/** The header of a block. */
 export interface BlockHead {
   readonly number: number;
   readonly hash: string;

@@ -175,6 +175,18 @@ function steppedTip({ baseFeePerGas, maxPriorityFeePerGasHigh }: EvmFeeMarket, a
 }
 
 /**
+ * An operator's own figures may be below a total that a recovery told: nobody may have the bytes of
+ * that attempt any more, and its total may be at the fee caps. The new bytes only have to differ.
+ */
+function unlikeTold(attempts: readonly PricedAttempt[], txParams: TxParams): TxParams {
+  const told = new Set(attempts.flatMap(({ txParams: own, feeMax }) => (own === null ? [BigInt(feeMax)] : [])));
+  const { gasLimit, maxFeePerGas } = evm(txParams);
+  let fee = BigInt(maxFeePerGas);
+  while (told.has(BigInt(gasLimit) * fee)) fee += 1n;
+  return { ...txParams, maxFeePerGas: `${fee}` };
+}
+
+/**
  * For an attempt from the gateway only the total fee is known. The next attempt offers an eighth
  * more than that total for its own gas. So nodes accept it as a replacement, and its bytes always
  * differ from the other's.
@@ -228,6 +240,7 @@ function manualReplacement(
     const atLeastTip = larger(dearFee, BigInt(maxPriorityFeePerGas));
     const offer = { gasLimit, maxFeePerGas: wish.maxFeePerGas || `${atLeastTip}`, maxPriorityFeePerGas };
     const data = wish.dataFee || dataFee;
+    if (isNamed && data === undefined) return unlikeTold(attempts, { ...offer, ...beside });
     return aboveTold(attempts, { ...offer, ...beside, ...(data === undefined ? {} : { dataFee: data }) });
   };
   const twice = { fee: 2n * fee + 1n, tip: 2n * tip + 1n };

@@ -19,8 +19,7 @@ import { askHead, balanceQuestion, callQuestion, codeQuestion, countQuestion } f
 import { createNodeQuorum, type NodeQuorum } from "./node-quorum.ts";
 import { logsByReceipts } from "./node-receipts.ts";
 
-/**
- */
+/** The nodes of one chain, and the time and size that an answer may have. */
 export interface EvmNodesOptions {
   readonly urls: readonly string[];
   readonly chainId: number | bigint;

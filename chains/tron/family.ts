@@ -1,9 +1,9 @@
 /**
  * The Tron family behind the offline interface. The chain has no account nonce, so a slot is an
- * ordinal that the signer assigns, and a second payment is excluded by expiry (waiting.ts). Wallets
- * share no payment link: several read `tron:` with an amount of TRX only, some refuse it, and none
- * names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for the form of such a
- * link.
+ * ordinal that the signer assigns, and a second payment is excluded by expiry
+ * (expiry-exclusion.ts). Wallets share no payment link: several read `tron:` with an amount of TRX
+ * only, some refuse it, and none names the token and its exact amount. Sources: CAIP-2, SLIP-44;
+ * TIP-17 for the form of such a link.
  */
 
 import { pathsOf } from "../curve/account-node.ts";

@@ -161,7 +161,7 @@ function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
 
 /**
  * Verifies a token for one request, or for no particular request if it is null. Does not check
- * whether its jti was used before (seen.ts). Reasons never include the token or a secret.
+ * whether its jti was used before (replay-guard.ts). Reasons never include the token or a secret.
  * @throws AgentError GATEWAY_SECRET_SEALED if the key's own row does not open.
  */
 export async function verifyToken(

@@ -1,8 +1,8 @@
 /**
- * createTransactionRequest: one new address for each request (payee.ts). The transaction that makes
- * the record also takes the index, so that two requests never share an address. The same orderId
- * gives the same address permanently. Sources: docs/api.md, Deposit request; docs/keystore.md
- * section 1 (whose addresses).
+ * createTransactionRequest: one new address for each request (deposit-account.ts). The transaction
+ * that makes the record also takes the index, so that two requests never share an address. The same
+ * orderId gives the same address permanently. Sources: docs/api.md, Deposit request;
+ * docs/keystore.md section 1 (whose addresses).
  */
 import { createHash } from "node:crypto";
 import { payeeOf } from "../../chains/payees.ts";

@@ -1,8 +1,8 @@
 /**
  * Interface of the hub: agents' links on the gateway's HTTP server, one live connection for each
  * agent. A newer connection replaces the older. No connection is refused because there are many: a
- * connection without a hello loses its place to the next (places.ts). Sources: docs/protocol.md
- * sections 4 to 7; docs/architecture.md sections 2 and 8.
+ * connection without a hello loses its place to the next (pending-connections.ts). Sources:
+ * docs/protocol.md sections 4 to 7; docs/architecture.md sections 2 and 8.
  */
 import type { KeyObject } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
@@ -42,8 +42,7 @@ const socketOptions: ServerOptions & { maxFragments: number; maxBufferedChunks: 
   closeTimeout: 5000,
 };
 
-/**
- */
+/** The rooms that the hub works with, and its limits. */
 export interface HubOptions {
   readonly server: Server | SecureServer;
   readonly store: Store;
@@ -57,8 +56,7 @@ export interface HubOptions {
   readonly marks: AddressMarks; // use of deposit addresses, kept outside the database
 }
 
-/**
- */
+/** The agents' links, for the rooms that have news for an agent. */
 export interface Hub {
   /** True if the agent's link is open and its handshake is done. */
   online(agentId: string): boolean;

@@ -1,9 +1,9 @@
 /**
- * PendingConnections for connections without a hello yet. There are few places, but a new
- * connection always gets one. If none is free, the oldest silent connection of the most crowded
- * address block loses its room. So an attacker with one block (rate.ts) displaces only its own
- * connections. An attacker with thousands of blocks displaces no block that an agent used for a
- * hello before. A connection after its hello is none of them.
+ * The places of connections without a hello yet. There are few places, but a new connection always
+ * gets one. If none is free, the oldest silent connection of the most crowded address block loses
+ * its place. So an attacker with one block (rate.ts) displaces only its own connections. An
+ * attacker with thousands of blocks displaces no block that an agent used for a hello before. A
+ * connection after its hello has no place here.
  */
 
 export const pendingPerBlock = 20; // agents behind one address that connect at the same moment

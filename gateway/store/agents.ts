@@ -111,8 +111,7 @@ export function listSendersFrom(
   );
 }
 
-/**
- */
+/** An agent as `agents` lists it. */
 export type ListedAgent = AgentRow & {
   readonly name: string; // the merchant's name
   readonly open: number; // number of pending withdrawals

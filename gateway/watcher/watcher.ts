@@ -29,8 +29,7 @@ const pollMsDefault = 1000;
 const staleMs = 60_000;
 const hungMs = 10_000; // below the nodes' own time-out, so that `ok` turns false first
 
-/**
- */
+/** The rooms that the watcher works with, and its pace. */
 export interface WatcherOptions {
   readonly store: Store;
   readonly signals: Signals;
@@ -43,8 +42,7 @@ export interface WatcherOptions {
   readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
 }
 
-/**
- */
+/** A chain as this watcher reads it, for operators and the public status. */
 export interface ChainStatus {
   readonly chain: string; // its name in the configuration
   readonly network: string;
@@ -57,8 +55,7 @@ export interface ChainStatus {
   readonly nodes: readonly ChainNode[]; // in the order of the configuration
 }
 
-/**
- */
+/** One node of a chain, as its answers show it. */
 export interface ChainNode {
   readonly url: string;
   readonly ok: boolean;
@@ -68,8 +65,7 @@ export interface ChainNode {
   readonly lagBlocks: number | null; // how far it is behind the chain's best node
 }
 
-/**
- */
+/** The loops of all chains, and their view for other rooms. */
 export interface Watcher {
   /** True after every chain had a complete pass, and while none is stale. */
   ready(): boolean;

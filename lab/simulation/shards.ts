@@ -42,7 +42,7 @@ interface ShardOptions {
   readonly onDone: (seedsDone: number, failures: readonly Failure[]) => void;
 }
 
-const partSeeds = 250;
+const partSeedsMax = 250;
 /**
  * A young generation that holds what a few runs leave behind; two workers leave V8's own threads no
  * core.
@@ -52,6 +52,7 @@ const workerFlags = ["--min-semi-space-size=64", "--max-semi-space-size=128", "-
 /** @throws Error when a worker ends before its time */
 export async function runShards({ folder, from, seeds, workers, onDone }: ShardOptions): Promise<Summary> {
   const waiting: Part[] = [];
+  const partSeeds = Math.min(partSeedsMax, Math.ceil(seeds / workers));
   for (let at = 0; at < seeds; at += partSeeds) waiting.push({ from: from + at, seeds: Math.min(partSeeds, seeds - at) });
   const done = new Map<number, Done>();
   const traces = createHash("sha256");

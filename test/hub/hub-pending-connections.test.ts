@@ -1,5 +1,5 @@
 /**
- * PendingConnections on the hub for connections without a hello: silent connections from any
+ * The hub's places for connections without a hello: silent connections from any
  * address block do not keep an agent off.
  */
 import { beforeEach, describe, expect, it } from "vitest";

@@ -58,6 +58,17 @@ describe("the house", () => {
     expect(sources.filter((path) => !/^(#!.*\n)?\/\*\*/.test(read(path)))).toEqual([]);
   });
 
+  it("the house has no comment without words, and none that names a file that is gone", () => {
+    expect(sources.filter((path) => /\/\*\*\s*(\*\s*)*\*\//.test(read(path)))).toEqual([]);
+    const gone = sources.flatMap((path) =>
+      [...read(path).matchAll(/^\s*(?:\*|\/\/).*?\(((?:[\w-]+\/)*[\w-]+(?:\.test)?\.ts)\)/gm)]
+        .map(([, name = ""]) => name)
+        .filter((name) => !all.some((file) => file === name || file.endsWith(`/${name}`)))
+        .map((name) => `${path}: ${name}`),
+    );
+    expect(gone).toEqual([]);
+  });
+
   it("the house keeps files to a chapter", () => {
     expect(code.filter((path) => read(path).split("\n").length > 401)).toEqual([]);
   });

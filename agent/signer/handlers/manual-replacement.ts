@@ -3,8 +3,8 @@
  * `replace` makes an attempt with higher fees, and `cancel` makes a zero payment to the account
  * itself on the same slot. The chain takes one of all attempts, so no verb here can pay twice. On a
  * chain with exclusion by expiry, the operator's order is only recorded, and nothing is signed here
- * (waiting.ts). The operator sees the plan first and then orders exactly that plan. Touches
- * nothing; records and the vault's work go through the `RequestContext`.
+ * (expiry-exclusion.ts). The operator sees the plan first and then orders exactly that plan.
+ * Touches nothing; records and the vault's work go through the `RequestContext`.
  */
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";

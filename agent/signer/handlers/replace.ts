@@ -1,7 +1,8 @@
 /**
  * A replacement on the slot of a withdrawal, built from the same approval with higher fees. On a
- * chain with exclusion by expiry, it follows only after all earlier attempts are void (waiting.ts).
- * Touches nothing; the INTENT record and the vault's work go through the `RequestContext`.
+ * chain with exclusion by expiry, it follows only after all earlier attempts are void
+ * (expiry-exclusion.ts). Touches nothing; the INTENT record and the vault's work go through the
+ * `RequestContext`.
  */
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";

@@ -146,7 +146,7 @@ function withReceipts(view: EvmView, receipts: readonly Fields[]): readonly unkn
   return [...all.map((one, at) => receiptOf(one, at, block)), ...(shifted(receipts, all.length) as unknown[])];
 }
 
-/** PendingConnections behind the transactions that were put first. */
+/** Places behind the transactions that were put first. */
 function shifted(value: unknown, by: number): unknown {
   if (by === 0 || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((one) => shifted(one, by));

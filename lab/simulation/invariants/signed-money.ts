@@ -90,12 +90,12 @@ export class SignedMoney {
   #isFor({ from, to, contract, units }: Paying, job: Job): boolean {
     const { contract: token = "", decimal = 0 } = currencies[job.currency] ?? {};
     const own = inBytes(hotWallet);
-    const deposits = derivedAddresses().map(inBytes);
-    if (job.mode === "sweep") return deposits.includes(from) && to === own;
+    const deposits = derivedAddresses(inBytes);
+    if (job.mode === "sweep") return deposits.has(from) && to === own;
     if (from !== own || (contract === "" ? "" : contract) !== (token === "" || job.mode === "topup" ? "" : inBytes(token)))
       return false;
     if (units !== unitsIn(job.amount, job.mode === "topup" ? stage.coin.decimal : decimal)) return false;
-    if (job.mode === "topup") return deposits.includes(to);
+    if (job.mode === "topup") return deposits.has(to);
     const allowed = (this.#policy.allow ?? []).map(inBytes);
     return allowed.includes(to) && (job.address === "" || inBytes(job.address) === to);
   }
@@ -169,7 +169,9 @@ export class SignedMoney {
     const isFirst = (one: Left): boolean => one.slot === "" || all.find((each) => each.slot === one.slot) === one;
     const signed = all.filter(isFirst);
     // Nothing says that an attempt is void before its end and the margin.
-    const living = signed.map((one) => (one.validUntilMs === null ? one : { ...one, validUntilMs: one.validUntilMs + marginMs }));
+    const told = signed.map((one) => (one.validUntilMs === null ? one : { ...one, validUntilMs: one.validUntilMs + marginMs }));
+    // A signer that was suspended after its INTENT may sign so late that no block takes the bytes.
+    const living = told.filter(({ signedAt, validUntilMs }) => validUntilMs === null || signedAt <= validUntilMs);
     withinWindows(living, this.#policy, currencies[limitGroup]?.decimal ?? 0);
   }
 }

@@ -33,20 +33,44 @@ export interface Books extends Credits {
   readonly unsweptBalances: readonly { readonly address: string; readonly currency: string; readonly units: string }[];
 }
 
-/** PendingConnections below the deposit account that a run can come to. */
+/** Addresses below the deposit account that a run can come to between two recoveries. */
 const indexesMax = 8;
+/** A recovery goes on so many addresses later: a restored database may have forgotten some. */
+const indexesSkipped = 1_000;
+/** Recoveries of a database after which a run still gives an address. */
+const recoveriesMax = 5;
 
-const derived = new Map<string, readonly string[]>();
+type Form = (address: string) => string;
 
-/** Every deposit address that a run can come to; derived once per process. */
-export function derivedAddresses(): readonly string[] {
+const derived = new Map<string, string>();
+const formed = new Map<string, WeakMap<Form, ReadonlySet<string>>>();
+
+/** The deposit address with this index; derived once per process. */
+export function derivedAddress(index: number): string {
   const { family, depositsId } = stage;
-  const known = derived.get(depositsId);
+  const key = `${depositsId} ${index}`;
+  const known = derived.get(key);
   if (known !== undefined) return known;
-  const made = Array.from({ length: indexesMax }, (_, index) => families[family].depositAddress(depositsId, index));
-  derived.set(depositsId, made);
+  const made = families[family].depositAddress(depositsId, index);
+  derived.set(key, made);
   return made;
 }
+
+/** Every deposit address that a run can come to, each in the caller's form. */
+export function derivedAddresses(form: Form): ReadonlySet<string> {
+  const { depositsId } = stage;
+  const byForm = formed.get(depositsId) ?? new WeakMap<Form, ReadonlySet<string>>();
+  formed.set(depositsId, byForm);
+  const known = byForm.get(form);
+  if (known !== undefined) return known;
+  const made = new Set<string>();
+  for (let recoveries = 0; recoveries <= recoveriesMax; recoveries += 1)
+    for (let index = 0; index < indexesMax; index += 1) made.add(form(derivedAddress(recoveries * indexesSkipped + index)));
+  byForm.set(form, made);
+  return made;
+}
+
+const lowerCase: Form = (address) => address.toLowerCase();
 
 export class Sweeps {
   readonly #chain: Chain;
@@ -56,7 +80,6 @@ export class Sweeps {
   readonly #topUps = new Map<string, Set<number>>(); // nonces of the hot wallet, by address
   readonly #attempts = new Map<string, SignedTransaction>(); // that left, by hash
   readonly #hotWallet = hotWallet.toLowerCase();
-  readonly #derived = new Set(derivedAddresses().map((address) => address.toLowerCase()));
   #rows: readonly MovedRow[] = [];
 
   constructor(chain: Chain, expected: readonly DepositOrder[]) {
@@ -66,7 +89,8 @@ export class Sweeps {
 
   /** Whether these bytes are of a sweep or a top-up, and not of anything that was ordered. */
   isOwn({ from, payment }: SignedTransaction): boolean {
-    return this.#expected.length > 0 && (from !== this.#hotWallet || (payment !== null && this.#derived.has(payment.receiver)));
+    if (this.#expected.length === 0) return false;
+    return from !== this.#hotWallet || (payment !== null && derivedAddresses(lowerCase).has(payment.receiver));
   }
 
   has(hash: string): boolean {
@@ -82,7 +106,7 @@ export class Sweeps {
 
   #sweep(transaction: SignedTransaction): void {
     const { from, nonce, payment } = transaction;
-    must(this.#derived.has(from), "only addresses of the wallet are swept", () => from);
+    must(derivedAddresses(lowerCase).has(from), "only addresses of the wallet are swept", () => from);
     if (isCancel(transaction)) return;
     must(
       payment?.receiver === this.#hotWallet,

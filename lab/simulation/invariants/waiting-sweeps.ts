@@ -26,7 +26,6 @@ export class WaitingSweeps implements MovedMoney {
   readonly #moves = new Map<string, Move>(); // by id
   readonly #ownerOf = new Map<string, Move>(); // by hash
   readonly #hotWallet = addressHex(hotWallet);
-  readonly #derived = new Set(derivedAddresses().map(addressHex));
   readonly #isExpected: boolean;
   /** The chain's charge for a new account stands in no bytes: it is the courier's word. */
   readonly #isPriced: boolean;
@@ -39,7 +38,7 @@ export class WaitingSweeps implements MovedMoney {
 
   /** Whether these bytes are of a sweep or a top-up, and not of anything that was ordered. */
   isOwn({ owner, receiver }: SignedTransfer): boolean {
-    return this.#isExpected && (owner !== this.#hotWallet || this.#derived.has(receiver));
+    return this.#isExpected && (owner !== this.#hotWallet || derivedAddresses(addressHex).has(receiver));
   }
 
   has(hash: string): boolean {
@@ -59,7 +58,7 @@ export class WaitingSweeps implements MovedMoney {
     const { hash, owner, receiver, contract: token } = transfer;
     const mode = owner === this.#hotWallet ? "topup" : "sweep";
     const [from, to] = mode === "sweep" ? [owner, receiver] : [receiver, owner];
-    must(this.#derived.has(from), "only addresses of the wallet are swept", () => from);
+    must(derivedAddresses(addressHex).has(from), "only addresses of the wallet are swept", () => from);
     must(to === this.#hotWallet, "a sweep goes to the hot wallet address alone", () => `${from} to ${to}`);
     must(mode === "sweep" || token === "", "a top-up is of the coin that pays the fees", () => hash);
     const key = `${mode} ${id}`;

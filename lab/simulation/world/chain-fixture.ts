@@ -55,6 +55,8 @@ export interface ChainFixture {
   /** Parameters that leave all figures to the product, and a price that an operator names. */
   readonly openTxParams: Readonly<Record<string, string>>;
   readonly namedTxParams: Readonly<Record<string, string>>;
+  /** All figures named, for a replacement of an attempt of which a recovery kept only the hash. */
+  readonly fullTxParams: Readonly<Record<string, string>>;
   /** Blocks come from now on. */
   start(world: Judged): void;
   /** Faults that are there from the beginning. */

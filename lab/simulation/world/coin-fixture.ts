@@ -39,6 +39,7 @@ export class CoinChainFixture implements ChainFixture {
   readonly counted = null;
   readonly openTxParams = { satPerKvB: "" };
   readonly namedTxParams = { satPerKvB: "20000" };
+  readonly fullTxParams = this.namedTxParams;
   readonly money: CoinMoney;
   readonly #chain: CoinChain;
   readonly #nodes: readonly CoinNode[];

@@ -118,6 +118,13 @@ export class CountedChainFixture implements ChainFixture {
     return { gasLimit: "", maxFeePerGas: `${this.evm.baseFeeWei * 2n + tipWei}`, maxPriorityFeePerGas: `${tipWei}` };
   }
 
+  /** Within the limit of a fee as long as the market is not above five times its usual price. */
+  get fullTxParams(): Readonly<Record<string, string>> {
+    const tipWei = 3n * 10n ** 9n;
+    const maxFeePerGas = `${(this.evm.baseFeeWei * 9n) / 8n + tipWei}`;
+    return { gasLimit: fairTxParams.gasLimit, maxFeePerGas, maxPriorityFeePerGas: `${tipWei}` };
+  }
+
   start(world: Judged): void {
     const { scheduler } = kernel;
     this.evm.onBlock = (block) => {

@@ -26,7 +26,7 @@ import { createWaiters } from "../../../gateway/withdrawals/waiters.ts";
 import { requestWithdrawal, type WithdrawalRequest } from "../../../gateway/withdrawals/withdrawals.ts";
 import { publicKeyHex } from "../../../protocol/envelope.ts";
 import { memoryMarks } from "../../kit/address-marks.ts";
-import { derivedAddresses } from "../invariants/sweeps.ts";
+import { derivedAddress } from "../invariants/sweeps.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import type { Machine } from "./agent.ts";
@@ -59,7 +59,7 @@ export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails befor
 
 /** As pairing leaves them in the agent's row. */
 function rowAccounts() {
-  const [firstDerived = ""] = derivedAddresses();
+  const firstDerived = derivedAddress(0);
   return accounts.map(({ family, purpose, id }) => ({
     ...{ family, purpose, id, firstAddress: purpose === "hot" ? id : firstDerived },
   }));

@@ -96,7 +96,8 @@ export class Operators {
       if (!this.#isNeeded || !this.#isGone(core.book.find(stuck.transactionId)?.attempts ?? [])) return;
       // On a chain without bids an operator allows one more attempt, each time again.
       const isOnce = this.#world.plan.family !== "tron";
-      this.#manualReplacement(machine, "replace", stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));
+      const done = (): unknown => isOnce && this.#followed.add(stuck.transactionId);
+      this.#manualReplacement(machine, "replace", stuck.transactionId, done);
     });
   }
 
@@ -116,7 +117,10 @@ export class Operators {
     this.#manualReplacement(machine, "cancel", transactionId, () => {}, isKnown ? openTxParams : namedTxParams);
   }
 
-  /** As the command does it: shown first, then ordered as it was shown. */
+  /**
+   * As the command does it: shown first, then ordered as it was shown. If the fees of an earlier
+   * attempt are not known, the operator gives all figures, as the refusal says.
+   */
   #manualReplacement(
     machine: Machine,
     act: "replace" | "cancel",
@@ -126,6 +130,10 @@ export class Operators {
   ): void {
     const asked = { transactionId, act, approver, txParams };
     this.#ask(machine, "manualReplacement", { ...asked, plan: null }, (answer) => {
+      const { fullTxParams, openTxParams } = this.#world.chainFixture;
+      const isUnknown = !answer.ok && answer.code === "REPLACEMENT_FEES" && act === "replace";
+      if (isUnknown && txParams === openTxParams && fullTxParams !== openTxParams)
+        this.#manualReplacement(machine, act, transactionId, done, fullTxParams);
       const { plan } = answer as unknown as { plan?: ReplacementPlan };
       if (plan === undefined) return;
       this.#world.payments.helped(transactionId);

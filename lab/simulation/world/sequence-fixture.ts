@@ -60,6 +60,10 @@ export class SequenceChainFixture extends CountedChainFixture {
     return { feeDrops: `${this.evm.baseFeeWei * 2n}`, lastLedger: "" };
   }
 
+  override get fullTxParams() {
+    return this.namedTxParams;
+  }
+
   protected override foreignOf(hash: string, nonce: number): SequenceTransaction {
     const elsewhere = "rrrrrrrrrrrrrrrrrrrrBZbvji";
     return {

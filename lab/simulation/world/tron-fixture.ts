@@ -43,6 +43,7 @@ export class TronChainFixture implements ChainFixture {
   readonly counted = null;
   readonly openTxParams = openTxParams;
   readonly namedTxParams = openTxParams;
+  readonly fullTxParams = openTxParams;
   readonly money: WaitingMoney;
   readonly #chain: TronChain;
   /** The chain that the nodes show: the true one, or one that is made up. */
@@ -198,7 +199,8 @@ export class TronChainFixture implements ChainFixture {
 
   calmDown(): void {
     for (const node of this.#nodes) {
-      node.faults = { ...noTronFaults };
+      // Between two sleeps a machine asks once for each block, and a pass needs all its answers.
+      node.faults = { ...noTronFaults, isCaughtUp: true };
       node.passOn();
     }
     this.#chain.revertRate = 0;

@@ -22,9 +22,14 @@ interface TronNodeFaults extends NodeFaults {
   hasNoIndex: boolean;
   /** It calls its newest block solidified. */
   isHasty: boolean;
+  /** The backends of its provider have come as far as the chain. */
+  isCaughtUp: boolean;
 }
 
-export const noTronFaults: TronNodeFaults = { ...noFaults, receiptsLag: 0, hasNoIndex: false, isHasty: false };
+export const noTronFaults: TronNodeFaults = {
+  ...noFaults,
+  ...{ receiptsLag: 0, hasNoIndex: false, isHasty: false, isCaughtUp: false },
+};
 
 const transferTopic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const silenceMs = 5_000;
@@ -112,7 +117,8 @@ export class TronNode implements RpcEndpoint {
 
   #top(room: Room): TronBlock {
     const { blocks, solidNumber } = this.#chain;
-    const lagBlocks = this.faults.lagBlocks + this.#provider.behind(blocks.length - 1);
+    const backendLag = this.faults.isCaughtUp ? 0 : this.#provider.behind(blocks.length - 1);
+    const lagBlocks = this.faults.lagBlocks + backendLag;
     const head = Math.max(0, blocks.length - 1 - lagBlocks);
     const solid = Math.max(0, Math.min(head, solidNumber - lagBlocks));
     return blocks[room === "wallet" || this.faults.isHasty ? head : solid] as TronBlock;

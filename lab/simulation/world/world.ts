@@ -295,8 +295,10 @@ export class World implements Scene {
       return;
     }
     const leftMs = heldBackUntilMs(this) - kernel.scheduler.nowMs;
-    if (leftMs > 0) this.leap(leftMs, "a limit's time passes");
-    else if (leftMs <= -mostMs) this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
+    if (leftMs > 0) {
+      this.leap(leftMs, "a limit's time passes");
+      this.#calmSince = kernel.scheduler.nowMs;
+    } else if (leftMs <= -mostMs) this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
   }
 
   /** Every actor that kept bytes publishes all of them now; then the run is over. */
