@@ -28,7 +28,7 @@ export function paymentOf(row: TransactionRow, config: Pick<GatewayConfig, "curr
   };
 }
 
-/** The address of a request's page for its sender; "" for a record without one. */
+/** The address of a request's page for its customer; "" for a record without one. */
 export function payerPageUrl(
   { payToken }: Pick<TransactionRow, "payToken">,
   { publicUrl }: { readonly publicUrl: string },

@@ -98,7 +98,7 @@ export function secretsOf(target: CallbackTargetRow, sealingKey: Uint8Array, now
 
 class Dispatcher {
   readonly #options: CallbacksOptions;
-  readonly #concurrency = new DeliveryConcurrency();
+  readonly #permits = new DeliveryConcurrency();
   // By target: deliveries in progress, or without a stored result.
   readonly #busy = new Map<string, Set<number>>();
   #outcomes: Outcome[] = [];
@@ -212,7 +212,7 @@ class Dispatcher {
   }
 
   /**
-   * Sends due deliveries that have a request at a time.
+   * Sends the due deliveries that get a permit.
    * @returns the milliseconds until the next check
    */
   #fill(): number {
@@ -220,15 +220,15 @@ class Dispatcher {
     const nowMs = clock();
     const waiting = waitingTargets(store.database);
     const targets = new Set(waiting.map(({ target }) => target));
-    this.#concurrency.keepOnly(targets);
+    this.#permits.keepOnly(targets);
     for (const [target, busy] of this.#busy) if (busy.size === 0 && !targets.has(target)) this.#busy.delete(target);
     let due = waiting.filter(({ nextAt }) => nextAt <= nowMs);
-    for (let next = this.#concurrency.take(due); next !== null; next = this.#concurrency.take(due)) {
+    for (let next = this.#permits.take(due); next !== null; next = this.#permits.take(due)) {
       const { target } = next;
       const delivery = this.#dueOf(target, nowMs);
       const row = delivery === undefined ? undefined : findTarget(store.database, target);
       if (delivery === undefined || row === undefined) {
-        this.#concurrency.back(target);
+        this.#permits.back(target);
         due = due.filter((one) => one.target !== target);
         continue;
       }
@@ -259,7 +259,7 @@ class Dispatcher {
         return { status: 0, answer: cause.code, retryAfter: undefined, durationMs: 0 };
       })
       .then((sent) => {
-        this.#concurrency.free(target.target, isTaken(sent), sent.durationMs);
+        this.#permits.free(target.target, isTaken(sent), sent.durationMs);
         if (this.#isClosed) return;
         this.#outcomes.push({ target, delivery, at, sent });
         this.look(paceMs);

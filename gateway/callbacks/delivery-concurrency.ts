@@ -1,20 +1,20 @@
 /**
- * Chooses the next target: pure. Limits the requests in progress in total, for one merchant and for
- * one target; the merchant with the fewest comes first. A target that failed or was slow last time,
- * or was never tried, gets one request at a time. Each of these two kinds has a share of the
- * requests, so that the other targets always find a free request at a time, however many receivers
- * hang.
+ * Chooses the next target: pure. Each request in progress has a permit. Permits are limited in
+ * total, for one merchant and for one target; the merchant with the fewest comes first. A target
+ * that failed or was slow last time, or was never tried, gets one permit. Each of these two kinds
+ * has a share of all permits, so that the other targets always find a free one, however many
+ * receivers hang.
  */
 
-type Health = "notReceived" | "good" | "slow";
+type Health = "untried" | "good" | "slow";
 
-/** Largest number of requests in progress, in total and by the health of their targets. */
-export const concurrencyMax = 64;
-const concurrencyOf: Readonly<Record<Health, number>> = { notReceived: 24, slow: 24, good: concurrencyMax };
+/** Largest number of permits, in total and by the health of their targets. */
+export const permitsMax = 64;
+const permitsOf: Readonly<Record<Health, number>> = { untried: 24, slow: 24, good: permitsMax };
 const perMerchantMax = 8;
-/** Largest number of requests in progress for a target that answered well. */
+/** Largest number of permits of a target that answered well. */
 export const goodTargetMax = 4;
-const perTargetMax: Readonly<Record<Health, number>> = { notReceived: 1, slow: 1, good: goodTargetMax };
+const perTargetMax: Readonly<Record<Health, number>> = { untried: 1, slow: 1, good: goodTargetMax };
 /** A target that answers later than this is slow. */
 const slowMs = 2_000;
 
@@ -36,9 +36,9 @@ interface Share {
  * request each.
  */
 export class DeliveryConcurrency {
-  readonly #concurrency = new Map<string, Share>();
+  readonly #shares = new Map<string, Share>();
   readonly #ofMerchant = new Map<string, number>();
-  readonly #ofHealth: Record<Health, number> = { notReceived: 0, good: 0, slow: 0 };
+  readonly #ofHealth: Record<Health, number> = { untried: 0, good: 0, slow: 0 };
   #taken = 0;
   #turn = 0;
 
@@ -47,11 +47,11 @@ export class DeliveryConcurrency {
   }
 
   /**
-   * Takes a request at a time for the next target of `waiting` in fair order.
-   * @returns null if none of them may have a request at a time now
+   * Takes a permit for the next target of `waiting` in fair order.
+   * @returns null if none of them may have a permit now
    */
   take<W extends Waiting>(waiting: readonly W[]): W | null {
-    if (this.#taken >= concurrencyMax) return null;
+    if (this.#taken >= permitsMax) return null;
     let next: W | null = null;
     for (const one of waiting) if (this.#mayHave(one) && (next === null || this.#isBefore(one, next))) next = one;
     if (next === null) return null;
@@ -62,9 +62,9 @@ export class DeliveryConcurrency {
     return next;
   }
 
-  /** Frees a request at a time after a request of `durationMs`. */
+  /** Gives the permit back after a request of `durationMs`. */
   free(target: string, arrived: boolean, durationMs: number): void {
-    const share = this.#concurrency.get(target);
+    const share = this.#shares.get(target);
     if (share === undefined) return;
     this.#count(share, -1);
     this.#ofHealth[share.health] -= share.taken;
@@ -72,21 +72,20 @@ export class DeliveryConcurrency {
     this.#ofHealth[share.health] += share.taken;
   }
 
-  /** Frees a request at a time on which nothing was sent. */
+  /** Gives a permit back with which nothing was sent. */
   back(target: string): void {
-    const share = this.#concurrency.get(target);
+    const share = this.#shares.get(target);
     if (share !== undefined) this.#count(share, -1);
   }
 
   /** Forgets targets without a waiting delivery. */
   keepOnly(targets: ReadonlySet<string>): void {
-    for (const [target, share] of this.#concurrency)
-      if (share.taken === 0 && !targets.has(target)) this.#concurrency.delete(target);
+    for (const [target, share] of this.#shares) if (share.taken === 0 && !targets.has(target)) this.#shares.delete(target);
   }
 
   #mayHave(one: Waiting): boolean {
     const { taken, health } = this.#share(one);
-    const hasRoom = this.#ofHealth[health] < concurrencyOf[health] && (this.#ofMerchant.get(one.merchant) ?? 0) < perMerchantMax;
+    const hasRoom = this.#ofHealth[health] < permitsOf[health] && (this.#ofMerchant.get(one.merchant) ?? 0) < perMerchantMax;
     return hasRoom && taken < perTargetMax[health];
   }
 
@@ -96,10 +95,10 @@ export class DeliveryConcurrency {
   }
 
   #share({ target, merchant }: Waiting): Share {
-    const known = this.#concurrency.get(target);
+    const known = this.#shares.get(target);
     if (known !== undefined) return known;
-    const made: Share = { merchant, taken: 0, turn: 0, health: "notReceived" };
-    this.#concurrency.set(target, made);
+    const made: Share = { merchant, taken: 0, turn: 0, health: "untried" };
+    this.#shares.set(target, made);
     return made;
   }
 

@@ -133,7 +133,7 @@ const paymentUri = text("Deposits: a link for wallets, by EIP-681; empty when th
   examples: ["ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000"],
 });
 
-const paymentUrl = text("Deposits: the page for the sender, to link or to embed; empty for a record that has none.", {
+const paymentUrl = text("Deposits: the page for the customer, to link or to embed; empty for a record that has none.", {
   examples: ["https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA"],
 });
 

@@ -13,6 +13,7 @@ import { AgentError, type Refusal } from "../../base/fault.ts";
 import { findingLine } from "../../base/finding.ts";
 import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";
 import { jsonText, visible, visibleLines } from "../../base/visible.ts";
+import { expiryExclusionOf, pinExclusionOf } from "../../chains/families.ts";
 import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
@@ -279,7 +280,7 @@ export function agentsUnpair(
       printJson({ agentId, unpaired: true, notCaughtUp, openWithdrawals });
       return;
     }
-    print(`Unpaired ${agentId}${notCaughtUp ? " notCaughtUp" : ""}; its merchant may pair another server.`);
+    print(`Unpaired ${agentId}${notCaughtUp ? ", which had not caught up" : ""}; its merchant may pair another server.`);
     if (openWithdrawals > 0) {
       print(
         `Open withdrawals and sweeps that stay with it: ${openWithdrawals}. Those on the chain still end; the others stay Pending,`,
@@ -295,8 +296,13 @@ export function agentsUnpair(
   });
 }
 
+/** True on a chain that counts an account's transactions: an agent that forgot one stops there. */
+function isStoppedByChain(network: string): boolean {
+  return expiryExclusionOf(network) === null && pinExclusionOf(network) === null;
+}
+
 export function agentsRecover(agentId: string, options: JsonOption & { readonly aboveEpoch?: number }): void {
-  asOperator(options, (by) => {
+  asOperator(options, (by, { chains }) => {
     const begun = recoverAgent(by, agentId, options.aboveEpoch ?? 0);
     if (!allowed(begun)) return;
     const { ledgerEpoch, openWithdrawals } = begun;
@@ -308,6 +314,11 @@ export function agentsRecover(agentId: string, options: JsonOption & { readonly 
     print(`Open withdrawals that go with the order: ${openWithdrawals}.`);
     print("Next, on the agent's server, once status says RECOVERY_OFFERED there: the command recover;");
     print("recover --both-restored where this gateway's database was restored too (docs/recovering.md).");
+    const unstopped = Object.keys(chains).filter((name) => !isStoppedByChain(chains[name]?.network ?? ""));
+    if (unstopped.length === 0) return;
+    print(`No chain stops an agent that has forgotten a payment on ${unstopped.join(", ")}. If both were restored and a block`);
+    print("explorer shows a payment of the hot wallet there that is not final yet, wait until it is, then give this command");
+    print("again: the order lists the payments that are final when it is given.");
   });
 }
 

@@ -1,6 +1,6 @@
 /**
  * `merchant page`: a merchant's settings for the payment page. They are the name to show, where a
- * sender writes to, and the sites that may embed the page and take the customer back. Each change
+ * customer writes to, and the sites that may embed the page and take the customer back. Each change
  * is one transaction with a line in the audit table, and a running gateway shows it at its next
  * request.
  */

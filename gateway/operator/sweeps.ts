@@ -61,7 +61,7 @@ function listed(row: TransactionRow, config: GatewayConfig): Listed {
 }
 
 /** A balance that stays on an address, with the reason. */
-const expiryExclusionOf = ({ address, network, currency, reason, detail, at }: SweepNoteRow) => ({
+const waitingOf = ({ address, network, currency, reason, detail, at }: SweepNoteRow) => ({
   address,
   network,
   currency,
@@ -82,7 +82,7 @@ function list(options: ListOptions): void {
       return;
     }
     if (options.json === true) {
-      printJson({ sweeps: rows, waiting: waiting.map(expiryExclusionOf) });
+      printJson({ sweeps: rows, waiting: waiting.map(waitingOf) });
       return;
     }
     printList(rows.map(describe), "Nothing was swept.");

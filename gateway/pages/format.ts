@@ -1,6 +1,6 @@
 /**
  * Money and times as a reader of the page's language writes them. Amounts of coins stay as a wallet
- * takes them, with a point, because a sender copies them.
+ * takes them, with a point, because a customer copies them.
  */
 import type { Language } from "../answer/language.ts";
 

@@ -1,6 +1,6 @@
 /**
  * All that the payment page knows: one request for a deposit, as plain values. Nothing of it is
- * more than the sender may know.
+ * more than the customer may know.
  */
 import type { Quote } from "../config/fiat.ts";
 

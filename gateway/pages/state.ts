@@ -1,6 +1,6 @@
 /**
  * The state of a request in a customer's eyes: one of ten, a pure function of the shown. Payments
- * count here as soon as they are in a block, because a sender must not be asked for money that is
+ * count here as soon as they are in a block, because a customer must not be asked for money that is
  * on its way.
  */
 import { createHash } from "node:crypto";
@@ -30,30 +30,30 @@ export const sumUnits = ({ finalUnits, seenUnits }: Pick<PayerView, "finalUnits"
 export const isOver = ({ status, nowMs, expiresAt }: Pick<PayerView, "status" | "nowMs" | "expiresAt">): boolean =>
   status === 2 || (status === 0 && nowMs >= expiresAt);
 
-export function stateOf(txParams: PayerView): PayerState {
-  const { status, amountUnits, toleranceUnits, others, isOut } = txParams;
-  const sum = sumUnits(txParams);
-  if (status === 1) return txParams.finalUnits > amountUnits ? "over" : "completed";
+export function stateOf(view: PayerView): PayerState {
+  const { status, amountUnits, toleranceUnits, others, isOut } = view;
+  const sum = sumUnits(view);
+  if (status === 1) return view.finalUnits > amountUnits ? "over" : "completed";
   if (status === 0 && sum > 0n && sum >= amountUnits - toleranceUnits) return "seen";
   const hasOnlyOthers = sum === 0n && others.length > 0;
-  if (isOver(txParams)) {
+  if (isOver(view)) {
     if (hasOnlyOthers) return "otherCoin";
     if (sum === 0n) return "expired";
-    return txParams.isLate || (status === 2 && txParams.seenUnits > 0n) ? "late" : "expiredWithMoney";
+    return view.isLate || (status === 2 && view.seenUnits > 0n) ? "late" : "expiredWithMoney";
   }
   if (isOut) return "outOfService";
   if (hasOnlyOthers) return "otherCoin";
   return sum > 0n ? "short" : "waiting";
 }
 
-/** True if the sender can still do what the request asks for. */
-export function asksForMoney(txParams: PayerView, state: PayerState): boolean {
-  return !isOver(txParams) && (state === "waiting" || state === "short" || state === "otherCoin");
+/** True if the customer can still do what the request asks for. */
+export function asksForMoney(view: PayerView, state: PayerState): boolean {
+  return !isOver(view) && (state === "waiting" || state === "short" || state === "otherCoin");
 }
 
-/** The units that the sender has still to send. */
-export function dueUnits(txParams: PayerView): bigint {
-  const left = txParams.amountUnits - sumUnits(txParams);
+/** The units that the customer has still to send. */
+export function dueUnits(view: PayerView): bigint {
+  const left = view.amountUnits - sumUnits(view);
   return left > 0n ? left : 0n;
 }
 
@@ -64,9 +64,9 @@ export function lookSeconds({ status, seenUnits }: PayerView): number {
 }
 
 /** Changes with all that the page shows, but not with time alone. */
-export function markOf(txParams: PayerView): string {
-  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash } = txParams;
-  const units = [txParams.finalUnits, txParams.seenUnits, txParams.amountUnits].map(String);
-  const parts = [stateOf(txParams), shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash, units];
+export function markOf(view: PayerView): string {
+  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash } = view;
+  const units = [view.finalUnits, view.seenUnits, view.amountUnits].map(String);
+  const parts = [stateOf(view), shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash, units];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }

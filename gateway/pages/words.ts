@@ -1,6 +1,6 @@
 /**
  * Every text of the payment page in English and Turkish, in one table. Each state has a title, a
- * sentence about the money, and what the sender does now.
+ * sentence about the money, and what the customer does now.
  */
 import type { Language } from "../answer/language.ts";
 import type { PayerState } from "./state.ts";

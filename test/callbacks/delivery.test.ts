@@ -173,8 +173,8 @@ describe("a callback", () => {
     later(1);
     await arrived(1);
     expect(types()).toEqual(["withdrawal.broadcast"]);
-    const notReceived = (await auto({ orderId: "order-2" })).body.transactionId;
-    expect(statusOf(notReceived)).toBe(0);
+    const waiting = (await auto({ orderId: "order-2" })).body.transactionId;
+    expect(statusOf(waiting)).toBe(0);
   });
 });
 

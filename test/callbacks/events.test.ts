@@ -3,7 +3,7 @@
  * that send them.
  */
 import { describe, expect, it } from "vitest";
-import { concurrencyMax, DeliveryConcurrency, type Waiting } from "../../gateway/callbacks/delivery-concurrency.ts";
+import { DeliveryConcurrency, permitsMax, type Waiting } from "../../gateway/callbacks/delivery-concurrency.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
 import { nextTry, retryAfterOf } from "../../gateway/callbacks/schedule.ts";
 import { callbackSettings } from "../../gateway/config/callback-settings.ts";
@@ -137,62 +137,62 @@ describe("the schedule", () => {
   });
 });
 
-describe("concurrency", () => {
+describe("permits of callbacks", () => {
   const of = (merchant: string, target = merchant): Waiting => ({ merchant, target });
-  const takeAll = (concurrency: DeliveryConcurrency, waiting: readonly Waiting[]): readonly string[] => {
+  const takeAll = (permits: DeliveryConcurrency, waiting: readonly Waiting[]): readonly string[] => {
     const taken: string[] = [];
-    for (let next = concurrency.take(waiting); next !== null; next = concurrency.take(waiting)) taken.push(next.target);
+    for (let next = permits.take(waiting); next !== null; next = permits.take(waiting)) taken.push(next.target);
     return taken;
   };
 
-  it("the concurrency of callbacks give one to a target that never answered, four to a good one, eight to a merchant", () => {
-    const concurrency = new DeliveryConcurrency();
+  it("permits of callbacks: one for a target that never answered, four to a good one, eight to a merchant", () => {
+    const permits = new DeliveryConcurrency();
     const mine = ["a", "b", "c"].map((target) => of("m", target));
-    expect(takeAll(concurrency, mine)).toEqual(["a", "b", "c"]);
-    for (const { target } of mine) concurrency.free(target, true, 10);
-    expect(takeAll(concurrency, mine)).toHaveLength(8);
-    expect(takeAll(concurrency, [of("n")])).toEqual(["n"]);
+    expect(takeAll(permits, mine)).toEqual(["a", "b", "c"]);
+    for (const { target } of mine) permits.free(target, true, 10);
+    expect(takeAll(permits, mine)).toHaveLength(8);
+    expect(takeAll(permits, [of("n")])).toEqual(["n"]);
   });
 
-  it("the concurrency of callbacks go to the merchant who has fewest, then to whom was served longest ago", () => {
-    const concurrency = new DeliveryConcurrency();
+  it("permits of callbacks go to the merchant with the fewest, then to the one that waited longest", () => {
+    const permits = new DeliveryConcurrency();
     const all = [of("m", "m1"), of("m", "m2"), of("n")];
     for (const { target } of all) {
-      concurrency.take(all.filter((one) => one.target === target));
-      concurrency.free(target, true, 1);
+      permits.take(all.filter((one) => one.target === target));
+      permits.free(target, true, 1);
     }
-    const first = takeAll(concurrency, all);
+    const first = takeAll(permits, all);
     expect(first.slice(0, 4)).toEqual(["m1", "n", "m2", "n"]);
   });
 
-  it("the concurrency of callbacks leave room for the good ones, however many hang, and find the good ones again", () => {
-    const concurrency = new DeliveryConcurrency();
+  it("permits of callbacks are left for good targets, however many others hang; a target that is good again gets more", () => {
+    const permits = new DeliveryConcurrency();
     const good = [of("shop"), of("other shop")];
     for (const { target } of good) {
-      concurrency.take(good);
-      concurrency.free(target, true, 1);
+      permits.take(good);
+      permits.free(target, true, 1);
     }
     const hung = Array.from({ length: 500 }, (_, i) => of(`hung ${i}`));
-    const stuck = [...takeAll(concurrency, hung)];
-    for (const target of stuck) concurrency.free(target, false, 15_000);
-    const again = takeAll(concurrency, hung);
+    const stuck = [...takeAll(permits, hung)];
+    for (const target of stuck) permits.free(target, false, 15_000);
+    const again = takeAll(permits, hung);
     expect([stuck.length, again.length]).toEqual([24, 48]);
-    expect(takeAll(concurrency, good)).toHaveLength(8);
-    expect(concurrency.taken).toBeLessThan(concurrencyMax);
-    for (const target of again) concurrency.free(target, true, 1);
-    concurrency.keepOnly(new Set());
-    expect(takeAll(concurrency, hung).length).toBeGreaterThan(20);
+    expect(takeAll(permits, good)).toHaveLength(8);
+    expect(permits.taken).toBeLessThan(permitsMax);
+    for (const target of again) permits.free(target, true, 1);
+    permits.keepOnly(new Set());
+    expect(takeAll(permits, hung).length).toBeGreaterThan(20);
   });
 
-  it("the concurrency of callbacks take one that dawdles for slow until it does not", () => {
-    const concurrency = new DeliveryConcurrency();
+  it("permits of callbacks: a target that answers late has one until it answers in time", () => {
+    const permits = new DeliveryConcurrency();
     const shop = [of("shop")];
-    concurrency.take(shop);
-    concurrency.free("shop", true, 3_000);
-    expect(takeAll(concurrency, shop)).toHaveLength(1);
-    concurrency.free("shop", true, 100);
-    expect(takeAll(concurrency, shop)).toHaveLength(4);
-    concurrency.back("shop");
-    expect(takeAll(concurrency, shop)).toHaveLength(1);
+    permits.take(shop);
+    permits.free("shop", true, 3_000);
+    expect(takeAll(permits, shop)).toHaveLength(1);
+    permits.free("shop", true, 100);
+    expect(takeAll(permits, shop)).toHaveLength(4);
+    permits.back("shop");
+    expect(takeAll(permits, shop)).toHaveLength(1);
   });
 });

@@ -47,7 +47,7 @@ const told = ({ status, body }: Answered) => [status, body.code];
 beforeEach(() => anotherGateway({ ...many, chains, currencies: { ...testConfig.currencies, trx } }));
 
 describe("a deposit on a chain of another family than the paired server's", () => {
-  it("a deposit where the server has no account goes to the one that the merchant named, whether a server is paired or not, and each family counts its own places", async () => {
+  it("a deposit where the server has no account goes to the one that the merchant named, whether a server is paired or not, and each family counts its own address indexes", async () => {
     const made = receives(onTron);
     expect((await pay(made.shopKey, "trx", "in-1")).body.address).toBe(addressAt(0));
     expect(told(await pay(made.shopKey, "eth", "in-2"))).toEqual([400, "currency_not_payable"]);

@@ -118,7 +118,7 @@ describe("beside the database", () => {
     await kit.remove();
   });
 
-  it("places that were skipped are watched a few at a time, each once, and nothing leaves before the last", async () => {
+  it("address indexes that were skipped are watched a few at a time, each once, and nothing leaves before the last", async () => {
     await begin(new RestoredKit());
     await kit.orderSoon("before");
     kit.keep("copy", "file");

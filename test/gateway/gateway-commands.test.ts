@@ -43,6 +43,9 @@ beforeEach(async () => {
     ["drill.json", "sqlite:drill.db"],
   ] as const)
     writeFileSync(join(gateway.dir, name), JSON.stringify({ ...testConfig, ...files, database }));
+  const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["http://127.0.0.1:9"], confirmations: "finalized" };
+  const withTron = { ...testConfig, ...files, database: "sqlite:gateway.db", chains: { ...testConfig.chains, tron } };
+  writeFileSync(join(gateway.dir, "with-tron.json"), JSON.stringify(withTron));
 });
 afterEach(async () => {
   vi.unstubAllEnvs();
@@ -122,7 +125,7 @@ function alarms(): void {
   recordAlarm(database, { ...alarm, at: at + 1, code: "FROM_A_LATER_VERSION" as never, detail: "of a later version" });
 }
 
-/** An agent that is locked, a target that fails, and a withdrawal that waits for a person. */
+/** An agent that is locked, a target that fails, and a withdrawal that waits for an operator. */
 function trouble(): void {
   const { store } = gateway.service;
   const merchant = store.database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";

@@ -1,6 +1,6 @@
 /**
- * The rules that all operations share: HTTP at its limits, errors, languages, the station, and the
- * document of the interface.
+ * The rules that all operations share: HTTP at its limits, errors, languages, the service routes,
+ * and the document of the interface.
  */
 
 import { spawnSync } from "node:child_process";
@@ -266,7 +266,7 @@ describe("the language of messages", () => {
 });
 
 describe("the station", () => {
-  it("the station says alive and ready without a token", async () => {
+  it("the service routes say alive and ready without a token", async () => {
     expect((await gateway.send("/health")).body).toEqual({ status: "ok" });
     expect((await gateway.send("/ready")).body).toEqual({ status: "ready", checks: [] });
   });

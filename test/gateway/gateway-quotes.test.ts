@@ -58,7 +58,7 @@ describe("a deposit in fiat money", () => {
     expect((await deposit({ currency: "usdt", amount: "23.809524" })).body.code).toBe("order_id_reused");
   });
 
-  it("a deposit in fiat money has an amount that a sender can send: eight decimals at most, rounded up", async () => {
+  it("a deposit in fiat money has an amount that a customer can send: eight decimals at most, rounded up", async () => {
     await ready();
     const { amount } = (await inFiat({ currency: "eth", fiatCurrency: "EUR", fiatAmount: "100" })).body;
     expect(amount).toBe("0.03570791");
@@ -209,7 +209,7 @@ describe("the board", () => {
   const board = (prices: object, clock: () => number) =>
     createBoard({ prices: { ...gateway.service.config.prices, ...prices } }, clock);
 
-  it("the board of prices puts a typed price before the markets', and forgets no last good one", () => {
+  it("the price cache puts a typed price before the markets', and forgets no last good one", () => {
     let nowMs = gateway.clock.nowMs;
     const one = board({ manual: { typed: { usd: "5", eur: "5", try: "5", atMs: null } } }, () => nowMs);
     one.publish({ asset: "ETH", fiat: "USD", price: readPrice("3000") as bigint, atMs: nowMs });

@@ -167,7 +167,7 @@ describe("a merchant who only receives", () => {
     });
   });
 
-  it("a merchant who only receives keeps its places when a server with the same account is paired, and when that is released", async () => {
+  it("a merchant who only receives keeps its address indexes when a server with the same account is paired, and when that is released", async () => {
     const made = create();
     const seen = [await pay(made.shopKey, "in-1")];
     expect((await gateway.pair({}, made.apiKey)).status).toBe(200);

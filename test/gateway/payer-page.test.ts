@@ -1,7 +1,7 @@
 /**
  * The payment page as HTML: each of ten states in both languages, every text escaped, and nothing
- * on it that a sender may not know. Kinds of public reports: btcpayserver/btcpayserver 4303 and
- * 7212 (senders of an expired invoice do not learn whom to ask).
+ * on it that a customer may not know. Kinds of public reports: btcpayserver/btcpayserver 4303 and
+ * 7212 (customers with an expired invoice do not learn whom to ask).
  */
 import { describe, expect, it } from "vitest";
 import { decimalOf } from "../../gateway/api/payer-view.ts";
@@ -82,17 +82,17 @@ const dress = { language: "en", version: "v1" } as const;
 describe("the payment page", () => {
   for (const state of payerStates) {
     const [change, en, tr] = table[state];
-    const txParams = { ...base, ...change };
+    const view = { ...base, ...change };
     it(`the payment page is in the state ${state}, and says so in English and Turkish`, () => {
-      expect(stateOf(txParams)).toBe(state);
+      expect(stateOf(view)).toBe(state);
       for (const [language, parts] of [
         ["en", en],
         ["tr", tr],
       ] as const) {
-        const page = renderPage(txParams, { ...dress, language });
+        const page = renderPage(view, { ...dress, language });
         expect(page).toMatch(new RegExp(`^<!doctype html><html lang="${language}">`));
         for (const part of parts) expect(page).toContain(part);
-        const asks = asksForMoney(txParams, state);
+        const asks = asksForMoney(view, state);
         expect(page.includes('id="amount"')).toBe(asks);
         expect(page.includes('<svg class="qr"')).toBe(asks);
         expect(page).not.toMatch(/undefined|\[object|NaN|<script>|\son[a-z]+=|\sstyle=/);
@@ -183,7 +183,7 @@ describe("the payment page", () => {
     expect(renderPage({ ...tagged, status: 1, finalUnits: 1000n }, dress)).toContain("<dd>4294967295</dd>");
   });
 
-  it("the payment page of a chain without links has one face, and the alert is always of one form", () => {
+  it("the payment page of a chain without links has no second tab, and a notice page has its words in each language", () => {
     expect(renderPage({ ...base, linkFor: () => "" }, dress)).not.toContain("fieldset");
     expect(renderPage(base, dress)).toContain("fieldset");
     expect(renderNotice("notFound", dress)).toContain("There is no such payment");

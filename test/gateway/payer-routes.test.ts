@@ -114,7 +114,7 @@ describe("GET /pay/TOKEN", () => {
     expect((await gateway.send(known)).status).toBe(404);
   });
 
-  it("GET /pay/TOKEN is in the sender's language: the link's, the browser's, the merchant's", async () => {
+  it("GET /pay/TOKEN is in the customer's language: the link's, the browser's, the merchant's", async () => {
     await ready();
     const { path } = await asked();
     const language = async (query: string, accept?: string) => {

@@ -21,8 +21,8 @@ let said: string[] = [];
 let failing: Error | null = null;
 let held: Error | null = null;
 
-/** The store's own connection, with an ear at BEGIN and COMMIT, and a disk that can fail. */
-function caughtUp(path: string): Raw {
+/** The store's own connection, which notes each statement, with a disk that can fail. */
+function observed(path: string): Raw {
   raw = new DatabaseSync(path, { enableForeignKeyConstraints: true });
   raw.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   return new Proxy(raw, {
@@ -48,7 +48,7 @@ beforeEach(() => {
   said = [];
   failing = null;
   held = null;
-  store = storeOver(caughtUp(path), path, pino({ level: "silent" }));
+  store = storeOver(observed(path), path, pino({ level: "silent" }));
 });
 
 afterEach(() => {

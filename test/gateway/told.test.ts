@@ -1,6 +1,6 @@
 /**
- * Every trouble of a gateway that a person must know is told: each row of the table of alerts that
- * a gateway sends is caused here, in a real database and a real folder, and its notice is read.
+ * Every trouble of a gateway that an operator must know is told: each row of the table of alerts
+ * that a gateway sends is caused here, in a real database and a real folder, and its alert is read.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

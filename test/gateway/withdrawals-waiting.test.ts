@@ -78,7 +78,7 @@ beforeEach(async () => {
 
 const out = { currency: "trc20", amount: "10", address: receiver, orderId: "out-1" };
 
-/** Stores the rows of hub and watcher for an attempt that was signed and died. */
+/** Stores the rows of hub and watcher for an attempt that was signed and became void. */
 function signs(id: string, isVoid: boolean): void {
   const account = hotWalletAddressOn(agentRow(), network);
   const agent = agentRow().id;
@@ -90,7 +90,7 @@ function signs(id: string, isVoid: boolean): void {
   });
 }
 
-describe("a withdrawal where waiting alone keeps a second payment out", () => {
+describe("a withdrawal where only expiry excludes a second payment", () => {
   it.each(["trx", "trc20"])(
     "a withdrawal of %s is made with the job that its agent takes, from that family's own account",
     async (currency) => {
@@ -127,7 +127,7 @@ describe("a withdrawal where waiting alone keeps a second payment out", () => {
     ["another token's contract", { address: inhabitant("contract of another token").address }, "address_contract"],
     ["a tag", { tag: "12" }, "tag_not_supported"],
     ["a currency that its agent was not paired with", { currency: "unpaired" }, "currency_not_payable"],
-    ["an amount of too many places", { amount: "1.0000001" }, "amount_precision"],
+    ["an amount of too many decimals", { amount: "1.0000001" }, "amount_precision"],
     ["an amount below the least", { amount: "0.5" }, "amount_below_minimum"],
     ["more than the account has", { amount: "51" }, "balance_insufficient"],
   ])("a withdrawal with %s is refused, and nothing is made", async (_, change, code) => {
@@ -191,7 +191,7 @@ describe("a withdrawal where waiting alone keeps a second payment out", () => {
 });
 
 describe("a deposit where the paired server has an account", () => {
-  it("a deposit where the paired server has an account goes to it, and each family's address lies at its own place there", async () => {
+  it("a deposit where the paired server has an account goes to it, and each family's address has its own index there", async () => {
     const first = await deposit({ currency: "trc20", amount: "10", orderId: "in-1" });
     const second = await deposit({ currency: "eth", amount: "1", orderId: "in-2" });
     const rows = db().all("SELECT address, agent, addressIndex FROM depositAddresses ORDER BY rowid");

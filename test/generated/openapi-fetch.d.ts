@@ -1085,7 +1085,7 @@ export interface components {
              */
             paymentUri?: string;
             /**
-             * @description Deposits: the page for the sender, to link or to embed; empty for a record that has none.
+             * @description Deposits: the page for the customer, to link or to embed; empty for a record that has none.
              * @example https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA
              */
             paymentUrl?: string;
@@ -1487,7 +1487,7 @@ export interface components {
              */
             paymentUri: string;
             /**
-             * @description Deposits: the page for the sender, to link or to embed; empty for a record that has none.
+             * @description Deposits: the page for the customer, to link or to embed; empty for a record that has none.
              * @example https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA
              */
             paymentUrl: string;
@@ -1844,7 +1844,7 @@ export interface components {
              */
             paymentUri?: string;
             /**
-             * @description Deposits: the page for the sender, to link or to embed; empty for a record that has none.
+             * @description Deposits: the page for the customer, to link or to embed; empty for a record that has none.
              * @example https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA
              */
             paymentUrl?: string;

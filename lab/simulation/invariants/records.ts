@@ -173,7 +173,9 @@ export class RecordInvariants {
     this.#contested.clear();
     for (const [id, one] of this.#withdrawals)
       if (isOver(one) && one.nonce !== null) this.#ownerOf.set(`${one.account} ${one.nonce}`, id);
-    for (const one of kept.values()) this.#keeps(one, record.at, say);
+    // The gateway releases nothing to the old ledger after its order: kept amounts count from the
+    // order's time on, however late the operator says yes. A new signature counts again.
+    for (const one of kept.values()) this.#keeps(one, state.heads.at, say);
   }
 
   #keeps(kept: Kept, at: number, say: () => string): void {

@@ -355,7 +355,7 @@ export type Transaction = {
      */
     paymentUri?: string;
     /**
-     * Deposits: the page for the sender, to link or to embed; empty for a record that has none.
+     * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
      */
     paymentUrl?: string;
     /**
@@ -812,7 +812,7 @@ export type DepositResult = {
      */
     paymentUri: string;
     /**
-     * Deposits: the page for the sender, to link or to embed; empty for a record that has none.
+     * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
      */
     paymentUrl: string;
     /**
@@ -1198,7 +1198,7 @@ export type UnattributedRecord = {
      */
     paymentUri?: string;
     /**
-     * Deposits: the page for the sender, to link or to embed; empty for a record that has none.
+     * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
      */
     paymentUrl?: string;
     /**
