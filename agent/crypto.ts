@@ -187,7 +187,7 @@ function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, c
   const descriptors = [lock.fd, ...(inherited === null ? [] : [inherited.courier, inherited.operator])];
   const program = fileURLToPath(programPath(import.meta.url, "./signer/main"));
   return () => {
-    const child = startChild({ program, descriptors, isReceived: true, env: process.env });
+    const child = startChild({ program, descriptors, isStderrPiped: true, env: process.env });
     handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current()))), encKey.bytes);
     return child;
   };
@@ -208,7 +208,7 @@ function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings[
   });
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {
-    const child = startChild({ program, isReceived: true, env: process.env });
+    const child = startChild({ program, isStderrPiped: true, env: process.env });
     return { child, handSettings: () => handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current())))) };
   };
 }

@@ -48,7 +48,7 @@ export function removeExitReason(folder: string, role: ExitReasonRole): void {
   try {
     rmSync(fileIn(folder, role), { force: true });
   } catch {
-    // Remaining exit reason show by their time that they are old.
+    // A file that stays shows by its time that it is old.
   }
 }
 
@@ -62,13 +62,13 @@ export function exitReasonFolder(state: StateFolder, env: Readonly<Record<string
 }
 
 /**
- * Returns all exit reason about a state folder, newest first; for the installed one also those of
+ * Returns all exit reasons about a state folder, newest first; for the installed one also those of
  * the units.
  */
 export function readExitReason(state: StateFolder): readonly ExitReason[] {
   const found = roles.map((role) => readOne(state.run, role));
   if (state.root === installedState) {
-    // Each folder belongs to one role's user, who must not write exit reason for the other role.
+    // Each folder belongs to one role's user, who must not write an exit reason for the other role.
     for (const role of ["signer", "courier"] as const) found.push(readOne(join(installedRuntime, role), role));
   }
   return found.flatMap((words) => words ?? []).sort((a, b) => b.at - a.at);

@@ -123,7 +123,7 @@ export const gatewayCodes = {
   CALLBACK_OFF: ["alarm", "none", "operator", "a callback target answered 410 and is switched off", "ask the merchant; once its receiver answers again, callbacks test switches it on"],
   GATEWAY_STORE_MISSING: ["fault", "none", "operator", "there is no database file where the configuration says", "run init, or restore the file; never start with an empty one"],
   GATEWAY_STORE_EXISTS: ["fault", "none", "operator", "the database file is there already or cannot be made", "choose another folder, or keep the gateway that is there"],
-  GATEWAY_STORE_VERSION: ["fault", "none", "operator", "the database was made by another attempt of the gateway, whose tables differ", "run the attempt that made it; before the first release there is no way from one to the other"],
+  GATEWAY_STORE_VERSION: ["fault", "none", "operator", "the database was made by another version of the gateway, whose tables differ", "run the version that made it; before the first release there is no way from one to the other"],
   GATEWAY_STORE_UNSAFE: ["fault", "none", "operator", "the database did not take WAL with synchronous FULL", "put it on a local file system"],
   GATEWAY_STORE_INVALID: ["fault", "none", "operator", "the database file, or the lock file beside it, is empty, damaged or no database", "restore the newest backup; run init only for a gateway that never ran"],
   GATEWAY_DISK_FULL: ["fault", "none", "operator", "the disk of the gateway's database is full", "free space on that disk; nothing is damaged, and no backup is needed"],

@@ -93,7 +93,7 @@ export const codes = {
   POLICY_FEE_ABOVE_WITHDRAWAL: ["refusal", "none", "operator", "the fee could be above maxFee; it waits for lower fees", "wait, or raise maxFee"],
   POLICY_FEE_ABOVE_DAY: ["refusal", "none", "operator", "with this fee those of the last 24 hours could be above maxFeePerDay; it waits", "wait, or raise maxFeePerDay"],
   POLICY_TIP_ABOVE_MAX: ["refusal", "none", "operator", "the tip for the block producer could be above maxTip; it waits", "compare what the nodes propose with a block explorer; wait, or raise maxTip"],
-  POLICY_FEE_BELOW_FLOOR: ["refusal", "none", "operator", "its work is below what such a transaction needs at the least, so no block would carry it out", "none: the courier asks the nodes again; an operator names more work"],
+  POLICY_FEE_BELOW_FLOOR: ["refusal", "none", "operator", "the compute limit is below what such a transaction needs at the least, so no block would carry it out", "none: the courier asks the nodes again; an operator names a higher --compute-limit"],
   POLICY_FEE_UNBOUNDED: ["refusal", "none", "operator", "the chain bills data beside the computation, and nothing says up to how much", "none: the courier asks the nodes again; an operator names --data-fee"],
   // admission, ledger, keystore, vault, sockets (signer)
   LEDGER_MISSING: ["fault", "none", "operator", "the ledger is missing or empty although this agent was paired", "restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"],

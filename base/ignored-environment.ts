@@ -1,6 +1,6 @@
 /**
- * Variables of the environment that the agent's processes do not get, and what takes their place. A
- * person who has set one looks for its effect in vain, so each is named. Pure.
+ * Variables of the environment that the agent's processes do not get, and what takes their place.
+ * An operator who has set one looks for its effect in vain, so each is named. Pure.
  */
 
 const code = ["NODE_OPTIONS", "NODE_PATH", "LD_PRELOAD"];

@@ -57,7 +57,8 @@ export interface Accounts {
    */
   readonly deposits: "addresses" | "tags";
   /**
-   * The address and the tag that a payer types for a deposit address, which is one text for both.
+   * The address and the tag that a customer types for a deposit address, which is one text for
+   * both.
    */
   payeeOf(depositAddress: string): Payee;
 }

@@ -111,13 +111,13 @@ function judge(node: NodeStatus, measures: Measures): NodeHealth {
   const isBehind = best.head.atMs - head.atMs > limitMs || (lagBlocks ?? 0) * blockMs > limitMs;
   const rolledBack = (head.highest - head.number) * blockMs > limitMs;
   if (!isOld && !isBehind && !rolledBack) return { ...shown, code: "", words: "", plain: "", since: 0, isUsable: true };
-  const location = `its newest block is ${head.number}${head.atMs === 0 ? "" : `, of ${clockTime(head.atMs, nowMs)}`}`;
+  const newestWords = `its newest block is ${head.number}${head.atMs === 0 ? "" : `, of ${clockTime(head.atMs, nowMs)}`}`;
   const back = rolledBack ? `rolled back from block ${head.highest} to block ${head.number}` : "";
   const lag = isBehind && lagBlocks !== null && lagBlocks > 0 ? `is ${lagBlocks} blocks behind` : "";
   const still = `shows no new block for ${spanWords(ageOf(head, nowMs))}`;
   const said = [back, lag, lag === "" && isOld ? still : ""].filter((part) => part !== "").join(" and ");
   const code = rolledBack ? "NODE_ROLLED_BACK" : lag === "" ? "NODE_STALE" : "NODE_LAG";
-  const words = `${said}: ${location}`;
+  const words = `${said}: ${newestWords}`;
   const since = head.atMs === 0 ? Math.max(1, Math.round(nowMs - head.stoodForMs)) : head.atMs;
   return { ...shown, code, words, plain: words, since, isUsable: !isOld && !isBehind };
 }
@@ -131,11 +131,11 @@ function chainHealth(chain: string, nodes: readonly NodeHealth[]): Pick<ChainHea
     usable === 0
       ? `no node of chain ${chain} can be used`
       : `only ${usable} of ${nodes.length} nodes of chain ${chain} can be used, and 2 must say the same`;
-  const locations = nodes.flatMap((node, at) => (node.isUsable ? [] : [`node ${at} ${node.plain}`]));
+  const problems = nodes.flatMap((node, at) => (node.isUsable ? [] : [`node ${at} ${node.plain}`]));
   return {
     code: first.code,
     words: `${head}: ${out.map(({ url, words }) => `${url} ${words}`).join("; ")}`,
-    plain: `${head}: ${locations.join("; ")}`,
+    plain: `${head}: ${problems.join("; ")}`,
   };
 }
 

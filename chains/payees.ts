@@ -2,7 +2,7 @@
 import type { Payee } from "./accounts.ts";
 import { familyOf } from "./families.ts";
 
-/** The address and the tag that a payer types for a deposit address of a network. */
+/** The address and the tag that a customer types for a deposit address of a network. */
 export function payeeOf(network: string, depositAddress: string): Payee {
   return familyOf(network).accounts.payeeOf(depositAddress);
 }

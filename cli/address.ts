@@ -55,9 +55,9 @@ function readable(state: StateFolder): Progress | null | "closed" {
 
 function fromPairing(state: StateFolder, progress: Progress | null, currency: string | undefined): readonly Funded[] {
   if (progress === null) throw unpaired(state);
-  const hotWallet = accountsFor(progress.wallet.accounts, "hot", progress.networks);
+  const hotWallets = accountsFor(progress.wallet.accounts, "hot", progress.networks);
   const known = progress.currencies.map(({ id, network, contract }) => {
-    const address = hotWallet.find(({ networks }) => networks.includes(network))?.id ?? "";
+    const address = hotWallets.find(({ networks }) => networks.includes(network))?.id ?? "";
     return { currency: id, network, contract, address };
   });
   return chosen(known, currency, "this agent was not paired for", "no currency had a policy when it was paired");

@@ -20,11 +20,11 @@ export function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis 
   const address = one.address === "" ? " --address ADDRESS" : "";
   const type = `to pay it: ${typed(`approve ${one.transactionId}${address}`)}; to reject it: ${typed(`refuse ${one.transactionId}`)}`;
   const isOfRecovery = one.code === "RECOVERY_HOLD";
-  const validUntilMs = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
+  const expiry = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
   const first = compareWords(one, compared);
   return {
     verdict: "waits for an operator",
-    why: `nothing is signed before a yes, and ${validUntilMs}`,
+    why: `nothing is signed before a yes, and ${expiry}`,
     what: `${first}${type}`,
   };
 }

@@ -175,10 +175,10 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   if (why === "WITHDRAWAL_WAITS_FOR_LIMIT") return { verdict: "waits", why: `${codes[why][3]} (${why})`, what: remedyIn(why) };
   if (/^funds/.test(why)) {
     const more = fundsFor[why] ?? "amount and fee";
-    const redone = one.mode === "sweep" && why === "funds for another attempt";
+    const isOrderedAgain = one.mode === "sweep" && why === "funds for another attempt";
     return stuck(
       `the hot wallet does not cover ${more} (${why})`,
-      `send funds to ${one.account || "the hot wallet address, which the command address prints"}${redone ? `; or ${typed(`cancel ${one.transactionId}`)}: the gateway orders the sweep again, with another top-up` : ""}`,
+      `send funds to ${one.account || "the hot wallet address, which the command address prints"}${isOrderedAgain ? `; or ${typed(`cancel ${one.transactionId}`)}: the gateway orders the sweep again, with another top-up` : ""}`,
     );
   }
   const declined = declinedIn(why);

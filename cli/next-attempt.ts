@@ -6,7 +6,7 @@ import type { LedgerLine, OperatorView, SignerStatus } from "../agent/socket/ver
 import { parseAmount } from "../protocol/amount.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 
-/** Most attempts that the courier may start (agent/signer/handlers/replace.ts). */
+/** Most attempts that the courier may start, as in agent/socket/limits.ts. */
 const courierAttemptsMax = 14;
 
 /**

@@ -201,10 +201,10 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   const outOfService = (currency: string): string => watcher?.outOfService().get(currency) ?? "";
   const readAt = (network: string): number | null => watcher?.readAt(network) ?? null;
   try {
-    const chainReadings = { confirmations, outOfService, readAt };
+    const chainViews = { confirmations, outOfService, readAt };
     const board = startPrices({ config, store, log, clock });
     besides.push(board);
-    const service: Service = { ...common, ...chainReadings, key, random: randomBytes, waiters, prices: board, addressMarks: marks };
+    const service: Service = { ...common, ...chainViews, key, random: randomBytes, waiters, prices: board, addressMarks: marks };
     server = createServer(service);
     const certificate = servedCertificate(server.server as unknown as HttpsServer, config.listen.tls);
     warnOfCertificate(certificate, deps);

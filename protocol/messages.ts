@@ -75,7 +75,7 @@ export interface Welcome {
   readonly challenge: string; // Challenge.nonce of this connection, for the signer to repeat
   readonly answers: string; // Hello.nonce
   readonly gatewayHead: Head | null; // newest ledger head in the gateway's database; null before the first
-  // newest job of the chain; 0 and 64 zeros before the first
+  // newest of the jobs; 0 and 64 zeros before the first
   readonly jobs: { readonly sequence: number; readonly hash: string };
   readonly at: number;
 }
@@ -310,7 +310,7 @@ export interface RecoveredEntry {
 }
 
 /**
- * A job at its position in the chain, sent again to a gateway that may have lost it. The gateway
+ * A job at its position in the jobs, sent again to a gateway that may have lost it. The gateway
  * recognises its own signature. A job that only repeated an order takes a position without text.
  */
 export interface AskedEntry {
@@ -318,7 +318,7 @@ export interface AskedEntry {
   readonly seq: number;
   readonly at: number;
   readonly transactionId: string;
-  // 0 if the job is in no chain any more, because it was asked before the recovery of the ledger
+  // 0 if the job has no position any more, because it was asked before the recovery of the ledger
   readonly sequence: number;
   readonly jobHash: string;
   readonly job: string; // exact text, or "" with its signature

@@ -29,7 +29,7 @@ export const entriesPerStatementMax = 512;
 /** Most withdrawals that one acknowledgement names as ended. */
 export const endedPerAckMax = 256;
 
-/** Most signed transactions that one acknowledgement names as void (void). */
+/** Most signed transactions that one acknowledgement names as void. */
 export const voidPerAckMax = 256;
 
 /**
@@ -316,7 +316,7 @@ export function parseStatement(payload: Uint8Array | string): Statement {
       throw shapeFault(`statement.entries[${index}].outcome`, "must be set exactly when the stage is final");
     }
     if (item.kind === "observed" && item.txHash === "" && item.outcome !== "conflicted") {
-      throw shapeFault(`statement.entries[${index}].txHash`, "must not be empty unless the token was lost");
+      throw shapeFault(`statement.entries[${index}].txHash`, "must not be empty unless the outcome is conflicted");
     }
     if (item.kind === "recovered" && (item.sequence === 0) !== /^0+$/.test(item.jobHash)) {
       throw shapeFault(`statement.entries[${index}].jobHash`, "must be zeros exactly before the first job");

@@ -1,6 +1,6 @@
 /**
- * Imports held against the table of rooms. Each breach names the file that an operator has to mend:
- * its import leads out of its row, while the imported file keeps to its own row.
+ * Imports held against the table of rooms. Each breach names the file to mend: its import leads out
+ * of its row, while the imported file keeps to its own row.
  */
 import { builtinModules } from "node:module";
 import { dirname } from "node:path";

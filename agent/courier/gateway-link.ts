@@ -144,7 +144,7 @@ async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
     options.log.warn({ event: "recovery-refused", code: kept.code }, "the signer did not take a recovery offer");
     return;
   }
-  // All parts of an order have the same effect on the signer: it stops.
+  // All parts of a recovery offer have the same effect on the signer: it stops.
   if (state.isOffered) return;
   state.isOffered = true;
   state.linkDetail = "RECOVERY_OFFERED: the gateway offers a recovery";

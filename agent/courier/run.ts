@@ -93,14 +93,14 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     feed({ kind: "tick" });
     checkReceived(shared, link, reporter).catch(onBug);
   }, tickMs);
-  const stating = setInterval(tellStatus, options.statusMs ?? statusMsDefault);
+  const statusTimer = setInterval(tellStatus, options.statusMs ?? statusMsDefault);
   tellStatus();
   return {
     end() {
       if (state.isEnded) return;
       state.isEnded = true;
       clearInterval(ticking);
-      clearInterval(stating);
+      clearInterval(statusTimer);
       reporter.pause();
       link.close();
       for (const watch of [...hotWallets.values(), ...deposits.values()]) watch?.close();

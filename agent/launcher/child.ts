@@ -14,7 +14,7 @@ export interface ChildOptions {
   /** Programs that start the child in turn, e.g. `unshare --net --`. */
   readonly within?: readonly string[];
   /** Makes a pipe of stderr too, so the parent can read the child's last lines. */
-  readonly isReceived?: boolean;
+  readonly isStderrPiped?: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -51,8 +51,8 @@ function nodeFlags(): string[] {
 const withoutCore = '{ ulimit -c 0; echo 0 >/proc/self/coredump_filter; } 2>/dev/null; exec "$0" "$@"';
 
 /**
- * Starts one of our programs. Its stdin and stdout are pipes; stderr is ours unless `isReceived`.
- * The end of its stdin ends it.
+ * Starts one of our programs. Its stdin and stdout are pipes; stderr is ours unless
+ * `isStderrPiped`. The end of its stdin ends it.
  */
 export function startChild(options: ChildOptions): ChildProcess {
   const [command = "/bin/sh", ...args] = [
@@ -66,7 +66,7 @@ export function startChild(options: ChildOptions): ChildProcess {
     ...(options.args ?? []),
   ];
   const child = spawn(command, args, {
-    stdio: ["pipe", "pipe", options.isReceived === true ? "pipe" : "inherit", ...(options.descriptors ?? [])],
+    stdio: ["pipe", "pipe", options.isStderrPiped === true ? "pipe" : "inherit", ...(options.descriptors ?? [])],
     env: cleanEnvironment(options.env),
     detached: true,
   });

@@ -37,8 +37,8 @@ const installedState = "/var/lib/autowithdraw";
 /** STATE_NOT_PAIRED with the line to type; `words` describe the folder's present content. */
 export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): AgentError {
   const what = words === undefined ? `${root} holds no paired agent` : `${words} in ${root}`;
-  const redone = "only on a server that was never paired: autowithdraw pair; else bring back what was in the folder";
-  return new AgentError("STATE_NOT_PAIRED", "none", what, root === installedState ? { hint: redone } : {});
+  const pairHint = "only on a server that was never paired: autowithdraw pair; else bring back what was in the folder";
+  return new AgentError("STATE_NOT_PAIRED", "none", what, root === installedState ? { hint: pairHint } : {});
 }
 
 /**

@@ -60,11 +60,11 @@ const isName: Check = text(1, approverMax, /^[\x21-\x7e]+$/);
 const isOptionalName: Check = text(0, approverMax, /^[\x21-\x7e]*$/);
 const isDetail: Check = anyText(0, 4096, "");
 const isHead: Check = fields({ seq: isTime, hash: isHash });
-const isVersion: Check = fields({ transactionId: isId, attempt: isOrdinal });
+const isAttempt: Check = fields({ transactionId: isId, attempt: isOrdinal });
 const isNamedFiles: Check = listOf({ file: isVisible, root: isHash }, namedFilesMax);
 const isLimit: Check = text(1, 1024, /^[\x20-\x7e]+$/);
 const isLimits: Check = (value) => Array.isArray(value) && value.length <= limitsMax && value.every(isLimit);
-const isReleased: Check = (value) => Array.isArray(value) && value.length <= listMax && value.every(isVersion);
+const isReleased: Check = (value) => Array.isArray(value) && value.length <= listMax && value.every(isAttempt);
 
 const checks: { readonly [K in RecordKind]: Checks<K> } = {
   PAIRED: { agent: hex(8), merchant: isVisible, wallet: isId, ledgerEpoch: isOrdinal, gatewayKey: isHash },

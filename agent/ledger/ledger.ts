@@ -216,7 +216,7 @@ export class Ledger {
   /**
    * Begins a new segment after everything appended so far. `stateJson` (valid JSON) and everything
    * ever in `leaving` stand for the earlier records. Returns the CHECKPOINT record, durable after
-   * the next `flush`. With `opened` a recovered ledger begins, at `notBeforeMs` or later.
+   * the next `flush`. With `recovered` a recovered ledger begins, at `notBeforeMs` or later.
    * @throws AgentError LEDGER_POISONED, LEDGER_READ_ONLY
    */
   rotate(stateJson: string, leaving: Leaving = nothingLeaves, recovered?: RecoveredBody, notBeforeMs = 0): LedgerRecord {

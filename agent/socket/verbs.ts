@@ -77,13 +77,13 @@ export interface CourierView {
    */
   readonly isOver: boolean;
   /**
-   * While an operator must decide: the facts for a notice. The job, which the courier carried, has
+   * While an operator must decide: the facts for an alert. The job, which the courier carried, has
    * both.
    */
   readonly awaited?: Awaited;
 }
 
-/** The facts of a withdrawal that waits for a person, for an alert. */
+/** The facts of a withdrawal that waits for an operator, for an alert. */
 export interface Awaited {
   readonly order: string; // the shop's own reference
   readonly endsAtMs: number; // Unix milliseconds
@@ -213,7 +213,7 @@ export interface SignerStatus {
   readonly locked: string;
   readonly lockedDetail: string;
   /**
-   * RECOVERY_OFFERED: an order waits for `recover`; RECOVERY_HOLD: both were restored and
+   * RECOVERY_OFFERED: a recovery offer waits for `recover`; RECOVERY_HOLD: both were restored and
    * everything is held until `finish`; else "".
    */
   readonly recovery: string;

@@ -100,7 +100,7 @@ export function createAlertQueue(options: AlertQueueOptions): AlertQueue {
   return {
     take(alerts) {
       for (const alert of alerts) queue.push({ alert, tries: 0 });
-      // The sender has the first notice, which may be taken at any moment, so the oldest of the
+      // The sender has the first alert, which may be taken at any moment, so the oldest of the
       // others is dropped.
       while (queue.length > waitingMax) drop(isBusy ? 1 : 0, "too many are waiting");
       void next();

@@ -33,7 +33,7 @@ export interface Observation {
   readonly alertsMax?: number;
 }
 
-/** The body that the receiver gets, as JSON. `alert` is the attempt of this form. */
+/** The body that the receiver gets, as JSON. `alert` is the version of this form. */
 export interface Alert {
   readonly alert: 1;
   readonly at: string; // ISO 8601
@@ -53,7 +53,7 @@ interface Standing {
   readonly condition: Condition;
   readonly since: number; // Unix milliseconds
   readonly sinceMs: number; // monotonic
-  readonly toldMs: number | null; // monotonic time of the last notice; null before the first
+  readonly toldMs: number | null; // monotonic time of the last alert; null before the first
 }
 
 export type Standings = ReadonlyMap<string, Standing>;
@@ -67,7 +67,7 @@ const againMs = 24 * 3_600_000;
  */
 const againMsMin = 15 * 60_000;
 /**
- * Most conditions that are followed at the same time: a notice for each of so many agents. A new
+ * Most conditions that are followed at the same time: an alert for each of so many agents. A new
  * one beyond them is ignored until another has ended.
  */
 const standingsMax = 20_000;
@@ -106,7 +106,7 @@ export function observe(
   return { standings: next, alerts };
 }
 
-/** The time from one notice to the next. @param toldAt Unix milliseconds of the newest notice */
+/** The time from one alert to the next. @param toldAt Unix milliseconds of the newest alert */
 function againAfterMs({ endsAt }: Condition, toldAt: number): number {
   if (endsAt === undefined) return againMs;
   return Math.min(againMs, Math.max(againMsMin, (endsAt - toldAt) / 2));

@@ -1,7 +1,7 @@
 /**
  * Addresses that no key can have, because the protocol itself uses the lowest ones: precompiled
  * contracts and system contracts. Money that is paid there is lost. Source: Yellow Paper, appendix
- * E; TIP-60 and later for the same places on Tron.
+ * E; TIP-60 and later for the same addresses on Tron.
  */
 
 /** No search for a key reaches an address whose first 16 bytes are zero. */

@@ -43,8 +43,8 @@ type EvmTxParams = Readonly<Record<(typeof fieldNames)[number], string>> &
   Readonly<Partial<Record<(typeof besideNames)[number], string>>>;
 
 /**
- * The figures of `Price` in wei per gas; of the tips, the lowest and the highest suggestion of the
- * nodes. The two figures of rollups stand here as in the parameters.
+ * The figures of `FeeMarket` in wei per gas; of the tips, the lowest and the highest suggestion of
+ * the nodes. The two figures of rollups stand here as in the parameters.
  */
 type EvmFeeMarket = Readonly<Record<"baseFeePerGas" | "maxPriorityFeePerGas" | "maxPriorityFeePerGasHigh", bigint>> &
   Readonly<Partial<Record<(typeof besideNames)[number], bigint>>>;
@@ -107,8 +107,8 @@ function read(txParams: TxParams, form: RegExp): TxParams {
 
 /** Twice the base fee lasts through six full blocks (EIP-1559: each may raise it by an eighth). */
 export function first({ feeMarket, computeLimit }: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
-  const offered = feeMarket as EvmFeeMarket;
-  return { ...txParamsOf(computeLimit, marketFee(offered), offered.maxPriorityFeePerGas), ...besideOf(offered) };
+  const market = feeMarket as EvmFeeMarket;
+  return { ...txParamsOf(computeLimit, marketFee(market), market.maxPriorityFeePerGas), ...besideOf(market) };
 }
 
 function besideOf({ dataFee, cancelGas }: EvmFeeMarket): TxParams {
@@ -157,9 +157,9 @@ function replacementAt(
   attempt: number,
   isTipLow: boolean,
 ): TxParams {
-  const offered = feeMarket as EvmFeeMarket;
-  const tip = larger(offered.maxPriorityFeePerGas, isTipLow ? 0n : steppedTip(offered, attempt));
-  return replacement(attempts, { ...txParamsOf(computeLimit, marketFee(offered), tip), ...besideOf(offered) }, false);
+  const market = feeMarket as EvmFeeMarket;
+  const tip = larger(market.maxPriorityFeePerGas, isTipLow ? 0n : steppedTip(market, attempt));
+  return replacement(attempts, { ...txParamsOf(computeLimit, marketFee(market), tip), ...besideOf(market) }, false);
 }
 
 /**

@@ -25,7 +25,7 @@ export interface AskedBalance {
 
 /** The call data as 0x hex. The call fails as a whole if any single balance fails. */
 export function encodeBalances(asked: readonly AskedBalance[]): string {
-  const locations = asked.map((_, at) => word(asked.length * 32 + at * callBytes));
+  const offsets = asked.map((_, at) => word(asked.length * 32 + at * callBytes));
   const calls = asked.map(({ account, contract }) => {
     const target = contract === "" ? multicallAddress : contract;
     const balanceOf = encodeBalanceCall(account).slice(2);
@@ -33,7 +33,7 @@ export function encodeBalances(asked: readonly AskedBalance[]): string {
     const padded = data.padEnd(2 * digitsPerWord, "0");
     return target.slice(2).toLowerCase().padStart(64, "0") + word(0) + word(96) + word(data.length / 2) + padded;
   });
-  return `0x${aggregateSelector}${word(32)}${word(asked.length)}${locations.join("")}${calls.join("")}`;
+  return `0x${aggregateSelector}${word(32)}${word(asked.length)}${offsets.join("")}${calls.join("")}`;
 }
 
 /**

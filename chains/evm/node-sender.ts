@@ -1,5 +1,5 @@
 /**
- * The questions of payments to EVM nodes: transaction parameters per block, gas for one payment,
+ * The questions of payments to EVM nodes: the chain's state per block, gas for one payment,
  * locations and outcomes of transactions. Turns the nodes' answers into the interface's and decides
  * nothing. Reaches the network only through node.ts.
  */

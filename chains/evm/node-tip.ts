@@ -31,8 +31,8 @@ const plainAgainAfter = 64;
 type Way = (pool: NodePool, node: PoolNode, head: Promise<BlockHead>) => Promise<bigint>;
 
 const byPrice: Way = async (pool, node, head) => {
-  const [feeMarket, { baseFeePerGas }] = await Promise.all([pool.ask(node, gasPriceQuestion), head]);
-  if (feeMarket > baseFeePerGas) return feeMarket - baseFeePerGas;
+  const [gasPrice, { baseFeePerGas }] = await Promise.all([pool.ask(node, gasPriceQuestion), head]);
+  if (gasPrice > baseFeePerGas) return gasPrice - baseFeePerGas;
   // A gas price without a tip in it is only the base fee.
   try {
     return await byHistory(pool, node, head);

@@ -167,10 +167,10 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
     },
     logs: (filter) => {
       const { address, topics } = filter;
-      const location = "blockHash" in filter ? filter : { fromBlock: hexOf(filter.fromBlock), toBlock: hexOf(filter.toBlock) };
+      const range = "blockHash" in filter ? filter : { fromBlock: hexOf(filter.fromBlock), toBlock: hexOf(filter.toBlock) };
       return read({
         method: "eth_getLogs",
-        params: [{ ...location, address, topics }],
+        params: [{ ...range, address, topics }],
         answerBytesMax,
         read: (result) => readFoundLogs(result).map((log) => logWithin(log, filter)),
       });

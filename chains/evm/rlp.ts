@@ -97,7 +97,7 @@ function writeHeader(offset: number, length: number, bytes: Uint8Array, at: numb
   }
   const size = bytesOf(length);
   bytes[at] = offset + 55 + size;
-  for (let location = 1; location <= size; location++) bytes[at + location] = length >>> (8 * (size - location));
+  for (let index = 1; index <= size; index++) bytes[at + index] = length >>> (8 * (size - index));
   return at + 1 + size;
 }
 

@@ -17,7 +17,7 @@ export interface ChainLines {
 export interface ChainPreset {
   readonly name: string; // for people
   readonly isTest: boolean; // its coins are worth nothing
-  /** The word by which senders' wallets and exchanges know its tokens, if there is one. */
+  /** The word by which customers' wallets and exchanges know its tokens, if there is one. */
   readonly tokens?: string;
   readonly lines: ChainLines;
   readonly blockMs: number; // usual time between two blocks

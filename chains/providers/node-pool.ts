@@ -118,9 +118,8 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
   function ordered(): readonly PoolNode<C>[] {
     // Among nodes that answer, those with an old head come last, because their answers are old.
     const best = nodes.reduce((newest, { heads }) => (heads.isNewerThan(newest) ? heads : newest), new Heads());
-    const location = ({ restUntil, heads }: PoolNode<C>): number =>
-      restUntil > options.clock() ? 2 : heads.isBehind(best) ? 1 : 0;
-    return [...nodes].sort((a, b) => location(a) - location(b));
+    const rank = ({ restUntil, heads }: PoolNode<C>): number => (restUntil > options.clock() ? 2 : heads.isBehind(best) ? 1 : 0);
+    return [...nodes].sort((a, b) => rank(a) - rank(b));
   }
 
   function chosen(): readonly PoolNode<C>[] {

@@ -1,7 +1,7 @@
 /**
- * The questions of payments to Tron's nodes: transaction parameters per block, energy for one
- * payment, locations and outcomes of transactions, and proof that one is void. Turns the nodes'
- * answers into the interface's and decides nothing. Reaches the network only through node-pool.ts.
+ * The questions of payments to Tron's nodes: the chain's state per block, energy for one payment,
+ * locations and outcomes of transactions, and proof that one is void. Turns the nodes' answers into
+ * the interface's and decides nothing. Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
 import type { FeeMarket } from "../family.ts";
@@ -50,7 +50,7 @@ export interface SenderOptions {
   readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 15000
 }
 
-/** The interface for payments, with `void`. */
+/** The interface for payments, with `findVoid`. */
 export type TronSender = SenderNodes & Required<Pick<SenderNodes, "findVoid">>;
 
 const timeoutMsDefault = 5_000;

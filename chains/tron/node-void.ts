@@ -30,8 +30,8 @@ interface Run {
 }
 
 /**
- * The method `void` of the interfaces. After a long halt several calls may be needed; each goes on
- * from the end of the last.
+ * The method `findVoid` of the interfaces. After a long halt several calls may be needed; each goes
+ * on from the end of the last.
  */
 export function createVoid(blocks: Blocks, quorum: number): (attempts: readonly VoidQuestion[]) => Promise<VoidAnswer> {
   const runs = new Map<string, Run>();

@@ -38,7 +38,7 @@ export interface WatcherOptions {
   readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 60000
 }
 
-/** The interface for the watcher, with `void`. */
+/** The interface for the watcher, with `findVoid`. */
 export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "findVoid">>;
 
 const timeoutMsDefault = 15_000;

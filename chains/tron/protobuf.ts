@@ -93,13 +93,13 @@ function endOf(bytes: Uint8Array, { value: length, end }: Varint): number {
 
 function readVarint(bytes: Uint8Array, from: number): Varint {
   let value = 0n;
-  for (let location = 0; location < varintBytesMax; location++) {
-    const byte = bytes[from + location];
+  for (let index = 0; index < varintBytesMax; index++) {
+    const byte = bytes[from + index];
     if (byte === undefined) throw new ProtoFormat("bytes end early");
-    value |= BigInt(byte & 0x7f) << BigInt(7 * location);
+    value |= BigInt(byte & 0x7f) << BigInt(7 * index);
     if (byte >= 0x80) continue;
-    if (byte === 0 && location > 0) throw new ProtoFormat("a number in more bytes than it needs");
-    return { value, end: from + location + 1 };
+    if (byte === 0 && index > 0) throw new ProtoFormat("a number in more bytes than it needs");
+    return { value, end: from + index + 1 };
   }
   throw new ProtoFormat(`a number above ${numberMax}`);
 }

@@ -64,7 +64,7 @@ export function digestOf(rawData: Uint8Array): Uint8Array {
 
 /**
  * Adds the signature r(32) ‖ s(32) ‖ y parity(1) to raw_data, if the sender recovered from it is
- * `payer`, the account that the bytes name.
+ * `sender`, the account that the bytes name.
  * @returns the transaction, raw_data(1) ‖ signature(2), and its id in 64 hex digits
  * @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER, or a code of `describe`
  */

@@ -51,7 +51,10 @@ export type UtxoSender = SenderNodes & Required<Pick<SenderNodes, "evidence">>;
 const timeoutMsDefault = 10_000;
 const patienceMsDefault = 20_000;
 const questionsAtOnce = 8;
-/** A payment's work is its size, which the choice of coins decides: this figure stands for it. */
+/**
+ * A payment's compute limit is its size, which the choice of coins decides. This figure stands for
+ * it.
+ */
 const computeLimit = 1n;
 
 /** Opens no connection before the first question. @throws NODE_URL */

@@ -14,7 +14,7 @@ import { accountQuestion, serverQuestion } from "./node-questions.ts";
 /** Flags of an account, by the documentation's names. */
 const requiresTag = 0x0002_0000; // lsfRequireDestTag
 const authorizesDeposits = 0x0100_0000; // lsfDepositAuth
-/** A payment's work is always the same. */
+/** A payment's compute limit is always the same. */
 const computeLimit = 1n;
 
 /** An account at an agreed ledger; null if it does not exist there. */
@@ -97,9 +97,9 @@ export async function shownSequences(pool: NodePool, address: string): Promise<r
 }
 
 /**
- * The work of a payment. Refuses with NODE_WOULD_REVERT if the ledger would not take it at the
- * receiver. A receiver with deposit authorization is refused, because no method that is used here
- * names the senders that it has authorised.
+ * The compute limit of a payment. Refuses with NODE_WOULD_REVERT if the ledger would not take it at
+ * the receiver. A receiver with deposit authorization is refused, because no method that is used
+ * here names the senders that it has authorised.
  */
 export async function receivable(
   pool: NodePool,

@@ -105,7 +105,7 @@ function restart({ unit, program, launcher, part }: Layout, node: string, termin
   while (restarted && isAway() && performance.now() < until) spawnSync("sleep", ["1"], { env: systemEnvironment });
   if (!restarted || isAway()) {
     throw new AgentError("INSTALL_NOT_READY", "done", `${unit} was not ready ${readyTimeoutSeconds} s after its restart`, {
-      hint: `journalctl -u 'crypto*' -n 50; the way back: ${back}`,
+      hint: `journalctl -u 'autowithdraw-*' -n 50; the way back: ${back}`,
     });
   }
   terminal.out(`  restarted ${unit}: it answers. The way back: ${back}\n`);

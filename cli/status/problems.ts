@@ -89,7 +89,7 @@ function spanOf(ms: number): string {
 /** Signer and courier are started together, and the courier is the slower one. */
 function courierProblem({ startedAt, courierConnected }: SignerStatus, seen: Seen, findings: Findings): void {
   const what = courierConnected ? "the courier has not said yet what it sees" : "the courier does not run";
-  const log = logWords("crypto", seen);
+  const log = logWords("autowithdraw-courier", seen);
   if (seen.nowMs - startedAt >= startMs) findings.found("DOCTOR_COURIER_AWAY", what, log);
   else findings.found("DOCTOR_COURIER_AWAY", `crypto has just started: ${what}`, `ask again in ten seconds; then: ${log}`);
 }
@@ -245,7 +245,10 @@ export function bytesWords(bytes: number): string {
 }
 
 /** The hint to read the log: by journalctl under the units, else on the terminal of crypto. */
-export function logWords(unit: "crypto" | "autowithdraw-signer", { isUnderUnits }: Pick<Seen, "isUnderUnits">): string {
+export function logWords(
+  unit: "autowithdraw-courier" | "autowithdraw-signer",
+  { isUnderUnits }: Pick<Seen, "isUnderUnits">,
+): string {
   return isUnderUnits ? `journalctl -u ${unit} -n 20` : "look at what crypto printed last";
 }
 
@@ -254,7 +257,7 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     findings.found(
       "DOCTOR_COURIER_AWAY",
       `the courier last said what it sees at ${moment(courier.at)}`,
-      logWords("crypto", seen),
+      logWords("autowithdraw-courier", seen),
     );
   const { link, linkDetail } = courier;
   if (link !== "up")
@@ -342,7 +345,7 @@ export function declinedIn(why: string): string {
   return /^offered, no node took it: (.*)$/s.exec(why)?.[1] ?? "";
 }
 
-/** Reasons that wait for a person and stop every new withdrawal of an account or a currency. */
+/** Reasons that wait for an operator and stop every new withdrawal of an account or a currency. */
 const standstills = [
   ["ACCOUNT_BEHIND", "the chain has seen more transactions than the ledger"],
   ["ACCOUNT_WAITS", "behind a lower slot that is quarantined"],

@@ -1,5 +1,5 @@
 /**
- * The rows of a status: agent, attempt, config.json, limits, ledger, gateway, chains and waiting
+ * The rows of a status: agent, version, config.json, limits, ledger, gateway, chains and waiting
  * withdrawals. Pure.
  */
 import type { LimitView, SignerStatus, SweepLimitView } from "../../agent/socket/verbs.ts";

@@ -1,7 +1,7 @@
 /**
  * GET /pay/TOKEN: the payment page, its state for the page's own script, style sheet and script.
- * The token is the only right that a customer needs, and gives none but to look. An unknown token and
- * a malformed one get the same answer. Sources: docs/api.md, The payment page; CSP level 3.
+ * The token is the only right that a customer needs, and gives none but to look. An unknown token
+ * and a malformed one get the same answer. Sources: docs/api.md, The payment page; CSP level 3.
  */
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";

@@ -114,7 +114,7 @@ function list(options: ListOptions): void {
   });
 }
 
-/** The address as a payer types it, with its tag if it has one. */
+/** The address as a customer types it, with its tag if it has one. */
 function payeeText(network: string, depositAddress: string): string {
   const { address, tag } = payeeOf(network, depositAddress);
   return tag === "" ? address : `${address} tag ${tag}`;

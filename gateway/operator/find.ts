@@ -63,7 +63,7 @@ function addressesIn(text: string, networks: readonly string[]): readonly string
   return networks.some((network) => payeeOf(network, text).tag !== "") ? [text] : [];
 }
 
-/** `ADDRESS TAG`, as a payer tells it; the word `tag` may stand between. */
+/** `ADDRESS TAG`, as a customer tells it; the word `tag` may stand between. */
 function payeesIn(text: string): readonly Payee[] {
   const [, address = "", tag = ""] = /^(\S+)[\s:]+(?:tag\s+)?(\d{1,20})$/i.exec(text) ?? [];
   return address === "" ? [] : [{ address, tag }];

@@ -1,7 +1,7 @@
 /**
  * The hot loop that the signer's CPU is compared with: the acts that one payout cannot do without,
  * each with the product's own primitive or with Node's, one after the other in one thread. No
- * socket, no turn, no state: the difference to the signer is the cost of all that.
+ * socket, no request context, no state: the difference to the signer is the cost of all that.
  */
 import { createHash, generateKeyPairSync, randomBytes, sign, verify } from "node:crypto";
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";

@@ -58,8 +58,8 @@ export class StubAgent {
   }
 
   /**
-   * Connects, completes the handshake with and works until the link ends; what it says of older
-   * promises is checked first.
+   * Connects, completes the handshake and works until the link ends; the welcome's statements about
+   * older promises are checked first.
    */
   async connect(port: number): Promise<void> {
     this.#link?.socket.terminate();

@@ -25,8 +25,8 @@ type Victim = "signer" | "courier" | "gateway";
 type Image = ReadonlyMap<string, Buffer | null>;
 
 /**
- * With what the gateway marks an agent whose ledger lacks what was acknowledged, or has something
- * else in its place.
+ * The codes by which the gateway marks an agent whose ledger lacks acknowledged records, or has
+ * others in their place.
  */
 const behind: readonly string[] = ["AGENT_BEHIND", "HUB_LEDGER_FORKED"];
 const victims: readonly Victim[] = ["courier", "signer", "gateway"];

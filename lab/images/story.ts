@@ -35,7 +35,7 @@ export interface Moment {
   readonly isFull: boolean;
 }
 
-/** One token as the ledger binds it. */
+/** One slot as the ledger assigns it. */
 export interface Bound {
   readonly transactionId: string;
   readonly token: string; // network, account and nonce
@@ -117,7 +117,7 @@ function opening(narrator: Narrator): void {
   narrator.turn();
 }
 
-/** Withdrawals under way at a time: enough for several tokens to be open. */
+/** Withdrawals under way at a time: enough for several slots to be open. */
 const openWanted = 8;
 
 class Narrator {

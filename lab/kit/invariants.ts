@@ -70,22 +70,22 @@ export function monotone(world: World): void {
 }
 
 /**
- * A token belongs to one withdrawal, a withdrawal to one token, and nonces are allocated in order
+ * A slot belongs to one withdrawal, a withdrawal to one slot, and nonces are allocated in order
  * from the adopted one.
  */
 export function bijection(world: World): void {
   const ownerOf = new Map<string, string>();
-  const tokenOf = new Map<string, string>();
+  const slotKeyOf = new Map<string, string>();
   const next = new Map<string, bigint>();
   const begun = new Set<string>();
   const bind = (account: string, nonce: string, id: string, record: LedgerRecord): boolean => {
     begun.add(account);
-    const token = `${account} ${nonce}`;
-    must((ownerOf.get(token) ?? id) === id, "a token has one owner", record);
-    must((tokenOf.get(id) ?? token) === token, "a withdrawal has one token", record);
-    const isNew = !ownerOf.has(token);
-    ownerOf.set(token, id);
-    tokenOf.set(id, token);
+    const slotKey = `${account} ${nonce}`;
+    must((ownerOf.get(slotKey) ?? id) === id, "a slot has one owner", record);
+    must((slotKeyOf.get(id) ?? slotKey) === slotKey, "a withdrawal has one slot", record);
+    const isNew = !ownerOf.has(slotKey);
+    ownerOf.set(slotKey, id);
+    slotKeyOf.set(id, slotKey);
     return isNew;
   };
   const out = new Set<string>();
@@ -97,17 +97,17 @@ export function bijection(world: World): void {
     if (record.kind === "RECOVERED") {
       // A withdrawal that never left may give way to the gateway's statement; the record names the
       // state with the account's next slot.
-      for (const [id, token] of tokenOf) {
+      for (const [id, slotKey] of slotKeyOf) {
         if (out.has(id)) continue;
-        tokenOf.delete(id);
-        ownerOf.delete(token);
+        slotKeyOf.delete(id);
+        ownerOf.delete(slotKey);
       }
       next.clear();
       continue;
     }
     const account = `${record.network} ${record.account}`;
     if (record.kind === "ADOPTED") {
-      must(!begun.has(account), "an account is adopted before its first token", record);
+      must(!begun.has(account), "an account is adopted before its first slot", record);
       next.set(account, BigInt(record.slot));
     } else if (bind(account, record.slot, record.transactionId, record)) {
       const wanted = next.get(account);
@@ -118,8 +118,8 @@ export function bijection(world: World): void {
 }
 
 /**
- * Whether the withdrawal of an INTENT was asked for since the ledger was recovered last: an opened
- * ledger keeps others on their slot.
+ * Whether the withdrawal of an INTENT was asked for since the ledger was recovered last: a
+ * recovered ledger keeps others on their slot.
  */
 function isSince(world: World, { transactionId, seq }: Of<"INTENT">): boolean {
   const opened = of(world, "RECOVERED").findIndex((one) => one.seq > seq);
@@ -144,7 +144,7 @@ export function writeAhead(world: World): void {
     }
     if (record.kind === "SIGNED") {
       const key = `${record.transactionId} ${record.attempt}`;
-      must(intents.get(key)?.digest === record.digest, "what is signed was intended", record);
+      must(intents.get(key)?.digest === record.digest, "an attempt is intended before it is signed", record);
       must(!signed.has(key), "an attempt is signed once", record);
       signed.set(key, record);
     }
@@ -159,7 +159,7 @@ export function writeAhead(world: World): void {
     if (record.kind !== "RELEASED") continue;
     for (const { transactionId, attempt } of record.released) {
       const made = signed.get(`${transactionId} ${attempt}`);
-      must(made !== undefined && made.seq <= record.acked.seq, "what is released is known to the gateway", record);
+      must(made !== undefined && made.seq <= record.acked.seq, "a released attempt is known to the gateway", record);
       released.add(made?.raw ?? "");
     }
   }
@@ -187,7 +187,7 @@ function asApproved(world: World): void {
       must(transaction.nonce === Number(intent.slot), "a cancel is on the slot that the withdrawal has", record);
       continue;
     }
-    must(yes !== undefined && intent !== undefined && yes.seq < intent.seq, "what is signed was approved", record);
+    must(yes !== undefined && intent !== undefined && yes.seq < intent.seq, "a signed payment was approved", record);
     if (yes === undefined || intent === undefined) continue;
     const native = yes.contract === "";
     must(
@@ -205,7 +205,7 @@ function asApproved(world: World): void {
 }
 
 /**
- * A refused or expired withdrawal never had and never gets a token; nothing is decided twice, and
+ * A refused or expired withdrawal never had and never gets a slot; nothing is decided twice, and
  * nothing follows the end.
  */
 function truth(world: World): void {
@@ -250,10 +250,10 @@ function truth(world: World): void {
     }
     if (record.kind === "SIGNED") {
       const isPayment = payments.has(`${id} ${record.attempt}`);
-      must(!cancelled.has(id) || !isPayment, "nothing that pays is signed after a cancel", record);
+      must(!cancelled.has(id) || !isPayment, "no paying attempt is signed after a cancel", record);
     }
     if (record.kind === "REFUSED" || record.kind === "EXPIRED") {
-      must(!bound.has(id), "what is bound is never refused", record);
+      must(!bound.has(id), "a withdrawal with a slot is never refused", record);
       dead.add(id);
     }
     if (record.kind === "OBSERVED" && record.stage === "final") ended.add(id);

@@ -64,9 +64,12 @@ export function payableWithin(signed: readonly SignedBytes[], { perHour, perDay 
   };
   const most = mostPayable(signed);
   const times = signed.some(({ validUntilMs }) => validUntilMs !== null) ? 2n : 1n;
-  must(most.atOnce <= perDay && (perHour === null || most.atOnce <= perHour), "what can be paid at once is within each limit");
-  must(perHour === null || most.inHour <= times * perHour, "what was signed in an hour is within its limit");
-  must(most.inDay <= times * perDay, "what was signed in a day is within its limit");
+  must(
+    most.atOnce <= perDay && (perHour === null || most.atOnce <= perHour),
+    "the sum that can be paid at once is within each limit",
+  );
+  must(perHour === null || most.inHour <= times * perHour, "the sum signed in an hour is within its limit");
+  must(most.inDay <= times * perDay, "the sum signed in a day is within its limit");
 }
 
 /** The dearest attempt of a slot counts. */

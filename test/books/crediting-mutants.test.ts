@@ -349,7 +349,7 @@ const unseen: readonly (Omit<Rule, "named"> & { readonly differs: (at: TestNetwo
     differs: (at) => at.db.store.database.get("SELECT count(*) AS paid FROM payments"),
   },
   {
-    rule: "unsweptBalances that are not kept leave nothing to sweep, and the books stand on payments",
+    rule: "unswept balances that are not kept leave nothing to sweep, and the books stand on payments",
     takeOut: () => vi.spyOn(unsweptBalances, "hold").mockReturnValue(),
     story: direct,
     differs: (at, { address }) => unsweptBalances.unsweptBalanceOf(at.db.store.database, address, at.network, "eth"),

@@ -126,7 +126,7 @@ describe("a real chain", () => {
     expect((await nodes.broadcast(signed({ nonce }).raw)).outcome).toBe("slot-consumed");
   });
 
-  it("estimates gas, and tells a call that would revert from an account without funds", async () => {
+  it("the pool of nodes estimates gas, and tells a call that would revert from an account without funds", async () => {
     const nodes = nodesOf([anvil.url]);
     const call = (units: bigint) => ({
       from: hotWallet.address,

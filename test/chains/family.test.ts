@@ -29,7 +29,7 @@ describe("families", () => {
     expect(() => familyOf("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp")).toThrow(Bug);
   });
 
-  it("families exclude a second payment by a slot or by waiting, and only by waiting one asks what is void", () => {
+  it("families exclude a second payment by a slot or by expiry, and only a family that excludes by expiry asks which attempts are void", () => {
     const [waits, pays] = ["tron:0x2b6653dc", "eip155:1"];
     expect([waits, pays].map((network) => familyOf(network).exclusion.kind)).toEqual(["expiry", "slot"]);
     expect([expiryExclusionOf(waits)?.marginMs, expiryExclusionOf(pays)]).toEqual([120_000, null]);

@@ -42,7 +42,7 @@ function senderOn(feeModel: FeeModel, tokens: { contract: string; decimal: numbe
 }
 
 describe("a sender on an OP Stack chain", () => {
-  it("prices data and the operator's fee with double room, and offers it in the parameters", async () => {
+  it("a sender on an OP Stack chain prices data and the operator's fee with double room, and offers it in the parameters", async () => {
     await fake(answering(unit));
     const sender = senderOn("op-stack");
     const { feeMarket } = await sender.chainState(account);
@@ -53,7 +53,7 @@ describe("a sender on an OP Stack chain", () => {
     sender.close();
   });
 
-  it("a sender on an OP Stack chain has no facts where the oracle says nothing, so that nothing is signed by a guess", async () => {
+  it("a sender on an OP Stack chain gives no chain state if the oracle does not answer, so that nothing is signed by a guess", async () => {
     const sender = senderOn("op-stack");
     for (const code of ["0x", refusing]) {
       await fake(code);
@@ -73,7 +73,7 @@ describe("a sender on an OP Stack chain", () => {
 });
 
 describe("a sender on Arbitrum", () => {
-  it("estimates a plain payment and a cancel, with double room, where Ethereum's takes 21,000", async () => {
+  it("a sender on Arbitrum estimates a plain payment and a cancel, with double room, where Ethereum's takes 21,000", async () => {
     const payment = { contract: "", destination: shop, tag: "", amountUnits: 0n };
     const arbitrum = senderOn("arbitrum");
     const ethereum = senderOn("ethereum");

@@ -1,5 +1,5 @@
 /**
- * chains/tron through the offline interface: networks, ordinals, the offer and its costs, waiting,
+ * chains/tron through the offline interface: networks, ordinals, the offer and its costs, expiry,
  * and the parameters that go with the bytes.
  */
 import fc from "fast-check";
@@ -106,7 +106,7 @@ describe("the offer of a Tron payment", () => {
     expect(bandwidthOf(buildTransfer(longestToken)) * 1_000n).toBe(fees.most({ ...txParams, feeLimitSun: "1" }) - 1n);
   });
 
-  it("facts are read strictly, an operator's wish with gaps", () => {
+  it("transaction parameters are read strictly, and an operator's may leave fees open", () => {
     const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
     expect(fees.read(txParams)).toBe(txParams);
     expect(fees.readWish({ ...txParams, feeLimitSun: "" })).toEqual({ ...txParams, feeLimitSun: "" });
@@ -133,7 +133,7 @@ describe("the offer of a Tron payment", () => {
     expect(codeOf(() => fees.readWish(less))).toBe("JSON_SHAPE");
   });
 
-  it("an operator types no fee, and a wish without one reads", () => {
+  it("an operator types no fee on Tron, and parameters without a fee are read", () => {
     const none = fees.typed({});
     expect(none.ok && fees.readWish(none.txParams)).toEqual(none.ok ? none.txParams : null);
     expect(none).toMatchObject({ ok: true, txParams: { feeLimitSun: "" } });
@@ -179,8 +179,8 @@ describe("the offer of a Tron payment", () => {
   });
 });
 
-describe("waiting on Tron", () => {
-  it("waiting on Tron ends with the expiration, two minutes of chain time later", () => {
+describe("an attempt on Tron", () => {
+  it("an attempt on Tron is valid until its expiration, and the margin behind that is two minutes of chain time", () => {
     expect([exclusion.validUntilMs(fees.first({ feeMarket: feeMarket, computeLimit: 0n })), exclusion.marginMs]).toEqual([
       1_700_000_300_000, 120_000,
     ]);
@@ -199,7 +199,7 @@ describe("waiting on Tron", () => {
     );
   });
 
-  it("two equal payments by one block are two transactions once they are stamped", () => {
+  it("two equal payments by one block are two transactions once each has its own timestamp", () => {
     const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 0n });
     const next = exclusion.timestamped(txParams, exclusion.timestamp(txParams));
     const idOf = (each: TxParams): string => hex(tronTransactions.digests(tronTransactions.build(inCoins, each))[0]!);
@@ -212,7 +212,7 @@ describe("Tron transactions through the interface", () => {
   const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
   const plainTxParams = fees.first({ feeMarket: feeMarket, computeLimit: 1n });
 
-  it("Tron transactions through the interface are described as they were built, with the facts told beside the bytes", () => {
+  it("Tron transactions through the interface are described as they were built, with the parameters given beside the bytes", () => {
     for (const [payment, each] of [
       [inCoins, plainTxParams],
       [inTokens, txParams],

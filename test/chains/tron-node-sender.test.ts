@@ -1,6 +1,7 @@
 /**
- * The questions of a sender on Tron, against the fake for java-tron: facts, energy, activation,
- * places, verdicts, the worth of a broadcast's answer, and the independent reading of signed bytes.
+ * The questions of a sender on Tron, against the fake for java-tron: chain state, energy,
+ * activation, locations, outcomes, the worth of a broadcast's answer, and the independent reading
+ * of signed bytes.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { Payment } from "../../chains/family.ts";
@@ -42,8 +43,8 @@ const holder = inhabitant("a holder");
 const coinsTo = (destination: string, amountUnits = 1_000_000n) => ({ contract: "", destination, tag: "", amountUnits });
 const tokensTo = (destination: string, amountUnits = 5n) => ({ contract: usdt, destination, tag: "", amountUnits });
 
-group("facts for a payment on Tron", () => {
-  it("facts for a payment on Tron refer to the newest solidified block and carry its time, the chain's prices and the account's funds there", async () => {
+group("the chain state for a payment on Tron", () => {
+  it("the chain state for a payment on Tron refers to the newest solidified block and carries its time, the chain's prices and the account's funds there", async () => {
     await begin();
     const chainState = await nodes.chainState(sender.address);
     const solid = testNetwork.node.chain.blocks[6]!;
@@ -66,7 +67,7 @@ group("facts for a payment on Tron", () => {
     });
   });
 
-  it("a transaction made of these facts is taken by the chain", async () => {
+  it("a transaction that is made of the chain state is taken by the chain", async () => {
     await begin();
     const { feeMarket } = await nodes.chainState(sender.address);
     const hex = (value: bigint, digits: number): string => value.toString(16).padStart(digits, "0");
@@ -76,7 +77,7 @@ group("facts for a payment on Tron", () => {
     expect(await testNetwork.send(signed)).toMatchObject({ result: true });
   });
 
-  it("a provider of two that names other prices leaves no facts; one of three changes nothing", async () => {
+  it("a provider of two that names other prices leaves no chain state; one of three changes nothing", async () => {
     await begin(2);
     testNetwork.node.fronts[1]!.suffer({ lies: [{ kind: "cheap" }] });
     await expect(nodes.chainState(sender.address)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
@@ -87,7 +88,7 @@ group("facts for a payment on Tron", () => {
     expect((await nodes.chainState(sender.address)).feeMarket.energySun).toBe(100n);
   });
 
-  it("facts are of the older block if one provider of two lags; a block that only one has gives none", async () => {
+  it("the chain state is of the older block if one provider of two lags; a block that only one has gives none", async () => {
     await begin(2);
     testNetwork.node.chain.mine(3);
     testNetwork.node.fronts[1]!.suffer({ lagBlocks: 2 });
@@ -192,7 +193,7 @@ group("a signed payment on its way into the chain", () => {
   });
   const attempt = (txHash: string) => ({ txHash, isCancel: false });
 
-  it("a signed payment on its way into the chain has no place, then one that enough nodes show, and a outcome once it is solidified", async () => {
+  it("a signed payment on its way into the chain has no place, then one that enough nodes show, and an outcome once it is solidified", async () => {
     await begin();
     const signed = testNetwork.token(sender, usdt, holder.address, 5n);
     const question = [{ slot: "0", txHashes: [signed.txID] }];
@@ -229,7 +230,7 @@ group("a signed payment on its way into the chain", () => {
     expect(await nodes.holds(99, id)).toBe(false);
   });
 
-  it("a signed payment on its way into the chain is doubtful while one of two providers shows it, and without outcome", async () => {
+  it("a signed payment on its way into the chain is doubtful while one of two providers shows it, and has no outcome", async () => {
     await begin();
     const signed = testNetwork.coins(sender, holder.address, 7);
     await nodes.broadcast(hexOf(signed));

@@ -1,5 +1,5 @@
 /**
- * Withdrawals of three versions each over a real daemon: versions reach the mempool in any order, a
+ * Withdrawals of three attempts each over a real daemon: attempts reach the mempool in any order, a
  * block takes any one of them, and some blocks are lost, after which the chain takes another one.
  */
 import { expect } from "vitest";
@@ -21,10 +21,10 @@ interface Withdrawal {
   readonly ends: string[]; // each end that watcher and sender named, without repeats
 }
 
-/** The number of withdrawals by the version that the chain took, and of those that lost a block. */
+/** The number of withdrawals by the attempt that the chain took, and of those that lost a block. */
 export interface Fates {
   readonly mined: Readonly<Record<string, number>>;
-  readonly lost: number; // the chain took one version, lost its block, and took another one
+  readonly lost: number; // the chain took one attempt, lost its block, and took another one
   readonly withdrawals: number;
 }
 
@@ -94,7 +94,7 @@ export class Anchored {
     }
   }
 
-  /** Withdrawals whose coins no other open one holds, each with three signed versions. */
+  /** Withdrawals whose coins no other open one holds, each with three signed attempts. */
   async #open(size: number): Promise<readonly Withdrawal[]> {
     let { coins: free } = await this.#wallet.market();
     const opened: Withdrawal[] = [];
@@ -143,7 +143,7 @@ export class Anchored {
     return versions;
   }
 
-  /** Sends most versions, in any order: the mempool keeps the one of the highest fee. */
+  /** Sends most attempts, in any order: the mempool keeps the one of the highest fee. */
   async #broadcast(batch: readonly Withdrawal[]): Promise<void> {
     const sent = batch.flatMap(({ versions }) => versions).filter(() => this.#below(4) !== 0);
     for (const { raw } of this.#shuffled(sent)) {
@@ -153,8 +153,8 @@ export class Anchored {
   }
 
   /**
-   * Mines a block with any one version of each, also an older one than the mempool's, and not the
-   * version of a lost block. Returns its hash.
+   * Mines a block with any one attempt of each, also an older one than the mempool's, and not the
+   * attempt of a lost block. Returns its hash.
    */
   async #mine(batch: readonly Withdrawal[]): Promise<string> {
     for (const one of batch) one.mined = this.#wallet.values.random.pick(one.versions.filter((version) => version !== one.mined));
@@ -182,7 +182,7 @@ export class Anchored {
     expect(outcome).toBeNull();
   }
 
-  /** By the watcher and by the sender, the end is that of the version in the chain. */
+  /** By the watcher and by the sender, the end is that of the attempt in the chain. */
   async #end(one: Withdrawal, pin: string): Promise<void> {
     const [verdict, outcome] = await this.#judged(one, pin);
     const { txHash = "", target = null, txParams } = one.mined as Signed;
@@ -193,7 +193,7 @@ export class Anchored {
     if (!one.ends.includes(text)) one.ends.push(text);
   }
 
-  /** No mempool and no block takes another version any more. */
+  /** No mempool and no block takes another attempt any more. */
   async #takesNoOther({ versions, mined }: Withdrawal): Promise<void> {
     for (const { raw } of versions.filter((version) => version !== mined)) {
       expect(await this.#wallet.sender.broadcast(raw)).toMatchObject({ outcome: "slot-consumed", refusal: "incurable" });

@@ -1,7 +1,7 @@
 /**
- * The anchor: all versions of a withdrawal spend one coin, so the chain pays at most one of them.
- * Offline by every order of versions up to four, over accounts of one to five coins, with the rule
- * of the signer over each version; and over a real bitcoind by withdrawals of three versions each,
+ * The anchor: all attempts of a withdrawal spend one coin, so the chain pays at most one of them.
+ * Offline by every order of attempts up to four, over accounts of one to five coins, with the rule
+ * of the signer over each attempt; and over a real bitcoind by withdrawals of three attempts each,
  * of which a block takes any one. WITHDRAWALS=<number> sets their count, SEED=<number> repeats a
  * run. The second part is skipped, with the command that brings the daemon, where it is not there.
  */
@@ -26,22 +26,22 @@ interface Scene {
   readonly coin: NativeCoin;
   readonly network: UtxoNetwork;
   readonly account: string;
-  readonly made: readonly MadeCoin[]; // the account's coins at the first version
-  readonly later: MadeCoin; // larger than all of them, and final only after the first version
+  readonly made: readonly MadeCoin[]; // the account's coins at the first attempt
+  readonly later: MadeCoin; // larger than all of them, and final only after the first attempt
   readonly destination: string;
   readonly amountUnits: bigint;
 }
 
-/** The number of versions that were made, by their kind. */
+/** The number of attempts that were made, by their kind. */
 type Counted = Record<Kind, number>;
 
-/** The rate rises fast enough that some versions need more coins than the one before. */
+/** The rate rises fast enough that some attempts need more coins than the one before. */
 const rateOf = (version: number): bigint => 2_000n * 4n ** BigInt(version);
 
 const textOf = ({ id, units }: Coin): string => `${id}:${units}`;
 const pinOfParams = (txParams: TxParams): string => coinTexts(txParams)[0];
 
-/** Every offer of a kind after the versions so far; none where the coins do not suffice. */
+/** Every offer of a kind after the attempts so far; none where the coins do not suffice. */
 function offersOf(scene: Scene, kind: Kind, attempts: readonly PricedAttempt[]): readonly TxParams[] {
   const { first, bidding } = feesOf(scene.coin);
   const { network, destination, amountUnits } = scene;
@@ -53,7 +53,7 @@ function offersOf(scene: Scene, kind: Kind, attempts: readonly PricedAttempt[]):
   }
   if (bidding === null) throw new Error("such a coin has offers");
   if (kind === "replacement") {
-    // The nodes leave out what the versions spend, or not, where they have not seen them.
+    // The nodes leave out what the attempts spend, or not, where they have not seen them.
     const spent = attempts.flatMap(({ txParams }) => (txParams === null ? [] : coinTexts(txParams)));
     const all = [scene.later, ...scene.made];
     const views = [all, all.filter((one) => !spent.includes(textOf(one))), []];
@@ -66,7 +66,7 @@ function offersOf(scene: Scene, kind: Kind, attempts: readonly PricedAttempt[]):
   return offered.ok ? offered.txParams : [];
 }
 
-/** The signer's word on a version after the others: "" if it may be signed. */
+/** The signer's word on an attempt after the others: "" if it may be signed. */
 function refusalOf(scene: Scene, attempts: readonly PricedAttempt[], txParams: TxParams, evidence: readonly string[]): string {
   const { network, account } = scene;
   const job = { network: network.id };
@@ -76,7 +76,7 @@ function refusalOf(scene: Scene, attempts: readonly PricedAttempt[], txParams: T
   return pinRefusal(context, { withdrawal, approval: {}, account: held, slot: "0", txParams, evidence })?.code ?? "";
 }
 
-/** Makes every order of versions after these, and checks each new one against all before it. */
+/** Makes every order of attempts after these, and checks each new one against all before it. */
 function grow(scene: Scene, attempts: readonly PricedAttempt[], counted: Counted): void {
   if (attempts.length === versionsMax) return;
   for (const kind of attempts.length === 0 ? kinds.slice(0, 1) : kinds.slice(1)) {
@@ -115,7 +115,7 @@ function amountsOf(coins: readonly Coin[]): readonly bigint[] {
 describe.each<[string, NativeCoin]>([
   ["bitcoin", bitcoin],
   ["litecoin", litecoin],
-])("versions of a withdrawal on %s", (_, coin) => {
+])("attempts of a withdrawal on %s", (_, coin) => {
   const network = mainOf(coin);
   const unit = 10_000n * (network.dustSatPerKvB / 3_000n);
 
@@ -160,7 +160,7 @@ const why = missing("bitcoin");
 const confirmations = 2;
 const withdrawals = Number(process.env.WITHDRAWALS ?? 60);
 
-describe.skipIf(why !== null)("withdrawals of three versions over bitcoind", () => {
+describe.skipIf(why !== null)("withdrawals of three attempts over bitcoind", () => {
   if (why !== null) {
     process.stderr.write(`\n*** SKIPPED: ${why}\n\n`);
     it.skip(why, () => undefined);
@@ -175,7 +175,7 @@ describe.skipIf(why !== null)("withdrawals of three versions over bitcoind", () 
   afterAll(() => wallet?.close());
 
   it(
-    `${withdrawals} withdrawals are each paid once at most, and end once, by whichever version a block takes`,
+    `${withdrawals} withdrawals are each paid once at most, and end once, by whichever attempt a block takes`,
     async () => {
       process.stdout.write(`SEED=${seed} WITHDRAWALS=${withdrawals}\n`);
       const anchored = new Anchored(wallet);

@@ -32,7 +32,7 @@ describe.skipIf(why !== null)("Litecoin's extension", () => {
   }, 120_000);
   afterAll(() => wallet?.close());
 
-  it("what comes out is a payment of its block, and a coin only six blocks deep, as the chain takes it", async () => {
+  it("money out of the extension is a payment of its block, and a coin only six blocks deep, as the chain takes it", async () => {
     const { node } = wallet.testNetwork;
     const { address } = wallet.owner;
     await node.ask("sendtoaddress", address, 5);

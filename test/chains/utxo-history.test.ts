@@ -70,30 +70,33 @@ const ids = (coins: readonly { readonly id: string }[]): readonly string[] => co
 const fault = (words: RegExp) => expect.objectContaining({ code: "NODE_ERROR", message: expect.stringMatching(words) });
 
 describe("the history of an address", () => {
-  it.each(seedsOfRun(20))("has the coins of the chain while blocks come and go: seed %i", async (seed) => {
-    const random = new Seeded(seed);
-    const { node, read } = open();
-    for (let step = 0; step < 60; step += 1) {
-      if (node.blocks.length > 3 && random.below(5) === 0) node.blocks.splice(node.blocks.length - 1 - random.below(3));
-      for (let made = random.below(4); made > 0; made -= 1) {
-        const coins = [...node.coins()];
-        const transactions = Array.from({ length: random.below(30) }, () => ({
-          inputs: coins.splice(0, random.below(3)),
-          makes: Array.from({ length: random.below(3) }, () => BigInt(1 + random.below(1_000))),
-        }));
-        node.mine(transactions);
+  it.each(seedsOfRun(20))(
+    "the history of an address has the coins of the chain while blocks come and go: seed %i",
+    async (seed) => {
+      const random = new Seeded(seed);
+      const { node, read } = open();
+      for (let step = 0; step < 60; step += 1) {
+        if (node.blocks.length > 3 && random.below(5) === 0) node.blocks.splice(node.blocks.length - 1 - random.below(3));
+        for (let made = random.below(4); made > 0; made -= 1) {
+          const coins = [...node.coins()];
+          const transactions = Array.from({ length: random.below(30) }, () => ({
+            inputs: coins.splice(0, random.below(3)),
+            makes: Array.from({ length: random.below(3) }, () => BigInt(1 + random.below(1_000))),
+          }));
+          node.mine(transactions);
+        }
+        const since = random.below(2) === 0 ? Number.MAX_SAFE_INTEGER : random.below(node.blocks.length + 1);
+        const { unspent, later } = await read(since);
+        expect(ids(unspent)).toEqual(ids(node.coins()));
+        const above = node.blocks.slice(since + 1).flat();
+        expect(ids(later.filter(({ place }) => place!.block > since).map(({ txHash: id }) => ({ id })))).toEqual(
+          ids(above.map(({ txHash: id }) => ({ id }))),
+        );
       }
-      const since = random.below(2) === 0 ? Number.MAX_SAFE_INTEGER : random.below(node.blocks.length + 1);
-      const { unspent, later } = await read(since);
-      expect(ids(unspent)).toEqual(ids(node.coins()));
-      const above = node.blocks.slice(since + 1).flat();
-      expect(ids(later.filter(({ place }) => place!.block > since).map(({ txHash: id }) => ({ id })))).toEqual(
-        ids(above.map(({ txHash: id }) => ({ id }))),
-      );
-    }
-  });
+    },
+  );
 
-  it("is read only until all coins are found, and then by its newest page", async () => {
+  it("the history of an address is read only until all coins are found, and then by its newest page", async () => {
     const { node, read, many } = open();
     many(50, 25);
     node.mine([{ inputs: node.coins() }]);
@@ -105,7 +108,7 @@ describe("the history of an address", () => {
     expect(node.asked).toHaveLength(5);
   });
 
-  it("goes on where the question before it ended, and says how far it is", async () => {
+  it("the history of an address goes on where the question before it ended, and says how far it is", async () => {
     const { node, read, many } = open();
     many(historyLimits.pagesAtOnce, 30);
     await expect(read()).rejects.toEqual(fault(/being read, 2500 so far, with 2500 of its 3000 coins: wait$/));
@@ -114,7 +117,7 @@ describe("the history of an address", () => {
     expect(node.asked.length).toBeLessThan(130);
   });
 
-  it("keeps of old transactions only the coins", async () => {
+  it("the history of an address keeps of old transactions only the coins", async () => {
     const { node, read, many } = open();
     for (let part = 0; part < 3; part += 1) {
       many(70, 30);
@@ -127,7 +130,7 @@ describe("the history of an address", () => {
     await expect(read(0)).rejects.toEqual(fault(/too long ago/));
   });
 
-  it("is not read above the bound of coins, and the words say what to do", async () => {
+  it("the history of an address is not read above the bound of coins, and the words say what to do", async () => {
     const { node, read } = open();
     node.mine([{ makes: Array.from({ length: historyLimits.coins }, () => 1n) }]);
     expect((await read()).unspent).toHaveLength(historyLimits.coins);
@@ -135,7 +138,7 @@ describe("the history of an address", () => {
     await expect(read()).rejects.toEqual(fault(/has 20001 coins, and more than 20000 are not read: pair a new wallet/));
   });
 
-  it("that does not fit the node's own totals is refused, and read again once it does", async () => {
+  it("the history of an address that does not fit the node's own totals is refused, and read again once it does", async () => {
     const { node, read, many } = open();
     many(5, 30);
     node.falseCount = 1;

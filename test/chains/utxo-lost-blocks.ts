@@ -137,7 +137,7 @@ export class LostBlocks {
     return first;
   }
 
-  /** The new chain takes deposit and version, in one block or in two, and makes both final. */
+  /** The new chain takes deposit and attempt, in one block or in two, and makes both final. */
   async #again(run: Run, version: Signed): Promise<void> {
     const { confirmations, values } = this.#wallet;
     const isLater = values.random.chance(2);

@@ -106,7 +106,7 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     expect((await state()).balances.get("")).toBe(sat - 40_000n - fee);
   }
 
-  it("pays with 10 coins, with 400, with 501 and with 3,000", { timeout: 240_000 }, async () => {
+  it("an account pays with 10 coins, with 400, with 501 and with 3,000", { timeout: 240_000 }, async () => {
     let given = 0;
     for (const count of [10, 400, 501, 3_000]) {
       await give(count - given, 50_000n);
@@ -115,7 +115,9 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     }
   });
 
-  it("offers the largest coins, and the smallest that are worth their fee", { timeout: 120_000 }, async () => {
+  it("an account with many coins offers the largest coins, and the smallest that are worth their fee", {
+    timeout: 120_000,
+  }, async () => {
     await pay([{ units: 5_000_000n, script: script() }, ...Array.from({ length: 5 }, () => ({ units: 330n, script: script() }))]);
     await wallet.mine(confirmations);
     const sizes = (await state()).coins?.map(({ units }) => units) ?? [];
@@ -129,7 +131,9 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     for (const front of wallet.testNetwork.fronts) front.options = { ...front.options, rates: {} };
   });
 
-  it("reads hundreds of transactions once, and then only the newest of them", { timeout: 240_000 }, async () => {
+  it("an account with many coins reads hundreds of transactions once, and then only the newest of them", {
+    timeout: 240_000,
+  }, async () => {
     await pay(Array.from({ length: 300 }, () => ({ units: 300_000n, script: payer.script })));
     await wallet.mine(1);
     const { tx } = await wallet.testNetwork.node.ask<{ tx: string[] }>(

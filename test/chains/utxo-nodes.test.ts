@@ -84,7 +84,7 @@ describe.each<[NodeName, NativeCoin]>([
   });
 
   it(
-    `accepts ${withdrawals} generated withdrawals`,
+    `the daemon accepts ${withdrawals} generated withdrawals`,
     async () => {
       process.stdout.write(`SEED=${seed} RUNS=${withdrawals}\n`);
       const counts = new Set<number>();
@@ -105,7 +105,7 @@ describe.each<[NodeName, NativeCoin]>([
     withdrawals * 600,
   );
 
-  it("accepts the least output of every kind, and no output below it", async () => {
+  it("the daemon accepts the least output of every kind, and no output below it", async () => {
     for (const kind of scriptKinds) {
       const destination = values.destination(network, kind);
       const amountUnits = dustOf(scriptOf(destination, network), network);
@@ -123,7 +123,7 @@ describe.each<[NodeName, NativeCoin]>([
     }
   });
 
-  it("takes replacement and cancel with the same anchor as the coin's rows say", async () => {
+  it("the daemon takes replacement and cancel with the same anchor as the coin's rows say", async () => {
     const offered = some(2, 20);
     const target = { destination: values.destination(network, "p2wpkh"), amountUnits: sumOf(offered) - 1_000_000n };
     const market = { satPerKvB: 1_000n, coins: some(4, 20) };

@@ -41,7 +41,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
   const feeOf = ({ txParams }: Signed): bigint => BigInt(txParams.feeSat ?? "0");
   const freshTarget = () => ({ destination: wallet.other, amountUnits: 1_000_000n });
 
-  it("name final coins that the chain takes, and their sum as the balance", async () => {
+  it("the nodes of the coin name final coins that the chain takes, and their sum as the balance", async () => {
     const { number, finalNumber, coins, balances, feeMarket } = await wallet.sender.chainState(wallet.owner.address);
     expect(finalNumber).toBe(number - confirmations + 1);
     expect(coins).toHaveLength(20);
@@ -49,7 +49,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(feeMarket).toEqual({ satPerKvB: 1000n });
   });
 
-  it("take a payment, which is in a block, and final by its depth", async () => {
+  it("the nodes of the coin take a payment, which is in a block, and final by its depth", async () => {
     const target = freshTarget();
     const signed = await wallet.first(target);
     expect(await wallet.sender.broadcast(signed.raw)).toEqual({ outcome: "accepted", text: "" });
@@ -77,7 +77,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(after.coins?.filter(({ id }) => id.startsWith(signed.txHash))).toHaveLength(1);
   });
 
-  it("judge the payment of another amount or receiver as one that differs", async () => {
+  it("the nodes of the coin judge the payment of another amount or receiver as one that differs", async () => {
     const target = freshTarget();
     const signed = await wallet.first(target);
     await wallet.sender.broadcast(signed.raw);
@@ -88,7 +88,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await judged([signed], { ...target, destination: wallet.other })).toMatchObject(differs);
   });
 
-  it("judge a payment with coins of another account as one that differs", async () => {
+  it("the nodes of the coin judge a payment with coins of another account as one that differs", async () => {
     const { coins } = await wallet.market();
     const [coin] = coins;
     const amountUnits = (coin?.units ?? 0n) - 5_000n;
@@ -102,7 +102,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await judge(wallet.owner.address)).toMatchObject({ kind: "completed", final: { feeUnits: 5_000n } });
   });
 
-  it("take a replacement and a cancel as the coin's rows say; one of all attempts ends the payment", async () => {
+  it("the nodes of the coin take a replacement and a cancel as the coin's rows say; one of all attempts ends the payment", async () => {
     const target = freshTarget();
     const attempts = [await wallet.first(target)];
     expect(await wallet.sender.broadcast(attempts[0]!.raw)).toMatchObject({ outcome: "accepted" });
@@ -128,7 +128,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await judged(attempts, target)).toEqual({ kind: "failed", code: "cancelled", final });
   });
 
-  it("judge by the anchor where a foreign transaction spends it, and only once that is final", async () => {
+  it("the nodes of the coin judge by the anchor where a foreign transaction spends it, and only once that is final", async () => {
     const cases = [
       [null, { kind: "failed", code: "chain_slot_consumed" }],
       [
@@ -160,7 +160,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     }
   });
 
-  it("find the foreign spends as the account's outgoing transactions, with the receiver", async () => {
+  it("the nodes of the coin find the foreign spends as the account's outgoing transactions, with the receiver", async () => {
     const target = freshTarget();
     const paid = await wallet.first(target);
     await wallet.sender.broadcast(paid.raw);
@@ -183,7 +183,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await wallet.watcher.outgoing(blocks, new Set([wallet.other]))).toEqual([]);
   });
 
-  it("refuse dust before it is signed, and say what a payment costs", async () => {
+  it("the nodes of the coin refuse dust before it is signed, and say what a payment costs", async () => {
     const dust = isReplaced ? 294n : 2_940n;
     const payment = { contract: "", tag: "", destination: wallet.other, amountUnits: dust };
     expect(await wallet.sender.computeLimit("", payment)).toEqual({ ok: true, computeLimit: 1n });
@@ -203,7 +203,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await wallet.watcher.cost("", less)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
   });
 
-  it("tell balances and use of addresses at a block, and the time of a block", async () => {
+  it("the nodes of the coin tell balances and use of addresses at a block, and the time of a block", async () => {
     const { number } = await wallet.watcher.finalTip();
     const { address } = wallet.owner;
     const { balances } = await wallet.sender.chainState(address);
@@ -216,7 +216,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await wallet.watcher.timestamp(5)).toBe(time);
   });
 
-  it("count a payment on its way in no balance before it is final, and its coins free no longer", async () => {
+  it("the nodes of the coin count a payment on its way in no balance before it is final, and its coins are free no longer", async () => {
     const { address } = wallet.owner;
     await wallet.mine(confirmations);
     const seen = async (): Promise<readonly (bigint | undefined)[]> => {
@@ -240,7 +240,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await seen()).toEqual([after, after]);
   });
 
-  it("give blocks that read whole", async () => {
+  it("the nodes of the coin give complete blocks", async () => {
     const { number } = await wallet.sender.tip();
     for (let at = 0; at <= number; at += 1) {
       const block = await wallet.watcher.block(at, true);
@@ -250,7 +250,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     }
   });
 
-  it("show in a look that one node answers all, and which block it has", async () => {
+  it("the nodes of the coin show in a look that one node answers all, and which block it has", async () => {
     const [url = ""] = wallet.testNetwork.urls;
     const { number, hash } = await wallet.sender.tip();
     const question = { url, network: wallet.network, timeoutMs: 5_000 };

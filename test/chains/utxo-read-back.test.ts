@@ -41,7 +41,7 @@ describe.each<[string, NativeCoin]>([
     return { raw: Buffer.from(raw).toString("hex"), said: { payment, txParams, txHash, isCancel } };
   }
 
-  it(`reads as it should, ${runs} times, payments and cancels`, async () => {
+  it(`a signed transaction reads as it should, ${runs} times, payments and cancels`, async () => {
     for (let run = 0; run < runs; run += 1) {
       const { raw, said } = attempt(run % 3 === 0);
       expect(await readBack(raw, said), raw).toBe("");
@@ -49,7 +49,7 @@ describe.each<[string, NativeCoin]>([
     }
   }, 60_000);
 
-  it("is named by its difference where any part of the content is another", async () => {
+  it("a signed transaction is named by its difference where any part of the content is another", async () => {
     const { raw, said } = attempt(false);
     const { payment, txParams } = said;
     const { coins = "", changeSat = "" } = txParams ?? {};
@@ -73,7 +73,7 @@ describe.each<[string, NativeCoin]>([
     }
   });
 
-  it("with one byte changed never reads as what it should be", async () => {
+  it("a signed transaction with one byte changed never reads as what it should be", async () => {
     const { raw, said } = attempt(false);
     const bytes = Buffer.from(raw, "hex");
     for (let at = 0; at < bytes.length; at += 1) {

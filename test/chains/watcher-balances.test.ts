@@ -64,7 +64,7 @@ group("on an EVM chain", () => {
     await expect(reader.wereUsed(accounts, 4)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
   });
 
-  it("one balance that two nodes tell differently fails the call, and the same one told alike does not", async () => {
+  it("a balance that two nodes tell differently fails the call, and the same balance told alike does not", async () => {
     const lie: Lie = (method, params, honest) => (method === "eth_getBalance" && params[0] === addressAt(0) ? "0x63" : honest);
     const reader = await twoNodes(paidChain(), lie);
     const [ours, other] = [0, 1].map((at) => ({ account: addressAt(at), contract: "" }));

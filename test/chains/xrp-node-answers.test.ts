@@ -66,7 +66,7 @@ function changed(value: Json, path: string, to: unknown): Json {
 }
 
 group("the answers of nodes", () => {
-  it("are read", () => {
+  it("the answers of nodes are read", () => {
     expect(readNetworkId(server)).toBe("0");
     expect(readServer(server)).toEqual({
       reserve: { baseDrops: 1_000_000n, incrementDrops: 200_000n },
@@ -95,7 +95,7 @@ group("the answers of nodes", () => {
     ["queue_data", { txn_count: 2, highest_sequence: 10 }, { sequenceQueued: 11n }],
     ["queue_data", { txn_count: 0 }, { sequenceQueued: 9n }],
     ["queue_data", { txn_count: 1, highest_sequence: 3 }, { sequenceQueued: 9n }],
-  ])("of an account with %s %j tell more", (path, to, part) => {
+  ])("the answers about an account with %s %j tell more", (path, to, part) => {
     expect(readAccount(changed(account, path, to))).toMatchObject(part as object);
     expect(readAccount(account)).not.toMatchObject({ isPseudo: true });
   });
@@ -115,7 +115,7 @@ group("the answers of nodes", () => {
       [{ CreatedNode: { LedgerEntryType: "AccountRoot", NewFields: { Account: bob, Balance: "8" } } }],
       { risen: [[bob, 8n]] },
     ],
-  ])("of a transaction with %s %j say so", (path, to, part) => {
+  ])("the answers about a transaction with %s %j say so", (path, to, part) => {
     expect(readTransaction(changed(transaction, path, to))).toMatchObject(part as object);
     expect(readTransaction(transaction)).not.toMatchObject(part as object);
   });
@@ -136,12 +136,12 @@ group("the answers of nodes", () => {
     ["metadata", readTransaction, transaction, "meta", "hex"],
     ["validated mark", readHistoryPage, page, "transactions", [{ tx, meta, validated: false }]],
     ["searched span", readHistoryPage, page, "ledger_index_min", -1],
-  ])("with another %s are refused", (_, read, value, path, to) => {
+  ])("the answers of nodes with another %s are refused", (_, read, value, path, to) => {
     expect(() => read(changed(value, path, to))).toThrow(odd);
     expect(() => read(value)).not.toThrow();
   });
 
-  it("are no ends for a ledger that is not validated, and for a transaction in none", () => {
+  it("the answers of nodes are no ends for a ledger that is not validated, and for a transaction in none", () => {
     expect(() => readLedger(changed(ledger, "validated", false))).toThrow(expect.objectContaining({ code: "NODE_NO_BLOCK" }));
     expect(readTransaction(changed(transaction, "validated", false))).toBeNull();
     expect(readNetworkId(changed(server, "info.network_id", undefined))).toBe("none");
@@ -174,7 +174,7 @@ group("a node that answers by a script", () => {
 
   const ask = (pool: NodePool, question: Parameters<NodePool["ask"]>[1]) => pool.first((node) => pool.ask(node, question));
 
-  it("with the ledger or the transaction that was asked for is read; with another one it is at fault", async () => {
+  it("an answer with the ledger or the transaction that was asked for is read; with another one it is at fault", async () => {
     const pool = await scripted({ ledger: () => ledger, tx: () => transaction });
     expect(await ask(pool, ledgerQuestion(95_000_000))).toMatchObject({ hash });
     expect(await ask(pool, transactionQuestion(hash))).toMatchObject({ txHash: hash });
@@ -182,7 +182,7 @@ group("a node that answers by a script", () => {
     await expect(ask(pool, ledgerQuestion(95_000_001))).rejects.toEqual(odd);
   });
 
-  it("with an error of its own is told in its words, and a ledger that it lacks as such", async () => {
+  it("an answer with an error of its own is told in its words, and a ledger that it lacks as such", async () => {
     const errors: Record<number, string> = { 1: "lgrNotFound", 2: "internal", 3: "noNetwork" };
     const pool = await scripted({
       ledger: ({ ledger_index: index }) => ({ error: errors[index as number], error_message: "its words", status: "error" }),
@@ -197,7 +197,7 @@ group("a node that answers by a script", () => {
     expect(await ask(pool, transactionQuestion(hash))).toBeNull();
   });
 
-  it("with an account, or none, out of a ledger that it has not validated, has not come so far", async () => {
+  it("a node that answers with an account, or none, out of a ledger that it has not validated, has not come so far", async () => {
     const at = { ledger_index: 95_000_000, validated: true };
     const missing = { error: "actNotFound", status: "error" };
     const answers: readonly Json[] = [
@@ -219,7 +219,7 @@ group("a node that answers by a script", () => {
     await expect(ask(pool, question)).rejects.toEqual(odd);
   });
 
-  it("with slowDown, by any status, is asked again after a pause", async () => {
+  it("an answer with slowDown, by any status, is asked again after a pause", async () => {
     let asked = 0;
     const refusals = [{ error: "slowDown", status: "error" }, [503, JSON.stringify({ error: "slowDown" })] as const];
     const pool = await scripted({ ledger: () => refusals[asked++] ?? ledger });
@@ -227,7 +227,7 @@ group("a node that answers by a script", () => {
     expect(asked).toBe(3);
   });
 
-  it("with a page, with another document, or without a NetworkID is at fault", async () => {
+  it("an answer with a page, with another document, or without a NetworkID is at fault", async () => {
     const page = await scripted({ ledger: () => [200, "<html></html>"] });
     await expect(ask(page, ledgerQuestion(1))).rejects.toEqual(odd);
     const other = await scripted({ ledger: () => [200, '{"result":[]}'] });
@@ -238,7 +238,7 @@ group("a node that answers by a script", () => {
     await expect(ask(unnamed, ledgerQuestion(95_000_000))).rejects.toMatchObject({ code: "NODE_WRONG_CHAIN" });
   });
 
-  it("with a list that never ends, or leaves the span, is at fault; the marker goes back as it came", async () => {
+  it("an answer with a list that never ends, or leaves the span, is at fault; the marker goes back as it came", async () => {
     const markers: unknown[] = [];
     const listed = (change: Json, most: number): Promise<NodePool> =>
       scripted({

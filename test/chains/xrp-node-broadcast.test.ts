@@ -58,23 +58,23 @@ group("the answer to signed bytes", () => {
     expect(told).toEqual(outcomes);
   });
 
-  it("is unknown for the id of other bytes, and accepted for the same id", () => {
+  it("the answer to signed bytes is unknown for the id of other bytes, and accepted for the same id", () => {
     expect(answerOf("tesSUCCESS", "kept", { tx_json: { hash: "B".repeat(64) } })).toMatchObject({ outcome: "unknown" });
     expect(answerOf("tesSUCCESS", "kept")).toEqual({ outcome: "accepted", text: "" });
   });
 
-  it("is a refusal for bytes that the API cannot read, and none for a node that is not ready", () => {
+  it("the answer to signed bytes is a refusal for bytes that the API cannot read, and none for a node that is not ready", () => {
     expect(readSubmitError("invalidTransaction", "bad")).toEqual({ outcome: "unknown", text: "bad", refusal: "incurable" });
     expect(readSubmitError("noCurrent", "busy")).toEqual({ outcome: "unknown", text: "busy" });
   });
 
-  it("stays open while one of several nodes keeps the bytes that another one drops", () => {
+  it("the answer to signed bytes stays open while one of several nodes keeps the bytes that another one drops", () => {
     const dropped = answerOf("terINSUF_FEE_B", "dropped");
     expect(mergeBroadcasts([dropped, answerOf("terINSUF_FEE_B", "kept")]).refusal).toBeUndefined();
     expect(mergeBroadcasts([dropped, dropped])).toMatchObject({ outcome: "funds", refusal: "incurable" });
   });
 
-  it("rejects an answer without an engine result", () => {
+  it("the answer to signed bytes rejects an answer without an engine result", () => {
     expect(() => readSubmitted({ engine_result: "ok" })).toThrow(/engine_result/);
     expect(readSubmitted({ engine_result: "tesSUCCESS" })).toMatchObject({ result: "tesSUCCESS", txHash: "", kept: null });
   });

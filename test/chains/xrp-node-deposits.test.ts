@@ -44,7 +44,7 @@ async function payments(isAgreed = true): Promise<readonly DetectedPayment[]> {
 const shown = (found: readonly DetectedPayment[]) => found.map(({ address, amountUnits }) => [address, amountUnits]).sort();
 
 group("payments to an account", () => {
-  it("name the request by the tag, with ledger and hash", async () => {
+  it("payments to an account name the request by the tag, with ledger and hash", async () => {
     const hash = lab.node.fund(lab.to.address, xrpOf(3), tagOf(1));
     const { index: block, hash: blockHash } = lab.node.chain.head;
     const payment = { txHash: hash, index: -1, address: deposit(1), contract: "", amountUnits: xrpOf(3), block, blockHash };
@@ -53,7 +53,7 @@ group("payments to an account", () => {
     expect(book.has(deposit(1))).toBe(true);
   });
 
-  it("with a tag of nobody, the tag 0, or none are told as such", async () => {
+  it("payments to an account with a tag of nobody, the tag 0, or none are told as such", async () => {
     lab.node.people.fund(lab.to.address, 1n, 77);
     lab.node.people.fund(lab.to.address, 2n, 0);
     lab.node.people.fund(lab.to.address, 3n);
@@ -67,7 +67,7 @@ group("payments to an account", () => {
     );
   });
 
-  it("count what arrived: a partial payment by its delivered amount, a token and a failed one not at all", async () => {
+  it("payments to an account count what arrived: a partial payment by its delivered amount, a token and a failed one not at all", async () => {
     lab.node.people.payPartly(lab.to.address, xrpOf(5_000), 7n, tagOf(0));
     lab.node.people.payToken(lab.to.address, "5000", tagOf(1));
     lab.node.people.pay(lab.node.people.faucet, lab.to.address, 10n ** 17n, tagOf(2)); // more than there is
@@ -75,7 +75,7 @@ group("payments to an account", () => {
     expect(shown(await payments())).toEqual([[deposit(0), 7n]]);
   });
 
-  it("include an escrow that ended and a check that was cashed, which name no request", async () => {
+  it("payments to an account include an escrow that ended and a check that was cashed, which name no request", async () => {
     lab.node.people.finishEscrow(lab.to.address, 500n);
     lab.node.people.cashCheck(lab.to.address, 900n);
     lab.node.closeLedgers();
@@ -85,7 +85,7 @@ group("payments to an account", () => {
     ]);
   });
 
-  it("leave out transactions of the account itself, and accounts that nobody watches", async () => {
+  it("payments to an account leave out transactions of the account itself, and accounts that nobody watches", async () => {
     lab.node.fund(owner("another").address, xrpOf(2), tagOf(0));
     lab.validate(lab.sign(lab.payment({ destination: owner("another").address })));
     expect(await payments()).toEqual([]);
@@ -93,7 +93,7 @@ group("payments to an account", () => {
     expect(shown(await payments())).toHaveLength(2);
   });
 
-  it("begin with the payment that makes the account", async () => {
+  it("payments to an account begin with the payment that makes the account", async () => {
     const fresh = owner("a new shop").address;
     book = new Set([xrp.depositAddress(fresh, 4)]);
     lab.node.closeLedgers();
@@ -103,7 +103,7 @@ group("payments to an account", () => {
     expect(shown(await payments())).toEqual([[xrp.depositAddress(fresh, 4), xrpOf(2)]]);
   });
 
-  it("are none for a book without addresses, without ledgers, or in another coin", async () => {
+  it("payments to an account are none for a book without addresses, without ledgers, or in another coin", async () => {
     lab.node.fund(lab.to.address, 5n, tagOf(0));
     const all = await blocks();
     expect(await lab.watcher.payments(all, ["USD"], bookOf(book), true)).toEqual([]);
@@ -112,7 +112,7 @@ group("payments to an account", () => {
     expect(await lab.watcher.payments(all, [""], bookOf(book), true)).toHaveLength(1);
   });
 
-  it("are credited to the drop, a thousand of them, over pages of different sizes", async () => {
+  it("payments to an account are credited to the drop, a thousand of them, over pages of different sizes", async () => {
     await lab.close();
     lab = await openLab(2, { fronts: [{ pageMost: 37 }, { pageMost: 400 }] });
     firstLedger = lab.node.chain.head.index + 1;
@@ -132,7 +132,7 @@ group("payments to an account", () => {
 });
 
 group("the agreement on payments", () => {
-  it("is missing where a node invents, changes or hides a payment; the honest list is agreed of three", async () => {
+  it("the agreement on payments is missing if a node invents, changes or hides a payment; of three nodes the honest list is agreed", async () => {
     await lab.close();
     lab = await openLab(3);
     firstLedger = lab.node.chain.head.index + 1;
@@ -150,7 +150,7 @@ group("the agreement on payments", () => {
     }
   });
 
-  it("needs nodes that searched every ledger that was asked for", async () => {
+  it("the agreement on payments needs nodes that searched every ledger that was asked for", async () => {
     lab.node.fund(lab.to.address, xrpOf(3), tagOf(1));
     lab.node.closeLedgers(5);
     const all = await blocks();
@@ -166,7 +166,7 @@ group("the agreement on payments", () => {
     expect(await ask()).toHaveLength(1);
   });
 
-  it("is asked for once by all that read the same ledgers", async () => {
+  it("the agreement on payments is asked for once by all that read the same ledgers", async () => {
     lab.node.fund(lab.to.address, xrpOf(3), tagOf(1));
     const all = await blocks();
     const accounts = new Set([lab.to.address]);
@@ -181,7 +181,7 @@ group("the agreement on payments", () => {
 });
 
 group("the watcher's other questions", () => {
-  it("read ledgers that follow one another, with their time", async () => {
+  it("the watcher's questions read ledgers that follow one another, with their time", async () => {
     lab.node.closeLedgers(3);
     const all = await blocks();
     const { index, hash, closeTime } = lab.node.chain.head;
@@ -194,7 +194,7 @@ group("the watcher's other questions", () => {
     expect(await lab.watcher.block(index, false)).toMatchObject({ number: index, hash });
   });
 
-  it("tell ledgers that all nodes have forgotten as older than all others, and no ledger of the future", async () => {
+  it("the watcher's questions tell ledgers that all nodes have forgotten as older than all others, and no ledger of the future", async () => {
     lab.node.closeLedgers(5);
     const { index } = lab.node.chain.head;
     lab.suffer({ first: index - 2 }, { first: index - 1 });
@@ -205,7 +205,7 @@ group("the watcher's other questions", () => {
     await expect(lab.watcher.timestamp(index - 4)).rejects.toMatchObject({ effect: "none" });
   });
 
-  it("give the account's funds for its address, and nothing for the names of its requests", async () => {
+  it("the watcher's questions give the account's funds for its address, and nothing for the names of its requests", async () => {
     const { index } = lab.node.chain.head;
     const asked = [lab.to.address, deposit(0), owner("without an account").address];
     const questions = asked.map((account) => ({ account, contract: "" }));
@@ -217,7 +217,7 @@ group("the watcher's other questions", () => {
     expect(await lab.watcher.balance(deposit(0), "", index)).toBe(0n);
   });
 
-  it("know no decimals, name the cost with room, and count as the sender does", async () => {
+  it("the watcher's questions know no decimals, name the cost with room, and count as the sender does", async () => {
     await expect(lab.watcher.decimals("USD")).rejects.toEqual(code("NODE_ERROR"));
     expect(await lab.watcher.cost(lab.from.address, lab.payment())).toEqual({ ok: true, feeUnits: 20n });
     const refused = await lab.watcher.cost(lab.from.address, lab.payment({ destination: lab.from.address }));
@@ -225,7 +225,7 @@ group("the watcher's other questions", () => {
     expect(await lab.watcher.closed?.(lab.from.address)).toEqual(await lab.sender.closed(lab.from.address));
   });
 
-  it("name an outgoing transaction by ticket without a slot", async () => {
+  it("the watcher's questions name an outgoing transaction by ticket without a slot", async () => {
     lab.node.people.cashCheck(lab.to.address, 900n);
     lab.node.closeLedgers();
     const [outgoing, ...more] = await lab.watcher.outgoing(await blocks(), new Set([lab.to.address]));

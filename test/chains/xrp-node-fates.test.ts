@@ -91,7 +91,7 @@ group("after a node's answer", () => {
 });
 
 group("one of our attempts in a ledger", () => {
-  it("that fails there has reverted, with its fee", async () => {
+  it("one of our attempts that fails there has reverted, with its fee", async () => {
     const payment = lab.payment({ destination: owner("without an account").address, amountUnits: 1n });
     const signed = lab.sign(payment, false, "40");
     lab.validate(signed);
@@ -103,7 +103,7 @@ group("one of our attempts in a ledger", () => {
     expect(await lab.watcher.hasFailed(txHash)).toBe(true);
   });
 
-  it("that is the cancel has cancelled; the other attempt is nowhere", async () => {
+  it("one of our attempts that is the cancel has cancelled; the other attempt is nowhere", async () => {
     const payment = lab.payment();
     const [signed, cancel] = [lab.sign(payment), lab.sign(payment, true, "15")];
     lab.validate(cancel);
@@ -125,7 +125,7 @@ group("one of our attempts in a ledger", () => {
     ["receiver", { destination: owner("another").address }],
     ["tag", { tag: "8" }],
     ["missing tag", { tag: "" }],
-  ])("that pays another %s than asked for differs", async (_, change) => {
+  ])("one of our attempts that pays another %s than asked for differs", async (_, change) => {
     const payment = lab.payment({ tag: "7" });
     const signed = lab.sign(payment);
     lab.validate(signed);
@@ -140,7 +140,7 @@ group("one of our attempts in a ledger", () => {
     expect(await lab.judged(payment, [signed])).toMatchObject({ kind: "completed" });
   });
 
-  it("that one node does not know is doubtful, and confirming for the watcher", async () => {
+  it("one of our attempts that one node does not know is doubtful, and confirming for the watcher", async () => {
     const payment = lab.payment();
     const signed = lab.sign(payment);
     lab.validate(signed);
@@ -154,7 +154,7 @@ group("one of our attempts in a ledger", () => {
     await expect(lab.judged(payment, [signed])).rejects.toMatchObject({ code: "NODE_DISAGREE" });
   });
 
-  it("in a ledger after the pass's final one is confirming there", async () => {
+  it("one of our attempts in a ledger after the pass's final one is confirming there", async () => {
     const final = await lab.watcher.finalTip();
     const payment = lab.payment();
     const signed = lab.sign(payment);
@@ -168,7 +168,7 @@ group("one of our attempts in a ledger", () => {
     expect(await lab.judged(payment, [signed])).toMatchObject({ kind: "completed" });
   });
 
-  it("is asked for only once its account's sequence has passed, if many are judged", async () => {
+  it("one of our attempts is asked for only once its account's sequence has passed, if many are judged", async () => {
     const payment = lab.payment();
     const signed = lab.sign(payment);
     expect(await lab.judged(payment, [signed], 10)).toEqual({ kind: "waiting" });
@@ -191,7 +191,7 @@ group("a foreign use of the slot", () => {
     return { byTransaction, byAttempts: await lab.judged(payment, [own]), outgoing, other, block, payment };
   }
 
-  it("that pays another account failed the withdrawal, with that transaction as evidence", async () => {
+  it("a foreign use of the slot that pays another account failed the withdrawal, with that transaction as evidence", async () => {
     const { byTransaction, byAttempts, other, block, outgoing, payment } = await foreign({
       destination: owner("another").address,
     });
@@ -213,13 +213,13 @@ group("a foreign use of the slot", () => {
     ["another amount", { amountUnits: 1n }],
     ["another tag", { tag: "8" }],
     ["no tag", { tag: "" }],
-  ])("that pays the receiver with %s is a person's case", async (_, fields) => {
+  ])("a foreign use of the slot that pays the receiver with %s is for an operator", async (_, fields) => {
     const { byTransaction, byAttempts } = await foreign(fields);
     expect(byTransaction).toMatchObject({ kind: "stuck", code: "WATCHER_SLOT_CONSUMED" });
     expect(byAttempts).toEqual(byTransaction);
   });
 
-  it("that is exactly the payment completed it", async () => {
+  it("a foreign use of the slot that is exactly the payment completed it", async () => {
     const { byTransaction, byAttempts } = await foreign({});
     expect(byTransaction).toMatchObject({ kind: "completed" });
     expect(byAttempts).toEqual(byTransaction);
@@ -229,13 +229,13 @@ group("a foreign use of the slot", () => {
     ["only uses the slot up", {}, true],
     ["failed", { destination: owner("nobody").address, amountUnits: 1n }, false],
     ["failed on its way to the receiver", { amountUnits: xrpOf(1_000) }, false],
-  ])("that %s failed the withdrawal", async (_, fields, isCancel) => {
+  ])("a foreign use of the slot that %s failed the withdrawal", async (_, fields, isCancel) => {
     const { byTransaction, byAttempts } = await foreign(fields, isCancel);
     expect(byTransaction).toMatchObject({ kind: "failed", code: "chain_slot_consumed" });
     expect(byAttempts).toEqual(byTransaction);
   });
 
-  it("that one node alone has validated leaves the place of our attempts open", async () => {
+  it("a foreign use of the slot that one node alone has validated leaves the place of our attempts open", async () => {
     const { payment } = await foreign({ destination: owner("another").address });
     const asked = [{ slot: payment.slot, txHashes: [lab.sign(payment).txHash] }];
     lab.suffer({}, { lagLedgers: 1 });
@@ -244,14 +244,14 @@ group("a foreign use of the slot", () => {
     expect(await lab.sender.locations(lab.from.address, asked)).toEqual([{ location: null, isDoubtful: false }]);
   });
 
-  it("is searched for once, however often its withdrawal is judged", async () => {
+  it("a foreign use of the slot is searched for once, however often its withdrawal is judged", async () => {
     const { payment } = await foreign({ tag: "8" });
     const before = lab.node.fronts[0]?.counts.get("account_tx");
     expect(await lab.judged(payment, [lab.sign(payment)])).toMatchObject({ kind: "stuck" });
     expect(lab.node.fronts[0]?.counts.get("account_tx")).toBe(before);
   });
 
-  it("is found in a long list, page by page", async () => {
+  it("a foreign use of the slot is found in a long list, page by page", async () => {
     const { payment } = await foreign({ destination: lab.node.people.faucet.address });
     for (let count = 0; count < 450; count += 1) lab.node.people.fund(lab.from.address, 1n, count);
     lab.node.closeLedgers();
@@ -263,7 +263,7 @@ group("a foreign use of the slot", () => {
 });
 
 group("a replacement", () => {
-  it("with the same sequence is taken from the queue at a higher fee, and one of both is validated", async () => {
+  it("a replacement with the same sequence is taken from the queue at a higher fee, and one of both is validated", async () => {
     lab.node.escalate(5_000n);
     const payment = lab.payment();
     const [low, same, high] = ["40", "40", "60"].map((fee, at) => lab.sign({ ...payment, tag: `${at}` }, false, fee));
@@ -278,7 +278,7 @@ group("a replacement", () => {
     expect(await lab.sender.broadcast(low!.raw)).toMatchObject({ outcome: "slot-consumed" });
   });
 
-  it("that one node takes is taken, and unsent bytes are unsent", async () => {
+  it("a replacement that one node takes is taken, and unsent bytes are unsent", async () => {
     const signed = lab.sign(lab.payment());
     lab.suffer({ isCut: true, methods: ["submit"] });
     expect(await lab.sender.broadcast(signed.raw)).toMatchObject({ outcome: "accepted" });

@@ -34,7 +34,7 @@ async function offered(payment: Payment, txParams: TxParams | null | undefined, 
 }
 
 group("offers at the market of the nodes", () => {
-  it("are taken at once, end at a ledger after the newest, and leave the funds", async () => {
+  it("offers at the market of the nodes are taken at once, end at a ledger after the newest, and leave the funds", async () => {
     const payment = lab.payment({ tag: "7" });
     const { index } = lab.node.chain.head;
     const txParams = xrp.fees.first(await marketNow(), payment);
@@ -68,7 +68,7 @@ group("offers at the market of the nodes", () => {
     expect(lab.node.balance(lab.to.address)).toBe(xrpOf(30)); // two payments, each once
   });
 
-  it("that expired in no ledger are followed by a cancel, which ends the withdrawal", async () => {
+  it("offers at the market of the nodes that expired in no ledger are followed by a cancel, which ends the withdrawal", async () => {
     const payment = lab.payment();
     lab.suffer({ taking: "drops" }, { taking: "drops" });
     const first = await offered(payment, xrp.fees.first(await marketNow(), payment));

@@ -51,7 +51,7 @@ group("a transaction that is none of our attempts", () => {
     ["a setting", setting, consumed],
     ["nothing, because it failed", { result: "tecNO_DST", deliveredDrops: null, risen: [] }, consumed],
     ["nothing of several payments, because it failed", { ...setting, kind: "Batch", result: "tecNO_DST" }, consumed],
-  ])("and makes %s is judged so", (_, change, judgement) => {
+  ])("a transaction that is none of our attempts and makes %s is judged so", (_, change, judgement) => {
     expect(judgeUser(payment, { ...paid, ...change })).toEqual(judgement);
   });
 });
@@ -69,13 +69,13 @@ group("one of our attempts", () => {
     ["the payment on another sequence", { sequence: "8" }, "paid", differs],
     ["the payment by a ticket", { sequence: "" }, "paid", differs],
     ["an escrow", { kind: "EscrowCreate" }, "moved", differs],
-  ])("that is %s is judged so", (_, change, outcome, judgement) => {
+  ])("one of our attempts that is %s is judged so", (_, change, outcome, judgement) => {
     const transaction = { ...paid, ...change };
     expect(outcomeOf(payment, transaction)).toBe(outcome);
     expect(judgeAttempt(payment, transaction)).toEqual(judgement);
   });
 
-  it("in a token is never paid, because no token is paid here", () => {
+  it("one of our attempts in a token is never paid, because no token is paid here", () => {
     expect(outcomeOf({ ...payment, contract: "USD" }, paid)).toBe("moved");
     expect(outcomeOf(payment, paid)).toBe("paid");
   });
@@ -112,18 +112,18 @@ group("money that came", () => {
       { address: named(""), drops: 6n, index: 0 },
     ],
     ["an escrow that began", { kind: "EscrowCreate", risen: [] }, null],
-  ])("by %s is told with its payee", (_, change, received) => {
+  ])("money that came by %s is told with its payee", (_, change, received) => {
     expect(receivedBy(receiver, { ...paid, ...change })).toEqual(received);
   });
 
-  it("to two accounts by one transaction is told apart", () => {
+  it("money that came to two accounts by one transaction is told apart", () => {
     const both = { ...paid, risen: [[other, 4n] as const, [receiver, amountUnits] as const] };
     expect(receivedBy(receiver, both)).toEqual({ address: named("7"), drops: amountUnits, index: -1 });
     expect(receivedBy(other, both)).toEqual({ address: joinAddress({ address: other, tag: "" }), drops: 4n, index: 0 });
     expect(receivedBy(receiver, { ...both, kind: "EscrowFinish" })).toEqual({ address: named(""), drops: amountUnits, index: 1 });
   });
 
-  it("by a transaction of the account itself is what it fetched, its fee included, and nothing else", () => {
+  it("money that came by a transaction of the account itself is what it fetched, its fee included, and nothing else", () => {
     const own = { ...paid, account: receiver, ...setting, risen: [[receiver, 88n]] as const };
     for (const kind of ["CheckCash", "EscrowFinish", "PaymentChannelClaim"])
       expect(receivedBy(receiver, { ...own, kind })).toEqual({ address: named(""), drops: 100n, index: 0 });

@@ -48,13 +48,13 @@ group("the reading of signed bytes back", () => {
     ["missing tag", { tag: "" }, /^tag reads as 0, not none/],
     ["amount", { amountUnits: 5_000_001n }, /^amount reads as 5000000, not 5000001/],
     ["token", { contract: "USD" }, /^token reads as none, not USD/],
-  ])("names another %s", async (_, change, words) => {
+  ])("the reading of signed bytes back names another %s", async (_, change, words) => {
     const { raw, expected } = said(tagged);
     expect(await readBack(raw, { ...expected, payment: { ...tagged, ...change } })).toMatch(words);
     expect(await readBack(raw, expected)).toBe("");
   });
 
-  it("names another fee, last ledger, id and kind", async () => {
+  it("the reading of signed bytes back names another fee, last ledger, id and kind", async () => {
     const { raw, expected } = said(tagged);
     const read = (change: Partial<Said>) => readBack(raw, { ...expected, ...change });
     expect(await read({ txParams: { ...txParams, feeDrops: "13" } })).toBe("fee reads as 12, not 13");
@@ -67,7 +67,7 @@ group("the reading of signed bytes back", () => {
     expect(await readBack(cancel.raw, cancel.expected)).toBe("type reads as 3, not 0");
   });
 
-  it("names a signature that does not fit the bytes, of another key, or with s in the upper half", async () => {
+  it("the reading of signed bytes back names a signature that does not fit the bytes, of another key, or with s in the upper half", async () => {
     const { raw, expected } = said(tagged);
     expect(await readBack(rewritten(raw, {}), expected)).toBe("");
     expect(await readBack(rewritten(raw, { Flags: 0 }), expected)).toMatch(/^flags reads as 0/);
@@ -87,7 +87,7 @@ group("the reading of signed bytes back", () => {
     );
   });
 
-  it("throws for fields that no payment has, for tokens, for another order, and for bytes that are cut", async () => {
+  it("the reading of signed bytes back throws for fields that no payment has, for tokens, for another order, and for bytes that are cut", async () => {
     const { raw, expected } = said(tagged);
     const usd = { currency: "USD", issuer: from.address, value: "1" };
     for (const change of [

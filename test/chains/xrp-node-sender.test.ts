@@ -17,7 +17,7 @@ const unfunded = owner("without an account").address;
 const code = (name: string) => expect.objectContaining({ code: name, effect: "none" });
 
 group("funds and market", () => {
-  it("name the funds above the reserve, the fee, and the newest ledger", async () => {
+  it("the chain state names the funds above the reserve, the fee, and the newest ledger", async () => {
     lab = await openLab();
     const { index } = lab.node.chain.head;
     expect(await lab.sender.tip()).toEqual({ number: index, hash: lab.node.chain.head.hash });
@@ -38,7 +38,7 @@ group("funds and market", () => {
     expect((await lab.sender.chainState(unfunded)).balances.get("")).toBe(0n);
   });
 
-  it("offer the lower fee of two, the middle one of three, and never a fee without a bound", async () => {
+  it("the fee market is the lower fee of two nodes, the middle one of three, and never a fee without a bound", async () => {
     lab = await openLab(3);
     const feeDrops = async (): Promise<bigint | undefined> => (await lab.sender.chainState(lab.from.address)).feeMarket.feeDrops;
     lab.suffer({ openFeeDrops: 5_000n }, { openFeeDrops: 300n }, { openFeeDrops: 10n });
@@ -53,7 +53,7 @@ group("funds and market", () => {
 });
 
 group("sequences", () => {
-  it("count the closed slots at the final ledger, in the open one, and in the queue", async () => {
+  it("the count of closed slots is that at the final ledger, in the open one, and in the queue", async () => {
     lab = await openLab();
     const first = BigInt(lab.slot());
     expect(await lab.sender.closed(lab.from.address)).toEqual({
@@ -69,7 +69,7 @@ group("sequences", () => {
     expect((await lab.sender.closed(lab.from.address)).final).toBe(first + 2n);
   });
 
-  it("reject for an account that does not exist, so nobody takes a first slot from nothing", async () => {
+  it("the count of slots is refused for an account that does not exist, so nobody takes a first slot from nothing", async () => {
     lab = await openLab();
     await expect(lab.sender.closed(unfunded)).rejects.toEqual(code("NODE_ERROR"));
     lab.node.people.fund(unfunded, xrpOf(2));
@@ -78,7 +78,7 @@ group("sequences", () => {
     expect((await lab.sender.closed(unfunded)).final).toBe(BigInt(lab.node.chain.head.index));
   });
 
-  it("need the agreement on the final count alone", async () => {
+  it("the count of slots needs the agreement on the final count alone", async () => {
     lab = await openLab(2);
     const { address } = lab.from;
     lab.suffer({}, { lies: [{ kind: "sequence", sequence: 5, address }] });
@@ -105,24 +105,27 @@ group("a receiver", () => {
     (["", "0", "4294967295"] as const).map((tag) => [kind.join("+") || "none", tag, kind] as const),
   );
 
-  it.each(rows)("with the flags %s and the tag '%s' is refused exactly if the ledger refuses it", async (_, tag, kind) => {
-    lab = await openLab();
-    const receiver = person("a careful one");
-    lab.node.fund(receiver.address, xrpOf(30));
-    for (const flag of kind) lab.node.people.setFlag(receiver, flags[flag]);
-    lab.node.closeLedgers();
-    const payment = lab.payment({ destination: receiver.address, tag });
-    const answer = await lab.sender.computeLimit(lab.from.address, payment);
-    const signed = lab.sign(payment);
-    lab.validate(signed);
-    const outcome = await lab.sender.chainOutcome(payment, [{ txHash: signed.txHash, isCancel: false }]);
-    const isRefused = kind.includes("deposits") || (kind.includes("tag") && tag === "");
-    expect(outcome?.outcome).toBe(isRefused ? "reverted" : "paid");
-    if (isRefused) expect(answer).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
-    else expect(answer).toEqual({ ok: true, computeLimit: 1n });
-  });
+  it.each(rows)(
+    "a receiver with the flags %s and the tag '%s' is refused exactly if the ledger refuses it",
+    async (_, tag, kind) => {
+      lab = await openLab();
+      const receiver = person("a careful one");
+      lab.node.fund(receiver.address, xrpOf(30));
+      for (const flag of kind) lab.node.people.setFlag(receiver, flags[flag]);
+      lab.node.closeLedgers();
+      const payment = lab.payment({ destination: receiver.address, tag });
+      const answer = await lab.sender.computeLimit(lab.from.address, payment);
+      const signed = lab.sign(payment);
+      lab.validate(signed);
+      const outcome = await lab.sender.chainOutcome(payment, [{ txHash: signed.txHash, isCancel: false }]);
+      const isRefused = kind.includes("deposits") || (kind.includes("tag") && tag === "");
+      expect(outcome?.outcome).toBe(isRefused ? "reverted" : "paid");
+      if (isRefused) expect(answer).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
+      else expect(answer).toEqual({ ok: true, computeLimit: 1n });
+    },
+  );
 
-  it("that does not exist takes the reserve and no less; nobody pays himself", async () => {
+  it("a receiver that does not exist takes the reserve and no less; nobody pays himself", async () => {
     lab = await openLab();
     const ask = (amountUnits: bigint, destination = unfunded) =>
       lab.sender.computeLimit(lab.from.address, lab.payment({ destination, amountUnits }));
@@ -132,7 +135,7 @@ group("a receiver", () => {
     expect(await ask(1_000_000n, lab.from.address)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
   });
 
-  it("with deposit authorization takes a small payment while it is poor", async () => {
+  it("a receiver with deposit authorization takes a small payment while it is poor", async () => {
     lab = await openLab();
     const poor = person("a poor one");
     lab.node.fund(poor.address, 1_000_012n);
@@ -151,15 +154,18 @@ group("the agreement of nodes", () => {
     ["the hashes of ledgers", { lies: [{ kind: "other-hash" }] }],
   ];
 
-  it.each(lies)("is missing between two when one lies about %s, and found among three", async (_, trouble) => {
-    lab = await openLab(3);
-    lab.suffer({}, trouble);
-    const two = lab.open(lab.node.urls.slice(0, 2));
-    await expect(two.chainState(lab.from.address)).rejects.toEqual(code("NODE_DISAGREE"));
-    expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(xrpOf(99));
-  });
+  it.each(lies)(
+    "the agreement of nodes is missing between two when one lies about %s, and found among three",
+    async (_, trouble) => {
+      lab = await openLab(3);
+      lab.suffer({}, trouble);
+      const two = lab.open(lab.node.urls.slice(0, 2));
+      await expect(two.chainState(lab.from.address)).rejects.toEqual(code("NODE_DISAGREE"));
+      expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(xrpOf(99));
+    },
+  );
 
-  it("is on the newest ledger that both have when one lags", async () => {
+  it("the agreement of nodes is on the newest ledger that both have when one lags", async () => {
     lab = await openLab();
     lab.node.closeLedgers(5);
     lab.suffer({ lagLedgers: 3 });
@@ -170,7 +176,7 @@ group("the agreement of nodes", () => {
     expect((await lab.sender.chainState(lab.from.address)).finalNumber).toBe(index);
   });
 
-  it("leaves a node of another network out", async () => {
+  it("the agreement of nodes leaves a node of another network out", async () => {
     lab = await openLab(3);
     lab.suffer({}, { networkId: 1 });
     expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(xrpOf(99));
@@ -184,7 +190,7 @@ group("the agreement of nodes", () => {
     expect(lab.events).toContain("node-wrong-chain");
   });
 
-  it("is asked of nodes of the configured network, whichever it is", async () => {
+  it("the agreement of nodes is asked of nodes of the configured network, whichever it is", async () => {
     lab = await openLab(2, { rules: { networkId: 1 } });
     await expect(lab.sender.chainState(lab.from.address)).rejects.toEqual(code("NODE_WRONG_CHAIN"));
     const chain = { family: "xrp", chainId: 1, nodes: lab.node.urls, confirmations: "finalized" } as const;
@@ -196,7 +202,7 @@ group("the agreement of nodes", () => {
     watcher.close();
   });
 
-  it("shares questions of one tick, and asks for a quota again", async () => {
+  it("the agreement of nodes shares questions of one tick, and asks for a quota again", async () => {
     lab = await openLab();
     const asked = (): number => lab.node.fronts[0]?.counts.get("account_info") ?? 0;
     const { address } = lab.from;
@@ -206,7 +212,7 @@ group("the agreement of nodes", () => {
     expect((await lab.sender.chainState(address)).balances.get("")).toBe(xrpOf(99));
   });
 
-  it("holds a ledger by number and hash", async () => {
+  it("the agreement of nodes holds a ledger by number and hash", async () => {
     lab = await openLab();
     const { index, hash, parentHash } = lab.node.chain.head;
     expect(await lab.sender.holds(index, hash)).toBe(true);
@@ -223,7 +229,7 @@ group("the look at one node", () => {
     timeoutMs: 2_000,
   });
 
-  it("names its newest ledger, the questions without an answer, and another network", async () => {
+  it("the look at one node names its newest ledger, the questions without an answer, and another network", async () => {
     lab = await openLab(3);
     lab.node.closeLedgers(600);
     lab.suffer({}, { networkId: 1 }, { holes: [{ from: lab.node.chain.head.index - 40, to: lab.node.chain.head.index - 30 }] });

@@ -29,13 +29,13 @@ const body = {
 describe("verify without an answer of the signer", () => {
   it("a signer that takes the question and is silent costs ten seconds, and the command reads the folder itself", async () => {
     createLedger(ledgerDisk(join(kit.state, "signer", "ledger")), body, () => nowMs, testSeal);
-    let caughtUp: () => void = () => {};
+    let asked: () => void = () => {};
     const isAsked = new Promise<void>((resolve) => {
-      caughtUp = resolve;
+      asked = resolve;
     });
     kit.signer.answers = {
       status: () => {
-        caughtUp();
+        asked();
         return new Promise(() => {}) as unknown as object;
       },
     };

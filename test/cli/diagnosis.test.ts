@@ -1,4 +1,4 @@
-/** The verdict of `show`: STUCK only if a person must act, otherwise a wait with its cause. */
+/** The diagnosis of `show`: STUCK only if an operator must act, otherwise a wait with its cause. */
 import { expect, it } from "vitest";
 import { diagnosisOf } from "../../cli/diagnosis.ts";
 import { broadcast, transactionId, well } from "../support/operator-socket.ts";

@@ -81,7 +81,7 @@ describe("conditions", () => {
     expect([stuck?.afterMs, stuck?.context.why]).toEqual([30 * 60_000, "funds"]);
   });
 
-  it("the notice of a withdrawal that waits for a person has its order, amount, end and the lines to type", () => {
+  it("the alert of a withdrawal that waits for an operator has its order, amount, end and the lines to type", () => {
     const awaited = { order: "A-17", endsAtMs: Date.parse("2026-11-24T04:00:00Z") };
     const ofItem = (change: Partial<SnapshotItem>) =>
       conditionsOf({ ...well, items: [{ ...item, state: "held", ...change }] }, notify, currencies).conditions[0];

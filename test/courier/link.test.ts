@@ -157,7 +157,7 @@ describe("an open link", () => {
     expect(parseHeartbeat(opened.payload)).toMatchObject({ agent, head: { seq: 7 } });
   });
 
-  it("an open link is dead when the other end goes silent, and is made again", async () => {
+  it("an open link ends by its timeout when the other end is silent, and is made again", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);

@@ -127,8 +127,8 @@ describe("the nodes' word that an attempt is void", () => {
   it("the nodes' word that an attempt is void is asked for where somebody told of an end that no node shows, and told to the signer", () => {
     for (const state of ["paid", "reverted"] as const) {
       const driver = driveWaiting([waitingView(1, state)]);
-      const [voidBy] = only(driver.at(past), "void");
-      expect(voidBy?.wanted, state).toHaveLength(1);
+      const [question] = only(driver.at(past), "void");
+      expect(question?.wanted, state).toHaveLength(1);
     }
   });
 
@@ -187,7 +187,7 @@ describe("the nodes' word that an attempt is void", () => {
     expect(observedBody(answerVoid(located, [1], true)).map(({ stage }) => stage)).not.toContain("void");
   });
 
-  it("the nodes' word that an attempt is void comes after the signer has received that a block it was told of is gone", () => {
+  it("the nodes' word that an attempt is void comes after the signer's answer to the report that the block is gone", () => {
     const driver = driveWaiting([waitingView(1, "included")]);
     driver.at(past);
     const effects = answerVoid(driver, [1], true);
@@ -198,7 +198,7 @@ describe("the nodes' word that an attempt is void", () => {
     expect(later.map(({ stage }) => stage)).toEqual(["void"]);
   });
 
-  it("the nodes' word that an attempt is void comes after the signer has received once more that no block has it, where it caught up of one from elsewhere", () => {
+  it("the nodes' word that an attempt is void comes after a second report that no block has it, if another connection has told the signer of a block", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
     const answered = (state: "broadcast" | "included", changedAt: number) => {
@@ -276,14 +276,14 @@ describe("the nodes' word that an attempt is void", () => {
 });
 
 describe("another attempt", () => {
-  const voidBy = (attempts = [voidAttemptBy("both")], state: "broadcast" | "quarantined" = "broadcast") => {
+  const voided = (attempts = [voidAttemptBy("both")], state: "broadcast" | "quarantined" = "broadcast") => {
     const driver = driveWaiting([waitingView(1, state, attempts)]);
     looked(driver, 1, null);
     return { driver, effects: driver.at(past) };
   };
 
   it("another attempt is asked for with the parameters of that moment when both have called every one before void", () => {
-    const { driver, effects } = voidBy();
+    const { driver, effects } = voided();
     expect(only(effects, "gas")).toHaveLength(1);
     const [ask] = only(workFor(driver, 1), "ask");
     expect(ask?.body).toMatchObject({ above: 1, txParams: { timestampMs: `${past}`, expirationMs: `${past + lifetimeMs}` } });
@@ -299,27 +299,27 @@ describe("another attempt", () => {
 
   it("another attempt is not asked for while one of the two has yet to say so", () => {
     for (const one of [undefined, "gateway", "courier"] as const) {
-      const { driver, effects } = voidBy([voidAttemptBy("both"), voidAttemptBy(one, 1, 2)]);
+      const { driver, effects } = voided([voidAttemptBy("both"), voidAttemptBy(one, 1, 2)]);
       expect(only(effects, "gas"), one).toEqual([]);
       expect(asked(workFor(driver, 1)), one).toEqual([]);
     }
-    const { driver } = voidBy([voidAttemptBy("both"), voidAttemptBy("both", 1, 2)]);
+    const { driver } = voided([voidAttemptBy("both"), voidAttemptBy("both", 1, 2)]);
     expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
   });
 
   it("another attempt is not asked for beside one that is signed and not out", () => {
     const { raw: _, ...unreleased } = attemptAt(1, 2);
-    expect(only(voidBy([voidAttemptBy("both"), unreleased]).effects, "gas")).toEqual([]);
+    expect(only(voided([voidAttemptBy("both"), unreleased]).effects, "gas")).toEqual([]);
   });
 
   it("another attempt is not asked for if an operator has to judge, in a quarantine or after fourteen", () => {
-    expect(only(voidBy([voidAttemptBy("both")], "quarantined").effects, "gas")).toEqual([]);
+    expect(only(voided([voidAttemptBy("both")], "quarantined").effects, "gas")).toEqual([]);
     const many = Array.from({ length: 14 }, (_, i) => voidAttemptBy("both", 1, i + 1));
-    const { driver, effects } = voidBy(many);
+    const { driver, effects } = voided(many);
     expect(only(effects, "gas")).toEqual([]);
     expect(whyOf(driver, 1)).toBe("WITHDRAWAL_WAITS_FOR_OPERATOR");
-    expect(only(voidBy(many.slice(1)).effects, "gas")).toEqual([]);
-    expect(only(voidBy(many.slice(0, 13)).effects, "gas")).toHaveLength(1);
+    expect(only(voided(many.slice(1)).effects, "gas")).toEqual([]);
+    expect(only(voided(many.slice(0, 13)).effects, "gas")).toHaveLength(1);
   });
 
   it("another attempt waits for the funds that it takes", () => {
@@ -349,7 +349,7 @@ describe("another attempt", () => {
   });
 
   it("another attempt is not asked for while the chain would revert it, and is afterwards", () => {
-    const { driver } = voidBy();
+    const { driver } = voided();
     expect(asked(revertFor(driver, 1))).toEqual([]);
     expect(whyOf(driver, 1)).toBe("the chain would revert it");
     driver.nowMs += 12_000;
@@ -359,7 +359,7 @@ describe("another attempt", () => {
 
   it("another attempt that the signer refuses is set aside with its words, and asked for later", () => {
     for (const code of ["WITHDRAWAL_ALIVE", "WITHDRAWAL_WAITS_FOR_OPERATOR"]) {
-      const { driver } = voidBy();
+      const { driver } = voided();
       workFor(driver, 1);
       driver.feed(refused("replace", 1, code));
       expect(whyOf(driver, 1)).toBe(code);
@@ -376,7 +376,7 @@ describe("another attempt", () => {
   });
 
   it("another attempt is sent when it is out, and the one before is not", () => {
-    const { driver } = voidBy();
+    const { driver } = voided();
     const second = attemptAt(1, 2, { validUntilMs: past + lifetimeMs });
     const effects = driver.feed({
       kind: "views",

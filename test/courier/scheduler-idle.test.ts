@@ -65,7 +65,7 @@ describe("an idle account", () => {
     expect(driver.feed({ kind: "expected", chain: "elsewhere" })).toEqual([]);
   });
 
-  it("an account whose withdrawal waits for funds stays busy, and one whose withdrawal waits for a person does not", () => {
+  it("an account whose withdrawal waits for funds stays busy, and one whose withdrawal waits for an operator does not", () => {
     const poor = drive([viewOf(1, "approved", { contract: token, currency: "usdt", amountUnits: `${10n ** 30n}` })]);
     poor.block(10);
     wait(poor, 300_000);

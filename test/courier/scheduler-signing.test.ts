@@ -8,7 +8,7 @@ import { confirm, gasFor, look, ownTransferFor, refused, revertFor, whyOf } from
 import { asked, drive, feeMarket, feeOf, helloOf, idOf, only, sentView, token, viewOf } from "../support/scheduler-views.ts";
 
 describe("asking for a signature", () => {
-  it("the scheduler asks for gas once facts are there, and signs with them", () => {
+  it("the scheduler asks for gas once the chain state is there, and asks for a signature at these fees", () => {
     const driver = drive([viewOf(1, "approved")]);
     expect(only(driver.block(10), "gas")).toHaveLength(1);
     const [ask] = only(gasFor(driver, 1), "ask");
@@ -231,7 +231,7 @@ describe("asking for a signature", () => {
     expect(only(newer.block(10), "gas")).toHaveLength(1);
   });
 
-  it("the scheduler finishes an intent that a crash or an opened ledger left without a signature, at what its call costs", () => {
+  it("the scheduler finishes an intent that a crash or a recovered ledger left without a signature, at what its call costs", () => {
     const driver = drive([viewOf(1, "intent")]);
     const effects = driver.block(10);
     expect(asked(effects)).toEqual([]);

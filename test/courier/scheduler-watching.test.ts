@@ -114,7 +114,7 @@ describe("watching", () => {
     expect(only(found(32, 80, 40), "look")).toEqual([]);
   });
 
-  it("the scheduler looks as soon as there is a block, and not again when its facts follow", () => {
+  it("the scheduler looks as soon as there is a block, and not again when its chain state follows", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     expect(only(driver.feed({ kind: "head", chain: "local", number: 11 }), "look")).toHaveLength(1);

@@ -1,6 +1,6 @@
 /**
- * The example that tells a person: a notice reaches ntfy, a Telegram bot and an SMTP relay, each a
- * real server here; a failure is told without a secret. The telephone's command passes four forms
+ * The example that tells an operator: an alert reaches ntfy, a Telegram bot and an SMTP relay, each
+ * a real server here; a failure is told without a secret. The telephone's command passes four forms
  * and nothing else.
  */
 import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
@@ -34,7 +34,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** Runs the example as the sender does: settings in a file, the notice on stdin. */
+/** Runs the example as the alert queue does: settings in a file, the alert on stdin. */
 function tell(settings: object): Promise<{ readonly code: number | null; readonly said: string }> {
   writeFileSync(join(dir, "tell.json"), JSON.stringify(settings));
   const child = spawn(process.execPath, [at("tell.mjs"), join(dir, "tell.json")], { stdio: ["pipe", "ignore", "pipe"] });
@@ -96,8 +96,8 @@ async function relay(refuses = ""): Promise<{ readonly port: number; readonly li
   return { port: (server.address() as AddressInfo).port, lines };
 }
 
-describe("a notice on a telephone", () => {
-  it("a notice on a telephone goes to a topic of ntfy, with what to do", async () => {
+describe("an alert on a telephone", () => {
+  it("an alert on a telephone goes to a topic of ntfy, with what to do", async () => {
     const { url, received } = await httpServer();
     expect(await tell({ by: "ntfy", url: `${url}/topic`, token: "tk" })).toEqual({ code: 0, said: "" });
     expect(received).toMatchObject([
@@ -106,7 +106,7 @@ describe("a notice on a telephone", () => {
     expect(received[0]?.body).toBe("a withdrawal of 2 eth\n.waits\ndo: approve ab\nsince 2026-11-23T04:00:00.000Z, courier");
   });
 
-  it("a notice on a telephone goes to a chat of a Telegram bot, and a refusal is told without the token", async () => {
+  it("an alert on a telephone goes to a chat of a Telegram bot, and a refusal is told without the token", async () => {
     const { url: api, received } = await httpServer();
     expect((await tell({ by: "telegram", token: "SECRET", chat: "-5", api })).code).toBe(0);
     expect(received[0]?.url).toBe("/botSECRET/sendMessage");
@@ -118,7 +118,7 @@ describe("a notice on a telephone", () => {
     expect([away.code, away.said]).toEqual([1, expect.not.stringContaining("SECRET")]);
   });
 
-  it("a notice on a telephone goes by mail to a relay, whole, and a relay that refuses is told", async () => {
+  it("an alert on a telephone goes by mail to a relay, whole, and a relay that refuses is told", async () => {
     const { port, lines } = await relay();
     const letter = { by: "mail", from: "agent@example.com", to: "ops@example.com", port };
     expect(await tell(letter)).toEqual({ code: 0, said: "" });
@@ -133,7 +133,7 @@ describe("a notice on a telephone", () => {
     });
   });
 
-  it("a notice on a telephone needs settings that are whole", async () => {
+  it("an alert on a telephone needs settings that are whole", async () => {
     const bad = [
       {},
       { by: "sms" },

@@ -249,7 +249,7 @@ describe("a paused target", () => {
   });
 });
 
-describe("what a key sends", () => {
+describe("deliveries by a key", () => {
   it("a test is sent once, its outcome is in the list, and a failed one stays failed", async () => {
     const id = await add();
     const sent = await shop.testCallback(id);
@@ -293,7 +293,7 @@ describe("what a key sends", () => {
     receiver = await startReceiver();
   });
 
-  it("what did not arrive since a time is sent again, and what arrived is not", async () => {
+  it("deliveries that failed since a time are sent again, and delivered ones are not", async () => {
     const id = await add();
     await order();
     await until(() => held().succeededAt !== null);

@@ -124,7 +124,8 @@ describe("beside the database", () => {
     kit.keep("copy", "file");
     await kit.orderSoon("anna");
     await kit.restored("copy", lose);
-    // No pass of the watcher has run yet: all that follows up to the next `await` is one turn.
+    // No pass of the watcher has run yet: all that follows up to the next `await` runs in one turn
+    // of the event loop.
     const { database } = kit.store;
     const forgotten = () => database.all<{ addressIndex: number }>("SELECT addressIndex FROM forgottenAddresses ORDER BY rowid");
     expect([countForgottenIndexes(database), forgotten()]).toEqual([30, []]);

@@ -253,7 +253,7 @@ describe("the markets", () => {
     });
   }
 
-  it("two of them at least trade against each money, liras among them only by markets in liras", () => {
+  it("two markets at least trade against each money, and only markets in liras against liras", () => {
     for (const fiat of fiats) expect(sourceNames.filter((name) => markets[name].fiats.includes(fiat)).length).toBeGreaterThan(1);
     const lira = sourceNames.filter((name) => markets[name].fiats.includes("TRY"));
     expect(lira).toEqual(["btcturk", "paribu", "binance"]);

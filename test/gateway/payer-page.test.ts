@@ -183,7 +183,7 @@ describe("the payment page", () => {
     expect(renderPage({ ...tagged, status: 1, finalUnits: 1000n }, dress)).toContain("<dd>4294967295</dd>");
   });
 
-  it("the payment page of a chain without links has no second tab, and a notice page has its words in each language", () => {
+  it("the payment page of a chain without links shows the address only, and a page without a payment has words in both languages", () => {
     expect(renderPage({ ...base, linkFor: () => "" }, dress)).not.toContain("fieldset");
     expect(renderPage(base, dress)).toContain("fieldset");
     expect(renderNotice("notFound", dress)).toContain("There is no such payment");

@@ -45,7 +45,7 @@ function askedBy(ask: (database: Database) => unknown): readonly string[] {
   return asked;
 }
 
-/** What SQLite does for the statements, a line for each table. */
+/** SQLite's plan for the statements, a line for each table. */
 const stepsOf = (ask: (database: Database) => unknown): readonly string[] =>
   askedBy(ask)
     .flatMap((sql) => db.store.database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`))

@@ -209,7 +209,8 @@ describe("a payment that an operator assigns", () => {
     outgoing(open, { slot: "6" });
     expect(release().ok).toBe(true);
     expect(await assign(open)).toMatchObject({ ...no, detail: expect.stringContaining("no paired agent can refuse") });
-    // What failed is assigned without that agent, unless it was released before it had caught up.
+    // A failed withdrawal is assigned its payment without that agent, unless it was released before
+    // it had caught up.
     updateWithdrawal(db(), open, { status: 2, stage: "refused", code: "OPERATOR_REFUSED" }, 1);
     db().run("UPDATE agents SET caughtUp = 'given up'");
     expect(await assign(open)).toMatchObject({ ok: false, code: "GATEWAY_AGENT_NOT_CAUGHT_UP" });

@@ -41,7 +41,7 @@ describe("an end on chain", () => {
     expect(await agent.next("ack")).toMatchObject({ head: headAt(4), ended: [ids[0]] });
   });
 
-  it("an end on chain is sent again after a handshake, of the tokens that the hello calls open and of no others", async () => {
+  it("an end on chain is sent again after a handshake, of the slots that the hello calls open and of no others", async () => {
     const { ids } = await paying(3);
     for (const id of ids) end(id);
     const account = keys.hotWalletAddress;

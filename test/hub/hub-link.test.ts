@@ -68,7 +68,7 @@ describe("handshake", () => {
     expect((await released.closed).code).toBe(4001);
   });
 
-  it("the handshake knows from a higher epoch that its database was restored", async () => {
+  it("the handshake shows by a higher epoch that the database was restored", async () => {
     const agent = connect();
     await agent.hello({ ledgerEpoch: 3 });
     expect(await agent.closed).toEqual({ code: 4009, reason: "behind" });
@@ -141,7 +141,7 @@ describe("jobs", () => {
     expect(jobs.jobs.map((text) => parseJob(text).sequence)).toEqual([2]);
   });
 
-  it("jobs are sent again on a new connection until they are answered, and on the same one when nothing is received", async () => {
+  it("jobs are sent again on a new connection until they are answered, and on the same one when no answer comes", async () => {
     await stop();
     await start({ heartbeatMs: 40, resendMs: 1_000 });
     askWithdrawal(db.store, keys.id, 1);

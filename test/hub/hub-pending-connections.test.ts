@@ -1,5 +1,5 @@
 /**
- * The hub's places for connections without a hello: silent connections from any
+ * The hub's pending connections, which are those without a hello: silent connections from any
  * address block do not keep an agent off.
  */
 import { beforeEach, describe, expect, it } from "vitest";
@@ -24,11 +24,11 @@ describe("an address block", () => {
   });
 });
 
-describe("places", () => {
+describe("pending connections", () => {
   const many = (pending: PendingConnections<string>, block: string, count: number, name = block): (string | null)[] =>
     Array.from({ length: count }, (_, index) => pending.enter(`${name} ${index}`, block));
 
-  it("places of connections of one block are lost to its own newcomers alone, the oldest first", () => {
+  it("pending connections of one block give way only to its own newcomers, the oldest first", () => {
     const pending = new PendingConnections<string>(() => false);
     expect(pending.enter("agent", "elsewhere")).toBeNull();
     const lost = many(pending, "crowd", pendingPerBlock + 3);
@@ -36,7 +36,7 @@ describe("places", () => {
     expect(lost.slice(pendingPerBlock)).toEqual(["crowd 0", "crowd 1", "crowd 2"]);
   });
 
-  it("places of connections in all are lost by the most crowded block, and by none that an agent after the handshake from while there is another", () => {
+  it("pending connections of the most crowded block give way when all places are taken, and those of a block with a known agent only if there is no other", () => {
     const pending = new PendingConnections<string>((block) => block.startsWith("known"));
     many(pending, "known", pendingPerBlock);
     for (let index = 0; index < pendingInAll - pendingPerBlock - 2; index += 1) pending.enter(`lone ${index}`, `block ${index}`);
@@ -48,14 +48,14 @@ describe("places", () => {
     expect(lost).not.toContain(null);
   });
 
-  it("places of connections come back from each client that completed a handshake or went", () => {
+  it("pending connections become fewer with each client that completed a handshake or went", () => {
     const pending = new PendingConnections<string>(() => false);
     many(pending, "crowd", pendingPerBlock);
     for (const index of [0, 0, 1]) pending.leave(`crowd ${index}`);
     expect(many(pending, "crowd", 3, "later")).toEqual([null, null, "crowd 2"]);
   });
 
-  it("places of connections are lost by known blocks to each other where all are known", () => {
+  it("pending connections of known blocks give way to each other if all blocks are known", () => {
     const pending = new PendingConnections<string>(() => true);
     for (let index = 0; index < pendingInAll; index += 1) pending.enter(`agent ${index}`, `block ${index}`);
     expect(pending.enter("agent", "another block")).toBe("agent 0");

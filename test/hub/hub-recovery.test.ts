@@ -83,8 +83,8 @@ async function signAll(count: number, after = 0): Promise<void> {
   agent.socket.terminate();
 }
 
-describe("the order", () => {
-  it("the order of a recovery of a size that no connection takes at once comes whole to one that reads slowly", async () => {
+describe("a recovery offer", () => {
+  it("a recovery offer of a size that no connection takes at once comes whole to one that reads slowly", async () => {
     for (let number = 1; number <= 3_000; number++) askWithdrawal(db.store, keys.id, number);
     await signAll(3_000);
     begin();
@@ -100,7 +100,7 @@ describe("the order", () => {
     expect(withdrawals).toBe(3_000);
   });
 
-  it("the order of a recovery goes to the old epoch in place of a welcome, and says all that is signed and open, each job under the gateway's key", async () => {
+  it("a recovery offer goes to the old epoch in place of a welcome, and says all that is signed and open, each job under the gateway's key", async () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const second = askWithdrawal(db.store, keys.id, 2);
     const third = askWithdrawal(db.store, keys.id, 3);
@@ -121,7 +121,7 @@ describe("the order", () => {
     expect(isJobSignature(`${job} `, signature, gateway.publicKey)).toBe(false);
   });
 
-  it("the order of a recovery names what the account spent and nothing explains, the newest first", async () => {
+  it("a recovery offer names what the account spent and nothing explains, the newest first", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [signed(id, "1")]));
@@ -143,7 +143,7 @@ describe("the order", () => {
     ]);
   });
 
-  it("the order of a recovery counts tokens as numbers", async () => {
+  it("a recovery offer compares slots as numbers", async () => {
     const ids = [1, 2, 3].map((number) => askWithdrawal(db.store, keys.id, number));
     const agent = await handshake();
     agent.state(
@@ -158,7 +158,7 @@ describe("the order", () => {
     expect((await offered()).part).toMatchObject({ accounts: [{ next: "12" }] });
   });
 
-  it("the order of a recovery has the same name for the same run as long as nothing changes, and another when something did", async () => {
+  it("a recovery offer has the same name for the same run as long as nothing changes, and another when something did", async () => {
     askWithdrawal(db.store, keys.id, 1);
     begin();
     const names = [];
@@ -169,7 +169,7 @@ describe("the order", () => {
     expect(names[2]).not.toBe(names[0]);
   });
 
-  it("the order of a recovery is in parts when it is long, accounts and spent in the first", async () => {
+  it("a recovery offer is in parts when it is long, accounts and spent in the first", async () => {
     for (let number = 1; number <= 150; number++) askWithdrawal(db.store, keys.id, number);
     await signAll(150);
     begin();
@@ -186,7 +186,7 @@ describe("the order", () => {
     expect(Math.max(...agent.frames.map(({ bytes }) => bytes))).toBeLessThan(65_536);
   });
 
-  it("the order of a recovery counts what ended within the day, the dearest attempt of each", async () => {
+  it("a recovery offer counts what ended within the day, the dearest attempt of each", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(
@@ -202,7 +202,7 @@ describe("the order", () => {
     });
   });
 
-  it("the order of a recovery is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
+  it("a recovery offer is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
     db.store.database.run("UPDATE agents SET ledgerEpoch = 3 WHERE id = ?", keys.id);
     const late = connect();
     await late.hello();
@@ -213,7 +213,7 @@ describe("the order", () => {
     expect(await agent.next("welcome")).toMatchObject({ ledgerEpoch: 4, gatewayHead: null });
   });
 
-  it("the order of a recovery of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
+  it("a recovery offer of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")]));
@@ -255,7 +255,7 @@ describe("the recovered ledger", () => {
     expect(acts[0]).toEqual(["agent recovery begun", `epoch 3 after 2; head 3 ${headAt(3).hash}; was HUB_LEDGER_FORKED`]);
     expect(acts[1]?.[0]).toBe("agent recovered");
     expect(acts[1]?.[1]).toContain(`head 3 ${headAt(3).hash} gave way to 3`);
-    // The hub's checks stand: the same entry again is harmless, another token is not.
+    // The hub's checks stand: the same entry again is harmless, another slot is not.
     agent.state(statementOf(keys.id, 3, [signed(id, "7")], { ledgerEpoch: 3 }));
     await agent.next("ack");
     agent.state(statementOf(keys.id, 4, [signed(id, "8")], { ledgerEpoch: 3 }));

@@ -34,7 +34,7 @@ import {
 eachTestItsHub();
 
 describe("statements", () => {
-  it("statements move a withdrawal from decision to broadcast and keep its token and signature", async () => {
+  it("statements move a withdrawal from decision to broadcast and keep its slot and signature", async () => {
     const id = askWithdrawal(db.store, keys.id, 1, { stage: "" });
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "held", "POLICY_HELD")]));
@@ -145,12 +145,12 @@ describe("statements", () => {
 
   it.each([
     [
-      "one token for two withdrawals",
+      "one slot for two withdrawals",
       "HUB_SLOT_REUSED",
       (first: string, second: string) => [signed(first, "7"), signed(second, "7")],
     ],
     [
-      "a second token for a withdrawal",
+      "a second slot for a withdrawal",
       "HUB_SLOT_REUSED",
       (first: string) => [signed(first, "7"), signed(first, "8", { attempt: 2 })],
     ],
@@ -175,7 +175,7 @@ describe("statements", () => {
       (first: string) => [signed(first, "7"), signed(first, "7", { attempt: 21, txHash: `0x${"ee".repeat(32)}` })],
     ],
     ["another account", "HUB_CONTRADICTION", (first: string) => [signed(first, "7", { account: receiver })]],
-    ["another spelling of a token", "HUB_CONTRADICTION", (first: string) => [signed(first, "07")]],
+    ["another spelling of a slot", "HUB_CONTRADICTION", (first: string) => [signed(first, "07")]],
   ])("statements with %s are neither stored nor acknowledged, and lock the agent", async (_name, code, bodies) => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const second = askWithdrawal(db.store, keys.id, 2);
@@ -204,7 +204,7 @@ describe("statements", () => {
     expect(readAgent(db.store, other.id).lockedCode).toBe("HUB_CONTRADICTION");
   });
 
-  it("statements accept a fee bump of the same token, late ones of a finished withdrawal too", async () => {
+  it("statements accept a fee bump on the same slot, late ones of a finished withdrawal too", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));

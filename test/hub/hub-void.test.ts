@@ -124,7 +124,7 @@ describe("an attempt that ends", () => {
     expect(signatures()).toMatchObject([{ validUntilMs: until + 1 }]);
   });
 
-  it("an attempt that says no end is not taken where waiting alone keeps others out", async () => {
+  it("an attempt that says no end is not taken where only expiry excludes a second payment", async () => {
     const id = ask(1);
     const agent = await handshake();
     const { validUntilMs: _, ...endless } = attempt(id) as SignedEntry;
@@ -133,7 +133,7 @@ describe("an attempt that ends", () => {
     expect(signatures()).toEqual([]);
   });
 
-  it("an attempt that calls itself a cancel is not taken where waiting alone keeps others out, and its twin that pays is", async () => {
+  it("an attempt that calls itself a cancel is not taken where only expiry excludes a second payment, and its twin that pays is", async () => {
     const [first, second] = [ask(1), ask(2)];
     const agent = await handshake();
     states(agent, 0, [word(first, "approved"), attempt(first)]);
@@ -150,7 +150,7 @@ describe("an attempt that ends", () => {
     await isStopped(agent, `was signed until ${never} ms after 1970`);
   });
 
-  it("an attempt with an end is not taken where slots keep others out, and its twin without one is", async () => {
+  it("an attempt with an end is not taken where slots exclude, and its twin without one is", async () => {
     const accounts = JSON.stringify([
       { family: "evm", purpose: "hot", id: keys.hotWalletAddress, firstAddress: keys.hotWalletAddress },
     ]);
@@ -303,18 +303,18 @@ describe("a signed withdrawal that is over", () => {
   it.each([
     ["an attempt is not void", [] as number[]],
     ["the newest of two attempts is not void", [1]],
-  ])("a signed withdrawal is not over while %s: nothing is stored and the agent is stopped", async (_, voidBy) => {
+  ])("a signed withdrawal is not over while %s: nothing is stored and the agent is stopped", async (_, voidAttempts) => {
     const { agent, ids } = await paying();
-    for (const number of voidBy) {
+    for (const number of voidAttempts) {
       dies(ids[0]!, number);
       await agent.next("ack");
       states(agent, 2, [attempt(ids[0]!, 2)]);
       await agent.next("ack");
     }
-    states(agent, 2 + voidBy.length, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
+    states(agent, 2 + voidAttempts.length, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
     await isStopped(agent, "was expired while an attempt of it is not void");
     expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
-    expect(readAgent(db.store, keys.id).headSeq).toBe(2 + voidBy.length);
+    expect(readAgent(db.store, keys.id).headSeq).toBe(2 + voidAttempts.length);
   });
 
   it("a signed withdrawal that is over is Completed by the payment that an operator assigned, which gateway and agent had forgotten", async () => {
@@ -363,7 +363,7 @@ describe("a signed withdrawal that is over", () => {
     expect(takeExpiry(db.store.database, ids[0]!)).toBeUndefined();
   });
 
-  it("a signed withdrawal where slots keep others out is never over by an agent's word", async () => {
+  it("a signed withdrawal where slots exclude is never over by an agent's word", async () => {
     const accounts = JSON.stringify([
       { family: "evm", purpose: "hot", id: keys.hotWalletAddress, firstAddress: keys.hotWalletAddress },
     ]);

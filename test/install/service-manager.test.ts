@@ -33,9 +33,9 @@ describe("the service manager", () => {
   it.runIf(hasBoth)("the service manager is told that a daemon is ready, in one line, and that it is alive", async () => {
     const socket = join(dir, "notify.sock");
     const python = spawn("python3", ["-c", listener, socket], { stdio: ["ignore", "pipe", "inherit"] });
-    let caughtUp = "";
+    let received = "";
     python.stdout.on("data", (chunk) => {
-      caughtUp += String(chunk);
+      received += String(chunk);
     });
     try {
       await once(python.stdout, "data");
@@ -44,9 +44,9 @@ describe("the service manager", () => {
       const manager = createServiceManager(env, (line) => said.push(line));
       manager.ready("listens\nWATCHDOG=trigger");
       manager.beginAlive();
-      const alive = async (): Promise<true | undefined> => (caughtUp.split("WATCHDOG=1\n").length > 3 ? true : undefined);
-      await until("ready and three signs of life", 20_000, alive, () => caughtUp);
-      expect(caughtUp).toContain("READY=1\nSTATUS=listens WATCHDOG=trigger\n");
+      const alive = async (): Promise<true | undefined> => (received.split("WATCHDOG=1\n").length > 3 ? true : undefined);
+      await until("ready and three signs of life", 20_000, alive, () => received);
+      expect(received).toContain("READY=1\nSTATUS=listens WATCHDOG=trigger\n");
       expect(said).toEqual([]);
     } finally {
       python.kill("SIGTERM");

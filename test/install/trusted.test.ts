@@ -93,7 +93,7 @@ describe("a file", () => {
     expect(await codeOf(() => openTrusted(file(0o600), flags, plain))).toBe("");
   });
 
-  it("larger than wanted is not read", () => {
+  it("a trusted file that is larger than wanted is not read", () => {
     expect(readTrusted(file(), 3, secret)).toBeNull();
     expect(Buffer.from(readTrusted(file(), 4, secret) ?? []).toString()).toBe("text");
   });

@@ -227,7 +227,7 @@ describe("on a real disk", () => {
     expect(codeOf(() => checkBackup(file, null))).toBe("BACKUP_DAMAGED");
   });
 
-  it("one that cannot be written leaves the earlier one and nothing beside it", () => {
+  it("a backup that cannot be written leaves the earlier one and nothing beside it", () => {
     const file = openBackup();
     const before = readFileSync(file);
     const state = stateFolder(join(dir, "nothing"));

@@ -1,4 +1,6 @@
-/** Exit reason: a launcher's are read back unchanged, and those of anybody else are not trusted. */
+/**
+ * Exit reasons: a launcher's are read back unchanged, and those of anybody else are not trusted.
+ */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,7 +29,7 @@ const leave = (state: { readonly run: string }, text: string): void =>
   writeFileSync(join(state.run, "exit-reason.signer.json"), text);
 
 describe("exit reason", () => {
-  it("the exit reason is read back newest first, for everybody to see, and gone once removed", () => {
+  it("exit reasons are read back newest first, for everybody to see, and gone once removed", () => {
     const state = fresh();
     writeExitReason(state.run, words);
     writeExitReason(state.run, { ...words, role: "both", code: "CONFIG_JSON", at: words.at + 1 });
@@ -38,13 +40,13 @@ describe("exit reason", () => {
     expect(readExitReason(state)).toEqual([words]);
   });
 
-  it("the exit reason lies where the service manager keeps a folder for them, else beside the sockets", () => {
+  it("exit reasons lie where the service manager keeps a folder for them, else beside the sockets", () => {
     const state = fresh();
     expect(exitReasonFolder(state, {})).toBe(state.run);
     expect(exitReasonFolder(state, { RUNTIME_DIRECTORY: "/run/autowithdraw/signer" })).toBe("/run/autowithdraw/signer");
   });
 
-  it("an exit reason that cannot be written or removed change nothing", () => {
+  it("an exit reason that cannot be written or removed changes nothing", () => {
     const file = join(dir, "a-file");
     writeFileSync(file, "");
     writeExitReason(join(file, "below"), words);
@@ -52,7 +54,7 @@ describe("exit reason", () => {
     expect(readExitReason(stateFolder(join(dir, "nowhere")))).toEqual([]);
   });
 
-  it("the exit reason is short, in one line, and move no cursor", () => {
+  it("the exit reason is short, in one line, and moves no cursor", () => {
     const state = fresh();
     const dirty = `a\u001b[2J\nb\u202ec${"😀".repeat(2_000)}`;
     writeExitReason(state.run, { ...words, message: dirty });
@@ -61,7 +63,7 @@ describe("exit reason", () => {
     expect(readExitReason(state)[0]?.hint).toMatch(/^a \[2J b c😀{50}$/u);
   });
 
-  it("an exit reason of another form, of another role or in another kind of file are not read", () => {
+  it("an exit reason of another form, of another role or in another kind of file is not read", () => {
     const state = fresh();
     leave(state, JSON.stringify(words));
     expect(readExitReason(state)).toHaveLength(1);

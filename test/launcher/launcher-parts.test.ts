@@ -284,7 +284,7 @@ describe("small parts", () => {
     expect(exits.map((code) => verdictFor(code, "").exitCode)).toEqual([2, 2, 3, 1, 3, 4, 1]);
   });
 
-  it("news tells troubles and their ends, once each", () => {
+  it("the terminal is told of each problem and its end, once each", () => {
     const status = {
       locked: "",
       lockedDetail: "",

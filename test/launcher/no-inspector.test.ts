@@ -75,7 +75,7 @@ describe("SIGUSR1", () => {
     await stop(gateway);
   });
 
-  it("SIGUSR1 is received before anything else that a program imports", () => {
+  it("SIGUSR1 has its listener before a program imports anything else", () => {
     const programs = [...["agent", "cli", "gateway"].flatMap(sources)].filter((path) => /(?:^|\/)main\.ts$/.test(path));
     const all = [...programs, "agent/crypto.ts", "cli/sealing/rekey.ts", "gateway/command.ts"];
     expect(programs.length).toBeGreaterThan(6);

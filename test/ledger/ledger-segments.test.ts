@@ -72,7 +72,7 @@ describe("segments", () => {
     expect(verifyLedger(disk, testSeal).records).toBe(1 + first.length + second.length + 1 + third.length);
   });
 
-  it("segments of an opened ledger begin no earlier than its state, and all others by the clock", () => {
+  it("segments of a recovered ledger begin no earlier than its state, and all others by the clock", () => {
     const { disk, ledger } = fresh();
     const [last] = ledger.append(bodies(1)).slice(-1);
     const opened = {

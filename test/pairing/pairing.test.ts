@@ -195,7 +195,7 @@ describe("a damaged state folder", () => {
     ["courier/link.json", 2, ""],
     ["signer/ledger", 4, "hint: restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"],
   ])(
-    "a damaged state folder without %s: crypto and pair name it, say what to do, and change nothing but exit reason",
+    "a damaged state folder without %s: crypto and pair name it, say what to do, and change nothing but the exit reason",
     async (name, cryptoExit, hint) => {
       fill();
       expect((await agent.pair()).code).toBe(0);

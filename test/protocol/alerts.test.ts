@@ -32,7 +32,7 @@ function looks(
 }
 
 describe("the due alerts", () => {
-  it("a condition gives one notice while it lasts, and one when it ends", () => {
+  it("a condition gives one alert while it lasts, and one when it ends", () => {
     expect(looks([0, [held("x")]], [1, [held("x")]], [2, []], [3, []])).toEqual([
       ["withdrawal-held x"],
       [],
@@ -41,7 +41,7 @@ describe("the due alerts", () => {
     ]);
   });
 
-  it("a condition gives its notice for each subject by itself, and again when it comes back", () => {
+  it("a condition gives its alert for each subject by itself, and again when it comes back", () => {
     expect(looks([0, [held("x")]], [1, [held("x"), held("y")]], [2, [held("y")]], [3, [held("x"), held("y")]])).toEqual([
       ["withdrawal-held x"],
       ["withdrawal-held y"],
@@ -193,7 +193,7 @@ describe("the queue", () => {
     alertQueue.take([alert("first")]);
     alertQueue.take(Array.from({ length: 258 }, (_, index) => alert(`${index}`)));
     expect([alertQueue.counts().waiting, alertQueue.counts().dropped]).toEqual([256, 3]);
-    // The notice under way is not dropped: nobody knows whether it was taken.
+    // The alert under way is not dropped: nobody knows whether it was taken.
     expect(dropped.map((text) => text.split(":")[0])).toEqual(["0", "1", "2"]);
     alertQueue.close();
   });

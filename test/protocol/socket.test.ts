@@ -215,7 +215,7 @@ describe("frames", () => {
     const path = place();
     const server = await serve(path, {
       framesMax: 1,
-      onRequest: ({ id, frames: caughtUp }, answer) => answer({ id, ok: true, frames: caughtUp }),
+      onRequest: ({ id, frames: taken }, answer) => answer({ id, ok: true, frames: taken }),
     });
     const asking = client(path) as unknown as SocketClient<CourierRequests, CourierAnswers>;
     const pushed: Push[] = [];

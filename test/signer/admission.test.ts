@@ -71,8 +71,8 @@ describe("an envelope of jobs", () => {
   });
 });
 
-describe("the jobs", () => {
-  it("the jobs wait for what is missing and takes it then", () => {
+describe("the signer, given jobs", () => {
+  it("the signer waits for a missing job and takes all of them then", () => {
     const kit = new Kit().ready();
     kit.gateway.job();
     kit.gateway.job();
@@ -84,7 +84,7 @@ describe("the jobs", () => {
     expect(kit.admit(kit.gateway.jobs([first, second])).withdrawals).toHaveLength(2);
   });
 
-  it("the jobs refuses a list out of order as a whole", () => {
+  it("the signer refuses a list of jobs out of order as a whole", () => {
     const kit = new Kit().ready();
     for (let i = 0; i < 3; i++) kit.gateway.job();
     const [first, , third] = kit.gateway.texts as [string, string, string];
@@ -149,7 +149,7 @@ describe("the jobs", () => {
     });
   });
 
-  it("the jobs answers a repeat as before and records nothing", () => {
+  it("the signer answers a repeated job as before and records nothing", () => {
     const kit = waiting();
     const { transactionId } = take(kit).withdrawals[0]!;
     kit.ask("sign", { transactionId, txParams });
@@ -158,7 +158,7 @@ describe("the jobs", () => {
     expect(kit.records()).toHaveLength(before);
   });
 
-  it("the jobs locks when a place in the chain gets a second content", () => {
+  it("the signer locks when a job of a known number has another content", () => {
     const kit = waiting();
     take(kit);
     const forged = JSON.stringify({ ...(JSON.parse(lastText(kit)) as object), amount: "2" });
@@ -169,7 +169,7 @@ describe("the jobs", () => {
     expect(kit.ask("hello").locked).toBe("LEDGER_FORKED");
   });
 
-  it("the jobs locks when the next job does not follow ours", () => {
+  it("the signer locks when the next job does not follow the newest known one", () => {
     const kit = waiting();
     take(kit);
     kit.gateway.job({ previous: "ab".repeat(32) });
@@ -180,7 +180,7 @@ describe("the jobs", () => {
     ["another agent", { agent: "bb".repeat(8) }, "JOB_OTHER_AGENT"],
     ["another wallet", { wallet: "bb".repeat(16) }, "JOB_OTHER_WALLET"],
     ["a later epoch", { ledgerEpoch: 2 }, "JOB_OTHER_EPOCH"],
-  ])("the jobs takes no job for %s", (_, change, code) => {
+  ])("the signer takes no job for %s", (_, change, code) => {
     const kit = new Kit().ready();
     kit.gateway.job(change);
     const before = kit.records().length;
@@ -204,7 +204,7 @@ describe("a job that cannot be done", () => {
     ["above the limit", { amount: "1000.000001" }, "POLICY_ABOVE_WITHDRAWAL"],
     ["whose id is not its order's", { transactionId: "ab".repeat(16) }, "JOB_ID_MISMATCH"],
     ["that ran out", { issuedAt: begun - 10, expiresAt: begun - 1 }, "JOB_EXPIRED"],
-  ])("%s is recorded as refused, and the chain goes on", (_, change, code) => {
+  ])("%s is recorded as refused, and the next job is taken", (_, change, code) => {
     const kit = new Kit().ready();
     expect(kit.request(change)).toMatchObject({ state: "refused", code });
     expect(kit.kinds().slice(-2)).toEqual(["REQUESTED", "REFUSED"]);
@@ -220,7 +220,7 @@ describe("a job that cannot be done", () => {
 });
 
 describe("an order that comes again", () => {
-  it("an order that comes again with the same content moves the chain and nothing else", () => {
+  it("an order that comes again with the same content is one more job and nothing else", () => {
     const kit = new Kit().ready();
     const { orderId } = kit.request();
     expect(kit.request({ orderId, address: shop.toLowerCase() })).toMatchObject({ state: "approved", sequence: 1 });

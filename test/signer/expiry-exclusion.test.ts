@@ -1,5 +1,5 @@
 /**
- * Exclusion by waiting: a second attempt, and the end without a payment, come after two words that
+ * Exclusion by expiry: a second attempt, and the end without a payment, come after two words that
  * every attempt is void, and after nothing less; no clock takes the place of either.
  */
 import { describe, expect, it } from "vitest";
@@ -203,14 +203,14 @@ describe("a second attempt", () => {
 
   it("a second attempt does not come from a gateway's word of another epoch or another time, and its own word is recorded once", () => {
     const { kit, id } = released();
-    const voidBy = [kit.hashOf(id)];
+    const hashes = [kit.hashOf(id)];
     const stored = kit.gateway.stored!;
-    expect(kit.release(kit.gateway.ack(stored, { at: kit.now, void: voidBy, ledgerEpoch: 2 })).ok).toBe(false);
-    expect(kit.release(kit.gateway.ack(stored, { at: kit.now - hourMs, void: voidBy })).ok).toBe(false);
+    expect(kit.release(kit.gateway.ack(stored, { at: kit.now, void: hashes, ledgerEpoch: 2 })).ok).toBe(false);
+    expect(kit.release(kit.gateway.ack(stored, { at: kit.now - hourMs, void: hashes })).ok).toBe(false);
     expect(kit.show(id).attempts[0]!.voidBy).toBeUndefined();
     for (let times = 0; times < 3; times++) kit.gatewaySays(id);
     expect(kit.kinds().filter((kind) => kind === "VOID")).toHaveLength(1);
-    expect(kit.records().find(({ kind }) => kind === "VOID")).toMatchObject({ txHashes: voidBy });
+    expect(kit.records().find(({ kind }) => kind === "VOID")).toMatchObject({ txHashes: hashes });
   });
 
   it("a second attempt is not made of one that a block has after all, which only the gateway had called void", () => {
@@ -229,7 +229,7 @@ describe("a second attempt", () => {
   });
 
   it.each(["paid", "reverted"])(
-    "a second attempt is made where a courier told that the first one was %s, and it died",
+    "a second attempt is made where a courier told that the first one was %s, and it became void",
     (outcome) => {
       const { kit, id } = released();
       kit.gatewaySays(id);
@@ -451,7 +451,7 @@ describe("an order that runs out after a signature", () => {
 });
 
 describe("bytes that end by expiry", () => {
-  it("bytes that end by expiry are refused by the reader of another account, another network's family and other facts", () => {
+  it("bytes that end by expiry are refused by the reader of another account, another network's family and other parameters", () => {
     const txParams = offerAt(1_700_000_000_000);
     const payment = {
       network,

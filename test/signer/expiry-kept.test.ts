@@ -55,8 +55,8 @@ describe("a word that an attempt is void", () => {
 
   it("a word that an attempt is void lasts over checkpoints, with an operator's word and the account's last timestamp", () => {
     const kit = waitingKit({ segmentBytesMax: 500 });
-    const [voidBy, cancelled] = [kit.payout(), kit.payout()];
-    kit.callVoid(voidBy);
+    const [voided, cancelled] = [kit.payout(), kit.payout()];
+    kit.callVoid(voided);
     kit.gatewaySays(cancelled);
     kit.order("cancel", cancelled);
     const last = kit.core.accounts.find(network, sender)!.lastTimestamp;
@@ -69,10 +69,10 @@ describe("a word that an attempt is void", () => {
     kit.crash();
     kit.handshake();
     expect(kit.core.accounts.find(network, sender)).toMatchObject({ lastTimestamp: last, next: "2" });
-    expect([voidOf(kit, voidBy), voidOf(kit, cancelled)]).toEqual([["both"], ["gateway"]]);
+    expect([voidOf(kit, voided), voidOf(kit, cancelled)]).toEqual([["both"], ["gateway"]]);
     expect(kit.next(cancelled).code).toBe("WITHDRAWAL_CANCELLING");
-    for (const id of [voidBy, cancelled]) kit.gatewaySays(id);
-    expect(kit.next(voidBy).ok).toBe(true);
+    for (const id of [voided, cancelled]) kit.gatewaySays(id);
+    expect(kit.next(voided).ok).toBe(true);
     kit.courierSays(cancelled);
     kit.signer.tick();
     expect(kit.show(cancelled).state).toBe("expired");
@@ -94,7 +94,7 @@ describe("a word that an attempt is void", () => {
 });
 
 describe("a ledger that forgot an attempt that ends by expiry", () => {
-  it("a ledger that forgot an attempt that ends by expiry learns of it by the order, with its end, and gives no stamp up to there again", () => {
+  it("a ledger that forgot an attempt that ends by expiry learns of it by the order, with its end, and gives no timestamp up to there again", () => {
     const kit = waitingKit();
     const before = backup(kit);
     const id = kit.payout();
@@ -266,20 +266,23 @@ function quarantined(): { readonly kit: WaitingKit; readonly id: string } {
 }
 
 describe("a withdrawal that an order keeps and policy holds", () => {
-  it.each(["paid", "reverted"])("a held withdrawal stays held after a courier reported it as %s, and it died", (outcome) => {
-    const { kit, id } = quarantined();
-    const claim = { transactionId: id, txHash: kit.hashOf(id), stage: "final", outcome, block: 7 };
-    kit.gatewaySays(id);
-    expect(kit.ask("observed", claim).withdrawal.state).toBe(outcome);
-    kit.courierSays(id);
-    expect(kit.show(id).state).toBe("quarantined");
-    kit.crash();
-    kit.handshake();
-    kit.gatewaySays(id);
-    expect(kit.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_HELD" });
-    expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
-    expect(kit.order("cancel", id).withdrawal.state).toBe("expired");
-  });
+  it.each(["paid", "reverted"])(
+    "a held withdrawal stays held after a courier reported it as %s, and it became void",
+    (outcome) => {
+      const { kit, id } = quarantined();
+      const claim = { transactionId: id, txHash: kit.hashOf(id), stage: "final", outcome, block: 7 };
+      kit.gatewaySays(id);
+      expect(kit.ask("observed", claim).withdrawal.state).toBe(outcome);
+      kit.courierSays(id);
+      expect(kit.show(id).state).toBe("quarantined");
+      kit.crash();
+      kit.handshake();
+      kit.gatewaySays(id);
+      expect(kit.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_HELD" });
+      expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
+      expect(kit.order("cancel", id).withdrawal.state).toBe("expired");
+    },
+  );
 
   it("a held withdrawal gets no other attempt while a courier reports it as paid", () => {
     const { kit, id } = quarantined();

@@ -129,7 +129,9 @@ describe("an amount that can still be paid", () => {
 });
 
 describe("a next attempt that a limit leaves no room for", () => {
-  /** One withdrawal that died after an hour, beside another that was paid meanwhile. */
+  /**
+   * One withdrawal whose attempt became void after an hour, beside another that was paid meanwhile.
+   */
   function crowded(): { readonly kit: WaitingKit; readonly id: string; readonly other: string } {
     const kit = limitedKit({ maxPerHour: "1000", manualReplaceAbove: "1000" });
     const id = kit.payout({ amount: "600" });
@@ -186,12 +188,12 @@ describe("replayed", () => {
       kit.signer.tick();
       kit.settle();
     };
-    const [voidBy, alive] = [kit.payout({ amount: "100" }), kit.payout({ amount: "200" })];
+    const [voided, alive] = [kit.payout({ amount: "100" }), kit.payout({ amount: "200" })];
     same();
-    kit.callVoid(voidBy);
+    kit.callVoid(voided);
     same();
-    kit.gatewaySays(voidBy);
-    expect(kit.next(voidBy).ok).toBe(true);
+    kit.gatewaySays(voided);
+    expect(kit.next(voided).ok).toBe(true);
     kit.acknowledge();
     same();
     kit.now += hourMs + minuteMs;

@@ -315,7 +315,7 @@ describe("an acknowledgement", () => {
 });
 
 describe("the time of the ledger", () => {
-  const caughtUp = {
+  const run = {
     handshakeDone: true,
     orders: { isWhole: false },
     gatewayAt: 1_000_000,
@@ -324,26 +324,26 @@ describe("the time of the ledger", () => {
   };
 
   it.each([
-    ["stands before the handshake", { ...caughtUp, handshakeDone: false }, 9_000_000, 600, 0],
+    ["stands before the handshake", { ...run, handshakeDone: false }, 9_000_000, 600, 0],
     [
       "goes on with a recovery offer for this run",
-      { ...caughtUp, handshakeDone: false, orders: { isWhole: true } },
+      { ...run, handshakeDone: false, orders: { isWhole: true } },
       1_000_100,
       600,
       1_000_100,
     ],
-    ["is the local clock's", caughtUp, 1_000_100, 600, 1_000_100],
-    ["is the local clock's up to ten minutes ahead", caughtUp, 1_600_100, 600, 1_600_100],
-    ["and goes no further", caughtUp, 1_600_101, 600, 1_600_100],
-    ["but on with the time that passes", caughtUp, 9_000_000, 700, 1_600_200],
-    ["stands where both clocks are an hour ahead of every block", { ...caughtUp, chainLeadMs: -2_600_601 }, 1_000_100, 600, 0],
-    ["goes on within the hour", { ...caughtUp, chainLeadMs: -2_600_500 }, 1_000_100, 600, 1_000_100],
-    ["is whole milliseconds", caughtUp, 9_000_000, 600.7, 1_600_100],
+    ["is the local clock's", run, 1_000_100, 600, 1_000_100],
+    ["is the local clock's up to ten minutes ahead", run, 1_600_100, 600, 1_600_100],
+    ["and goes no further", run, 1_600_101, 600, 1_600_100],
+    ["but on with the time that passes", run, 9_000_000, 700, 1_600_200],
+    ["stands where both clocks are an hour ahead of every block", { ...run, chainLeadMs: -2_600_601 }, 1_000_100, 600, 0],
+    ["goes on within the hour", { ...run, chainLeadMs: -2_600_500 }, 1_000_100, 600, 1_000_100],
+    ["is whole milliseconds", run, 9_000_000, 600.7, 1_600_100],
   ])("the time of the ledger: %s", (_, given, local, monotonic, time) => {
     expect(ledgerTime(given, local, monotonic)).toBe(time);
   });
 
-  it("the time of the ledger is that of the newest record until the gateway completes the handshake with, whatever the local clock says", () => {
+  it("the time of the ledger is that of the newest record until the handshake with the gateway is complete, whatever the local clock says", () => {
     const kit = new Kit();
     kit.skew = 600_001;
     kit.now += 1;

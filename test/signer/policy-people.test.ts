@@ -1,4 +1,4 @@
-/** Amounts for two operators, and the names that people decide under. */
+/** Amounts for two operators, and the names that operators decide under. */
 import { describe, expect, it } from "vitest";
 import { Kit, other, shop } from "../../lab/kit/signer-kit.ts";
 import { approve, minuteMs, outcome, request, settingsWith, withPolicy } from "../support/policy-kit.ts";
@@ -82,7 +82,7 @@ describe("an amount for two operators", () => {
     expect(approve(again, transactionId, "ann").withdrawal.state).toBe("approved");
   });
 
-  it("outlasts a crash with one yes there, and expires like any other", () => {
+  it("an amount for two operators outlasts a crash after the first yes, and expires like any other", () => {
     const kit = withPolicy(two);
     const [kept, late] = [request(kit, "11"), request(kit, "11", { expiresAt: kit.now + minuteMs })];
     for (const { transactionId } of [kept, late]) approve(kit, transactionId, "ann");

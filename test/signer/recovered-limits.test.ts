@@ -152,7 +152,7 @@ describe("a second order", () => {
   });
 });
 
-describe("what this ledger assigned and has no bytes of", () => {
+describe("a withdrawal with a slot of this ledger and without bytes", () => {
   /** The order tells each withdrawal with an attempt of its own, so no bytes are kept. */
   const toldOtherwise = (kit: Kit): Contents => {
     const told = kit.ask("hello").open.map(({ transactionId, address, slot }) => {
@@ -175,7 +175,7 @@ describe("what this ledger assigned and has no bytes of", () => {
   it.each([
     ["an hour before the others needs room in the hour again", 3_600_001, 5],
     ["in the same hour as the others counts there, and all of it is signed", 60_000, 0],
-  ])("what this ledger assigned %s", (_, laterMs, above) => {
+  ])("a withdrawal without bytes, with a slot assigned %s", (_, laterMs, above) => {
     const kit = new Kit().ready();
     const first = above === 0 ? 2 : 5;
     assign(kit, first);

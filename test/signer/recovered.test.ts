@@ -504,7 +504,7 @@ describe("both sides that were rolled back", () => {
     },
   );
 
-  it("both sides that were rolled back are told apart by the agent when the gateway stands before its last opening", () => {
+  it("both sides that were rolled back are told apart by the agent when the gateway stands before its last recovery", () => {
     const { kit } = both;
     const copy = backup(kit);
     both.keepDatabase("old");

@@ -96,7 +96,7 @@ describe("the way of one withdrawal", () => {
 });
 
 describe("a crash", () => {
-  it("a crash at any byte of any write leads to the same bytes, one token and a whole ledger", () => {
+  it("a crash at any byte of any write leads to the same bytes, one slot and a complete ledger", () => {
     let hash = "";
     let points = 0;
     for (let kept = 0; kept < 4_000; kept += 97) {
@@ -118,7 +118,7 @@ describe("a crash", () => {
     expect(points).toBeGreaterThan(100);
   });
 
-  it("records no signature with a wrong parity, neither the first of an account nor a later one", () => {
+  it("the signer records no signature with a wrong parity, neither the first of an account nor a later one", () => {
     const kit = new Kit().ready();
     for (const nonce of ["5", "6"]) {
       const { transactionId } = kit.request();

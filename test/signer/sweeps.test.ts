@@ -85,7 +85,7 @@ describe("the first slot of a deposit address", () => {
 });
 
 describe("a sweep", () => {
-  it("a sweep pays from its address to the paying one, which no job names", () => {
+  it("a sweep pays from its address to the hot wallet, which no job names", () => {
     const kit = new Kit().ready();
     const bytes = paid(kit, sweep());
     expect(bytes.from).toBe(deposit(3));

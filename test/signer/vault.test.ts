@@ -1,6 +1,6 @@
 /**
  * The vault: signatures against ethers and between both routines, sealed values only, wiping; and
- * the hygiene of its process.
+ * the hardening of its process.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -105,7 +105,7 @@ describe("a vault", () => {
     expect(signed(vault, { isCancel: true }, { isCancel: true })).toHaveLength(65);
   });
 
-  it("a vault signs for a deposit address at the place that the clearance names, and for that address alone", () => {
+  it("a vault signs for a deposit address at the index that the clearance names, and for that address alone", () => {
     const vault = unlockVault(contents());
     for (const addressIndex of [0, 1, 2 ** 31 - 1]) {
       const { address, privateKey } = deposits.derivePath(`0/${addressIndex}`);

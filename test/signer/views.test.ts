@@ -43,12 +43,12 @@ describe("the courier's socket", () => {
     const approved = kit.operate("approve", { transactionId: held, digest, address: "" });
     const view = ask("hello").open.find(({ transactionId }) => transactionId === held);
     ask("report", { after: 0 });
-    const caughtUp = JSON.stringify([...said, kit.pushes]);
+    const received = JSON.stringify([...said, kit.pushes]);
 
     expect([view?.state, kit.pushes.some(({ push }) => push === "changed")]).toEqual(["approved", true]);
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
-    expect(caughtUp).not.toContain(digest);
-    expect(operatorsOwn.filter((field) => caughtUp.includes(`"${field}"`))).toEqual([]);
+    expect(received).not.toContain(digest);
+    expect(operatorsOwn.filter((field) => received.includes(`"${field}"`))).toEqual([]);
 
     const shown = JSON.stringify([approved, kit.operate("list", { openOnly: false, limit: 9 }), kit.show(refused)]);
     expect(operatorsOwn.filter((field) => !shown.includes(`"${field}"`))).toEqual(["isCancelling"]);

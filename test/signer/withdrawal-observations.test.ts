@@ -51,7 +51,7 @@ describe("an observation", () => {
     expect(kit.show(transactionId).state).toBe("included");
   });
 
-  it("an observation of a transaction that is not ours is refused, unless it took our token", () => {
+  it("an observation of a transaction that is not ours is refused, unless it took our slot", () => {
     const { kit, see } = released();
     expect(see("included", "", "0xfeed").code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
     expect(see("final", "paid", "0xfeed").code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
@@ -114,7 +114,7 @@ describe("a courier that once made nodes up", () => {
     expect(sign().withdrawal).toMatchObject({ slot: "5" });
   });
 
-  it("a courier that once made nodes up is caught up itself as long as nobody says more: one of two nodes alone moves nothing", () => {
+  it("a courier that once made nodes up is believed itself as long as nobody says more: one of two nodes alone moves nothing", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     const count = (nonce: string, quorum: number) => kit.ask("account", { chain: "local", slot: nonce, quorum });
@@ -130,7 +130,7 @@ describe("a courier that once made nodes up", () => {
 describe("while the chain counts past the ledger", () => {
   const tell = (kit: Kit, nonce: string) => kit.ask("account", { chain: "local", slot: nonce, quorum: 2 });
 
-  it("nothing new is assigned, from the first resync on; what is assigned already goes on", () => {
+  it("no new slot is assigned from the first report on; a withdrawal with a slot goes on", () => {
     const kit = new Kit().ready();
     const assigned = kit.pay().transactionId;
     const { transactionId } = kit.request();
@@ -228,7 +228,7 @@ describe("a nonce that was assigned and went to a foreign transaction", () => {
     },
   );
 
-  it("a nonce that was assigned and went to a foreign transaction is not caught up before the handshake: a restored ledger has another reason to stop", () => {
+  it("a nonce that was assigned and went to a foreign transaction is not accepted before the handshake: a restored ledger has another reason to stop", () => {
     const { kit, first } = two();
     kit.start();
     const before = kit.records().length;

@@ -1,5 +1,5 @@
 /**
- * The state machine against its own drawing; tokens and attempts over the signer's verbs; and a
+ * The state machine against its own drawing; slots and attempts over the signer's verbs; and a
  * state replayed from any checkpoint.
  */
 import { readFileSync } from "node:fs";
@@ -31,7 +31,7 @@ describe("the drawn machine", () => {
     },
   );
 
-  it("the drawn machine ends where no step leads to anything but an end, and counts as unfinished what has a token", () => {
+  it("the drawn machine ends where no step leads to anything but an end, and counts as unfinished what has a slot", () => {
     const ends = ["paid", "reverted", "conflicted", "cancelled", "refused", "expired", "settled"];
     for (const [state, ...drawn] of rows) {
       expect(isFinal(state as State)).toBe(drawn.every((cell) => cell === "." || ends.includes(cell)));
@@ -41,8 +41,8 @@ describe("the drawn machine", () => {
   });
 });
 
-describe("tokens", () => {
-  it("tokens are adopted, and given out in order without gaps", () => {
+describe("slots", () => {
+  it("slots are adopted, and given out in order without gaps", () => {
     const kit = new Kit();
     kit.handshake();
     const { transactionId } = kit.request();
@@ -60,7 +60,7 @@ describe("tokens", () => {
     expect(kit.begin("7", 1).account.nextSlot).toBe("11");
   });
 
-  it("tokens begin elsewhere when that is said before the first is bound, and never after", () => {
+  it("slots begin elsewhere when that is said before the first is bound, and never after", () => {
     const kit = new Kit().ready();
     const adopt = (nonce: string) => kit.begin(nonce);
     expect(adopt("9007199254740991").account.nextSlot).toBe("9007199254740991");
@@ -77,7 +77,7 @@ describe("tokens", () => {
     expect(kit.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(3);
   });
 
-  it("tokens above nothing begin with an operator's yes to the nodes' count, and with no other number", () => {
+  it("slots above nothing begin with an operator's yes to the nodes' count, and with no other number", () => {
     const kit = new Kit();
     kit.handshake();
     const first = () => kit.operate("adopt", { chain: "local", slot: "" }).first;
@@ -100,13 +100,13 @@ describe("tokens", () => {
     expect(kit.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(1);
   });
 
-  it("tokens begin at nothing on the courier's word alone", () => {
+  it("slots begin at nothing on the courier's word alone", () => {
     const kit = new Kit();
     kit.handshake();
     expect(kit.ask("adopt", { chain: "local", slot: "0", quorum: 2 }).account.nextSlot).toBe("0");
   });
 
-  it("tokens are not begun further on than an earlier run said: what lies between may be this ledger's own, from before a restore", () => {
+  it("slots are not begun further on than an earlier run said: what lies between may be this ledger's own, from before a restore", () => {
     const kit = new Kit().ready();
     const adopt = (nonce: string) => kit.begin(nonce);
     kit.crash();
@@ -119,7 +119,7 @@ describe("tokens", () => {
     expect(adopt("6")).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 4" });
   });
 
-  it("tokens begin elsewhere a hundred times in one run at most", () => {
+  it("slots begin elsewhere a hundred times in one run at most", () => {
     const kit = new Kit().ready();
     const adopt = (nonce: number) => kit.begin(`${nonce}`);
     for (let i = 0; i < 99; i++) expect(adopt(6 + i).ok).toBe(true);
@@ -127,7 +127,7 @@ describe("tokens", () => {
     expect(adopt(104).ok).toBe(true);
   });
 
-  it("tokens begin only on the word of at least one node, within what is a number, once the handshake is complete", () => {
+  it("slots begin only on the word of at least one node, within what is a number, once the handshake is complete", () => {
     const kit = new Kit();
     const first = { chain: "local", slot: "9007199254740991", quorum: 1 };
     expect(kit.ask("adopt", first).code).toBe("SIGNER_NO_HANDSHAKE");
@@ -146,7 +146,7 @@ describe("tokens", () => {
     expect(kit.ask("account", first).ok).toBe(true);
   });
 
-  it("tokens stay with their withdrawal, whatever parameters come with a second request", () => {
+  it("slots stay with their withdrawal, whatever parameters come with a second request", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     const { withdrawal } = kit.ask("sign", { transactionId, txParams });
@@ -155,7 +155,7 @@ describe("tokens", () => {
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
 
-  it("tokens are not bound by a request that is refused", () => {
+  it("slots are not bound by a request that is refused", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     for (const bad of [
@@ -172,7 +172,7 @@ describe("tokens", () => {
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal.slot).toBe("5");
   });
 
-  it("tokens are at most 512 of an account that no block holds", () => {
+  it("slots are at most 512 of an account that no block holds", () => {
     const kit = new Kit().ready();
     const ids: string[] = [];
     for (let i = 0; i < 513; i++) ids.push(kit.request({ amount: "0.01" }).transactionId);
@@ -206,7 +206,7 @@ describe("a replacement", () => {
   };
   const cheap = { gasLimit: "65000", maxFeePerGas: "1", maxPriorityFeePerGas: "1" };
 
-  it("a replacement keeps token, destination and amount, and raises both fees by an eighth at least", () => {
+  it("a replacement keeps slot, destination and amount, and raises both fees by an eighth at least", () => {
     const { kit, transactionId } = released();
     const { withdrawal } = kit.ask("replace", { transactionId, above: 1, txParams: cheap });
     expect(withdrawal).toMatchObject({ state: "released", slot: "5" });

@@ -389,7 +389,8 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   released: () => linkDown("LINK_ENDED: closed by the gateway, 4001 refused"),
   replaced: () => linkDown("LINK_ENDED: closed by the gateway, 4000 replaced"),
   behind: ill({ isResyncing: true, handshakeDone: false }),
-  // An opened ledger keeps what was never signed, and an operator has approved others before it.
+  // A recovered ledger keeps withdrawals that were never signed, and an operator has approved
+  // others before it.
   waits: () => {
     const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_WAITS" }] };
     const counts = { ...well.counts, held: 0, broadcast: 0, approved: 1, quarantined: 1 };

@@ -142,7 +142,7 @@ export class DoctorKit {
     if (!isTaken) return;
     const digest = configDigest(readConfig(this.configPath, { requireSecrets: [] }).settings);
     const { courier } = well;
-    if (courier === null) throw new Error("a healthy signer has received its courier");
+    if (courier === null) throw new Error("a healthy signer has a report of its courier");
     this.status = {
       ...this.status,
       version,

@@ -1,6 +1,6 @@
 /**
  * More scenes for the commands: payments that end by expiry, where it is known whose the next
- * version is; sweeps and top-ups. The transcripts of test/cli name them.
+ * attempt is; sweeps and top-ups. The transcripts of test/cli name them.
  */
 import type { AttemptView, LedgerLine, LimitView, OperatorView } from "../../agent/socket/verbs.ts";
 import { kit, nowMs } from "./command-kit.ts";

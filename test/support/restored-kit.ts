@@ -154,7 +154,7 @@ export class RestoredKit {
     return got.address;
   }
 
-  /** Each holder of something of this gateway's is caught up. */
+  /** Each agent that this gateway has to receive catches up. */
   async meet(): Promise<void> {}
 
   pay(address: string, units = eth): void {

@@ -1,6 +1,6 @@
 /**
- * Views, facts and a small driver for tests of the scheduler: what the signer and the chain would
- * say, in short.
+ * Views, chain states and a small driver for tests of the scheduler: what the signer and the chain
+ * would say, in short.
  */
 import {
   type ChainState,

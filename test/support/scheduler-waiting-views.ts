@@ -1,6 +1,6 @@
 /**
- * Views and facts for tests of the scheduler on a chain where attempts end by expiry: Tron, the
- * only such family.
+ * Views and chain states for tests of the scheduler on a chain where attempts end by expiry: Tron,
+ * the only such family.
  */
 import type { ChainState } from "../../agent/courier/scheduler/scheduler.ts";
 import type { AttemptView, CourierView, WithdrawalState } from "../../agent/socket/verbs.ts";

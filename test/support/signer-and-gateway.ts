@@ -191,8 +191,8 @@ export class SignerAndGateway {
   }
 
   /**
-   * Connects as far as possible: completes the handshake with, reports, acknowledges, and delivers
-   * the open jobs.
+   * Connects as far as possible: completes the handshake, reports, acknowledges, and delivers the
+   * open jobs.
    */
   meet(): AnyAnswer | null {
     const answer = this.connect();

@@ -85,7 +85,7 @@ export class TestNetwork {
   }
 }
 
-/** Rich: `payer` has 100,000 TRX and a million of each token. */
+/** Rich: `sender` has 100,000 TRX and a million of each token. */
 export const sender = inhabitant("sender");
 
 export async function startTestNetwork(options: TronNodeOptions = {}): Promise<TestNetwork> {

@@ -24,7 +24,10 @@ export const waitingSettings: SignerSettings = {
   policy: { trx: limits, usdt: { ...limits, manualReplaceAbove: "100" } },
 };
 
-/** As the market offers for a token's transfer, or one of so much work, by a block of that time. */
+/**
+ * As the market offers for a token's transfer, or one with this compute limit, by a block of that
+ * time.
+ */
 export function offerAt(blockMs: number, block = 7, computeLimit = 64_285n): TxParams {
   const reference = { refBlockBytes: BigInt(block), refBlockHash: 0xb21ace8d6ac20e7en, blockMs: BigInt(blockMs) };
   const prices = { energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n };

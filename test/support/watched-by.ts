@@ -8,7 +8,7 @@ import { type DepositMemory, scanDeposits } from "../../gateway/watcher/deposits
 import { type GatewayDatabase, silentLog } from "../../lab/kit/gateway-database.ts";
 import { currency } from "./watched-chain.ts";
 
-/** A test's facts of its chain; by default only the native coin "eth". */
+/** A test's settings of its chain; by default only the native coin "eth". */
 interface Watched {
   readonly db: GatewayDatabase;
   readonly network: string;

@@ -59,7 +59,7 @@ export function eachTestItsChain(): void {
   });
 }
 
-/** Makes another address the agent's paying one. */
+/** Makes another address the agent's hot wallet. */
 export function payFrom(hotWalletAddress: string): void {
   db.store.database.run("UPDATE agents SET accounts = ?", accountsText(hotWalletAddress));
   keys = { ...keys, hotWalletAddress };

@@ -123,7 +123,7 @@ describe("a payment that leaves without an operator's yes", () => {
     ["its one job is manual", ["manual"]],
     ["each of its jobs is manual", ["manual", "manual"]],
   ] as const)("a payment that leaves without an operator's yes is a violation if %s", (_, modes) => {
-    expect(() => left(modes.map(job), false)).toThrow("what is for an operator leaves by an operator's yes");
+    expect(() => left(modes.map(job), false)).toThrow("a payment for an operator leaves by an operator's yes");
     expect(() => left(modes.map(job), true)).not.toThrow();
   });
 

@@ -27,7 +27,7 @@ describe("recovery", () => {
     const { kit } = world;
     const before = await world.pay("before", "0.1", receiver(0x11));
     // Without the gateway's word on its end, the withdrawal would be kept on its slot as well.
-    await until("its end is caught up", 30_000, async () => ((await world!.withdrawal(before)).isOver ? true : undefined));
+    await until("the signer knows its end", 30_000, async () => ((await world!.withdrawal(before)).isOver ? true : undefined));
     await stop(kit.crypto!);
     world.keepState("copy");
     await kit.startCrypto();

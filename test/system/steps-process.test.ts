@@ -142,7 +142,7 @@ describe("the judge of the chain", () => {
     violations: [],
   };
 
-  it("finds nothing where each receiver was paid once", () => {
+  it("the judge of the chain finds nothing if each receiver was paid once", () => {
     expect(paidOnce([one, two], sound)).toEqual([]);
   });
 
@@ -177,11 +177,11 @@ describe("the judge of the chain", () => {
       { ...sound, held: new Map([...sound.held, ["r2", 12n]]) },
       "order-2: its receiver has 12 in place of 6",
     ],
-  ])("finds %s", (_, judged, words) => {
+  ])("the judge of the chain finds %s", (_, judged, words) => {
     expect(paidOnce([one, two], judged)).toContain(words);
   });
 
-  it("finds an order that is not Completed", () => {
+  it("the judge of the chain finds an order that is not Completed", () => {
     expect(paidOnce([one, { ...two, status: 2 }], sound)).toEqual(["order-2: status 2, not Completed"]);
   });
 });

@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe("another server", () => {
-  it("another server takes the place of one that a restored gateway never received, and holds what was paid already", {
+  it("another server takes the place of one that never caught up with a restored gateway, and holds what was paid already", {
     timeout: 300_000,
   }, async () => {
     world = await RecoveryKit.start();
@@ -64,7 +64,7 @@ describe("another server", () => {
     expect(await transactionCount(kit.anvil.url, kit.hotWalletAddress)).toBe(3);
 
     // An agent that had caught up is released without more ado.
-    await until("it has caught up and released", waitMs, async () =>
+    await until("it has caught up and is released", waitMs, async () =>
       world!.gatewayOutcome("agents", "unpair", next).exitCode === 0 ? true : undefined,
     );
   });

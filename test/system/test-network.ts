@@ -1,4 +1,6 @@
-/** The test's end of lab/kit/test-network.ts: chain, sender and shop inside a machine's network. */
+/**
+ * The test's end of lab/kit/test-network.ts: chain, customer and shop inside a machine's network.
+ */
 
 import { join } from "node:path";
 import { createInterface } from "node:readline";

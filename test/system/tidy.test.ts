@@ -69,6 +69,18 @@ describe("the house", () => {
     expect(gone).toEqual([]);
   });
 
+  it("the house ships every unit whose log an operator is told to read", () => {
+    const units = readdirSync(join(root, "systemd")).map((name) => name.replace(/\.\w+$/, ""));
+    const texts = [...code, ...filesUnder("docs")].map((path) => [path, read(path)] as const);
+    const named = texts.flatMap(([path, text]) =>
+      [...text.matchAll(/journalctl -[ut] '?([a-z][a-z-]*\*?)/g)].map(([, name = ""]) => ({ path, name })),
+    );
+    expect(named.length).toBeGreaterThan(5);
+    const fits = (name: string): boolean =>
+      units.some((unit) => unit === name || (name.endsWith("*") && unit.startsWith(name.slice(0, -1))));
+    expect(named.filter(({ name }) => !fits(name))).toEqual([]);
+  });
+
   it("the house keeps files to a chapter", () => {
     expect(code.filter((path) => read(path).split("\n").length > 401)).toEqual([]);
   });

@@ -190,11 +190,11 @@ describe("an agent with a chain of Tron", () => {
     const { attempts } = await shown(id);
     expect(attempts.map(({ txHash, voidBy }) => [txHash, voidBy])).toEqual([[first.attempts[0]!.txHash, undefined]]);
     await node.control("mine", { count: 25 });
-    const voidBy = await becomes(id, "is called void", (one) => one.attempts[0]?.voidBy !== undefined);
+    const called = await becomes(id, "is called void", (one) => one.attempts[0]?.voidBy !== undefined);
     await killCourier();
     const second = await becomes(id, "has a second attempt", (one) => one.attempts.length === 2);
     expect(second.attempts[0]?.voidBy).toBe("both");
-    expect(voidBy.attempts[0]?.txHash).not.toBe(second.attempts[1]?.txHash);
+    expect(called.attempts[0]?.txHash).not.toBe(second.attempts[1]?.txHash);
     await killCourier();
     await becomes(id, "is broadcast again", ({ state, attempts: both }) => state === "broadcast" && both[1]?.raw !== undefined);
     await killCourier();

@@ -136,7 +136,7 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
   });
 
   it.skipIf(!isHere)(
-    "pays out to each kind of address, once, though the courier and the signer are killed",
+    "the agent pays out to each kind of address, once, though the courier and the signer are killed",
     { timeout: 180_000 },
     async () => {
       const receivers = [customer.other, customer.values.destination(customer.network, "p2tr"), customer.other];
@@ -172,7 +172,7 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
   );
 
   it.skipIf(!isHere)(
-    "is paid in, credits the payment by its output, and sweeps it to the hot wallet",
+    "the agent is paid in, credits the payment by its output, and sweeps it to the hot wallet",
     { timeout: 240_000 },
     async () => {
       const { address, transactionId } = await shop.deposit(currency, "0.4", "deposit-0");
@@ -195,7 +195,7 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
   );
 
   it.skipIf(!isReplaced)(
-    "replaces a payment that no block takes by a higher fee, and one of the two is paid",
+    "the agent replaces a payment that no block takes by a higher fee, and one of the two is paid",
     { timeout: 240_000 },
     async () => {
       mines(false);
@@ -278,7 +278,7 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
   );
 
   it.skipIf(!isHere)(
-    "pays out, is paid in and sweeps while no server lists coins, and `status` tells all coins",
+    "the agent pays out, is paid in and sweeps while no server lists coins, and `status` tells all coins",
     { timeout: 240_000 },
     async () => {
       mines(true);

@@ -68,7 +68,7 @@ describe("two nodes", () => {
     await until(() => row(id).status === 1);
   });
 
-  it("two nodes, one of which invents a payment complete nothing", async () => {
+  it("two nodes, one of which invents a payment, complete nothing", async () => {
     const id = signedWithdrawal(0);
     const dreamt = new FakeChain();
     dreamt.blocks = [...chain.blocks];
@@ -82,7 +82,7 @@ describe("two nodes", () => {
     expect(db.store.database.get("SELECT block FROM cursors")).toEqual({ block: 3 });
   });
 
-  it("two nodes, one of which alters the amount of a final transaction complete nothing until it stops", async () => {
+  it("two nodes, one of which alters the amount of a final transaction, complete nothing until it stops", async () => {
     const id = signedWithdrawal(0);
     chain.mine(payment(id, 0, { value: eth - 1n }));
     chain.mineEmpty(3);
@@ -108,7 +108,7 @@ describe("two nodes", () => {
     await until(() => watcher!.ready());
   });
 
-  it("two nodes, one of which is away stop what needs both, and go on when it is back", async () => {
+  it("two nodes, one of which is away, stop what needs both, and go on when it is back", async () => {
     const id = signedWithdrawal(0);
     await start(2);
     nodes[1]!.isDown = true;
@@ -121,7 +121,7 @@ describe("two nodes", () => {
     await until(() => row(id).status === 1, 8_000);
   });
 
-  it("two nodes, one of which hides a deposit credit it all the same only when both show it", async () => {
+  it("two nodes, one of which hides a deposit, credit it only when both show it", async () => {
     const { id, address } = request(0);
     await start(2);
     const hide: Lie = (method, params, honest) => {

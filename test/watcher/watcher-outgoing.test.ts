@@ -69,7 +69,7 @@ describe("the outgoing transactions of an account", () => {
 });
 
 describe("a slot", () => {
-  it("a slot is spent once, and a chain without slots has many outgoing without one", () => {
+  it("a slot has one outgoing transaction, and a chain without slots has many without a slot", () => {
     const db = gatewayDatabase();
     const keys = pairAgent(db.store, "a", hotWallet);
     const id = askWithdrawal(db.store, keys.id, 1);

@@ -1,8 +1,8 @@
 /**
- * Deposits by a tag on an address that many share: whatever tag a payer gives, the money is counted
- * for the request with that tag, or kept for an operator, to the unit. Reported for such software:
- * xrpl.js and its wallets (payments without a tag, and with the tag of another customer), which no
- * program could find again.
+ * Deposits by a tag on an address that many share: whatever tag a customer gives, the money is
+ * counted for the request with that tag, or kept for an operator, to the unit. Reported for such
+ * software: xrpl.js and its wallets (payments without a tag, and with the tag of another customer),
+ * which no program could find again.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { familyOf } from "../../chains/families.ts";

@@ -99,7 +99,7 @@ function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Con
   return [{ ...condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs), hint }];
 }
 
-/** A notice that can be acted on: the order, the amount, the end, and the lines to type. */
+/** An alert that an operator can act on: the order, the amount, the end, and the lines to type. */
 function heldCondition({ transactionId, currency, amount, awaited }: SnapshotItem, context: Condition["context"]): Condition {
   const hint = `autowithdraw show ${transactionId}; approve ${transactionId} pays it, refuse ${transactionId} rejects it`;
   const words = `a withdrawal of ${amount} ${currency}`;

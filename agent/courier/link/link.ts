@@ -1,7 +1,7 @@
 /**
  * The link to the gateway: connects, keeps the connection alive, reports the reason when the
  * connection ends, and tries again without end. Opens only one WebSocket at a time. Limits:
- * failures.md 7.1, written out in docs/protocol.md section 4.3.
+ * docs/protocol.md section 4.3.
  */
 import type { Socket } from "node:net";
 import WebSocket, { type RawData } from "ws";

@@ -128,9 +128,9 @@ export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
     open.set(key, { network, account: address, ...range });
   }
   // The hot wallets pay others, so they come first if there is no room for all accounts.
-  const hotWallet = new Set([...accounts.values()].flatMap((one) => (one.isDeposit ? [] : [`${one.network} ${one.address}`])));
+  const hotWallets = new Set([...accounts.values()].flatMap((one) => (one.isDeposit ? [] : [`${one.network} ${one.address}`])));
   return [...open]
-    .sort(([a], [b]) => Number(hotWallet.has(b)) - Number(hotWallet.has(a)))
+    .sort(([a], [b]) => Number(hotWallets.has(b)) - Number(hotWallets.has(a)))
     .slice(0, openAccountsMax)
     .map(([, range]) => range);
 }

@@ -23,7 +23,7 @@ export interface Sent {
 /** The last refusal of an attempt by every node that was asked. */
 export interface Declined {
   readonly words: string; // a node's text, with the node's address
-  readonly isIncurable: boolean; // by a higher price
+  readonly isIncurable: boolean; // by a higher fee
 }
 
 /** A request to the signer that has no answer yet. */
@@ -81,7 +81,7 @@ export interface Item {
 export interface Final {
   readonly outcome: "paid" | "reverted" | "conflicted" | "cancelled";
   readonly txHash: string;
-  readonly block: number; // 0 when lost
+  readonly block: number; // 0 when conflicted
 }
 
 /** The last question to the nodes: an answer holds for that block, and for a while. */

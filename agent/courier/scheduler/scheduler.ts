@@ -1,9 +1,8 @@
 /**
- * The scheduler is the courier's scheduler, its only sequencer: a synchronous function of state and
- * event to effects. The event carries the clock's time, and the function touches nothing. All its
- * state also stands in the signer's ledger or on chain. After a restart `hello` and the next block
- * bring back the same steps for every unfinished withdrawal. The scheduler asks; the signer
- * decides.
+ * The courier's scheduler, its only sequencer: a synchronous function of state and event to
+ * effects. The event carries the clock's time, and the function touches nothing. All its state also
+ * stands in the signer's ledger or on chain. After a restart `hello` and the next block bring back
+ * the same steps for every unfinished withdrawal. The scheduler asks; the signer decides.
  */
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";

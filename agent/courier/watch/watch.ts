@@ -1,5 +1,5 @@
 /**
- * Alerts new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
+ * Finds new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
  * interval follows the chain's own pace. While the account is idle, only the head is asked for,
  * once a block, and the rest once a minute, or every few seconds while funds are missing. A fault
  * of the nodes is reported once, and so is its end.
@@ -17,7 +17,7 @@ export interface WatchOptions {
   readonly clock: () => number; // monotonic
   /** True while no withdrawal of the account is open or expected. */
   readonly isIdle: () => boolean;
-  /** True while people are told that the account has too little; by default never. */
+  /** True while operators are alerted that the account has too little; by default never. */
   readonly isShort?: () => boolean;
   /** Called at once with each new block; its state follows. */
   readonly onHead: (number: number) => void;
@@ -35,7 +35,9 @@ export interface Watch {
 
 /** Four polls to a block keep the delay below a quarter of it. */
 const pollsPerBlock = 4;
-/** Bounds of the interval while idle, and the time between two states, which only people read. */
+/**
+ * Bounds of the interval while idle, and the time between two states, which only operators read.
+ */
 const idleMsMin = 1000;
 const idleMsMax = 12_000;
 const idleStateMs = 60_000;

@@ -101,7 +101,7 @@ export const observeGuards: readonly Guard<Observed, Done>[] = [
 /**
  * Records the courier's observation of the chain. Stages go forward, except in a reorganisation. An
  * end is replaced only by another end, and by none after the gateway has confirmed an end. The
- * transaction must be one of ours, except with the outcome "lost", which stops the account. A
+ * transaction must be one of ours, except with the outcome "conflicted", which stops the account. A
  * repeat is harmless.
  */
 export function observe(context: RequestContext, claim: CourierRequests["observed"]): Done {
@@ -111,8 +111,8 @@ export function observe(context: RequestContext, claim: CourierRequests["observe
   const ours = withdrawal.attempts.find((attempt) => attempt.released && attempt.txHash === txHash);
   const decided = firstOf(observeGuards, { context, claim, withdrawal, ours });
   if (decided !== null) return decided;
-  const notReceived = outcome === "conflicted" && withdrawal.code !== contestedCode ? stopForLoss(context, withdrawal) : null;
-  if (notReceived !== null) return notReceived;
+  const refusal = outcome === "conflicted" && withdrawal.code !== contestedCode ? stopForLoss(context, withdrawal) : null;
+  if (refusal !== null) return refusal;
   if (stage !== "broadcast") warnVoidIncluded(context, withdrawal, txHash);
   context.commit([{ kind: "OBSERVED", transactionId, stage, outcome, txHash, block }]);
   return { ok: true, withdrawal };

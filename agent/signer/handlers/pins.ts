@@ -13,7 +13,7 @@ import type { Account } from "../state/accounts.ts";
 import { pinOf, type Withdrawal } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 
-/** An attempt of a withdrawal, and what it is made of. */
+/** An attempt of a withdrawal, and its parts. */
 export interface Offer {
   readonly withdrawal: Withdrawal;
   readonly approval: object | null; // null for a cancel

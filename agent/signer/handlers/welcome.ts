@@ -30,7 +30,7 @@ export function admitWelcome(context: RequestContext, welcome: Welcome): Admitte
   const headCheck = parted(context, welcome.gatewayHead) ?? checkGatewayHead(context, welcome.gatewayHead);
   // A locked signer still reports, so the link may stand, but it completes no handshake. If the
   // gateway's head fits, the signer goes on reporting from there and may accept the observation
-  // "lost".
+  // "conflicted".
   if (wasLocked) {
     const fits = headCheck === null || headCheck === "stale";
     run.gatewayHeadSeq = fits && !isOld ? (welcome.gatewayHead?.seq ?? 0) : null;

@@ -121,7 +121,7 @@ function hotWalletOn({ own }: Rules, network: string): string {
 
 /** Returns null if the wallet has no deposit account, or no address at that index. */
 function derived(rules: Rules, { network, depositIndex }: Pick<Question, "network" | "depositIndex">): string | null {
-  invariant(depositIndex !== undefined, "a sweep and a top-up name a place");
+  invariant(depositIndex !== undefined, "a sweep and a top-up name an address index");
   const family = familyOf(network);
   const deposits = depositsOf(rules.own, family.name);
   if (deposits === "") return null;

@@ -43,7 +43,7 @@ export interface PolicySnapshot {
 
 /**
  * The rules of this run, and every approval, sum and paid destination that the ledger records. Only
- * the state's `apply` changes it (core.ts), record by record.
+ * the state's `apply` changes it (state/core.ts), record by record.
  */
 export class Policy {
   readonly rules: Rules;

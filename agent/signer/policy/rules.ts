@@ -32,7 +32,7 @@ export interface Limits {
   readonly maxTipUnits: bigint;
   readonly holdAboveUnits: bigint | null;
   readonly twoApproversAboveUnits: bigint | null;
-  readonly manualReplaceAboveUnits: bigint | null; // null: the courier may order another version of any amount
+  readonly manualReplaceAboveUnits: bigint | null; // null: the courier may order another attempt of any amount
   readonly newDestination: { readonly holdAboveUnits: bigint | null; readonly delayMs: number } | null;
   readonly allow: ReadonlySet<string>; // if not empty, only these are payable
   readonly deny: ReadonlySet<string>;

@@ -1,5 +1,5 @@
 /**
- * The hot wallets for couriers and operators: the hot wallet of each chain, and every deposit
+ * The sending accounts for couriers and operators: the hot wallet of each chain, and every deposit
  * address that an open sweep empties. Touches nothing.
  */
 import { networkOf } from "../../../chains/families.ts";

@@ -33,7 +33,7 @@ type Answer<V extends keyof CourierAnswers> = Reply<CourierAnswers[V]>;
 
 /**
  * The context and the wait for the disk that all requests share: `courier-acts.ts` has the
- * courier's acts, `operator.ts` the operator's.
+ * courier's acts, `sockets/operator.ts` the operator's.
  */
 export class Signer {
   readonly core: Core;

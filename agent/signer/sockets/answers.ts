@@ -36,7 +36,7 @@ export function each(verbs: ReadonlyMap<string, Verb>, most: number, ...of: read
     const answers: (Said | undefined)[] = bodies.map(() => undefined);
     let open = bodies.length;
     for (const [at, body] of bodies.entries()) {
-      trial(act, body, (outcome) => {
+      tryAct(act, body, (outcome) => {
         if (answers[at] !== undefined) return;
         answers[at] = said(outcome);
         open -= 1;
@@ -57,10 +57,10 @@ export function carryOut(verbs: ReadonlyMap<string, Verb>, request: Request, ans
     answer({ id, ok: false, code: "SOCKET_VERB", detail: "", effect: "none" });
     return;
   }
-  trial(act, fields as JsonValue, (outcome) => answer({ id, ...said(outcome) }));
+  tryAct(act, fields as JsonValue, (outcome) => answer({ id, ...said(outcome) }));
 }
 
-function trial(act: Verb, fields: JsonValue, reply: (outcome: Outcome) => void): void {
+function tryAct(act: Verb, fields: JsonValue, reply: (outcome: Outcome) => void): void {
   try {
     act(fields, reply);
   } catch (cause) {

@@ -1,7 +1,7 @@
 /**
  * The signer's state, built from its ledger: `apply` is the only way to change it, live and at
  * start-up. Knowledge of a run beyond the ledger (the handshake, the courier's reports) is in
- * `run.ts`. Touches nothing: no clock, disk, socket or randomness.
+ * `handlers/context.ts`. Touches nothing: no clock, disk, socket or randomness.
  */
 import type { KeyObject } from "node:crypto";
 import { invariant } from "../../../base/fault.ts";
@@ -304,7 +304,7 @@ export class Core {
   #open(record: Extract<LedgerRecord, { kind: "RECOVERED" }>): void {
     invariant(
       this.#recovered !== null && this.paired.ledgerEpoch === record.ledgerEpoch,
-      "a ledger is opened with its own state",
+      "a recovered ledger begins with its own state",
     );
     this.#recovered = { ...this.#recovered, seq: record.seq };
     this.book.receive(record.at);

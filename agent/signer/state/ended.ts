@@ -33,6 +33,6 @@ export function endedIn(rows: readonly Row[], id: Uint8Array): Ended | undefined
   if (row === undefined) return undefined;
   const state = ends[row.value[0] ?? ends.length];
   // This program or a later one wrote the file.
-  if (state === undefined) throw new Bug("a closed withdrawal has an end that this attempt knows");
+  if (state === undefined) throw new Bug("a closed withdrawal has an end that this version knows");
   return { state, content: Buffer.from(row.value.subarray(1)).toString("hex") };
 }

@@ -22,22 +22,22 @@
  * to released, or to quarantined if an operator's yes is missing. A quarantined withdrawal gets
  * only cancels.
  *
- * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  conflicted  cancelled
- * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .     .
- * held       approved  held  refused  expired  .          .          .          .          .         .     .         .     .
- * approved   .         .     refused  expired  intent     .          .          .          .         .     .         .     .
- * intent     .         quarantined .  .        intent     signed     .          .          .         .     .         .     .
- * signed     .         .     .        .        .          .          released   .          .         .     .         .     .
- * released   .         .     .        .        released   released   released   broadcast  included  paid  reverted  conflicted  cancelled
- * broadcast  .         .     .        .        broadcast  broadcast  broadcast  broadcast  included  paid  reverted  conflicted  cancelled
- * included   .         .     .        .        included   included   included   broadcast  included  paid  reverted  conflicted  cancelled
- * paid       .         .     .        .        paid       paid       paid       .          .         paid  reverted  conflicted  cancelled
- * reverted   .         .     .        .        reverted   reverted   reverted   .          .         paid  reverted  conflicted  cancelled
- * conflicted       .         .     .        .        conflicted       conflicted       conflicted       .          .         paid  reverted  conflicted  cancelled
- * refused    .         .     .        .        .          .          .          .          .         .     .         .     .
- * expired    .         .     .        .        .          .          .          .          .         .     .         .     .
- * quarantined .        quarantined .  .        quarantined quarantined quarantined quarantined quarantined paid reverted conflicted cancelled
- * cancelled  .         .     .        .        cancelled  cancelled  cancelled  .          .         paid  reverted  conflicted  cancelled
+ * state        approved  held         refused  expired  intent       signed       released     broadcast    included     paid  reverted  conflicted  cancelled
+ * requested    approved  held         refused  expired  .            .            .            .            .            .     .         .           .
+ * held         approved  held         refused  expired  .            .            .            .            .            .     .         .           .
+ * approved     .         .            refused  expired  intent       .            .            .            .            .     .         .           .
+ * intent       .         quarantined  .        .        intent       signed       .            .            .            .     .         .           .
+ * signed       .         .            .        .        .            .            released     .            .            .     .         .           .
+ * released     .         .            .        .        released     released     released     broadcast    included     paid  reverted  conflicted  cancelled
+ * broadcast    .         .            .        .        broadcast    broadcast    broadcast    broadcast    included     paid  reverted  conflicted  cancelled
+ * included     .         .            .        .        included     included     included     broadcast    included     paid  reverted  conflicted  cancelled
+ * paid         .         .            .        .        paid         paid         paid         .            .            paid  reverted  conflicted  cancelled
+ * reverted     .         .            .        .        reverted     reverted     reverted     .            .            paid  reverted  conflicted  cancelled
+ * conflicted   .         .            .        .        conflicted   conflicted   conflicted   .            .            paid  reverted  conflicted  cancelled
+ * refused      .         .            .        .        .            .            .            .            .            .     .         .           .
+ * expired      .         .            .        .        .            .            .            .            .            .     .         .           .
+ * quarantined  .         quarantined  .        .        quarantined  quarantined  quarantined  quarantined  quarantined  paid  reverted  conflicted  cancelled
+ * cancelled    .         .            .        .        cancelled    cancelled    cancelled    .            .            paid  reverted  conflicted  cancelled
  */
 import { invariant } from "../../../base/fault.ts";
 import type { WithdrawalState } from "../../socket/states.ts";

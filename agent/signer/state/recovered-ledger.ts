@@ -44,7 +44,7 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
   const each = assigned.map((one) => weighable(one, input, isHolding));
   const { decimalOf, limitsOf } = input;
   const sums = weigh({ windows: old.policy.windows, open: old.book.open, order, each, nowMs, decimalOf, limitsOf });
-  // A withdrawal that may have been paid needs a person, whether a limit has room for it or not.
+  // A withdrawal that may have been paid needs an operator, whether a limit has room for it or not.
   const codeOf = (one: Withdrawal): string =>
     one.code === holdCode ? holdCode : (sums.above.get(one.transactionId) ?? one.code);
   const kept = each.map(({ kept: one }) => ({ ...one, code: codeOf(one) }));
@@ -207,9 +207,9 @@ function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined): At
     mine.delete(told.txHash);
     return known?.released === true
       ? { ...known, attempt: index + 1 }
-      : bareVersion(known ?? { ...told, isCancel: told.cancel === true }, index + 1);
+      : bareAttempt(known ?? { ...told, isCancel: told.cancel === true }, index + 1);
   });
-  const rest = [...mine.values()].map((one, index) => bareVersion(one, named.length + index + 1));
+  const rest = [...mine.values()].map((one, index) => bareAttempt(one, named.length + index + 1));
   return [...named, ...rest];
 }
 
@@ -217,7 +217,7 @@ function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined): At
  * Returns an attempt without its bytes. Its hash remains for recognition, and its highest fee, so
  * that the next attempt pays more.
  */
-function bareVersion(
+function bareAttempt(
   {
     txHash,
     feeMax,
@@ -260,7 +260,7 @@ function closedOf(
     ends.set(state, (ends.get(state) ?? 0) + by);
   };
   for (const { state } of ended) count(state, 1);
-  // A withdrawal that ended here and is bound at the gateway is open again.
+  // A withdrawal that ended here and has a slot at the gateway is open again.
   for (const id of kept) {
     const state = isOpen.has(id) ? undefined : stateOf(id);
     if (state !== undefined) count(state, -1);

@@ -44,8 +44,8 @@ export interface Weighed {
 }
 
 /**
- * Computes the sums. Bound amounts count, amounts without a slot do not; for a forgotten day, the
- * gateway's sum counts. An amount above a limit counts too, because it may have been paid.
+ * Computes the sums. Assigned amounts count, amounts without a slot do not; for a forgotten day,
+ * the gateway's sum counts. An amount above a limit counts too, because it may have been paid.
  */
 export function weigh(weighing: Weighing): Weighed {
   const { each, nowMs } = weighing;

@@ -91,7 +91,7 @@ export function slotAssignments(
     const isOther = rival !== "" || (item !== undefined && !isAgreed);
     if (isOther && !mayBeOut) {
       free.add(slot);
-      // The gateway's slot for the withdrawal, if any, is in `bound` already.
+      // The gateway's slot for the withdrawal, if any, is in `assigned` already.
       continue;
     }
     if (isOther) {

@@ -40,7 +40,7 @@ export const entries = [
   { kind: "alarm", seq: 8, at, code: "CLOCK_SKEW", locked: false },
 ];
 
-/** How a statement goes in the epoch of an opened ledger. */
+/** How a statement goes in the epoch of a recovered ledger. */
 export const opened = [
   { kind: "recovered", seq: 9, at, order: hash("9"), held: { seq: 8, hash: hash("e") }, sequence: 0, jobHash: zeroHash },
   {
@@ -49,7 +49,7 @@ export const opened = [
   },
 ];
 
-/** Between which tokens an agent says that something is open. */
+/** Between which slots an agent says that something is open. */
 export const open = [{ network: "eip155:31337", account: hotWallet, first: "5", last: "9" }];
 
 const recovery = {

@@ -133,7 +133,7 @@ function check({ store, wire, session }: World, headBefore: number, isHandshakeD
   must(database.get("SELECT 1 FROM transactions WHERE status = 1") === undefined, "an agent's word made a withdrawal Completed");
   must(
     agent.caughtUp !== "this run" || isHandshakeDone,
-    "an agent counts as caught up that did not say that it took this handshake",
+    "an agent counts as caught up that did not state that it took this handshake",
   );
   must(session.agentId !== null || agent.headSeq === 0, "something was stored before the hello");
   const known: readonly number[] = [...Object.values(closeCodes), 1006];

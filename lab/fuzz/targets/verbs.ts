@@ -1,6 +1,6 @@
 /**
  * Raw lines to the signer's two sockets. A line begins with the socket's letter, c or o. Each input
- * meets the same live signer, with withdrawals in every state; whatever it says, one token stays
+ * meets the same live signer, with withdrawals in every state; whatever it says, one slot stays
  * with one withdrawal and nothing leaves before its time.
  */
 import { courierVerbs } from "../../../agent/signer/sockets/courier.ts";

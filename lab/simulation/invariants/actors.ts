@@ -28,14 +28,14 @@ export class Actors {
   approved(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {
     const isTwoOperators = this.#isAbove(record, one, this.#policy.twoApproversAbove);
     if (record.by === "policy") {
-      must(!isTwoOperators, "what is for two operators is approved by people", say);
+      must(!isTwoOperators, "a payment for two operators is approved by operators", say);
       this.#byPolicy(one, record, say);
       return;
     }
     if (!isTwoOperators) return;
     const { firstYes } = one;
     const isOther = firstYes !== null && firstYes.approver.toLowerCase() !== record.approver.toLowerCase();
-    must(isOther && firstYes.address === record.address, "what is for two operators has the yes of two names", say);
+    must(isOther && firstYes.address === record.address, "a payment for two operators has the yes of two names", say);
   }
 
   #byPolicy(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {
@@ -43,7 +43,7 @@ export class Actors {
     if (this.#paid.has(address)) return;
     const isAlike = (paid: string): boolean =>
       paid.slice(2, 2 + endDigits) === address.slice(2, 2 + endDigits) && paid.slice(-endDigits) === address.slice(-endDigits);
-    must(![...this.#paid].some(isAlike), "what looks like a paid destination is an operator's", say);
+    must(![...this.#paid].some(isAlike), "a destination that looks like a paid one is an operator's", say);
     const { holdAbove, delayMinutes = 0 } = this.#policy.newDestination ?? {};
     must(!this.#isAbove(record, one, holdAbove), "a new destination is an operator's above its limit", say);
     must(record.at >= one.requestedAt + delayMinutes * 60_000, "a new destination waits for its time or an operator", say);

@@ -130,7 +130,7 @@ export class CoinMoney implements Money {
     const { hash, inputs } = transaction;
     const fate = this.#byId.get(transactionId);
     if (fate === undefined || !this.#isOf(fate, transaction))
-      throw new Violation("only what was ordered is paid", `${hash} with pin ${pin}`);
+      throw new Violation("only orders are paid", `${hash} with pin ${pin}`);
     const say = (): string => `${fate.order.orderId}: ${hash}, pin ${pin}, before ${fate.pin}`;
     for (const { coin, keyHash } of inputs) {
       const output = this.#chain.outputOf(coin);
@@ -146,7 +146,7 @@ export class CoinMoney implements Money {
     const isOther = fate.pin === "" || fate.pin === pin || (!this.#isAllKnown && this.#isSpentElsewhere(fate));
     fate.isForgotten &&= fate.pin === pin;
     must(isOther, "a withdrawal has one pin", say);
-    must(!fate.hasFailed || this.#isSpentElsewhere(fate), "what failed can never be paid", say);
+    must(!fate.hasFailed || this.#isSpentElsewhere(fate), "a failed withdrawal can never be paid", say);
     const fee = this.#chain.feeOf(transaction);
     must(fee > 0n && fee <= feeMaxSat, "no fee is above its limit, and no amount of a coin is made up", () => `${say()}: ${fee}`);
     this.#ownerOf.set(pin, fate);
@@ -164,7 +164,7 @@ export class CoinMoney implements Money {
       const fate = this.#byHash.get(hash);
       must(fate !== undefined, "only released bytes are in a block", () => hash);
       if (fate === undefined || this.#isCancel(transaction)) continue;
-      must(!fate.hasFailed || fate.isForgotten, "what failed is never paid", () => fate.order.orderId);
+      must(!fate.hasFailed || fate.isForgotten, "a failed withdrawal is never paid", () => fate.order.orderId);
       const others = [...fate.attempts.values()].filter((one) => one.hash !== hash && this.#pays(one));
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
     }

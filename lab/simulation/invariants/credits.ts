@@ -42,13 +42,17 @@ export function creditsAreTrue(
   const seen = new Set<string>();
   for (const { address, currency, units, txHash } of payments) {
     const came = cameBy(txHash);
-    must(came !== null, "only what came from outside is a deposit", () => txHash);
-    must(came?.isFinal === true, "only what is final on chain is credited", () => txHash);
+    must(came !== null, "only money from outside is a deposit", () => txHash);
+    must(came?.isFinal === true, "only final payments are credited", () => txHash);
     const isSame =
       came?.receiver === nameOf(address) &&
       came.units === BigInt(units) &&
       (came.contract === "") === (currency === stage.coin.id);
-    must(isSame && !seen.has(txHash), "what came is credited once, to the unit, where it came", () => `${units} by ${txHash}`);
+    must(
+      isSame && !seen.has(txHash),
+      "a payment is credited once, to the unit, at its own address",
+      () => `${units} by ${txHash}`,
+    );
     seen.add(txHash);
     const key = `${address} ${currency}`;
     sums.set(key, (sums.get(key) ?? 0n) + BigInt(units));

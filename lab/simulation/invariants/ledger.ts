@@ -110,7 +110,7 @@ export class DurableLedger {
     this.#isReread = false;
     if (this.mayMiss) return;
     const isThere = before.every((record, index) => this.records[index]?.hash === record.hash);
-    must(isThere, "what was durable is never lost", () => `${this.name}: ${before.length} records, ${this.records.length} found`);
+    must(isThere, "a durable record is never lost", () => `${this.name}: ${before.length} records, ${this.records.length} found`);
   }
 
   /** A write counts as one, by the MAC of its last line. */
@@ -134,7 +134,7 @@ export class DurableLedger {
     must(goesOn, "the ledger goes on", () => `${this.name}: ${record.seq} after ${last?.seq ?? 0}`);
     this.records.push(record);
     const isGenuine = record.kind !== "REQUESTED" || this.#terms.isGenuine(record.job);
-    must(isGenuine, "only what the gateway asked for is recorded", () => `${this.name}: ${record.seq}`);
+    must(isGenuine, "only the gateway's jobs are recorded", () => `${this.name}: ${record.seq}`);
     const decides = !this.#isReread && decisions.has(record.kind) && this.#isRolledBack;
     must(!decides, "a rollback is seen before the next decision", () => `${this.name}: ${record.kind}`);
     this.#invariants.add(record);
@@ -163,11 +163,11 @@ export class DurableLedger {
     if (record.kind === "OBSERVED" && record.stage === "void" && this.#terms.isHonest) this.#isVoid(record.txHash, "the courier");
     if (record.kind === "OBSERVED" && record.stage === "included") {
       const isTrue = this.#terms.isPlaced(record.txHash);
-      must(isTrue, "what the ledger calls included was in a block", () => `${this.name}: ${record.txHash}`);
+      must(isTrue, "an attempt that the ledger calls included was in a block", () => `${this.name}: ${record.txHash}`);
     }
     if (record.kind === "OBSERVED" && record.stage === "final") {
       const isTrue = this.#terms.isTrue(record, this.#hashesOf(record.transactionId));
-      must(isTrue, "what the ledger calls the end is the end on chain", () => `${this.name}: ${JSON.stringify(record)}`);
+      must(isTrue, "an end in the ledger is the end on chain", () => `${this.name}: ${JSON.stringify(record)}`);
       if (record.outcome === "conflicted") this.#lost.add(this.#nonceOf(record.transactionId));
     }
   }
@@ -189,7 +189,7 @@ export class DurableLedger {
   /** The source of the statement does not matter. */
   #isVoid(txHash: string, who: string): void {
     const raw = this.#rawOf.get(txHash) ?? "";
-    must(this.#terms.isVoid(txHash, raw), "what is called void can come into no block", () => `${this.name}: ${who}, ${txHash}`);
+    must(this.#terms.isVoid(txHash, raw), "a void attempt can come into no block", () => `${this.name}: ${who}, ${txHash}`);
   }
 
   #hashesOf(transactionId: string): readonly string[] {
@@ -259,6 +259,6 @@ export class DurableLedger {
 
   /** A statement leaves. */
   states({ seq, hash }: Head): void {
-    must(this.records[seq - 1]?.hash === hash, "the gateway learns of what is durable", () => `${this.name}: ${seq}`);
+    must(this.records[seq - 1]?.hash === hash, "the gateway learns of each durable record", () => `${this.name}: ${seq}`);
   }
 }

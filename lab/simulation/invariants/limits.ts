@@ -55,7 +55,9 @@ export interface Withdrawal {
   isDelayed: boolean;
   // while the second is awaited
   firstYes: { readonly approver: string; readonly address: string } | null;
-  /** Ledger and gateway was rolled back: no job of policy's or the clock's any more. */
+  /**
+   * Ledger and gateway were both rolled back: neither policy nor the clock decides on it any more.
+   */
   isOperators: boolean;
   /** A recovered ledger keeps it on its slot: it counts whatever the limits say. */
   isKept: boolean;

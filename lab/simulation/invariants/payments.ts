@@ -32,7 +32,7 @@ export interface End {
 
 interface Fate {
   readonly order: Order;
-  token: number | null;
+  slot: number | null;
   readonly attempts: Map<string, SignedTransaction>; // that left, by hash
   hasFailed: boolean; // the gateway said so, once
   /**
@@ -99,7 +99,7 @@ export class Payments {
 
   /** This order may be paid, once. */
   expect(order: Order): void {
-    const fate: Fate = { order, token: null, attempts: new Map(), hasFailed: false, isForgotten: false };
+    const fate: Fate = { order, slot: null, attempts: new Map(), hasFailed: false, isForgotten: false };
     this.#fates.set(keyOf(order, order.units), fate);
     this.#byOrder.set(order.orderId, fate);
   }
@@ -127,9 +127,9 @@ export class Payments {
     for (const fate of this.#fates.values()) {
       // A shop that orders a failed withdrawal again wants it paid after all.
       fate.hasFailed = false;
-      if (fate.token === null || [...fate.attempts.keys()].some((hash) => known.has(hash))) continue;
+      if (fate.slot === null || [...fate.attempts.keys()].some((hash) => known.has(hash))) continue;
       fate.isForgotten = true;
-      this.#forgotten.add(fate.token);
+      this.#forgotten.add(fate.slot);
     }
   }
 
@@ -168,25 +168,25 @@ export class Payments {
       return transaction;
     }
     const fate = this.#fateOf(transaction);
-    if (fate === null) throw new Violation("only what was ordered is paid", `nonce ${transaction.nonce}, ${transaction.data}`);
+    if (fate === null) throw new Violation("only orders are paid", `nonce ${transaction.nonce}, ${transaction.data}`);
     must(transaction.from === hotWallet.toLowerCase(), "only the own account pays", () => transaction.from);
     const { nonce, hash } = transaction;
     const owner = this.#ownerOf.get(nonce) ?? fate;
     const isMet = this.#mayMeet && this.#forgotten.has(nonce) && !this.#met.has(nonce);
     must(
       owner === fate || isMet,
-      "a token has one withdrawal",
+      "a slot has one withdrawal",
       () => `nonce ${nonce}: ${owner.order.orderId} and ${fate.order.orderId}`,
     );
     must(
-      (fate.token ?? nonce) === nonce || this.#isSpent(fate),
-      "a withdrawal has one token",
-      () => `${fate.order.orderId}: ${fate.token} and ${nonce}`,
+      (fate.slot ?? nonce) === nonce || this.#isSpent(fate),
+      "a withdrawal has one slot",
+      () => `${fate.order.orderId}: ${fate.slot} and ${nonce}`,
     );
     const isSpent = nonce < this.#final.nonce;
     must(
       !fate.hasFailed || fate.isForgotten || isSpent,
-      "what failed can never be paid",
+      "a failed withdrawal can never be paid",
       () => `${fate.order.orderId} was released after it had failed`,
     );
     const isHelped = this.#helped.has(transactionIdOf({ merchant, operation: "withdraw", orderId: fate.order.orderId }));
@@ -195,12 +195,12 @@ export class Payments {
     if (this.#isHonest && !isHelped && isNew) this.#prices.left(transaction, fate.attempts.size + 1);
     const isTaken = (one: number): boolean => this.#ownerOf.has(one) || this.#ownNonces.has(one);
     const isNext = nonce <= this.#chain.top.nonce || isTaken(nonce - 1) || isTaken(nonce);
-    must(!this.#ownNonces.has(nonce), "a token has one withdrawal", () => `nonce ${nonce} is a top-up's`);
+    must(!this.#ownNonces.has(nonce), "a slot has one withdrawal", () => `nonce ${nonce} is a top-up's`);
     must(isNext || !this.#isInOrder, "no nonce is given that the chain never comes to", () => `nonce ${nonce}`);
     if (owner !== fate) this.#met.add(nonce);
-    if (fate.token !== nonce) fate.isForgotten = false;
+    if (fate.slot !== nonce) fate.isForgotten = false;
     this.#ownerOf.set(nonce, fate);
-    fate.token = nonce;
+    fate.slot = nonce;
     fate.attempts.set(hash, transaction);
     return transaction;
   }
@@ -221,7 +221,7 @@ export class Payments {
       const fate = this.#fateOf(transaction);
       must(fate?.attempts.has(transaction.hash) === true, "only released bytes are in a block", () => transaction.hash);
       if (fate === null || status === 0 || isCancel(transaction)) continue;
-      must(!fate.hasFailed || fate.isForgotten, "what failed is never paid", () => fate.order.orderId);
+      must(!fate.hasFailed || fate.isForgotten, "a failed withdrawal is never paid", () => fate.order.orderId);
       const others = [...fate.attempts.keys()].filter((hash) => hash !== transaction.hash && this.#isPaidBy(hash));
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
     }
@@ -277,9 +277,9 @@ export class Payments {
     return this.#isFinal(txHash) && this.#isPaidBy(txHash) === (outcome === "paid");
   }
 
-  #canBePaid({ attempts, token }: Fate): boolean {
-    if (token === null) return false;
-    if (token >= this.#final.nonce) return true;
+  #canBePaid({ attempts, slot }: Fate): boolean {
+    if (slot === null) return false;
+    if (slot >= this.#final.nonce) return true;
     return [...attempts.keys()].some((hash) => this.#isPaidBy(hash));
   }
 

@@ -73,7 +73,7 @@ export class Prices implements PricesOfChain {
   /** Signed bytes leave for the first time, the `count`-th of their withdrawal. */
   left({ feeMaxWei, tipWei, hash }: SignedTransaction, count: number): void {
     const say = (): string => `${hash}: ${feeMaxWei} and ${tipWei} at base fees of ${this.#least} to ${this.#most}`;
-    must(feeMaxWei >= this.#least, "no price is below what the chain ever asked for", say);
+    must(feeMaxWei >= this.#least, "no price is below the chain's lowest", say);
     // Twice the base fee, itself at most twice as high as another node said; an eighth more with
     // each attempt.
     const steps = 9n ** BigInt(count - 1);

@@ -33,7 +33,7 @@ export class RecordInvariants {
   readonly #ownerOf = new Map<string, string>(); // by account and nonce
   readonly #hashes = new Map<number, string>();
   readonly #next = new Map<string, bigint>(); // by account
-  readonly #begun = new Set<string>(); // accounts that have given a token
+  readonly #begun = new Set<string>(); // accounts that have given a slot
   #isRuled = false;
   #isLocked = false;
   #ackedSeq = 0;
@@ -75,7 +75,7 @@ export class RecordInvariants {
         this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
         return;
       case "ADOPTED":
-        must(!this.#begun.has(record.account), "an account is adopted before its first token", say);
+        must(!this.#begun.has(record.account), "an account is adopted before its first slot", say);
         this.#next.set(record.account, BigInt(record.slot));
         return;
       case "REQUESTED":
@@ -95,7 +95,7 @@ export class RecordInvariants {
         for (const id of record.ended) this.#ended(id, say);
         return;
       case "VOID":
-        this.#waits?.voidBy(record);
+        this.#waits?.voidByGateway(record);
         return;
       case "PAUSED":
         this.#isPaused = record.paused;
@@ -116,7 +116,7 @@ export class RecordInvariants {
     for (const { transactionId, attempt } of released) {
       const one = this.#withdrawals.get(transactionId);
       const made = one?.attempts[attempt - 1];
-      must(made !== undefined && isKnown(made), "what is released is in the acknowledged part of the ledger", say);
+      must(made !== undefined && isKnown(made), "a released attempt is in the acknowledged part of the ledger", say);
       if (made !== undefined) made.isReleased = true;
       if (this.#waits !== null || !this.#terms.isGatewayHonest || stage.family === "bitcoinregtest") continue;
       for (const [key, owner] of this.#ownerOf) {
@@ -130,7 +130,7 @@ export class RecordInvariants {
 
   #ended(id: string, say: () => string): void {
     const one = this.#withdrawals.get(id);
-    must(one !== undefined && one.nonce !== null, "what is called ended has a token", say);
+    must(one !== undefined && one.nonce !== null, "a withdrawal that is called ended has a slot", say);
     if (one !== undefined) one.isEnded = true;
   }
 
@@ -157,10 +157,10 @@ export class RecordInvariants {
     for (const [id, one] of this.#withdrawals) {
       if (isOver(one)) continue;
       const isOut = one.attempts.some(({ isReleased }) => isReleased);
-      must(!isOut || kept.has(id), "what may be out keeps its slot", say);
+      must(!isOut || kept.has(id), "a withdrawal whose bytes may be out keeps its slot", say);
       must(!isOut || (one.nonce ?? 0n) < next, "no recovery gives a slot back", say);
       const isMoved = isOut && BigInt(kept.get(id)?.slot ?? -1) !== one.nonce;
-      must(!isMoved || kept.get(id)?.code === "SLOT_CONTESTED", "a withdrawal has one token", say);
+      must(!isMoved || kept.get(id)?.code === "SLOT_CONTESTED", "a withdrawal has one slot", say);
       if (!kept.has(id) && this.#withdrawals.delete(id)) this.#waits?.forgets(id);
     }
     if (account !== undefined) {
@@ -182,18 +182,18 @@ export class RecordInvariants {
     const { transactionId: id, job, attempts } = kept;
     const known = this.#withdrawals.get(id);
     const hasEnded = known !== undefined && isOver(known) && known.nonce !== null;
-    must(!hasEnded || !this.#terms.isGatewayHonest, "what has ended is not kept", say);
+    must(!hasEnded || !this.#terms.isGatewayHonest, "an ended withdrawal is not kept", say);
     const one = begin(job, known?.requestedAt ?? at);
     this.#withdrawals.set(id, one);
     this.#waits?.keeps(kept);
     const nonce = BigInt(kept.slot);
-    const token = `${kept.account} ${kept.slot}`;
+    const slotKey = `${kept.account} ${kept.slot}`;
     const isContested = kept.code === "SLOT_CONTESTED";
     if (isContested) this.#contested.add(id);
-    const isOne = isContested || !this.#terms.isGatewayHonest || (this.#ownerOf.get(token) ?? id) === id;
-    must(isOne, "a token has one withdrawal", say);
-    must(nonce < (this.#next.get(kept.account) ?? 0n), "what is kept lies below the next token", say);
-    this.#ownerOf.set(token, id);
+    const isOne = isContested || !this.#terms.isGatewayHonest || (this.#ownerOf.get(slotKey) ?? id) === id;
+    must(isOne, "a slot has one withdrawal", say);
+    must(nonce < (this.#next.get(kept.account) ?? 0n), "a kept slot lies below the next one", say);
+    this.#ownerOf.set(slotKey, id);
     one.account = kept.account;
     one.nonce = nonce;
     one.assignedAt = at;
@@ -253,11 +253,11 @@ export class RecordInvariants {
         one.isDelayed = record.code === "POLICY_NEW_DESTINATION_DELAY";
         one.firstYes = null;
         one.isOperators ||= this.#isTheirs(one);
-        must(!one.isOperators || record.code === "RECOVERY_HOLD", "what comes after both rollbacks is held for an operator", say);
+        must(!one.isOperators || record.code === "RECOVERY_HOLD", "a job after both rollbacks is held for an operator", say);
         one.decision = "held";
         return;
       case "CONFIRMED":
-        must(one.decision === "held", "a first yes is to what is held", say);
+        must(one.decision === "held", "a first yes is to a held withdrawal", say);
         one.firstYes = record;
         return;
       case "REFUSED":
@@ -277,7 +277,7 @@ export class RecordInvariants {
         }
         must(
           one.attempts.some((attempt) => attempt.isReleased),
-          "what is seen on chain was released",
+          "an attempt that is seen on chain was released",
           say,
         );
         must(
@@ -300,11 +300,11 @@ export class RecordInvariants {
       one.decision = "ended";
       return;
     }
-    must(one.nonce === null, "what is bound is never called unsigned", say);
+    must(one.nonce === null, "a withdrawal with a slot is never called unsigned", say);
     const isOperatorsNo = record.kind === "REFUSED" && record.by === "operator";
     must(
       !one.isOperators || one.decision === "approved" || isOperatorsNo,
-      "what is held after both rollbacks ends by an operator alone",
+      "a hold after both rollbacks ends by an operator alone",
       say,
     );
     must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
@@ -315,7 +315,7 @@ export class RecordInvariants {
 
   #signs(one: Withdrawal, record: Extract<LedgerRecord, { kind: "SIGNED" }>, say: () => string): void {
     const attempt = one.attempts[record.attempt - 1];
-    must(attempt?.digest === record.digest && attempt.signedSeq === 0, "what is signed was intended, and is signed once", say);
+    must(attempt?.digest === record.digest && attempt.signedSeq === 0, "an attempt is signed once, after its INTENT", say);
     if (attempt !== undefined) Object.assign(attempt, { signedSeq: record.seq, txHash: record.txHash });
     this.#waits?.signed(record);
     const isPayment = attempt?.isCancel !== true;
@@ -323,7 +323,7 @@ export class RecordInvariants {
     if (this.#waits === null && one.attempts.every((each) => each === attempt || each.signedSeq === 0))
       one.assignedAt = record.at;
     must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
-    must(!isPayment || !isCancelling(one), "nothing that pays is signed after a cancel", say);
+    must(!isPayment || !isCancelling(one), "no paying attempt is signed after a cancel", say);
   }
 
   #approved(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {
@@ -340,13 +340,13 @@ export class RecordInvariants {
     }
     const limit = (text: string): bigint => this.#limits.unitsOf(text, one.job.currency);
     if (record.by === "policy") {
-      must(!one.isOperators && !this.#isTheirs(one), "what is held after both rollbacks is approved by an operator alone", say);
+      must(!one.isOperators && !this.#isTheirs(one), "a hold after both rollbacks is approved by an operator", say);
       const isForActors =
         !one.wasApproved && (one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove)));
-      must(!isForActors, "what is for an operator is approved by an operator", say);
+      must(!isForActors, "a withdrawal for an operator is approved by an operator", say);
     }
     if (!one.wasApproved) this.#actors.approved(one, record, say);
-    must(!this.#contested.has(record.transactionId), "what is contested waits for the chain", say);
+    must(!this.#contested.has(record.transactionId), "a contested withdrawal waits for the chain", say);
     must(units <= limit(policy.maxPerWithdrawal), "no payment is above its limit", say);
     one.decision = "approved";
     one.units = units;
@@ -355,9 +355,7 @@ export class RecordInvariants {
     if (!one.isKept) this.#limits.within("approved", one.job.currency, record.at, say);
   }
 
-  /**
-   * A sweep goes to the hot wallet, a top-up to the deposit address that its job names.
-   */
+  /** A sweep goes to the hot wallet, a top-up to the deposit address that its job names. */
   #staysOwn({ job }: Withdrawal, address: string, say: () => string): void {
     const own = job.mode === "sweep" ? hotWallet : job.depositAddress;
     must(address === own, "a sweep and a top-up stay in the wallet", say);
@@ -369,15 +367,15 @@ export class RecordInvariants {
     const nonce = BigInt(record.slot);
     const isNothing = isCancel(record);
     must(!isNothing || one.nonce === nonce, "a cancel is on the slot that the withdrawal has", say);
-    must(isNothing || !isCancelling(one), "nothing that pays is bound after a cancel", say);
+    must(isNothing || !isCancelling(one), "no paying attempt gets a slot after a cancel", say);
     must(isNothing || one.decision === "approved", "an intent follows an approval", say);
-    const token = `${record.account} ${record.slot}`;
-    const isOne = !this.#terms.isGatewayHonest || (this.#ownerOf.get(token) ?? record.transactionId) === record.transactionId;
-    must(isOne, "a token has one withdrawal", say);
+    const slotKey = `${record.account} ${record.slot}`;
+    const isOne = !this.#terms.isGatewayHonest || (this.#ownerOf.get(slotKey) ?? record.transactionId) === record.transactionId;
+    must(isOne, "a slot has one withdrawal", say);
     must(one.account === "" || one.account === record.account, "a withdrawal has one account", say);
-    must((one.nonce ?? nonce) === nonce, "a withdrawal has one token", say);
+    must((one.nonce ?? nonce) === nonce, "a withdrawal has one slot", say);
     must(record.attempt === one.attempts.length + 1, "attempts count up", say);
-    must(isNothing || BigInt(record.amountUnits) === one.units, "what is bound is what was approved", say);
+    must(isNothing || BigInt(record.amountUnits) === one.units, "an intent is for the approved payment", say);
     if (this.#waits !== null) this.#waits.intends(one, record, say);
     else priced(record, { at: one.feeAt, tipWei: one.tipWei, isOperators: one.replacedManuallyAt === record.seq - 1 }, say);
     one.tipWei = BigInt(record.txParams.maxPriorityFeePerGas ?? "0");
@@ -387,7 +385,7 @@ export class RecordInvariants {
       one.assignedAt = record.at;
     }
     this.#begun.add(record.account);
-    this.#ownerOf.set(token, record.transactionId);
+    this.#ownerOf.set(slotKey, record.transactionId);
     one.account = record.account;
     one.nonce = nonce;
     one.attempts.push({ digest: record.digest, signedSeq: 0, isReleased: false, isCancel: isNothing });

@@ -28,7 +28,7 @@ export class SequencePrices implements PricesOfChain {
 
   left({ hash, nonce, feeMaxWei: feeDrops, lastBlock = 0 }: SignedTransaction, count: number): void {
     const say = (): string => `${hash}: ${feeDrops} drops until ${lastBlock}, at most ${this.#mostDrops()} and ${this.#newest()}`;
-    must(feeDrops >= feeMinDrops, "no price is below what the chain ever asked for", say);
+    must(feeDrops >= feeMinDrops, "no price is below the chain's lowest", say);
     const asked = this.#mostDrops();
     let most = asked > feeMinDrops ? asked : feeMinDrops;
     // One attempt more may have been made that never left.

@@ -68,10 +68,10 @@ export class SignedMoney {
     const paying = stage.family === "tron" ? readTron(raw) : readEvm(raw);
     if (paying === null) throw new Violation("only a payment leaves", "bytes that are no transaction");
     const say = (): string => `${id}: ${JSON.stringify(paying, (_, value) => (typeof value === "bigint" ? `${value}` : value))}`;
-    must(signedAt > 0, "what leaves was signed by this ledger", say);
+    must(signedAt > 0, "bytes that leave were signed by this ledger", say);
     const jobs = this.#jobsOf(paying, id);
     const [job] = jobs;
-    must(job !== undefined, "what leaves is what a job asked for", say);
+    must(job !== undefined, "bytes that leave pay what a job asked for", say);
     if (job === undefined) return;
     const left: Left = { ...paying, signedAt, limitGroup: paying.isCancel ? "" : limitGroupOf(job) };
     this.#excludes(left, id, say);
@@ -138,10 +138,10 @@ export class SignedMoney {
     must(units <= limit(maxPerWithdrawal), "no payment is above its limit", say);
     const isManual = jobs.every(({ mode }) => mode === "manual");
     const isOperators = isManual || (holdAbove !== undefined && units > limit(holdAbove));
-    must(!isOperators || this.#known.hasYes(id), "what is for an operator leaves by an operator's yes", say);
+    must(!isOperators || this.#known.hasYes(id), "a payment for an operator leaves by an operator's yes", say);
     const isSecond = validUntilMs !== null && (this.#byId.get(id)?.length ?? 0) > 1;
     const isReplaced = isSecond && manualReplaceAbove !== undefined && units > limit(manualReplaceAbove);
-    must(!isReplaced || this.#known.isOrdered(id), "another version of so much is an operator's", say);
+    must(!isReplaced || this.#known.isOrdered(id), "another attempt of so much is an operator's", say);
   }
 
   /** One attempt within its ceiling, and of a day the dearest of each slot. */
@@ -160,7 +160,7 @@ export class SignedMoney {
     const sum = [...dearest.values()].reduce((all, one) => all + one, 0n);
     // On a chain whose attempts end by expiry two liars have a ceiling given back once.
     const times = left.validUntilMs === null ? 1n : 2n;
-    must(sum <= times * fees(this.#policy.maxFeePerDay), "what was signed in a day costs no more than its ceiling", say);
+    must(sum <= times * fees(this.#policy.maxFeePerDay), "the fees signed in a day are within their ceiling", say);
   }
 
   #withinLimits(limitGroup: string): void {

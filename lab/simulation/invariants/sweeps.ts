@@ -194,7 +194,7 @@ export class Sweeps {
     for (const [address, { currency, orderId }] of paid) {
       const { nativeWei, tokenUnits } = this.#chain.purseOf(address.toLowerCase());
       const isSwept = currency === "usdt" ? tokenUnits === 0n : nativeWei < 10n ** 17n;
-      must(isSwept, "what is worth it is swept when faults stop", () => `${orderId} at ${address}`);
+      must(isSwept, "money that is worth a sweep is swept when faults stop", () => `${orderId} at ${address}`);
     }
   }
 }

@@ -126,7 +126,7 @@ export class WaitingSweeps implements MovedMoney {
     for (const [address, { currency, orderId }] of paid) {
       const { sun, units } = this.#chain.purseOf(addressHex(address));
       const isSwept = currency === "usdt" ? units === 0n : sun < restSun;
-      must(isSwept, "what is worth it is swept when faults stop", () => `${orderId} at ${address}, ${contract}`);
+      must(isSwept, "money that is worth a sweep is swept when faults stop", () => `${orderId} at ${address}, ${contract}`);
     }
   }
 }

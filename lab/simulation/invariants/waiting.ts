@@ -89,11 +89,11 @@ export class WaitingMoney implements Money {
       return short;
     }
     const fate = this.#byId.get(transactionId);
-    if (fate === undefined || !isFor(transfer, fate)) throw new Violation("only what was ordered is paid", transactionId);
+    if (fate === undefined || !isFor(transfer, fate)) throw new Violation("only orders are paid", transactionId);
     const { orderId } = fate.order;
     must(owner === addressHex(hotWallet), "only the own account pays", () => owner);
     must((this.#ownerOf.get(hash) ?? fate) === fate, "an id is of one payment", () => `${hash}: ${orderId}`);
-    must(!fate.hasFailed, "what failed can never be paid", () => `${orderId} was released after it had failed`);
+    must(!fate.hasFailed, "a failed withdrawal can never be paid", () => `${orderId} was released after it had failed`);
     const living = [...fate.attempts.values()].find((one) => one.hash !== hash && this.#chain.canTake(one));
     must(
       living === undefined,
@@ -125,7 +125,7 @@ export class WaitingMoney implements Money {
     for (const { limit, spanMs } of windows) {
       const units = this.#payable(token, kernel.scheduler.nowMs - spanMs);
       const isWithin = limit === undefined || units <= unitsIn(limit, decimal);
-      must(isWithin, "what blocks can still take is within each limit", () => `${units} units in ${spanMs} ms`);
+      must(isWithin, "the sum that blocks can still take is within each limit", () => `${units} units in ${spanMs} ms`);
     }
   }
 
@@ -168,7 +168,7 @@ export class WaitingMoney implements Money {
       const fate = this.#ownerOf.get(hash);
       must(fate !== undefined, "only released bytes are in a block", () => hash);
       if (fate === undefined || ret !== "SUCCESS") continue;
-      must(!fate.hasFailed, "what failed is never paid", () => fate.order.orderId);
+      must(!fate.hasFailed, "a failed withdrawal is never paid", () => fate.order.orderId);
       const others = [...fate.attempts.keys()].filter((other) => other !== hash && this.#isPaidBy(other));
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
     }

@@ -46,15 +46,15 @@ export class Waits {
   intends(one: Withdrawal, { transactionId, account, txParams }: RecordOf<"INTENT">, say: () => string): void {
     const waiting = this.#of(transactionId);
     const [timestamp, validUntilMs] = [BigInt(txParams.timestampMs ?? 0), BigInt(txParams.expirationMs ?? 0)];
-    must(timestamp > (this.#timestamps.get(account) ?? -1n), "no stamp of an account comes twice", say);
+    must(timestamp > (this.#timestamps.get(account) ?? -1n), "no timestamp of an account comes twice", say);
     must(validUntilMs <= timestamp + BigInt(lifetimeMsMax), "no attempt lives longer than is allowed", say);
     must(Number(validUntilMs) <= this.#endMax(), "no attempt ends long after everything else", say);
     must(this.#isOver(waiting), "another attempt follows two words that all before are void", say);
-    must(waiting.ordered !== "cancel", "nothing that pays is bound after a cancel", say);
+    must(waiting.ordered !== "cancel", "no paying attempt gets a slot after a cancel", say);
     const limit = waiting.attempts.length === 0 ? null : this.#manualReplaceAbove(one);
     must(
       limit === null || one.units <= limit || waiting.ordered === "replace",
-      "another version of so much is an operator's",
+      "another attempt of so much is an operator's",
       say,
     );
     waiting.ordered = "";
@@ -74,7 +74,7 @@ export class Waits {
     if (act !== "end") this.#of(transactionId).ordered = act;
   }
 
-  voidBy({ txHashes }: RecordOf<"VOID">): void {
+  voidByGateway({ txHashes }: RecordOf<"VOID">): void {
     for (const txHash of txHashes) {
       const attempt = this.#ownerOf.get(txHash);
       if (attempt !== undefined) attempt.byGateway = true;
@@ -84,7 +84,7 @@ export class Waits {
   /** The courier calls one void. */
   called({ transactionId, txHash }: RecordOf<"OBSERVED">, say: () => string): void {
     const attempt = this.#of(transactionId).attempts.find((one) => one.txHash === txHash);
-    must(attempt !== undefined, "what is called void is an attempt of its withdrawal", say);
+    must(attempt !== undefined, "a void hash is an attempt of its withdrawal", say);
     if (attempt !== undefined) attempt.byCourier = true;
   }
 
@@ -106,7 +106,7 @@ export class Waits {
    */
   expires({ job, isKept, isEnded }: Withdrawal, { transactionId, at }: RecordOf<"EXPIRED">, say: () => string): void {
     const waiting = this.#of(transactionId);
-    must(this.#isOver(waiting), "what has a slot ends unpaid when all of it is void", say);
+    must(this.#isOver(waiting), "a withdrawal with a slot ends unpaid when all its attempts are void", say);
     must(at > job.expiresAt || waiting.ordered === "cancel" || (isKept && isEnded), "nothing runs out before its time", say);
   }
 

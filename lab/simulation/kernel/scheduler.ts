@@ -47,7 +47,9 @@ class Event implements Timer {
 /** More events than any run has that goes on: anybody who gets here turns in a circle. */
 const eventsMax = 100_000;
 
-/** Called with what an event's code threw; a dead process's the exit reason is not told. */
+/**
+ * Called with the error that an event's code threw; the exit reason of a dead process is not told.
+ */
 export type OnThrown = (owner: Owner, error: unknown) => void;
 
 export class Scheduler {

@@ -66,7 +66,7 @@ export const falseChainMutants: readonly Mutant[] = [
     find: "  const aheadMs = Math.ceil(validUntilMs - (run.gatewayAt + monotonicMs - run.receivedAt));",
     replace:
       "  const aheadMs = Math.ceil(validUntilMs - Math.max(Number(expiryExclusion.timestamp(timestamped)), run.gatewayAt + monotonicMs - run.receivedAt));",
-    invariant: "A made-up block of tomorrow stamps an attempt that may be paid until tomorrow (life).",
+    invariant: "An attempt gets the timestamp of a made-up block of tomorrow, and may be paid until tomorrow (life).",
     world,
   },
 ];

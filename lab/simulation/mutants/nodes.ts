@@ -1,7 +1,7 @@
 /**
  * Mutants of what nodes are believed: one node of two that lies about gas, fee, tip, count or
- * receipt must set nothing, and what a courier or a node could stick for good is the signer's to
- * refuse.
+ * receipt must set nothing, and the signer must refuse whatever would leave a payment stuck for
+ * good.
  */
 import type { Mutant } from "./mutant.ts";
 

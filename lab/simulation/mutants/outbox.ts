@@ -1,5 +1,6 @@
 /**
- * Mutants of what the gateway hears: entries that are forgotten, told too early, or never again.
+ * Mutants of the reports to the gateway: entries that are forgotten, told too early, or never
+ * again.
  */
 import type { Mutant } from "./mutant.ts";
 

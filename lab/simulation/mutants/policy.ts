@@ -116,7 +116,7 @@ export const policyMutants: readonly Mutant[] = [
     file: policy,
     find: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, limits,`,
     replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, built.attempt > 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
-    invariant: "A replacement with a higher fee may name any fee, and a courier that lies about the market outgoing it (policy).",
+    invariant: "A replacement with a higher fee may name any fee, and a courier that lies about the market spends it (policy).",
     // A hostile courier alone has no half a minute for a second attempt, and honest ones pay less.
     world: "two-liars",
     when: ({ family }) => family === "evm",
@@ -126,7 +126,7 @@ export const policyMutants: readonly Mutant[] = [
     file: policy,
     find: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, limits,`,
     replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, built.attempt === 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
-    invariant: "A first attempt may name any fee, and a courier that lies about the market outgoing it (policy).",
+    invariant: "A first attempt may name any fee, and a courier that lies about the market spends it (policy).",
     // A hostile courier alone has no half a minute for a second attempt, and honest ones pay less.
     world: "two-liars",
     when: ({ family }) => family === "evm",

@@ -42,8 +42,7 @@ export const releaseMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/ack.ts",
     find: "  const closed = (context.run.resync === null ? closedGate(context) : resyncGate(context)) ?? skewOf(context, ack);",
     replace: "  const closed = (context.run.resync === null ? null : resyncGate(context)) ?? skewOf(context, ack);",
-    invariant:
-      "A signer that locked itself, or without a handshake, still lets bytes out when an acknowledgement comes (monotone).",
+    invariant: "A signer that is locked, or has no handshake, still lets bytes out when an acknowledgement comes (monotone).",
     // An acknowledgement has to be on its way when the lock is found.
     when: ({ orders, rates, linkSlowMs }) => orders.length > 2 && rates.foreignOutgoing > 800 && linkSlowMs >= 150,
   },

@@ -1,6 +1,6 @@
 /**
  * Mutants of what stands against a ledger or a database from a backup: handshake, gateway head, and
- * what only a after the handshake signer may say.
+ * the statements that a signer may make only after the handshake.
  */
 import type { Mutant } from "./mutant.ts";
 import { isRescued, isRestoredTogether, mayLock } from "./plans.ts";
@@ -55,7 +55,7 @@ export const rollbackMutants: readonly Mutant[] = [
     find: "  return held < core.heads.acked.seq || jobs.sequence",
     replace: "  return jobs.sequence",
     invariant:
-      "A gateway restored from a backup completes the handshake with, and goes on as if it held the signatures it has lost (monotone).",
+      "The signer completes the handshake with a gateway restored from a backup, and goes on as if the gateway held the signatures it has lost (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
@@ -73,7 +73,7 @@ export const rollbackMutants: readonly Mutant[] = [
     find: " || jobs.sequence < core.chain.sequence || ",
     replace: " || ",
     invariant:
-      "A gateway that lost a job which shows in no head completes the handshake, and gives its place to another one (monotone).",
+      "The signer completes the handshake with a gateway that lost a job which shows in no head, and the job's number goes to another one (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
@@ -105,7 +105,8 @@ export const rollbackMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/decide.ts",
     find: "  if (closedGate(context) !== null) return [];\n",
     replace: "",
-    invariant: "A locked or without a handshake signer says that nothing was ever signed, which it may have forgotten (truth).",
+    invariant:
+      "A signer that is locked, or has no handshake, says that nothing was ever signed, though it may have forgotten a signature (truth).",
     when: ({ rates }) => rates.ledgerRestored + rates.folderCloned > 0 && rates.timeLeaps > 0,
   },
   {
@@ -131,7 +132,7 @@ export const rollbackMutants: readonly Mutant[] = [
 `,
     replace: "",
     invariant:
-      "An operator's yes is taken by a locked or without a handshake signer, for the day of the newest record (monotone).",
+      "An operator's yes is taken by a signer that is locked, or has no handshake, for the day of the newest record (monotone).",
     when: (plan) => mayLock(plan) && plan.orders.some((order) => order.mode === "manual"),
   },
   {

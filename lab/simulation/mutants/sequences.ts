@@ -79,7 +79,7 @@ export const sequenceMutants: readonly Mutant[] = [
     find: '    if (sequence === null || sequence <= slot) return { kind: "waiting" };\n',
     replace:
       '    if (sequence === null) return { kind: "waiting" };\n    if (sequence <= slot) return { kind: "failed", code: "chain_slot_consumed", final: { ...final, txHash: txHashes[0] ?? "", block: final.number, feeUnits: 0n } };\n',
-    invariant: "An attempt that no ledger shows is called dead while its sequence is free (truth).",
+    invariant: "An attempt that no ledger shows is called void while its sequence is free (truth).",
     world,
   },
 ];

@@ -33,7 +33,7 @@ export const sweepMutants: readonly Mutant[] = [
     file: asked,
     find: ends,
     replace: "  return { ok: true, address: deposit.address };",
-    invariant: "A sweep goes to an address that is not the paying one (a sweep stays in the wallet).",
+    invariant: "A sweep goes to an address that is not the hot wallet (a sweep stays in the wallet).",
     world,
   },
   {
@@ -58,7 +58,7 @@ export const sweepMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/sign.ts",
     find: "  const account = begunAccount(context, approval.network, sender.account);",
     replace: "  const account = begunAccount(context, approval.network, context.accountOn(approval.network));",
-    invariant: "A sweep gets a slot of the hotWallet wallet, which signs nothing of it (bijection).",
+    invariant: "A sweep gets a slot of the hot wallet, which signs nothing of it (bijection).",
     world,
   },
   {

@@ -70,7 +70,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     find: ends,
     replace:
       '  return { ok: true, address: question.mode === "sweep" ? (derived(rules, { network: question.network, depositIndex: 99 }) ?? "") : deposit.address };',
-    invariant: "A sweep goes where no key of the wallet's hotWallet wallet is (a sweep stays in the wallet).",
+    invariant: "A sweep goes to an address that the hot wallet's key does not open (a sweep stays in the wallet).",
     world,
     when: pays,
   },

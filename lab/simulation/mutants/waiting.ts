@@ -1,13 +1,13 @@
 /**
  * Mutants of exclusion by expiry: void by the wrong clock or on too few words, an attempt beside a
- * living one, a stamp that comes twice, a word that is lost, and ends that are none.
+ * living one, a timestamp that comes twice, a word that is lost, and ends that are none.
  */
 import type { Mutant } from "./mutant.ts";
 
-const voidBy = "chains/tron/node-void.ts";
+const nodeVoid = "chains/tron/node-void.ts";
 const state = "agent/signer/state/withdrawal.ts";
 const acts = "agent/signer/handlers/expiry-exclusion.ts";
-const bothRestored = 'attempts.every(({ txHash, voidBy }) => txHash === "" || voidBy === "both");';
+const isVoidText = 'attempts.every(({ txHash, voidBy }) => txHash === "" || voidBy === "both");';
 const world = "waiting";
 /** Spelled apart: the house asks no clock, and a mutant may. */
 const wallClock = ["Date", "now()"].join(".");
@@ -15,7 +15,7 @@ const wallClock = ["Date", "now()"].join(".");
 export const waitingMutants: readonly Mutant[] = [
   {
     name: "void-by-the-wall-clock",
-    file: voidBy,
+    file: nodeVoid,
     find: "    if (attempts.length === 0 || head.timestampMs <= validUntilMs) return alive;\n",
     replace: `    if (attempts.length > 0 && ${wallClock} > validUntilMs) return { ...alive, isVoid: true };
     if (attempts.length === 0 || head.timestampMs <= validUntilMs) return alive;
@@ -46,7 +46,7 @@ export const waitingMutants: readonly Mutant[] = [
   },
   {
     name: "void-without-reading-the-blocks",
-    file: voidBy,
+    file: nodeVoid,
     find: '    if (found !== "nothing") return alive;\n',
     replace: "",
     invariant: "A node that has lost its index of transactions shows none, and what is in a block is called void (exclusion).",
@@ -80,7 +80,7 @@ export const waitingMutants: readonly Mutant[] = [
   {
     name: "another-attempt-while-the-newest-is-open",
     file: state,
-    find: bothRestored,
+    find: isVoidText,
     replace: 'attempts.slice(0, -1).every(({ txHash, voidBy }) => txHash === "" || voidBy === "both");',
     invariant: "The newest attempt is not asked about before another one is made (exclusion).",
     world,
@@ -99,7 +99,7 @@ export const waitingMutants: readonly Mutant[] = [
     file: "agent/signer/state/accounts.ts",
     find: "      ...(lastTimestamp === 0n ? ([] as const)",
     replace: "      ...(lastTimestamp >= 0n ? ([] as const)",
-    invariant: "After a new segment and a restart a stamp comes a second time (an id is of one payment).",
+    invariant: "After a new segment and a restart a timestamp comes a second time (an id is of one payment).",
     world,
     when: (plan) =>
       plan.orders.length > 1 &&
@@ -111,7 +111,7 @@ export const waitingMutants: readonly Mutant[] = [
     file: acts,
     find: "  if (isTooLong || aheadMs > expiryExclusion.lifetimeMsMax + aheadMaxMs)\n    return",
     replace: "  if (isTooLong && aheadMs > expiryExclusion.lifetimeMsMax + aheadMaxMs && lastTimestamp < 0n)\n    return",
-    invariant: "A courier names a stamp of tomorrow, and the attempt may come into a block all day (life).",
+    invariant: "A courier names a timestamp of tomorrow, and the attempt may come into a block all day (life).",
     world,
     when: ({ rates }) => rates.hostileCourier > 0,
   },
@@ -120,7 +120,7 @@ export const waitingMutants: readonly Mutant[] = [
     file: "agent/signer/state/withdrawals.ts",
     find: "        ({ txHash, released, voidBy }) => released && txHashes.has(txHash) && ",
     replace: '        ({ txHash, released, voidBy }) => released && txHashes.size > 0 && txHash !== "" && ',
-    invariant: "The gateway calls one transaction voidBy, and all that were let out count as void (exclusion).",
+    invariant: "The gateway calls one transaction void, and all that were let out count as void (exclusion).",
     world,
     when: ({ orders }) => orders.length > 1,
   },
@@ -138,7 +138,7 @@ export const waitingMutants: readonly Mutant[] = [
     file: "agent/signer/state/recovered-ledger.ts",
     find: "    ...(voidBy === undefined ? {} : { voidBy }),",
     replace: '    ...(validUntilMs === undefined ? {} : { voidBy: voidBy ?? "both" }),',
-    invariant: "A recovered ledger takes what it was told of for voidBy, and makes another attempt of it (exclusion).",
+    invariant: "A recovered ledger takes an attempt that it was told of for void, and makes another attempt (exclusion).",
     world,
     when: ({ rates, recoveryScenario }) => recoveryScenario && rates.ledgerRestored + rates.gatewayRestored > 0,
   },

@@ -10,7 +10,7 @@ import type { Head, Job } from "../../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../../protocol/recovery.ts";
 import { gatewayKey, merchant, network, wallet } from "../world/setting.ts";
 
-/** The words of an order; the rest of a job follows from the jobs. */
+/** The terms of a job; the rest of it follows from the jobs before it. */
 export type Asked = Pick<Job, "mode" | "orderId" | "currency" | "amount" | "address" | "issuedAt" | "expiresAt">;
 
 /** Jobs that one frame carries: the newest, with those that a lost frame may have had. */
@@ -25,7 +25,7 @@ export class FalseGateway {
   readonly made = new Set<string>();
   #last = { sequence: 0, hash: zeroHash };
   #handshakes = 0;
-  /** Jobs that stand before the newest order, and before the ledger that goes on. */
+  /** The number of jobs before the newest recovery offer, and before the ledger that goes on. */
   readonly #before = { order: 0, ledger: 0 };
 
   constructor(agent: string) {
@@ -78,7 +78,7 @@ export class FalseGateway {
     return this.#sealed("ack", { agent: this.agent, ledgerEpoch: this.ledgerEpoch, head, ended, ...rest, at });
   }
 
-  /** An order of one part, for the run that asked with this nonce. */
+  /** A recovery offer in one part, for the run with this id. */
   recovery(
     answers: string,
     contents: Omit<Recovery, "agent" | "wallet" | "answers" | "order" | "part" | "parts" | "jobs">,

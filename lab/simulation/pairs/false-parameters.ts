@@ -24,10 +24,10 @@ export function falseTxParams(nowMs: number): TxParams {
       maxFeePerGas: random.pick("false price", pricesWei),
       maxPriorityFeePerGas: random.pick("false tip", ["1000000000", "1000000000", "49000000000", "60000000000"]),
     };
-  const stamp = nowMs + random.pick("false stamp", [0, 0, -lifetimeMs, 5 * minuteMs, 60 * minuteMs, 20 * 60 * minuteMs]);
+  const timestamp = nowMs + random.pick("false stamp", [0, 0, -lifetimeMs, 5 * minuteMs, 60 * minuteMs, 20 * 60 * minuteMs]);
   const life = random.pick("false life", [lifetimeMs, 2 * lifetimeMs, 2 * lifetimeMs, 1, 24 * 60 * minuteMs]);
   const limit = random.pick("false limit", ["16285625", "59000000", "61000000", "15000000000"]);
-  return { ...offered(stamp, life), feeLimitSun: limit };
+  return { ...offered(timestamp, life), feeLimitSun: limit };
 }
 
 function offered(stampMs: number, life: number): TxParams {

@@ -23,7 +23,7 @@ export interface Hostilities {
   /** As an honest one has it, for a token unless told. */
   fair(contract?: string, transactionId?: string): Readonly<Record<string, string>>;
   txParams(transactionId?: string): Readonly<Record<string, string>>;
-  /** As a hurried one has it: with less work than it needs. */
+  /** As a hurried one has it: with a lower compute limit than it needs. */
   hurried(transactionId?: string): Readonly<Record<string, string>>;
   /** The transactions that made the coins of these parameters, where a chain has coins. */
   evidence?(txParams: Readonly<Record<string, string>>): readonly string[];

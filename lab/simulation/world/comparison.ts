@@ -137,7 +137,7 @@ export class Comparison {
 }
 
 /**
- * Less what is lost to something forgotten: its nonce is used, and the gateway may leave it to a
+ * Less what is lost to something forgotten: its nonce is used, and the gateway may leave it to an
  * operator for good.
  */
 function unsettled(open: readonly OperatorView[]): readonly OperatorView[] {

@@ -126,7 +126,7 @@ export interface Plan {
   readonly takeover: boolean;
   /**
    * The kind of open order in the restored backup: one on its way, which has ended by a more
-   * expensive version since, or one held, which has been signed since. "" if the backup was not
+   * expensive attempt since, or one held, which has been signed since. "" if the backup was not
    * chosen by its open orders.
    */
   readonly oldBackup: "" | "on its way" | "held";

@@ -82,8 +82,8 @@ export class RecoveryScenario {
   }
 
   /**
-   * An ended copy told the gateway more than the other one has: that one looks sound until it is
-   * after the handshake again, and then locks.
+   * An ended copy told the gateway more than the other one has: that one looks sound until its next
+   * handshake, and then locks.
    */
   get #unseen(): string {
     const { id, name, signer } = this.#machine;
@@ -348,7 +348,7 @@ export class RecoveryScenario {
     if (view.state === "quarantined" && kernel.random.below("quarantined is refused", 6) === 0) {
       actors.ask(machine, "refuse", { transactionId: view.transactionId, approver: "ann" }, (answer) => {
         const isTaken = answer.ok;
-        this.#world.holds(() => must(!isTaken, "what is bound is never refused", () => view.orderId));
+        this.#world.holds(() => must(!isTaken, "a withdrawal with a slot is never refused", () => view.orderId));
       });
       return;
     }

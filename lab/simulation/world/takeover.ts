@@ -1,8 +1,8 @@
 /**
  * Another server in the old one's place, as docs/recovering.md section 5 has it: `agents unpair`
- * with its guard, again and again until the old server has caught up, or not caught up once that
- * server is gone for good; then pairing, by the gateway's own code. Both servers have one mnemonic,
- * and so one account.
+ * with its guard, again and again until the old server has caught up, or with `--skip-catch-up`
+ * once that server is gone for good; then pairing, by the gateway's own code. Both servers have one
+ * mnemonic, and so one account.
  */
 
 import { proveAccounts } from "../../../agent/keystore/nodes.ts";
@@ -38,7 +38,7 @@ export class Takeover {
   isReleased = false;
   /**
    * Somebody made sure that the old server runs no more; one that is only down, or damaged, may
-   * still be received.
+   * still catch up.
    */
   #isGivenUp = false;
 

@@ -97,12 +97,12 @@ export class TronChainFixture implements ChainFixture {
   /** As an honest courier would, for a token. */
   #fair(laterMs: number): Readonly<Record<string, string>> {
     const { number, id, timestampMs } = this.#chain.solid;
-    const stamp = timestampMs + laterMs;
+    const timestamp = timestampMs + laterMs;
     return {
       ...{ refBlockBytes: `${number % 65_536}`, refBlockHash: `${BigInt(`0x${id.slice(16, 32)}`)}` },
       ...{
-        timestampMs: `${stamp}`,
-        expirationMs: `${stamp + lifetimeMs}`,
+        timestampMs: `${timestamp}`,
+        expirationMs: `${timestamp + lifetimeMs}`,
         feeLimitSun: `${(energyOfNew * energySunUsual * 5n) / 4n}`,
       },
       ...{ energy: `${energyOfNew}`, byteSun: "1000", activationSun: "0" },

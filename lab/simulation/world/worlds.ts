@@ -85,7 +85,7 @@ const machines: readonly FaultKind[] = [
 
 /**
  * Gateway and courier lie with one mind, on a chain whose slots exclude or on one that excludes by
- * waiting. They order what they like; the plan's own orders are those that an operator would
+ * expiry. They order what they like; the plan's own orders are those that an operator would
  * approve.
  */
 function twoLiars<P extends Drawn>(plan: P, random: Random): P {
@@ -111,7 +111,7 @@ const besideFalse: readonly FaultKind[] = [
 /**
  * The gateway named the agent's nodes, and all of them show a chain that there is not: blocks and
  * clocks are made up, and so are void attempts. Signer and courier are honest, on the chain that
- * excludes by waiting.
+ * excludes by expiry.
  */
 function falseChain<P extends Drawn>(plan: P, random: Random): P {
   const drawn = waiting(plan, random);
@@ -131,8 +131,8 @@ function falseChain<P extends Drawn>(plan: P, random: Random): P {
 /** Deposits, sweeps and withdrawals of one merchant beside agents of others who lie. */
 function twoMerchants<P extends Drawn>(plan: P, random: Random): P {
   const drawn = withDeposits(plan, random);
-  // A gateway that starts again has received nobody, and an agent's word counts for all until it
-  // has.
+  // No agent has caught up with a gateway that starts again, and one agent's word counts for all
+  // until another has.
   return { ...drawn, rates: { ...drawn.rates, gatewayDies: 0 }, liars: "a merchant" };
 }
 
