@@ -119,7 +119,7 @@ describe("a payment that an operator assigns", () => {
     await ready();
     caughtUp();
     const [open, failed] = [await made(), await made({ orderId: "order-2" })];
-    const hashOf = (id: string): string => `0x${id.slice(0, 2).repeat(32)}`;
+    const hashOf = (id: string): string => `0x${id.repeat(2)}`;
     for (const [at, id] of [open, failed].entries()) {
       const { depositAddress: account = "" } = row(id) ?? {};
       const attempt = { transactionId: id, txHash: `0x${`c${at}`.repeat(32)}`, validUntilMs: 77 };
