@@ -88,7 +88,9 @@ export interface Transaction {
    * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
    */
   readonly paymentUri?: string;
-  /** Deposits: the page for the customer, to link or to embed; empty for a record that has none. */
+  /**
+   * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
+   */
   readonly paymentUrl?: string;
   /**
    * Deposits: so much may be missing from `amount`. Empty once the currency is no longer
@@ -248,7 +250,9 @@ export interface DepositResult {
    * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
    */
   readonly paymentUri: string;
-  /** Deposits: the page for the customer, to link or to embed; empty for a record that has none. */
+  /**
+   * Deposits: the page for the customer, to link or to embed; empty for a record that has none.
+   */
   readonly paymentUrl: string;
   /**
    * Deposits: so much may be missing from `amount`. Empty once the currency is no longer
