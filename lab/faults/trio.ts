@@ -191,6 +191,8 @@ export class Trio {
     const [file = ""] = segments(this.kit.stateDir);
     const lines = readFileSync(file, "utf8").split("\n").slice(0, count);
     truncateSync(file, Buffer.byteLength(`${lines.join("\n")}\n`));
+    // A cut within a write leaves lines without their MAC, which are no records.
+    const left = recordsIn(this.kit.stateDir).length;
     const isAway = this.#random() < 0.4;
     if (isAway) await stop(this.#gateway());
     await this.kit.startCrypto();
@@ -201,7 +203,7 @@ export class Trio {
     const knows = async (): Promise<true | undefined> => (behind.includes(this.#agent().lockedCode) ? true : undefined);
     await this.#expect(found, "the gateway knows that the agent is behind", knows);
     const kinds = recordsIn(this.kit.stateDir)
-      .slice(count)
+      .slice(left)
       .map(({ kind }) => kind);
     if (!kinds.includes("LOCKED")) found.push("no lock was recorded");
     if (kinds.includes("INTENT") || kinds.includes("SIGNED")) found.push("it signed after the restore");
