@@ -42,6 +42,7 @@ const fakes: readonly Fake[] = [
   { file: "agent/ledger/disk.ts", from: "node:fs", to: "lab/simulation/fakes/files.ts" },
   { file: "agent/ledger/disk.ts", from: "../files/trusted.ts", to: "lab/simulation/fakes/trusted.ts" },
   { from: "../curve/account-node.ts", to: "lab/simulation/fakes/account-node.ts" },
+  { from: "../curve/point.ts", to: "lab/simulation/fakes/curve-point.ts" },
   { file: "chains/evm/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/rpc.ts" },
   { file: "chains/tron/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/api.ts" },
   { file: "chains/utxo/node-pool.ts", from: "./esplora.ts", to: "lab/simulation/fakes/esplora.ts" },
