@@ -118,7 +118,12 @@ class KeptHistory {
       if (sums.count > historyLimits.coins) throw this.#fault(tooManyCoins(this.#address.account, sums.count));
       await this.#refresh();
       const coins = await this.#extend(sums, since);
-      if (!coins.are(sums)) continue;
+      if (!coins.are(sums)) {
+        // A block that is gone may have spent coins from before the oldest entry. The last try reads
+        // on to them.
+        if (tries === triesMax - 1) this.#hasAllCoins = false;
+        continue;
+      }
       this.#hasAllCoins = true;
       const later = this.#entries;
       if (since < this.#floor) throw this.#fault(`block ${since} is too long ago for the transactions that are kept`);

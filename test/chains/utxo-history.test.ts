@@ -108,6 +108,18 @@ describe("the history of an address", () => {
     expect(node.asked).toHaveLength(5);
   });
 
+  it("the history of an address has old coins again once the block that spent them is gone", async () => {
+    const { node, read, many } = open();
+    many(50, 25);
+    node.mine([{ inputs: node.coins() }]);
+    many(1, 3);
+    expect((await read()).unspent).toHaveLength(3);
+    node.blocks.splice(50);
+    many(1, 4);
+    expect((await read()).unspent).toHaveLength(1_254);
+    expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
+  });
+
   it("the history of an address goes on where the question before it ended, and says how far it is", async () => {
     const { node, read, many } = open();
     many(historyLimits.pagesAtOnce, 30);
