@@ -3,12 +3,17 @@
  * Parts go in, one line of JSON comes out.
  */
 import { spawnSync } from "node:child_process";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { programPath, startChild } from "../agent/launcher/child.ts";
 import { frame } from "../agent/launcher/frames.ts";
 import type { Code } from "../base/codes.ts";
 import { AgentError, type Effect } from "../base/fault.ts";
 import { systemEnvironment } from "../base/system-path.ts";
+
+const here = import.meta.url;
+/** As if this module stood in cli/ itself: a bundle holds it in a folder below. */
+const inCli = `${here.slice(0, here.lastIndexOf("/cli/"))}/cli/${basename(here)}`;
 
 /** A backup's manifest names each file of its ledger. */
 const answerCharactersMax = 16 * 1024 * 1024;
@@ -38,7 +43,7 @@ export function withoutNetwork(): readonly string[] | null {
 }
 
 /**
- * Starts the program `name` (a path from this folder, without its ending), gives it the parts and
+ * Starts the program `name` (a path from cli/, without its ending), gives it the parts and
  * returns its answer. Wipes the framed copies; the caller owns the parts.
  * @throws the fault that `ended` makes of a child without an answer
  */
@@ -48,7 +53,7 @@ export async function askChild(
   within: readonly string[],
   ended: (status: number | null) => AgentError,
 ): Promise<unknown> {
-  const child = startChild({ program: fileURLToPath(programPath(import.meta.url, name)), within, env: process.env });
+  const child = startChild({ program: fileURLToPath(programPath(inCli, name)), within, env: process.env });
   const framed = parts.map(frame);
   for (const part of framed) child.stdin?.write(part);
   child.stdin?.end(() => {

@@ -1,5 +1,5 @@
 /**
- * Compiles the tree aside, bundles the agent's processes, and then puts all in the place of dist/
+ * Compiles the tree aside, bundles processes and commands, and then puts all in the place of dist/
  * whole, stamped with what it was built from, so that `ensure.js` knows when to build again. A
  * program that starts meanwhile runs the old build or the new one, never some of each. A failed
  * build changes nothing, and no output stays of a source that is gone.
@@ -55,8 +55,8 @@ try {
     if (made !== null) fail(made, "manual pages and completion could not be made");
     else {
       // After the manual, which reads the compiler's output.
-      const { bundleAgent } = await import("./bundle.js");
-      await bundleAgent(root, join(fresh, "agent"));
+      const { bundleAll } = await import("./bundle.js");
+      await bundleAll(root, fresh);
       writeFileSync(join(fresh, ".built"), `${stamp}\n`);
       exchange(fresh, dirname(stampFile));
     }

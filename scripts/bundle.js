@@ -1,52 +1,70 @@
 /**
- * Bundles the agent's processes. Each becomes one file and a few chunks that it loads when it needs
- * them, so at a start Node finds, reads and links a few files in the place of some hundred. Each
- * process is a bundle of its own and shares no chunk with another. The bundler's own list of what
- * went into the signer is held against the signer's walls.
+ * Bundles the agent's processes and the commands. Each becomes one file and a few chunks that it
+ * loads when it needs them, so at a start Node finds, reads and links a few files in the place of
+ * some hundred. Each process is a bundle of its own and shares no chunk with another. The bundler's
+ * own list of what went into a process with keys is held against that process' walls.
  */
 import { build } from "esbuild";
 
-/** The entry files of each process, by their place under dist/agent. */
+/**
+ * Each process: its entry files, its chunks' folder under dist/, and, if it holds keys and reaches
+ * nothing, the files that may import `net` all the same.
+ */
 const processes = {
-  launcher: { crypto: "agent/crypto.ts", "check/check": "agent/check/check.ts" },
-  signer: { "signer/main": "agent/signer/main.ts" },
-  courier: { "courier/main": "agent/courier/main.ts" },
+  launcher: { entries: ["agent/crypto", "agent/check/check"], chunks: "agent/launcher" },
+  // The signer's one way out: its two unix sockets.
+  signer: { entries: ["agent/signer/main"], chunks: "agent/signer", sockets: /^agent\/signer\/sockets\/[^/]+\.ts$/ },
+  courier: { entries: ["agent/courier/main"], chunks: "agent/courier" },
+  commands: { entries: ["cli/main", "cli/pair/main", "cli/install/main"], chunks: "cli/commands" },
+  sealing: {
+    entries: ["cli/sealing/main", "cli/sealing/proving", "cli/sealing/ledger", "cli/sealing/rekey"],
+    chunks: "cli/sealing",
+    sockets: null,
+  },
+  backup: { entries: ["cli/backup/main"], chunks: "cli/backup", sockets: null },
+  registering: { entries: ["cli/registering/main"], chunks: "cli/registering" },
+  gateway: { entries: ["gateway/command"], chunks: "gateway/command" },
 };
 
+/** Packages that look for compiled files of their own beside themselves. */
+const compiled = ["@photostructure/sqlite"];
 /** Builtin modules that reach a network, or start a program or thread that could. */
 const reaching = /^(?:node:)?(?:net|tls|https?|http2|dns|dgram|inspector|child_process|worker_threads|cluster)(?:\/|$)/;
-/** The signer's one way out: its two unix sockets. */
-const socketsOnly = /^agent\/signer\/sockets\/[^/]+\.ts$/;
 
 /**
- * Lines about inputs of a signer's bundle that break its walls, none if it holds them. An import
- * counts even if the bundler left it out of the output, and so does one that is loaded later.
+ * Lines about inputs of the bundle `name` that break its walls, none if it holds them or has none.
+ * An import counts even if the bundler left it out of the output, and so does one that is loaded
+ * later.
  */
-export function breachesOf({ inputs }) {
+export function breachesOf({ inputs }, name) {
+  const { sockets } = processes[name];
+  if (sockets === undefined) return [];
   return Object.entries(inputs).flatMap(([file, { imports }]) =>
     imports
       .filter(({ path, external }) => external === true && reaching.test(path))
-      .filter(({ path }) => !(socketsOnly.test(file) && /^(?:node:)?net$/.test(path)))
-      .map(({ path }) => `${file} in the signer's bundle imports ${path}`),
+      .filter(({ path }) => !(sockets?.test(file) && /^(?:node:)?net$/.test(path)))
+      .map(({ path }) => `${file} in the bundle of ${name} imports ${path}`),
   );
 }
 
 /**
- * Bundles the entry files of one process into `outdir`, which is dist/agent, over the compiler's
- * entry files; without `outdir` it writes nothing. Packages go in as well; only optional ones that
- * are not installed stay outside. Names and lines stay as they are, so a stack trace can be read.
+ * Bundles the entry files of one process into `outdir`, which is dist/, over the compiler's entry
+ * files; without `outdir` it writes nothing. Packages go in as well; only optional ones that are
+ * not installed stay outside. Names and lines stay as they are, so a stack trace can be read.
  * Returns the bundler's list of what went in.
  */
-export async function bundle(root, name, outdir, entryPoints = processes[name]) {
+export async function bundle(root, name, outdir, entryPoints = undefined) {
+  const { entries, chunks } = processes[name];
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints,
-    outdir: outdir ?? "dist/agent",
+    entryPoints: entryPoints ?? Object.fromEntries(entries.map((entry) => [entry, `${entry}.ts`])),
+    outdir: outdir ?? "dist",
     write: outdir !== undefined,
     allowOverwrite: true,
     bundle: true,
+    external: compiled,
     splitting: true,
-    chunkNames: `${name}/[name]-[hash]`,
+    chunkNames: `${chunks}/[name]-[hash]`,
     platform: "node",
     target: "node18.19",
     format: "esm",
@@ -60,13 +78,12 @@ export async function bundle(root, name, outdir, entryPoints = processes[name]) 
 }
 
 /**
- * Bundles every process into `outdir`. @throws Error when the signer's bundle breaks one of its
+ * Bundles every process into `outdir`. @throws Error when a bundle with keys breaks one of its
  * walls
  */
-export async function bundleAgent(root, outdir) {
+export async function bundleAll(root, outdir) {
   for (const name of Object.keys(processes)) {
-    const metafile = await bundle(root, name, outdir);
-    const breaches = name === "signer" ? breachesOf(metafile) : [];
+    const breaches = breachesOf(await bundle(root, name, outdir), name);
     if (breaches.length > 0) throw new Error(breaches.join("\n"));
   }
 }

@@ -25,12 +25,12 @@ export function encKeyCredential(configPath: string): string | undefined {
 }
 
 /**
- * The folder of pair.js, crypto.js and autowithdraw.js: above agent/ in the source tree, above
- * dist/ after a build.
+ * The folder of pair.js, crypto.js and autowithdraw.js: above agent/ and cli/ in the source tree,
+ * above dist/ after a build.
  */
 export function programFolder(): string {
-  // A bundle holds this module at another depth under agent/.
+  // A bundle holds this module at another depth, and under cli/ in the programs of commands.
   const here = fileURLToPath(import.meta.url);
-  const above = here.slice(0, here.lastIndexOf(`${sep}agent${sep}`));
+  const above = here.slice(0, Math.max(here.lastIndexOf(`${sep}agent${sep}`), here.lastIndexOf(`${sep}cli${sep}`)));
   return basename(above) === "dist" ? dirname(above) : above;
 }

@@ -7,6 +7,7 @@ import "../../base/no-inspector.ts";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { programFolder } from "../../agent/config/location.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/exit-status.ts";
@@ -17,7 +18,6 @@ import { type InstallCommand, installHelp, readInstallCommand } from "./command-
 import { sealEncKey } from "./credential.ts";
 import { gatewayConfig, type Layout, layouts, takeAwayFile } from "./layout.ts";
 import { assertFit, assertUpgrade, needsRestart, planInstall, type Step, type Survey } from "./plan.ts";
-import { sourceRoot } from "./program.ts";
 import { leftBehind, planRemoval } from "./removal.ts";
 import { carryOut, type InstallContext } from "./steps.ts";
 import { gatherRemovalSurvey, gatherSurvey } from "./survey.ts";
@@ -42,7 +42,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 async function install(command: InstallCommand, terminal: Terminal): Promise<void> {
   const layout = layouts[command.part];
-  const from = sourceRoot();
+  const from = programFolder();
   const survey = await gatherSurvey(layout, from, command.root);
   if (!command.isDry) assertFit(survey, layout, command.isYes);
   if (command.command === "upgrade") assertUpgrade(survey, layout, from);
@@ -132,7 +132,7 @@ ${taken}${first}${paired}  systemctl start ${unit}
 
 async function uninstall(command: InstallCommand, terminal: Terminal): Promise<void> {
   const layout = layouts[command.part];
-  const from = sourceRoot();
+  const from = programFolder();
   const survey = gatherRemovalSurvey(layout, from);
   const steps = planRemoval(survey, layout);
   if (!command.isDry) {

@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { AgentError } from "../../base/fault.ts";
 import { systemPath } from "../../base/system-path.ts";
 import { type Layout, type Part, partOfUnit } from "./layout.ts";
@@ -29,12 +29,6 @@ interface Lock {
 interface Project {
   readonly manifest: { readonly engines: { readonly node: string } };
   readonly lock: Lock;
-}
-
-/** The folder with the launchers: above cli/ in the source tree, above dist/ after a build. */
-export function sourceRoot(): string {
-  const above = fileURLToPath(new URL("../../", import.meta.url));
-  return /[/\\]dist[/\\]$/.test(above) ? dirname(above) : above.slice(0, -1);
 }
 
 /** The version of the copy in a folder, null if there is none. */

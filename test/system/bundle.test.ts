@@ -1,5 +1,5 @@
 /**
- * The bundles of the agent's processes, by the bundler's own list of what goes in. The same check
+ * The bundles of processes and commands, by the bundler's own list of what goes in. The same check
  * ends a build.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ interface Metafile {
 }
 interface Bundler {
   bundle(root: string, name: string, outdir?: string, entryPoints?: Readonly<Record<string, string>>): Promise<Metafile>;
-  breachesOf(metafile: Metafile): readonly string[];
+  breachesOf(metafile: Metafile, name: string): readonly string[];
 }
 
 // Imported by path, since it is plain JavaScript outside of the compiler's reach.
@@ -25,25 +25,45 @@ const { bundle, breachesOf } = (await import(pathToFileURL(join(projectRoot, "sc
 const dir = mkdtempSync(join(tmpdir(), "bundle-"));
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** The signer's entry with one more line in front. */
-function signerWith(line: string): Promise<Metafile> {
-  const entry = join(dir, "entry.ts");
-  writeFileSync(entry, `${line}\nimport ${JSON.stringify(join(projectRoot, "agent/signer/main.ts"))};\n`);
-  return bundle(projectRoot, "signer", undefined, { "signer/main": entry });
+/** A process with keys, and its entry file. */
+const withKeys = [
+  ["signer", "agent/signer/main.ts"],
+  ["sealing", "cli/sealing/main.ts"],
+  ["backup", "cli/backup/main.ts"],
+] as const;
+
+/** The breaches of a bundle whose entry has one more line in front. */
+async function breachesWith(line: string, name: string, program: string): Promise<readonly string[]> {
+  const entry = join(dir, `${name}.ts`);
+  writeFileSync(entry, `${line}\nimport ${JSON.stringify(join(projectRoot, program))};\n`);
+  return breachesOf(await bundle(projectRoot, name, undefined, { entry }), name);
 }
 
 const inProject = (path: string): string => JSON.stringify(join(projectRoot, path));
 
-it("the signer's bundle imports the system's modules for files, hashes and its two sockets alone", async () => {
-  const { inputs } = await bundle(projectRoot, "signer");
+function builtinsOf({ inputs }: Metafile): readonly string[] {
   const builtins = new Set<string>();
   for (const { imports } of Object.values(inputs))
     for (const { path, external } of imports)
       if (external === true && path !== "<runtime>") builtins.add(path.replace(/^node:/, ""));
-  expect([...builtins].sort()).toEqual(["buffer", "crypto", "fs", "net", "path"]);
-  expect(breachesOf({ inputs, outputs: {} })).toEqual([]);
-  expect(breachesOf(await signerWith("export const harmless = 1;"))).toEqual([]);
+  return [...builtins].sort();
+}
+
+it("the signer's bundle imports the system's modules for files, hashes and its two sockets alone", async () => {
+  const signer = await bundle(projectRoot, "signer");
+  expect(builtinsOf(signer)).toEqual(["buffer", "crypto", "fs", "net", "path"]);
+  expect(breachesOf(signer, "signer")).toEqual([]);
+  expect(await breachesWith("export const harmless = 1;", "signer", "agent/signer/main.ts")).toEqual([]);
 });
+
+it.each(["sealing", "backup"])(
+  "the bundle of %s imports the system's modules for files, hashes and the user's folders alone",
+  async (name) => {
+    const made = await bundle(projectRoot, name);
+    expect(builtinsOf(made)).toEqual(["buffer", "crypto", "fs", "os", "path", "process"]);
+    expect(breachesOf(made, name)).toEqual([]);
+  },
+);
 
 it("the signer's bundle holds the packages for hashes, curve and boxes alone", async () => {
   const { inputs } = await bundle(projectRoot, "signer");
@@ -66,10 +86,11 @@ it.each([
   ["a program", 'import { spawn } from "child_process"; void spawn;', "imports child_process"],
   ["a module that is loaded later", 'export const later = () => import("node:tls");', "imports node:tls"],
   ["a module by require", 'require("node:dns");', "imports node:dns"],
-  ["a room with network", `import ${inProject("outgoing/exchange.ts")};`, "undici/lib/core/connect.js in the signer's bundle"],
-  ["a package with network", `import ${inProject("node_modules/ws/wrapper.mjs")};`, "ws/lib/websocket.js in the signer's bundle"],
-])("a signer's bundle with %s is refused", async (_what, line, expected) => {
-  expect(breachesOf(await signerWith(line)).join("\n")).toContain(expected);
+  ["a room with network", `import ${inProject("outgoing/exchange.ts")};`, "undici/lib/core/connect.js in THIS imports"],
+  ["a package with network", `import ${inProject("node_modules/ws/wrapper.mjs")};`, "ws/lib/websocket.js in THIS imports"],
+])("a bundle with keys and %s is refused", async (_what, line, expected) => {
+  for (const [name, program] of withKeys)
+    expect((await breachesWith(line, name, program)).join("\n")).toContain(expected.replace("THIS", `the bundle of ${name}`));
 });
 
 it("the launcher's start loads no keystore and no curve in WebAssembly, which only its check loads", async () => {
