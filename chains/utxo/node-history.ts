@@ -119,8 +119,8 @@ class KeptHistory {
       await this.#refresh();
       const coins = await this.#extend(sums, since);
       if (!coins.are(sums)) {
-        // A block that is gone may have spent coins from before the oldest entry. The last try reads
-        // on to them.
+        // A block that is gone may have spent coins from before the oldest entry: the last try
+        // reads on.
         if (tries === triesMax - 1) this.#hasAllCoins = false;
         continue;
       }

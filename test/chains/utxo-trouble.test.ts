@@ -4,6 +4,7 @@
  * that brings the daemon, where it is not there.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../lab/kit/processes.ts";
 import { missing } from "../../lab/utxo-node/daemon.ts";
 import type { Trouble } from "../../lab/utxo-node/front.ts";
 import { anchorOf, openWallet, type Wallet } from "./utxo-wallet.ts";
@@ -219,8 +220,11 @@ describe.skipIf(why !== null)("three providers over one bitcoind", () => {
     expect(await hasCoin(coin)).toBe(false);
     for (const at of [0, 1, 2]) suffer(at, {});
     await wallet.mine(confirmations);
-    const { coins } = await wallet.sender.chainState(wallet.owner.address);
-    const change = coins?.find(({ id }) => id.startsWith(signed.txHash))?.id ?? "";
+    // The node that failed is not asked for a second.
+    const change = await until("the change is a coin", 10_000, async () => {
+      const { coins } = await wallet.sender.chainState(wallet.owner.address);
+      return coins?.find(({ id }) => id.startsWith(signed.txHash))?.id;
+    });
     suffer(2, { lagBlocks: confirmations });
     expect(await hasCoin(change)).toBe(true);
   });
