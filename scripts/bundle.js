@@ -4,57 +4,72 @@
  * some hundred. Each process is a bundle of its own and shares no chunk with another. The bundler's
  * own list of what went into a process with keys is held against that process' walls.
  */
+import { isBuiltin } from "node:module";
 import { build } from "esbuild";
 
+const anything = () => true;
+const nothing = () => false;
+
 /**
- * Each process: its entry files, its chunks' folder under dist/, and, if it holds keys and reaches
- * nothing, the files that may import `net` all the same.
+ * Each process: its entry files, its chunks' folder under dist/, and which of its files may import
+ * which of the builtin modules that reach out. Keys are in the signer, sealing, backup, and the
+ * launcher's check.
  */
 const processes = {
-  launcher: { entries: ["agent/crypto", "agent/check/check"], chunks: "agent/launcher" },
-  // The signer's one way out: its two unix sockets.
-  signer: { entries: ["agent/signer/main"], chunks: "agent/signer", sockets: /^agent\/signer\/sockets\/[^/]+\.ts$/ },
-  courier: { entries: ["agent/courier/main"], chunks: "agent/courier" },
-  commands: { entries: ["cli/main", "cli/pair/main", "cli/install/main"], chunks: "cli/commands" },
+  launcher: {
+    entries: ["agent/crypto", "agent/check/check"],
+    chunks: "agent/launcher",
+    mayReach: (_file, builtin) => ["net", "child_process"].includes(builtin),
+  },
+  signer: {
+    entries: ["agent/signer/main"],
+    chunks: "agent/signer",
+    // Its one way out: its two unix sockets.
+    mayReach: (file, builtin) => builtin === "net" && /^agent\/signer\/sockets\/[^/]+\.ts$/.test(file),
+  },
+  courier: { entries: ["agent/courier/main"], chunks: "agent/courier", mayReach: anything },
+  check: { entries: ["agent/check/main"], chunks: "agent/check", mayReach: anything },
+  commands: { entries: ["cli/main", "cli/pair/main", "cli/install/main"], chunks: "cli/commands", mayReach: anything },
   sealing: {
     entries: ["cli/sealing/main", "cli/sealing/proving", "cli/sealing/ledger", "cli/sealing/rekey"],
     chunks: "cli/sealing",
-    sockets: null,
+    mayReach: nothing,
   },
-  backup: { entries: ["cli/backup/main"], chunks: "cli/backup", sockets: null },
-  registering: { entries: ["cli/registering/main"], chunks: "cli/registering" },
-  gateway: { entries: ["gateway/command"], chunks: "gateway/command" },
+  backup: { entries: ["cli/backup/main"], chunks: "cli/backup", mayReach: nothing },
+  registering: { entries: ["cli/registering/main"], chunks: "cli/registering", mayReach: anything },
+  // The package looks for compiled files of its own beside itself.
+  gateway: { entries: ["gateway/command"], chunks: "gateway/command", mayReach: anything, external: ["@photostructure/sqlite"] },
 };
 
-/** Packages that look for compiled files of their own beside themselves. */
-const compiled = ["@photostructure/sqlite"];
 /** Builtin modules that reach a network, or start a program or thread that could. */
-const reaching = /^(?:node:)?(?:net|tls|https?|http2|dns|dgram|inspector|child_process|worker_threads|cluster)(?:\/|$)/;
+const reaching = /^(?:net|tls|https?|http2|dns|dgram|inspector|child_process|worker_threads|cluster)(?:\/|$)/;
 
 /**
- * Lines about inputs of the bundle `name` that break its walls, none if it holds them or has none.
- * An import counts even if the bundler left it out of the output, and so does one that is loaded
- * later.
+ * Lines about inputs of the bundle `name` that break its walls, none if it holds them. An import
+ * counts even if the bundler left it out of the output, and so does one that is loaded later. A
+ * bundle with walls leaves no package outside, where this check would not see it.
  */
 export function breachesOf({ inputs }, name) {
-  const { sockets } = processes[name];
-  if (sockets === undefined) return [];
+  const { mayReach } = processes[name];
+  const isBreach = (file, path) => {
+    const builtin = path.replace(/^node:/, "");
+    return (reaching.test(builtin) || !isBuiltin(path)) && !mayReach(file, builtin);
+  };
   return Object.entries(inputs).flatMap(([file, { imports }]) =>
     imports
-      .filter(({ path, external }) => external === true && reaching.test(path))
-      .filter(({ path }) => !(sockets?.test(file) && /^(?:node:)?net$/.test(path)))
+      .filter(({ path, external }) => external === true && path !== "<runtime>" && isBreach(file, path))
       .map(({ path }) => `${file} in the bundle of ${name} imports ${path}`),
   );
 }
 
 /**
  * Bundles the entry files of one process into `outdir`, which is dist/, over the compiler's entry
- * files; without `outdir` it writes nothing. Packages go in as well; only optional ones that are
- * not installed stay outside. Names and lines stay as they are, so a stack trace can be read.
- * Returns the bundler's list of what went in.
+ * files; without `outdir` it writes nothing. Packages go in as well; only `external` ones and
+ * optional ones that are not installed stay outside. Names and lines stay as they are, so a stack
+ * trace can be read. Returns the bundler's list of what went in.
  */
 export async function bundle(root, name, outdir, entryPoints = undefined) {
-  const { entries, chunks } = processes[name];
+  const { entries, chunks, external = [] } = processes[name];
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: entryPoints ?? Object.fromEntries(entries.map((entry) => [entry, `${entry}.ts`])),
@@ -62,7 +77,7 @@ export async function bundle(root, name, outdir, entryPoints = undefined) {
     write: outdir !== undefined,
     allowOverwrite: true,
     bundle: true,
-    external: compiled,
+    external,
     splitting: true,
     chunkNames: `${chunks}/[name]-[hash]`,
     platform: "node",
@@ -78,8 +93,7 @@ export async function bundle(root, name, outdir, entryPoints = undefined) {
 }
 
 /**
- * Bundles every process into `outdir`. @throws Error when a bundle with keys breaks one of its
- * walls
+ * Bundles every process into `outdir`. @throws Error when one of them breaks its walls
  */
 export async function bundleAll(root, outdir) {
   for (const name of Object.keys(processes)) {

@@ -119,9 +119,7 @@ class KeptHistory {
       await this.#refresh();
       const coins = await this.#extend(sums, since);
       if (!coins.are(sums)) {
-        // A block that is gone may have spent coins from before the oldest entry: the last try
-        // reads on.
-        if (tries === triesMax - 1) this.#hasAllCoins = false;
+        if (tries === triesMax - 1) this.#lookFurther();
         continue;
       }
       this.#hasAllCoins = true;
@@ -151,7 +149,7 @@ class KeptHistory {
         return;
       }
       const isPast = oldest === undefined || blockOf(last) < blockOf(oldest);
-      if (isPast || this.#pages === 0) return this.#restart(fresh, false);
+      if (isPast || this.#pages <= 0) return this.#restart(fresh, false);
     }
   }
 
@@ -170,7 +168,7 @@ class KeptHistory {
       while (!this.#isToEnd && !isDone()) {
         const { length } = entries;
         if (length >= historyLimits.transactions) throw this.#fault(tooManyTransactions(account));
-        if (this.#pages === 0) throw this.#fault(stillReading(account, length, coins.list.length, sums.count));
+        if (this.#pages <= 0) throw this.#fault(stillReading(account, length, coins.list.length, sums.count));
         const page = await this.#page(entries.at(-1));
         for (const one of page) coins.add(one);
         entries.push(...page);
@@ -189,6 +187,12 @@ class KeptHistory {
     return page
       .filter(({ place }) => place !== null)
       .map((one) => ({ ...one, inputs: one.inputs.filter(isOwn), outputs: one.outputs.filter(isOwn) }));
+  }
+
+  /** A block that is gone may have spent coins from before the oldest entry. */
+  #lookFurther(): void {
+    if (this.#floor < 0) this.#hasAllCoins = false;
+    else this.#restart([], false);
   }
 
   #restart(entries: readonly AddressTransaction[], isToEnd: boolean): void {

@@ -129,6 +129,18 @@ describe("the history of an address", () => {
     expect(node.asked.length).toBeLessThan(130);
   });
 
+  it("the history of an address takes no more pages for totals that fit nothing", async () => {
+    const { node, read, many } = open();
+    many(400, 25);
+    node.mine([{ inputs: node.coins() }, ...Array.from({ length: 24 }, () => ({}))]);
+    await read();
+    for (let page = 1; page < historyLimits.pagesAtOnce; page += 1) node.mine(Array.from({ length: 25 }, () => ({})));
+    node.falseCount = 1;
+    const before = node.asked.length;
+    await expect(read()).rejects.toEqual(fault(/being read/));
+    expect(node.asked.length - before).toBeLessThan(historyLimits.pagesAtOnce + 10);
+  });
+
   it("the history of an address keeps of old transactions only the coins", async () => {
     const { node, read, many } = open();
     for (let part = 0; part < 3; part += 1) {
@@ -140,6 +152,20 @@ describe("the history of an address", () => {
     expect(ids(unspent)).toEqual(ids(node.coins()));
     expect(later.length).toBeLessThan(2 * historyLimits.kept);
     await expect(read(0)).rejects.toEqual(fault(/too long ago/));
+  });
+
+  it("the history of an address begins anew where a block is gone that spent coins of which no transaction is kept", async () => {
+    const { node, read, many } = open();
+    many(60, 25);
+    const old = node.coins();
+    for (let block = 0; block < 170; block += 1) node.mine(Array.from({ length: 25 }, () => ({})));
+    node.mine([{ inputs: old, makes: [5n] }]);
+    for (let part = 0; part < 2; part += 1) await read(61).catch(() => undefined);
+    expect((await read()).unspent).toHaveLength(1);
+    node.blocks.pop();
+    node.mine([{ makes: [9n] }]);
+    for (let part = 0; part < 2; part += 1) await expect(read()).rejects.toEqual(fault(/being read/));
+    expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
   });
 
   it("the history of an address is not read above the bound of coins, and the words say what to do", async () => {

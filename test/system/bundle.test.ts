@@ -87,10 +87,21 @@ it.each([
   ["a module that is loaded later", 'export const later = () => import("node:tls");', "imports node:tls"],
   ["a module by require", 'require("node:dns");', "imports node:dns"],
   ["a room with network", `import ${inProject("outgoing/exchange.ts")};`, "undici/lib/core/connect.js in THIS imports"],
+  ["a package that stays outside", 'try { require("not-installed"); } catch {}', "in THIS imports not-installed"],
   ["a package with network", `import ${inProject("node_modules/ws/wrapper.mjs")};`, "ws/lib/websocket.js in THIS imports"],
 ])("a bundle with keys and %s is refused", async (_what, line, expected) => {
   for (const [name, program] of withKeys)
     expect((await breachesWith(line, name, program)).join("\n")).toContain(expected.replace("THIS", `the bundle of ${name}`));
+});
+
+it("the launcher's bundle may start its processes, speak to their sockets, and reach nothing else", async () => {
+  const launcher = "agent/check/check.ts";
+  expect(breachesOf(await bundle(projectRoot, "launcher"), "launcher")).toEqual([]);
+  expect(await breachesWith('import "node:net"; import "child_process";', "launcher", launcher)).toEqual([]);
+  for (const builtin of ["tls", "https", "dns"])
+    expect((await breachesWith(`import "node:${builtin}";`, "launcher", launcher)).join("\n")).toContain(
+      `imports node:${builtin}`,
+    );
 });
 
 it("the launcher's start loads no keystore and no curve in WebAssembly, which only its check loads", async () => {

@@ -20,7 +20,10 @@ type Ask = (machine: Machine, verb: string, body: object, answered?: (answer: An
 export class Operators {
   readonly #world: Scene;
   readonly #ask: Ask;
-  /** Whom somebody helped once nothing went wrong any more: once is enough. */
+  /**
+   * Payments that somebody helped once nothing went wrong any more, with the ledger's epoch: once is
+   * enough, until a recovery takes the bytes away.
+   */
   readonly #followed = new Set<string>();
 
   constructor(world: Scene, ask: Ask) {
@@ -85,9 +88,10 @@ export class Operators {
       const { status } = answer as unknown as { status?: SignerStatus };
       if (status?.paused) this.#ask(machine, "pause", { paused: false, approver: "ann" });
       const stuck = status?.stuck ?? null;
+      const helped = `${stuck?.transactionId} ${core.paired.ledgerEpoch}`;
       // The operator who carries a recovery out decides on withdrawals that it quarantined. A
       // withdrawal whose bytes never left waits for something else.
-      if (stuck === null || waiting.has(stuck.state) || this.#followed.has(stuck.transactionId)) return;
+      if (stuck === null || waiting.has(stuck.state) || this.#followed.has(helped)) return;
       const why = status?.courier?.waiting.find(({ transactionId }) => transactionId === stuck.transactionId)?.why ?? "";
       if (this.#isHopeless(why, core.book.find(stuck.transactionId)?.job.mode)) {
         this.#manualReplacement(machine, "cancel", stuck.transactionId);
@@ -96,7 +100,7 @@ export class Operators {
       if (!this.#isNeeded || !this.#isGone(core.book.find(stuck.transactionId)?.attempts ?? [])) return;
       // On a chain without bids an operator allows one more attempt, each time again.
       const isOnce = this.#world.plan.family !== "tron";
-      const done = (): unknown => isOnce && this.#followed.add(stuck.transactionId);
+      const done = (): unknown => isOnce && this.#followed.add(helped);
       this.#manualReplacement(machine, "replace", stuck.transactionId, done);
     });
   }
