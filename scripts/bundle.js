@@ -4,8 +4,11 @@
  * some hundred. Each process is a bundle of its own and shares no chunk with another. The bundler's
  * own list of what went into a process with keys is held against that process' walls.
  */
+import { writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
+import { join } from "node:path";
 import { build } from "esbuild";
+import { noticesOf, packagesIn } from "./notices.js";
 
 const anything = () => true;
 const nothing = () => false;
@@ -93,11 +96,16 @@ export async function bundle(root, name, outdir, entryPoints = undefined) {
 }
 
 /**
- * Bundles every process into `outdir`. @throws Error when one of them breaks its walls
+ * Bundles every process into `outdir`, with the notices of all packages inside. @throws Error when
+ * a bundle breaks its walls
  */
 export async function bundleAll(root, outdir) {
+  const inputs = [];
   for (const name of Object.keys(processes)) {
-    const breaches = breachesOf(await bundle(root, name, outdir), name);
+    const metafile = await bundle(root, name, outdir);
+    const breaches = breachesOf(metafile, name);
     if (breaches.length > 0) throw new Error(breaches.join("\n"));
+    inputs.push(...Object.keys(metafile.inputs));
   }
+  writeFileSync(join(outdir, "notices.txt"), noticesOf(root, packagesIn(inputs)));
 }

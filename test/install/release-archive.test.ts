@@ -174,6 +174,7 @@ describe("the archive", () => {
       "crypto.js",
       "crypto.ts",
       "dist/.built",
+      "dist/notices.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",
       "gateway/package.json",

@@ -2,7 +2,7 @@
  * The bundles of processes and commands, by the bundler's own list of what goes in. The same check
  * ends a build.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -15,6 +15,10 @@ interface Metafile {
   >;
   readonly outputs: Readonly<Record<string, unknown>>;
 }
+interface Package {
+  readonly name: string;
+  readonly version: string;
+}
 interface Bundler {
   bundle(root: string, name: string, outdir?: string, entryPoints?: Readonly<Record<string, string>>): Promise<Metafile>;
   breachesOf(metafile: Metafile, name: string): readonly string[];
@@ -22,6 +26,9 @@ interface Bundler {
 
 // Imported by path, since it is plain JavaScript outside of the compiler's reach.
 const { bundle, breachesOf } = (await import(pathToFileURL(join(projectRoot, "scripts", "bundle.js")).href)) as Bundler;
+const { packagesIn } = (await import(pathToFileURL(join(projectRoot, "scripts", "notices.js")).href)) as {
+  packagesIn(inputs: readonly string[]): readonly string[];
+};
 const dir = mkdtempSync(join(tmpdir(), "bundle-"));
 afterAll(() => rmSync(dir, { recursive: true }));
 
@@ -102,6 +109,23 @@ it("the launcher's bundle may start its processes, speak to their sockets, and r
     expect((await breachesWith(`import "node:${builtin}";`, "launcher", launcher)).join("\n")).toContain(
       `imports node:${builtin}`,
     );
+});
+
+it("the notices have each package of the bundles with its licence", async () => {
+  const notices = readFileSync(join(projectRoot, "dist", "notices.txt"), "utf8").split(`\n${"-".repeat(80)}\n\n`);
+  const folders = new Set<string>();
+  for (const name of ["signer", "courier", "commands", "gateway"])
+    for (const folder of packagesIn(Object.keys((await bundle(projectRoot, name)).inputs))) folders.add(folder);
+  const withoutText: string[] = [];
+  for (const folder of folders) {
+    const { name, version } = JSON.parse(readFileSync(join(projectRoot, folder, "package.json"), "utf8")) as Package;
+    const [own = ""] = notices.filter((notice) => notice.startsWith(`${name} ${version}: `));
+    expect(own, folder).not.toBe("");
+    if (!/without\s+(?:restriction|fee)|Redistribution|Apache\s+License|public\s+domain/.test(own)) withoutText.push(name);
+  }
+  expect(folders.size).toBeGreaterThan(50);
+  // It has no file of a licence, and declares MIT.
+  expect(withoutText).toEqual(["abstract-logging"]);
 });
 
 it("the launcher's start loads no keystore and no curve in WebAssembly, which only its check loads", async () => {

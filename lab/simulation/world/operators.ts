@@ -21,8 +21,8 @@ export class Operators {
   readonly #world: Scene;
   readonly #ask: Ask;
   /**
-   * Payments that somebody helped once nothing went wrong any more, with the ledger's epoch: once is
-   * enough, until a recovery takes the bytes away.
+   * Payments that somebody helped once nothing went wrong any more, with the ledger's epoch: once
+   * is enough, until a recovery takes the bytes away.
    */
   readonly #followed = new Set<string>();
 
