@@ -8,7 +8,7 @@ import { writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { noticesOf, packagesIn } from "./notices.js";
+import { licencesOf, packagesIn } from "./licences.js";
 
 const anything = () => true;
 const nothing = () => false;
@@ -96,7 +96,7 @@ export async function bundle(root, name, outdir, entryPoints = undefined) {
 }
 
 /**
- * Bundles every process into `outdir`, with the notices of all packages inside. @throws Error when
+ * Bundles every process into `outdir`, with the licences of all packages inside. @throws Error when
  * a bundle breaks its walls
  */
 export async function bundleAll(root, outdir) {
@@ -107,5 +107,5 @@ export async function bundleAll(root, outdir) {
     if (breaches.length > 0) throw new Error(breaches.join("\n"));
     inputs.push(...Object.keys(metafile.inputs));
   }
-  writeFileSync(join(outdir, "notices.txt"), noticesOf(root, packagesIn(inputs)));
+  writeFileSync(join(outdir, "licences.txt"), licencesOf(root, packagesIn(inputs)));
 }

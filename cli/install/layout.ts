@@ -59,7 +59,7 @@ const completion = (program: string): Help => ({
   gives: `completion of ${program} in bash`,
 });
 
-const papers = ["LICENSE", "README.md", "dist/.built", "dist/notices.txt"];
+const papers = ["LICENSE", "README.md", "dist/.built", "dist/licences.txt"];
 
 export const layouts: Readonly<Record<Part, Layout>> = {
   agent: {

@@ -32,7 +32,7 @@ export function sourceStamp() {
     }
   };
   for (const room of rooms) walk(room);
-  for (const path of ["scripts/bundle.js", "scripts/notices.js", "package-lock.json", "tsconfig.json"]) add(path);
+  for (const path of ["scripts/bundle.js", "scripts/licences.js", "package-lock.json", "tsconfig.json"]) add(path);
   add("tsconfig.build.json");
   return hash.digest("hex");
 }

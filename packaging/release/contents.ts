@@ -38,7 +38,7 @@ const beneath = [
   "cli/launch/started.js",
   "dist/.built",
 ];
-const papers = ["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "config.example.json", "dist/notices.txt"];
+const papers = ["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "config.example.json", "dist/licences.txt"];
 
 /** The copied files by their paths from the root, sorted. */
 export function releaseFiles(root: string): readonly string[] {

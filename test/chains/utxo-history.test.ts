@@ -154,7 +154,7 @@ describe("the history of an address", () => {
     await expect(read(0)).rejects.toEqual(fault(/too long ago/));
   });
 
-  it("the history of an address begins anew where a block is gone that spent coins of which no transaction is kept", async () => {
+  it("the history of an address begins again where a block is gone that spent coins of which no transaction is kept", async () => {
     const { node, read, many } = open();
     many(60, 25);
     const old = node.coins();

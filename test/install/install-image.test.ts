@@ -160,7 +160,7 @@ describe.runIf(isRoot)("install --root", () => {
       "systemd",
     ]);
     expect(readdirSync(at(`${program}/dist`))).toEqual([
-      ...[".built", "alerts", "base", "chains", "completion", "gateway", "man", "notices.txt", "outgoing", "protocol"],
+      ...[".built", "alerts", "base", "chains", "completion", "gateway", "licences.txt", "man", "outgoing", "protocol"],
     ]);
     expect(readdirSync(at("/usr/local/share/man/man1"))).toEqual([...["autowithdraw-gateway.1", "autowithdraw.1", "crypto.1"]]);
     const completions = "/usr/local/share/bash-completion/completions";

@@ -174,7 +174,7 @@ describe("the archive", () => {
       "crypto.js",
       "crypto.ts",
       "dist/.built",
-      "dist/notices.txt",
+      "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",
       "gateway/package.json",

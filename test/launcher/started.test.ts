@@ -22,7 +22,7 @@ const npmEnv = { PATH: process.env.PATH ?? "", npm_config_update_notifier: "fals
 
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), "aw-started-"));
-  const copied = ["ensure.js", "build.js", "bundle.js", "notices.js", "local-chain.js"].map((name) => `scripts/${name}`);
+  const copied = ["ensure.js", "build.js", "bundle.js", "licences.js", "local-chain.js"].map((name) => `scripts/${name}`);
   for (const path of ["cli/launch", "tsconfig.json", ...copied])
     cpSync(join(projectRoot, path), join(root, path), { recursive: true });
   mkdirSync(join(root, "rooms"));

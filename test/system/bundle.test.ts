@@ -26,7 +26,7 @@ interface Bundler {
 
 // Imported by path, since it is plain JavaScript outside of the compiler's reach.
 const { bundle, breachesOf } = (await import(pathToFileURL(join(projectRoot, "scripts", "bundle.js")).href)) as Bundler;
-const { packagesIn } = (await import(pathToFileURL(join(projectRoot, "scripts", "notices.js")).href)) as {
+const { packagesIn } = (await import(pathToFileURL(join(projectRoot, "scripts", "licences.js")).href)) as {
   packagesIn(inputs: readonly string[]): readonly string[];
 };
 const dir = mkdtempSync(join(tmpdir(), "bundle-"));
@@ -111,15 +111,15 @@ it("the launcher's bundle may start its processes, speak to their sockets, and r
     );
 });
 
-it("the notices have each package of the bundles with its licence", async () => {
-  const notices = readFileSync(join(projectRoot, "dist", "notices.txt"), "utf8").split(`\n${"-".repeat(80)}\n\n`);
+it("the licences lie beside the bundles, of each package inside", async () => {
+  const texts = readFileSync(join(projectRoot, "dist", "licences.txt"), "utf8").split(`\n${"-".repeat(80)}\n\n`);
   const folders = new Set<string>();
   for (const name of ["signer", "courier", "commands", "gateway"])
     for (const folder of packagesIn(Object.keys((await bundle(projectRoot, name)).inputs))) folders.add(folder);
   const withoutText: string[] = [];
   for (const folder of folders) {
     const { name, version } = JSON.parse(readFileSync(join(projectRoot, folder, "package.json"), "utf8")) as Package;
-    const [own = ""] = notices.filter((notice) => notice.startsWith(`${name} ${version}: `));
+    const [own = ""] = texts.filter((text) => text.startsWith(`${name} ${version}: `));
     expect(own, folder).not.toBe("");
     if (!/without\s+(?:restriction|fee)|Redistribution|Apache\s+License|public\s+domain/.test(own)) withoutText.push(name);
   }

@@ -1,6 +1,6 @@
 /**
- * The notices of the packages inside the bundles: their licences want their text in every copy,
- * and a bundle is one.
+ * The licences of the packages inside the bundles: each wants its text in every copy, and a bundle
+ * is one.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,11 +17,11 @@ export function packagesIn(inputs) {
  * Name, version and licence texts of each package; of one without a text, what it declares and
  * whom it names. @throws Error when a package has neither
  */
-export function noticesOf(root, folders) {
-  return folders.map((folder) => noticeOf(join(root, folder))).join(`\n${"-".repeat(80)}\n\n`);
+export function licencesOf(root, folders) {
+  return folders.map((folder) => licenceOf(join(root, folder))).join(`\n${"-".repeat(80)}\n\n`);
 }
 
-function noticeOf(folder) {
+function licenceOf(folder) {
   const { name, version, license, author } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const files = readdirSync(folder).filter((file) => licenceFile.test(file));
   if (files.length === 0 && typeof license !== "string") throw new Error(`${name} in the bundles declares no licence`);
