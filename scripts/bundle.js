@@ -1,8 +1,8 @@
 /**
- * Bundles the agent's processes and the commands. Each becomes one file and a few chunks that it
- * loads when it needs them, so at a start Node finds, reads and links a few files in the place of
- * some hundred. Each process is a bundle of its own and shares no chunk with another. The bundler's
- * own list of what went into a process with keys is held against that process' walls.
+ * Bundles the agent's processes, the commands and the gateway. Each becomes one file and a few
+ * chunks that it loads when it needs them, so at a start Node finds, reads and links a few files in
+ * the place of some hundred. Each process is a bundle of its own and shares no chunk with another.
+ * The bundler's own list of what went into a process is held against that process' walls.
  */
 import { writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";

@@ -189,7 +189,10 @@ class KeptHistory {
       .map((one) => ({ ...one, inputs: one.inputs.filter(isOwn), outputs: one.outputs.filter(isOwn) }));
   }
 
-  /** A block that is gone may have spent coins from before the oldest entry. */
+  /**
+   * A block that is gone may have spent coins from before the oldest entry. Without older coins the
+   * last try reads on to them; beside folded ones all is read again.
+   */
   #lookFurther(): void {
     if (this.#floor < 0) this.#hasAllCoins = false;
     else this.#restart([], false);
