@@ -1,6 +1,7 @@
 /**
  * `npm run check`: format and lint, types, walls, SQL, words, prose, the size of the path
- * from job to key. Runs all of them and fails if one fails, so that one run shows everything.
+ * from job to key, and the tests of these checks themselves. Runs all of them and fails if one
+ * fails, so that one run shows everything.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -17,6 +18,7 @@ const checks = [
   ["prose", [join(root, "scripts", "prose.js")]],
   ["refused words", [join(root, "scripts", "prose-words.js")]],
   ["code between a job and the key", [join(root, "scripts", "audit-path.js")]],
+  ["tests of these checks", [join(root, "scripts", "check-checkers.js")]],
 ];
 const failed = [];
 for (const [name, args] of checks) {

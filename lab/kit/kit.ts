@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { Mnemonic } from "ethers";
 import { findChainPreset } from "../../chains/presets.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
+import { type CommandResult, runAgentCommand, runGatewayCommand } from "./commands.ts";
 import { childrenOf, freePort, run, type Started, start, stop, until } from "./processes.ts";
 import { startProxy, type TcpProxy } from "./proxy.ts";
 import { rpc, sendUnlocked, tokenCall } from "./rpc.ts";
@@ -51,6 +52,8 @@ export interface KitOptions {
   readonly settings?: object;
   /** Puts a proxy that can fail between the agent and the chain node. */
   readonly proxied?: boolean;
+  /** Runs the operator's commands in this process; as programs of their own unless told. */
+  readonly inProcess?: boolean;
   /** The first start of the gateway has so long until it is ready; 20 seconds unless told. */
   readonly readyMs?: number;
 }
@@ -86,7 +89,7 @@ export interface Kit {
    */
   /** Ends once `/ready` says so; `isReady` is for a gateway that serves without being ready. */
   startGateway(withinMs?: number, isReady?: (ready: Ready) => boolean): Promise<void>;
-  pair(): Promise<{ code: number | null; output: string }>;
+  pair(): Promise<CommandResult>;
   startCrypto(): Promise<void>;
   /** Process ids of the running signer and courier. */
   signerPid(): number | undefined;
@@ -97,7 +100,7 @@ export interface Kit {
    */
   operate(...args: string[]): Promise<string>;
   /** `node autowithdraw.js …` on this state folder. */
-  cli(...args: string[]): Promise<{ code: number | null; output: string }>;
+  cli(...args: string[]): Promise<CommandResult>;
   fund(wei: bigint, tokenUnits: bigint): Promise<void>;
   close(): Promise<void>;
 }
@@ -185,7 +188,10 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
   mkdirSync(gatewayDir, { mode: 0o700 });
   const gatewayJs = join(root, "gateway", "gateway.js");
   const command = async (...args: string[]): Promise<string> => {
-    const done = await run(gatewayNode, [gatewayJs, ...args], { cwd: dir, logFile: log("gateway-commands") });
+    const done =
+      options.inProcess === true
+        ? await runGatewayCommand(args)
+        : await run(gatewayNode, [gatewayJs, ...args], { cwd: dir, logFile: log("gateway-commands") });
     if (done.code !== 0) throw new Error(`gateway ${args.join(" ")} ended with ${done.code}:\n${done.output}`);
     return done.output;
   };
@@ -290,7 +296,10 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
     signerPid: () => (kit.crypto === null ? undefined : childrenOf(kit.crypto.pid, join("agent", "signer", "main.js"))[0]),
     courierPid: () => (kit.crypto === null ? undefined : childrenOf(kit.crypto.pid, join("agent", "courier", "main.js"))[0]),
     operate: (...args) => command(...args, "--config", gatewayConfigPath),
-    cli: (...args) => run(node, [join(root, "autowithdraw.js"), ...args, "--state", stateDir], { cwd: dir, logFile: log("cli") }),
+    cli: (...args) =>
+      options.inProcess === true
+        ? runAgentCommand([...args, "--state", stateDir])
+        : run(node, [join(root, "autowithdraw.js"), ...args, "--state", stateDir], { cwd: dir, logFile: log("cli") }),
     async fund(wei, units) {
       const mint = { to: token, data: tokenCall("mint", kit.hotWalletAddress, units), gas: "0x30d40" };
       const coins = wei > 0n ? [sendUnlocked(anvil.url, { to: kit.hotWalletAddress, value: `0x${wei.toString(16)}` })] : [];

@@ -3,8 +3,11 @@
  * and the tests; other contracts of the scripts are compiled here too. All act on a chain whose
  * accounts are unlocked, so nothing here ever holds a key.
  */
-import { readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { AbiCoder, getAddress } from "ethers";
 import { rpc, sendUnlocked } from "./rpc.ts";
 
@@ -41,11 +44,38 @@ export async function deployToken(
   return { address: getAddress(receipt.contractAddress), txHash };
 }
 
+/**
+ * What compiling gave before for the same source, settings and compiler is kept in .cache/: the
+ * compiler takes seconds, and each process of a run would compile the same token.
+ */
 function compile(file: URL, contract: string): CompiledContract {
+  const input = JSON.stringify(inputFor(file, contract));
+  const require = createRequire(import.meta.url);
+  const { version } = require("solc/package.json") as { readonly version: string };
+  const name = createHash("sha256").update(`${version}\0${contract}\0${input}`).digest("hex");
+  const kept = join(cacheFolder(), `${name}.json`);
+  if (existsSync(kept)) return JSON.parse(readFileSync(kept, "utf8")) as CompiledContract;
   // Loaded here and not above: the compiler is nine megabytes that most runs of a script do not
   // need at once.
-  const solc = createRequire(import.meta.url)("solc") as { compile(input: string): string };
-  const input = {
+  const solc = require("solc") as { compile(input: string): string };
+  const made = readOutput(solc.compile(input), contract);
+  // A name of this process' own first: a process beside it never reads half of a file.
+  writeFileSync(`${kept}.${process.pid}`, JSON.stringify(made));
+  renameSync(`${kept}.${process.pid}`, kept);
+  return made;
+}
+
+/** .cache/contracts of the root, which is three folders up from dist/lab/kit/, else two. */
+function cacheFolder(): string {
+  const here = fileURLToPath(new URL(".", import.meta.url));
+  const root = /[/\\]dist[/\\]lab[/\\]kit[/\\]?$/.test(here) ? join(here, "..", "..", "..") : join(here, "..", "..");
+  const folder = join(root, ".cache", "contracts");
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+function inputFor(file: URL, contract: string): object {
+  return {
     language: "Solidity",
     sources: { file: { content: readFileSync(file, "utf8") } },
     settings: {
@@ -54,7 +84,11 @@ function compile(file: URL, contract: string): CompiledContract {
       outputSelection: { file: { [contract]: ["abi", "evm.bytecode.object"] } },
     },
   };
-  const output = JSON.parse(solc.compile(JSON.stringify(input))) as CompilerOutput;
+}
+
+/** @throws with the compiler's words */
+function readOutput(text: string, contract: string): CompiledContract {
+  const output = JSON.parse(text) as CompilerOutput;
   const errors = (output.errors ?? []).filter((error) => error.severity === "error");
   const found = output.contracts?.file?.[contract];
   if (errors.length > 0 || found === undefined) {

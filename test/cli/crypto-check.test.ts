@@ -110,12 +110,12 @@ it("a folder that would start has nothing, by every role, and nothing is changed
 it("autowithdraw check says what crypto --check says, with the same exit code, and its JSON has the fields of docs/cli-json.md", async () => {
   const words = ["--config", folder.config, ...encKey()];
   const [own, direct] = [
-    await folder.cli("check", ...words),
+    await folder.cliProcess("check", ...words),
     await folder.launcher("crypto.js", "--check", "--state", folder.state, ...words),
   ];
   expect([own.code, own.output]).toEqual([0, direct.output]);
   rmSync(join(folder.state, "signer", "ledger"), { recursive: true });
-  const ill = await folder.cli("check", ...words, "--json");
+  const ill = await folder.cliProcess("check", ...words, "--json");
   expect(ill.code).toBe(2);
   const answer = JSON.parse(ill.output) as { readonly findings: readonly object[] };
   const section =

@@ -9,8 +9,9 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openKeystoreIn } from "../../agent/keystore/file.ts";
 import { wipeKeystore } from "../../agent/keystore/keystore.ts";
+import { runAgentCommand } from "../../lab/kit/commands.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { run as runProgram, type Started, stop, until } from "../../lab/kit/processes.ts";
+import { type Started, stop, until } from "../../lab/kit/processes.ts";
 import { AgentFolder, knownMnemonic, type Ran } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { PairingGateway } from "../support/pairing-gateway.ts";
@@ -51,8 +52,7 @@ async function begin(keyFile = encKeyFile): Promise<Started> {
 }
 
 function stateOf(folder: string, ...words: string[]): Promise<Ran> {
-  const line = [join(projectRoot, "autowithdraw.js"), ...words, "--state", folder];
-  return runProgram(process.execPath, line, { cwd: agent.dir, logFile: agent.log });
+  return runAgentCommand([...words, "--state", folder]);
 }
 
 const lastLine = (text: string): string => text.trimEnd().split("\n").at(-1) ?? "";

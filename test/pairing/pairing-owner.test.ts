@@ -83,7 +83,7 @@ describe.runIf(isRoot)("as root in an installed folder", () => {
     expect((await agent.pair("--json")).code).toBe(0);
     const { granted } = JSON.parse(readFileSync(join(agent.state, "pairing.json"), "utf8")) as { granted: { agent: string } };
     rmSync(join(agent.state, "signer", "ledger"), { recursive: true });
-    const done = await agent.cli("recover", "--new-ledger", "--yes", granted.agent, "--config", agent.config);
+    const done = await agent.cliProcess("recover", "--new-ledger", "--yes", granted.agent, "--config", agent.config);
     expect(done.code, done.output).toBe(0);
     expect(ownersIn("signer")).toEqual([users.signer]);
   });

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type CommandResult, runAgentCommand } from "../../lab/kit/commands.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { run, type Started, start } from "../../lab/kit/processes.ts";
 
@@ -13,10 +14,7 @@ export const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 /** The development mnemonic that every local chain knows. */
 export const knownMnemonic = "test test test test test test test test test test test junk";
 
-export interface Ran {
-  readonly code: number | null;
-  readonly output: string;
-}
+export type Ran = CommandResult;
 
 export class AgentFolder {
   readonly dir = mkdtempSync(join(tmpdir(), "autowithdraw-agent-"));
@@ -49,7 +47,16 @@ export class AgentFolder {
     return this.launcher("pair.js", "--config", this.config, "--state", this.state, "--yes", ...args);
   }
 
+  /** A command in this process. */
   cli(...args: string[]): Promise<Ran> {
+    return runAgentCommand([...args, "--state", this.state]);
+  }
+
+  /**
+   * A command as a process of its own: for those that ask this process's servers while they wait
+   * for a child, or that become another user.
+   */
+  cliProcess(...args: string[]): Promise<Ran> {
     return this.launcher("autowithdraw.js", ...args, "--state", this.state);
   }
 

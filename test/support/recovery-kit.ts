@@ -40,7 +40,7 @@ export class RecoveryKit {
   }
 
   static async start(): Promise<RecoveryKit> {
-    return new RecoveryKit(await startPairedKit({ confirmations: 1 }));
+    return new RecoveryKit(await startPairedKit({ inProcess: true, confirmations: 1 }));
   }
 
   /** A command of the gateway's operator, its JSON. */

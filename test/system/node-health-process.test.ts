@@ -35,6 +35,7 @@ function nodeBefore(url: string, stillAt: () => number | null): Promise<FakeNode
 it("a node that stands still is named by /ready, health, status and doctor", { timeout: 120_000 }, async () => {
   let stillAt: number | null = null;
   kit = await startPairedKit({
+    inProcess: true,
     confirmations: 3,
     blockTimeMs: 500,
     alsoServes: async (url) => {

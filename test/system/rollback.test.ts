@@ -46,7 +46,7 @@ function ledgerKinds(stateDir: string): string[] {
 }
 
 it("a state folder copied before a withdrawal and restored after it locks the agent", { timeout: 240_000 }, async () => {
-  kit = await startPairedKit({ confirmations: 1 });
+  kit = await startPairedKit({ inProcess: true, confirmations: 1 });
   const shop = createShop(kit);
   await pay(shop, "before-the-copy");
   await stop(kit.crypto!);

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
+import { share } from "../../lab/kit/share.ts";
 import type { RunResult } from "../../lab/simulation/run.ts";
 import type { Shrunk } from "../../lab/simulation/shrink.ts";
 import type { Patch } from "../../lab/simulation/tree.ts";
@@ -75,10 +76,11 @@ const deafToFailures: Patch = {
 
 describe("the simulator", () => {
   it("the simulator finds nothing in four hundred runs", { timeout: 600_000 }, async () => {
-    const { violations, said, seeds, steps } = await simulate("--seeds", "400");
+    const runs = share(400);
+    const { violations, said, seeds, steps } = await simulate("--seeds", String(runs));
     expect(said).toBe("");
-    expect({ violations, seeds }).toEqual({ violations: 0, seeds: 400 });
-    expect(steps).toBeGreaterThan(100_000);
+    expect({ violations, seeds }).toEqual({ violations: 0, seeds: runs });
+    expect(steps).toBeGreaterThan(runs * 250);
   });
 
   it.each([
@@ -87,7 +89,8 @@ describe("the simulator", () => {
     ["shop-cancels", 25],
     ["sequences", 25],
     ["coins", 25],
-  ])("the simulator finds nothing in the world %s", { timeout: 180_000 }, async (world, count) => {
+  ])("the simulator finds nothing in the world %s", { timeout: 180_000 }, async (world, all) => {
+    const count = share(all, 5);
     const { violations, said, seeds } = await simulate("--world", world, "--seeds", String(count), "--workers", "1");
     expect(said).toBe("");
     expect({ violations, seeds }).toEqual({ violations: 0, seeds: count });
@@ -107,9 +110,10 @@ describe("the simulator", () => {
   it("the simulator does the same again, whatever ran before and in how many processes, and something else on another seed", {
     timeout: 300_000,
   }, async () => {
-    const one = await simulate("--seeds", "24", "--from", "7000", "--workers", "1");
-    const two = await simulate("--seeds", "24", "--from", "7000", "--workers", "2");
-    const other = await simulate("--seeds", "24", "--from", "7001", "--workers", "2");
+    const seeds = String(share(24, 8));
+    const one = await simulate("--seeds", seeds, "--from", "7000", "--workers", "1");
+    const two = await simulate("--seeds", seeds, "--from", "7000", "--workers", "2");
+    const other = await simulate("--seeds", seeds, "--from", "7001", "--workers", "2");
     expect(two.traceHash).toBe(one.traceHash);
     expect(two.steps).toBe(one.steps);
     expect(other.traceHash).not.toBe(one.traceHash);

@@ -42,7 +42,7 @@ async function weiOf(of: Kit, addresses: readonly string[]): Promise<bigint> {
 
 describe("a deposit", () => {
   it("a deposit is swept, a token after its top-up, and paid out again to the last unit", { timeout: 300_000 }, async () => {
-    kit = await startPairedKit({}, { wei: ether, units: 0n });
+    kit = await startPairedKit({ inProcess: true }, { wei: ether, units: 0n });
     const { anvil, token } = kit;
     const shop = createShop(kit);
     await until("the balance", waitMs, async () => ((await shop.balance("eth")).available === "1" ? true : undefined));
@@ -87,7 +87,7 @@ describe("a deposit", () => {
   });
 
   it("a deposit is swept once, whatever is killed on the way", { timeout: 300_000 }, async () => {
-    kit = await startPairedKit({}, { wei: ether, units: 0n });
+    kit = await startPairedKit({ inProcess: true }, { wei: ether, units: 0n });
     const shop = createShop(kit);
     const killing = { isOn: true };
     const kill = async (): Promise<void> => {

@@ -112,6 +112,7 @@ describe("an agent with a chain of Tron", () => {
     await node.control("deploy", { address: usdt, kind: "usdt", name: "Tether USD", symbol: "USDT", decimals: 6 });
     const common = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.1", market: "" };
     kit = await startKit({
+      inProcess: true,
       alsoServes: {
         chains: { tron: { family: "tron", chainId: node.chainId, nodes: node.urls, confirmations: "finalized" } },
         currencies: {

@@ -94,6 +94,7 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
     await customer.fund(4);
     const chainId = customer.network.reference;
     kit = await startKit({
+      inProcess: true,
       alsoServes: {
         chains: { regtest: { family: `${name}regtest`, chainId, nodes: testNetwork.urls, confirmations: 3 } },
         currencies: {

@@ -87,6 +87,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     node = await startXrpNode({ fronts: [{}, { isClio: true }], isPaced: true, closeMs: 400, rules: { networkId: chainId } });
     for (const { address } of [customer, exchange, shopper]) node.fund(address, 1_000n * xrp);
     kit = await startKit({
+      inProcess: true,
       alsoServes: {
         chains: { ripple: { family: "xrp", chainId, nodes: node.urls, confirmations: "finalized" } },
         currencies: {
@@ -160,8 +161,9 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
   });
 
   it("`status`, `show` and the shop name the tag and the sequence", { timeout: 60_000 }, async () => {
-    const { output } = await kit.cli("withdrawals", "--order", "payout-1");
-    expect(output).toMatch(/Completed|final|paid/i);
+    await until("the payout has ended for the agent", 30_000, async () =>
+      /Completed|final|paid/i.test((await kit.cli("withdrawals", "--order", "payout-1")).output) ? true : undefined,
+    );
     const [one] = (
       JSON.parse((await kit.cli("withdrawals", "--json")).output) as { withdrawals: { transactionId: string; tag: string }[] }
     ).withdrawals.filter(({ tag }) => tag === "4294967295");

@@ -1,0 +1,175 @@
+/**
+ * The tests that only the long tier runs. Each row names the test of the quick tier that holds the
+ * same claim: nothing is left out of `npm test` that no other test of it shows.
+ */
+
+/** A file, or tests of it by title. */
+export interface LongRow {
+  /** Test file below test/, without ".test.ts". */
+  readonly file: string;
+  /**
+   * Beginnings of the names of the tests, "heading > title" without a repeated heading; absent: the
+   * whole file.
+   */
+  readonly titles?: readonly string[];
+  /** File, and name or its beginning, of a test of the quick tier that holds the claim. */
+  readonly twin: { readonly file: string; readonly title: string };
+  /** Reason for which the twin is enough in `npm test`. */
+  readonly why: string;
+}
+
+export const longRows: readonly LongRow[] = [
+  {
+    file: "system/crash",
+    twin: { file: "system/faults", title: "faults on real processes > a short share of each holds" },
+    why: "the same runner with kills at system calls; moments of chance are `npm run faults -- --moments`",
+  },
+  {
+    file: "system/recovery-process",
+    titles: ["recovery > a new ledger", "recovery > a gateway restored", "recovery > a recovery of both sides"],
+    twin: { file: "system/recovery-process", title: "recovery > a ledger restored from a backup" },
+    why: "the first case runs the commands and the processes; the others are the signer's and the hub's own tests in process",
+  },
+  {
+    file: "system/rollback",
+    twin: { file: "signer/recovered", title: "an agent that was rolled back > locks" },
+    why: "the lock is the signer's, and the first case of recovery-process meets it with real processes",
+  },
+  {
+    file: "system/takeover-process",
+    twin: {
+      file: "signer/takeover",
+      title: "a release without catching up > a release of an agent that has not caught up frees nothing",
+    },
+    why: "the rules are the store's; the long tier moves two real servers",
+  },
+  {
+    file: "system/sweeps-process",
+    twin: { file: "system/deposits", title: "deposits on evm are credited as the final chain has them" },
+    why: "the demo sweeps and pays out again; kills on the way are the deposits' run and the simulator",
+  },
+  {
+    file: "system/utxo-process",
+    titles: ["an agent with a chain of litecoin"],
+    twin: { file: "system/utxo-process", title: "an agent with a chain of bitcoin" },
+    why: "Litecoin is Bitcoin's code with other numbers",
+  },
+  {
+    file: "system/xrp-process",
+    titles: [
+      "an agent with a chain of XRP > offers again",
+      "an agent with a chain of XRP > an operator's cancel",
+      "an agent with a chain of XRP > pays a receiver whose account begins",
+      "an agent with a chain of XRP > the books agree",
+    ],
+    twin: {
+      file: "system/xrp-process",
+      title: "an agent with a chain of XRP > pays out with and without a tag",
+    },
+    why: "one payout and one deposit by real processes stay; offers, cancels and fates are tests of the family in process",
+  },
+  {
+    file: "system/tron-payouts-process",
+    titles: ["an agent with a chain of Tron > a payment that expired"],
+    twin: {
+      file: "system/tron-payouts-process",
+      title: "an agent with a chain of Tron > pays TRX and a token once",
+    },
+    why: "the second attempt is the signer's, in signer/expiry-exclusion and courier/scheduler-expiry",
+  },
+  {
+    file: "system/many-chains",
+    twin: { file: "system/node-health-process", title: "a node that stands still is named by /ready" },
+    why: "it compares two paces by the clock, which a run beside others cannot",
+  },
+  {
+    file: "system/operators-night",
+    twin: { file: "system/recovery-process", title: "recovery > a ledger restored from a backup" },
+    why: "a booted machine of its own, for minutes",
+  },
+  {
+    file: "install/runtime",
+    twin: { file: "install/engines", title: "the Node of the agent > Node is the one that package.json names" },
+    why: "it brings other versions of Node; `npm run nodes` is a command of its own",
+  },
+  {
+    file: "install/runtime-coins",
+    twin: { file: "install/engines", title: "the Node of the agent > Node is the one that package.json names" },
+    why: "it brings other versions of Node; `npm run nodes` is a command of its own",
+  },
+  {
+    file: "install/install-image",
+    twin: { file: "install/install-plan", title: "in an image > the plan for an image puts files in place" },
+    why: "the plan is the same; the long tier carries it out in a folder",
+  },
+  {
+    file: "examples/testnets-process",
+    twin: { file: "examples/testnets", title: "the configurations of examples/testnets > the placeholders are" },
+    why: "the commands are those of the demo, which `.ci/run` plays",
+  },
+  {
+    file: "system/simulation",
+    titles: [
+      "the simulator > makes a failing run small",
+      "the simulator > catches a ledger that does not wait",
+      "the simulator > catches a disk whose failures",
+    ],
+    twin: { file: "system/simulation", title: "the simulator > catches a gate that opens" },
+    why: "one planted bug shows that the hunt works; `simulate --mutants` plants each",
+  },
+  {
+    file: "system/mutants",
+    titles: ["the mutants > name nothing that is not there"],
+    twin: { file: "system/mutants", title: "the mutants > the mutants: " },
+    why: "one program of all sources; that each patch still fits its file stays",
+  },
+  {
+    file: "system/steps-process",
+    titles: ["kills at the steps of a payout > "],
+    twin: { file: "system/faults", title: "faults on real processes > a short share of each holds" },
+    why: "kills of real processes at system calls stay; plan, ledger and judge of the steps stay too",
+  },
+  {
+    file: "system/bench",
+    titles: ["a few orders go the whole path"],
+    twin: { file: "system/xrp-process", title: "an agent with a chain of XRP > pays out with and without a tag" },
+    why: "orders go the whole path in each family's process test; the bench itself is a command",
+  },
+  {
+    file: "chains/made-up-family",
+    titles: ["a made-up family of chains > compiles with", "a made-up family of chains > without its"],
+    twin: { file: "chains/made-up-family", title: "a made-up family of chains > a patch fails where" },
+    why: "the compiler reads the whole product; that each line still fits its table stays",
+  },
+  {
+    file: "install/release-archive",
+    titles: ["the packages of a release > are taken by npm ci", "the archive > is the same, byte for byte"],
+    twin: { file: "install/release-archive", title: "the packages of a release > are the agent's production packages" },
+    why: "a second build and a fresh installation; content, checksum and signature stay",
+  },
+];
+
+/** A title without the words of its heading, where it repeats them. */
+export function withoutHeading(heading: string, title: string): string {
+  return heading !== "" && title.startsWith(`${heading} `) ? title.slice(heading.length + 1) : title;
+}
+
+/**
+ * Tests of the checkers themselves, which change with scripts/ alone: `npm run check` runs them
+ * (scripts/check-checkers.js), and so does the long tier.
+ */
+export const checkerFiles: readonly string[] = [
+  "gateway/sql",
+  "system/prose",
+  "system/prose-words",
+  "system/walls",
+  "system/words",
+];
+
+const beginnings = new Map<string, string[]>();
+for (const { file, titles = [] } of longRows) beginnings.set(file, [...(beginnings.get(file) ?? []), ...titles]);
+
+/** Whether a test, by its name, is one that only the long tier runs. */
+export function isLongOnly(file: string, name: string): boolean {
+  return beginnings.get(file)?.some((beginning) => name.startsWith(beginning)) ?? false;
+}
