@@ -1,8 +1,8 @@
 /**
  * Images of a ledger of fifty records: cuts, flipped bits, records exchanged, doubled, moved and
  * removed, files gone or from an earlier day. Each is opened by the real ledger and pressed by a
- * courier that wants signatures; none forgets a payment. A run takes one bit and one cut in `STEP`,
- * and begins at a place that its seed gives; `STEP=1` takes every one.
+ * courier that wants signatures; none forgets a payment. A run takes one bit and one cut in 16, from
+ * a place that its seed gives, and all other images; the quick tier takes a tenth of each kind.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -12,26 +12,30 @@ import * as make from "../../lab/images/image.ts";
 import { type Fate, Judge } from "../../lab/images/judge.ts";
 import { type Moment, tellStory } from "../../lab/images/story.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { isLongTier, share } from "../../lab/kit/share.ts";
 
 const story = tellStory({ seed: 3, records: 50, segmentBytesMax: 3_000 });
 const full = story.moments.filter(({ isFull }) => isFull);
 const latest = full.at(-1) as Moment;
 /** Thousands of images each: a busy machine may take its time. */
 const slow = { timeout: 300_000 } as const;
-const step = Number(process.env.STEP ?? 16);
+const step = isLongTier ? 16 : 160;
 const drawn = new Seeded(seedsOfRun(1)[0] as number);
 const offset = drawn.below(step);
 const newest = ({ segment }: Moment): string => make.segmentFile(segment);
 
+/** An image that is made only when it is judged: to make one costs as much as to judge it. */
+type Making = () => make.Image;
+
 /** Counts the fates of the images, none with a violation. Yields to the test runner at times. */
-async function judged(images: Iterable<make.Image>, judge = new Judge(story)): Promise<Readonly<Record<Fate, number>>> {
+async function judged(images: Iterable<Making>, judge = new Judge(story)): Promise<Readonly<Record<Fate, number>>> {
   const fates = { recovered: 0, refused: 0, stopped: 0 };
   const violations: string[] = [];
   let count = 0;
   for (const image of images) {
     count += 1;
     if (count % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
-    const { fate, violation } = judge.judge(image);
+    const { fate, violation } = judge.judge(image());
     fates[fate] += 1;
     if (violation !== null && violations.length < 10) violations.push(violation);
   }
@@ -39,17 +43,31 @@ async function judged(images: Iterable<make.Image>, judge = new Judge(story)): P
   return fates;
 }
 
-function* each<T>(items: readonly T[], makeOne: (item: T) => Iterable<make.Image>): Generator<make.Image> {
+function* each<T>(items: readonly T[], makeOne: (item: T) => Iterable<Making>): Generator<Making> {
   for (const item of items) yield* makeOne(item);
 }
 
-function* counted(count: number, makeOne: (index: number) => make.Image): Generator<make.Image> {
-  for (let index = 0; index < count; index++) yield makeOne(index);
+function* counted(count: number, makeOne: (index: number) => make.Image): Generator<Making> {
+  for (let index = 0; index < count; index++) yield () => makeOne(index);
 }
 
 /** Takes one place in `step`, from the offset of this run's seed. */
-function* sampled(count: number, makeOne: (index: number) => make.Image): Generator<make.Image> {
-  for (let index = offset; index < count; index += step) yield makeOne(index);
+function* sampled(count: number, makeOne: (index: number) => make.Image, every = step): Generator<Making> {
+  for (let index = offset % every; index < count; index += every) yield () => makeOne(index);
+}
+
+/**
+ * All images in the long tier, else one in `oneIn`, each drawn by itself, so that no kind of image
+ * falls between the steps.
+ */
+function* drawnOf(images: Iterable<Making>, oneIn = 10): Generator<Making> {
+  const chance = new Seeded(drawn.seed);
+  for (const image of images) if (isLongTier || chance.chance(oneIn)) yield image;
+}
+
+/** Images of changed records and files are rarely stopped: a tenth of them may hold no such image. */
+function leastOf({ recovered, refused, stopped }: Readonly<Record<Fate, number>>): number {
+  return isLongTier ? Math.min(recovered, refused, stopped) : Math.min(recovered, refused);
 }
 
 const sampleOf = (count: number): number => Math.ceil((count - offset) / step);
@@ -74,7 +92,7 @@ describe("the ledger that images are made of", () => {
 
   it("the ledger that images are made of is opened untouched, at every moment that was kept", async () => {
     const fates = await judged(
-      story.moments.map((moment) => make.cut(moment, newest(moment), make.bytesOf(moment, newest(moment)).length)),
+      story.moments.map((moment) => () => make.cut(moment, newest(moment), make.bytesOf(moment, newest(moment)).length)),
     );
     expect(fates).toEqual({ recovered: story.moments.length, refused: 0, stopped: 0 });
   });
@@ -101,7 +119,7 @@ describe("images of a segment", slow, () => {
     const fates = await judged(
       each(story.moments, (moment) => {
         const bytes = make.bytesOf(moment, newest(moment));
-        return counted(40, () => {
+        return counted(share(40, 16), () => {
           const start = random.below(bytes.length);
           const noise = Uint8Array.from({ length: 1 + random.below(80) }, () => random.below(256));
           const choice = random.below(3);
@@ -116,77 +134,71 @@ describe("images of a segment", slow, () => {
 
 describe("images of the records", slow, () => {
   it("images of the records with every two neighbours exchanged, every record doubled, moved by one or removed forget no payment", async () => {
-    const fates = await judged(
-      each(story.moments, (moment) => {
-        const places = make.placesOf(moment);
-        const here = moment === latest ? places.slice(1) : places.slice(1).filter(({ file }) => file === newest(moment));
-        return each(here, (place) => {
-          const before = places[places.indexOf(place) - 1] as make.Place;
-          const { length } = make.linesOf(make.bytesOf(moment, place.file));
-          const removed = Array.from({ length: length - place.index }, (_, more) => make.remove(moment, place, more + 1));
-          return [
-            make.exchange(moment, before, place),
-            make.double(moment, place, place),
-            make.double(moment, before, place),
-            ...removed,
-          ];
-        });
-      }),
-    );
-    expect(Math.min(fates.recovered, fates.refused, fates.stopped)).toBeGreaterThan(10);
+    const images = each(story.moments, (moment) => {
+      const places = make.placesOf(moment);
+      const here = moment === latest ? places.slice(1) : places.slice(1).filter(({ file }) => file === newest(moment));
+      return each(here, (place) => {
+        const before = places[places.indexOf(place) - 1] as make.Place;
+        const { length } = make.linesOf(make.bytesOf(moment, place.file));
+        return [
+          () => make.exchange(moment, before, place),
+          () => make.double(moment, place, place),
+          () => make.double(moment, before, place),
+          ...counted(length - place.index, (more) => make.remove(moment, place, more + 1)),
+        ];
+      });
+    });
+    const fates = await judged(drawnOf(images));
+    expect(leastOf(fates), `SEED=${drawn.seed}`).toBeGreaterThan(share(10));
   });
 
   it("images of the records with any two exchanged, any one moved or doubled anywhere, and whole segments in another order forget no payment", async () => {
     const random = new Seeded(seedsOfRun(1)[0] as number);
     const places = make.placesOf(latest);
-    const fates = await judged(
-      each(places.slice(0, -1), (one) => [
-        ...sampled(places.length, (at) => make.exchange(latest, one, places[at] as make.Place)),
-        ...counted(8, () => make.move(latest, one, random.pick(places.filter(({ file }) => file !== one.file)))),
-        ...counted(8, () => make.double(latest, one, random.pick(places))),
-        ...counted(4, () => make.shuffle(latest, one.file, random)),
-      ]),
-    );
-    expect(fates.refused, `SEED=${random.seed}`).toBeGreaterThan(100);
+    const images = each(places.slice(0, -1), (one) => [
+      ...sampled(places.length, (at) => make.exchange(latest, one, places[at] as make.Place), 16),
+      ...counted(8, () => make.move(latest, one, random.pick(places.filter(({ file }) => file !== one.file)))),
+      ...counted(8, () => make.double(latest, one, random.pick(places))),
+      ...counted(4, () => make.shuffle(latest, one.file, random)),
+    ]);
+    const fates = await judged(drawnOf(images));
+    expect(fates.refused, `SEED=${random.seed}`).toBeGreaterThan(share(100, 2));
   });
 });
 
 describe("images of the folder", slow, () => {
   it("images of the folder as it was at any earlier moment forget no payment", async () => {
-    const fates = await judged(
-      each(story.moments, (moment) =>
-        story.moments.slice(0, story.moments.indexOf(moment)).map((earlier) => make.rolledBack(moment, earlier)),
-      ),
+    const images = each(story.moments, (moment) =>
+      story.moments.slice(0, story.moments.indexOf(moment)).map((earlier) => () => make.rolledBack(moment, earlier)),
     );
-    expect(Math.min(fates.recovered, fates.stopped)).toBeGreaterThan(10);
+    const fates = await judged(drawnOf(images, 2));
+    expect(Math.min(fates.recovered, fates.stopped), `SEED=${drawn.seed}`).toBeGreaterThan(share(10, 0));
     expect(fates.refused).toBe(0);
   });
 
   it("images of the folder with any file removed, exchanged or from an earlier moment, and the newest segments removed, forget no payment", async () => {
-    const fates = await judged(
-      each(full, (moment) => {
-        const names = [...moment.files.keys()];
-        const earlier = story.moments.slice(0, story.moments.indexOf(moment));
-        return [
-          ...names.map((name) => make.withoutFile(moment, name)),
-          ...names.flatMap((one) => names.map((other) => make.exchangeFiles(moment, one, other))),
-          ...earlier.flatMap((each) => [...each.files.keys()].map((name) => make.fileFrom(moment, each, name))),
-          ...Array.from({ length: moment.segment }, (_, index) => make.withoutSegments(moment, index + 1)),
-        ];
-      }),
-    );
-    expect(Math.min(fates.recovered, fates.refused, fates.stopped)).toBeGreaterThan(5);
+    const images = each(full, (moment) => {
+      const names = [...moment.files.keys()];
+      const earlier = story.moments.slice(0, story.moments.indexOf(moment));
+      return [
+        ...names.map((name) => () => make.withoutFile(moment, name)),
+        ...names.flatMap((one) => names.map((other) => () => make.exchangeFiles(moment, one, other))),
+        ...earlier.flatMap((each) => [...each.files.keys()].map((name) => () => make.fileFrom(moment, each, name))),
+        ...counted(moment.segment, (index) => make.withoutSegments(moment, index + 1)),
+      ];
+    });
+    const fates = await judged(drawnOf(images));
+    expect(leastOf(fates), `SEED=${drawn.seed}`).toBeGreaterThan(share(5));
   });
 
   it("a flipped bit in an old segment is not read at a start, and verify finds it", async () => {
     const size = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length;
     const old = full.slice(0, -1).filter(({ segment }) => segment < latest.segment);
-    const fates = await judged(
-      each(old, (moment) =>
-        counted(Math.floor(size(moment) / 64), (index) => make.flip(latest, newest(moment), index * 512 + (index % 8))),
-      ),
+    const images = each(old, (moment) =>
+      counted(Math.floor(size(moment) / 64), (index) => make.flip(latest, newest(moment), index * 512 + (index % 8))),
     );
-    expect(fates.recovered).toBeGreaterThan(100);
+    const fates = await judged(drawnOf(images));
+    expect(fates.recovered, `SEED=${drawn.seed}`).toBeGreaterThan(share(100));
   });
 });
 
@@ -216,35 +228,35 @@ describe("images of other files", slow, () => {
     const right = Buffer.from(text);
     const wallet = opened(right);
     const fates = { refused: 0, same: 0 };
-    for (let bit = 0; bit < right.length * 8; bit++) {
+    const bitStep = isLongTier ? 1 : 10;
+    for (let bit = drawn.seed % bitStep; bit < right.length * 8; bit += bitStep) {
       const bytes = new Uint8Array(right);
       bytes[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7));
+      let found: string;
       try {
-        expect(opened(bytes), `bit ${bit}`).toBe(wallet);
-        fates.same += 1;
+        found = opened(bytes);
       } catch (error) {
-        expect(error instanceof AgentError ? error.code : error, `bit ${bit}`).toMatch(
-          /^KEYSTORE_(?:FORMAT|NEWER|COST|ENCKEY|WALLET)$/,
-        );
-        fates.refused += 1;
+        found = error instanceof AgentError ? error.code : `${error}`;
       }
+      if (found === wallet) fates.same += 1;
+      else if (/^KEYSTORE_(?:FORMAT|NEWER|COST|ENCKEY|WALLET)$/.test(found)) fates.refused += 1;
+      else expect.unreachable(`bit ${bit}: ${found}`);
     }
-    expect(fates.refused).toBeGreaterThan(5_000);
-    expect(fates.same).toBeLessThan(200); // blanks between the fields
+    expect(fates.refused).toBeGreaterThan(5_000 / bitStep);
+    expect(fates.same).toBeLessThan(200 / bitStep + 20); // blanks between the fields
   });
 });
 
 describe("the judge", () => {
   it("the judge sees payments forgotten on the same images, where no gateway head is true", () => {
     const judge = new Judge(story, { isGatewayHeadTrue: false });
-    const violations: string[] = [];
-    for (const moment of full) {
+    const isForgotten = (moment: Moment): boolean => {
       for (let size = 0; size < make.bytesOf(moment, newest(moment)).length; size += 23) {
         const { violation } = judge.judge(make.cut(moment, newest(moment), size));
-        if (violation !== null) violations.push(violation);
+        if (violation !== null && /was used by|has eip155/.test(violation)) return true;
       }
-    }
-    expect(violations.length).toBeGreaterThan(0);
-    expect(violations.join("\n")).toMatch(/was used by|has eip155/);
+      return false;
+    };
+    expect(full.some(isForgotten)).toBe(true);
   });
 });
