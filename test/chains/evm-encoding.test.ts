@@ -2,11 +2,12 @@
  * chains/evm offline, addresses and RLP: recorded vectors, and chance (SEED=<number> replays it)
  * judged by ethers.
  */
-import { HDNodeWallet, isAddress, Wallet } from "ethers";
+import { getAddress, HDNodeWallet, isAddress, Wallet } from "ethers";
 import { expect, describe as group, it } from "vitest";
 import type { AgentError } from "../../base/fault.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "../../chains/evm/address.ts";
 import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem } from "../../chains/evm/rlp.ts";
+import { share } from "../../lab/kit/share.ts";
 import { bytes, codeOf, hex, random, seed, vectors } from "../support/evm-values.ts";
 
 group("addresses", () => {
@@ -30,22 +31,24 @@ group("addresses", () => {
 
   it("a checksummed address with any single character changed is refused", () => {
     let tried = 0;
+    const taken: string[] = [];
     for (const address of eip55.accepted.filter((text) => /[a-f]/.test(text) && /[A-F]/.test(text))) {
       for (let i = 2; i < address.length; i++) {
         for (const digit of "0123456789abcdefABCDEFgxO ") {
           if (digit === address[i]) continue;
           const corrupt = address.slice(0, i) + digit + address.slice(i + 1);
-          expect(parseAddress(corrupt).ok, corrupt).toBe(false);
+          if (parseAddress(corrupt).ok) taken.push(corrupt);
           tried += 1;
         }
       }
     }
+    expect(taken).toEqual([]);
     expect(tried).toBe(4 * 40 * 25);
   });
 
   it(`random corruptions of an address are judged as by ethers, SEED=${seed}`, () => {
-    for (let n = 0; n < 200; n++) {
-      const address = new Wallet(hex(random.bytes(32)).replace(/^0x00/, "0x01")).address;
+    for (let n = 0; n < share(200); n++) {
+      const address = getAddress(hex(random.bytes(20)));
       if (n % 100 === 0) expect(parseAddress(address)).toEqual({ ok: true, address });
       for (let k = 0; k < 3; k++) {
         const at = 2 + random.below(40);
@@ -56,7 +59,7 @@ group("addresses", () => {
   });
 
   it("addresses of public keys are those of ethers", () => {
-    for (let n = 0; n < 20; n++) {
+    for (let n = 0; n < share(20); n++) {
       const wallet = new Wallet(hex(random.bytes(32)));
       expect(addressOfPublicKey(bytes(wallet.signingKey.publicKey))).toBe(wallet.address);
       expect(addressOfPublicKey(bytes(wallet.signingKey.compressedPublicKey))).toBe(wallet.address);
@@ -116,15 +119,15 @@ group("RLP", () => {
 
   it("RLP decodes every accepted text back to the same bytes", () => {
     let taken = 0;
-    for (let n = 0; n < 20_000; n++) {
+    for (let n = 0; n < share(20_000); n++) {
       const text = random.bytes(1 + random.below(6));
       if (n % 2 === 0) text[0] = 0xc0 + text.length - 1;
       const decoded = decodeRlp(text);
       if (!decoded.ok) continue;
       taken += 1;
-      expect(hex(encodeRlp(decoded.item))).toBe(hex(text));
+      if (hex(encodeRlp(decoded.item)) !== hex(text)) expect.unreachable(`another form of ${hex(text)}`);
     }
-    expect(taken).toBeGreaterThan(1000);
+    expect(taken).toBeGreaterThan(share(1000));
   });
 
   it("RLP writes integers in their shortest form and reads no other", () => {

@@ -16,6 +16,7 @@ import {
   depositAddressOf,
   parseAddress,
 } from "../../chains/tron/address.ts";
+import { share } from "../../lab/kit/share.ts";
 import { bytes, codeOf, random, seed, vectors } from "../support/evm-values.ts";
 
 interface AddressVectors {
@@ -51,22 +52,23 @@ group("Tron addresses", () => {
 
   it("every change of one character of an address is refused", () => {
     let tried = 0;
+    const taken: string[] = [];
     for (const { address } of addresses) {
       for (let at = 0; at < address.length; at++) {
         for (const character of `${alphabet}0OIl `) {
           if (character === address[at]) continue;
-          expect(parseAddress(address.slice(0, at) + character + address.slice(at + 1)).ok, `${address} ${at} ${character}`).toBe(
-            false,
-          );
+          if (parseAddress(address.slice(0, at) + character + address.slice(at + 1)).ok)
+            taken.push(`${address} ${at} ${character}`);
           tried += 1;
         }
       }
     }
+    expect(taken).toEqual([]);
     expect(tried).toBe(addresses.length * 34 * 62);
   });
 
   it(`addresses by chance and corruptions of them are judged as tronweb judges them, SEED=${seed}`, () => {
-    for (let n = 0; n < 300; n++) {
+    for (let n = 0; n < share(300); n++) {
       const address = utils.crypto.getBase58CheckAddress([0x41, ...random.bytes(20)]);
       expect(parseAddress(address)).toEqual({ ok: true, address });
       expect(addressOfBytes(bytes(TronWeb.address.toHex(address)))).toBe(address);

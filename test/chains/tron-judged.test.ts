@@ -6,6 +6,7 @@ import { expect, describe as group, it } from "vitest";
 import { buildTransfer } from "../../chains/tron/transaction.ts";
 import { judgeBytes, judgeMutations, judgeTransfers } from "../../lab/fuzz/tron-judged.ts";
 import { seedsOfRun } from "../../lab/kit/seeded.ts";
+import { isLongTier, share } from "../../lab/kit/share.ts";
 import { readByTronweb } from "../../lab/kit/tron-judge.ts";
 import { plain } from "../../lab/kit/tron-values.ts";
 
@@ -13,20 +14,26 @@ const seed = seedsOfRun(1)[0]!;
 
 group("Tron transfers against tronweb", () => {
   it(`generated transfers are the same bytes, id and sender to tronweb, SEED=${seed}`, () => {
-    const { coins, tokens, encodedByTronweb } = judgeTransfers(seed, 400);
-    expect(coins + tokens).toBe(400);
-    expect(Math.min(coins, tokens)).toBeGreaterThan(120);
-    expect(encodedByTronweb).toBeGreaterThan(350);
+    const count = share(400, 60);
+    const { coins, tokens, encodedByTronweb } = judgeTransfers(seed, count);
+    expect(coins + tokens).toBe(count);
+    expect(Math.min(coins, tokens)).toBeGreaterThan(share(120, 8));
+    expect(encodedByTronweb).toBeGreaterThan(share(350, 45));
   });
 
   it(`malformed bytes of transfers are refused or read as tronweb reads them, SEED=${seed}`, () => {
-    const { read, refused, refusedThoughRead, byCode } = judgeMutations(seed, 4_000);
-    expect(read + refused).toBe(4_000);
-    expect(read).toBeGreaterThan(200);
-    // Without bytes that a lenient reader takes, the refusals would prove little.
-    expect(refusedThoughRead).toBeGreaterThan(800);
     const wanted = ["ADDRESS_ZERO", "TRANSACTION_CALL", "TRANSACTION_FIELD", "TRANSACTION_PROTOBUF", "TRANSACTION_TYPE"];
-    expect(Object.keys(byCode).sort()).toEqual(wanted);
+    const codes = new Set<string>();
+    // The quick tier goes on only while one of the rare codes is missing.
+    for (let part = 0; part < 10 && (isLongTier || codes.size < wanted.length); part += 1) {
+      const { read, refused, refusedThoughRead, byCode } = judgeMutations(seed + part, 400);
+      expect(read + refused).toBe(400);
+      expect(read).toBeGreaterThan(20);
+      // Without bytes that a lenient reader takes, the refusals would prove little.
+      expect(refusedThoughRead).toBeGreaterThan(80);
+      for (const code of Object.keys(byCode)) codes.add(code);
+    }
+    expect([...codes].sort()).toEqual(wanted);
   });
 
   it("bytes with a length that leads beyond its message are refused at once, by us and by the judge", () => {

@@ -11,6 +11,7 @@ import { decodeMessage, encodeMessage, type ProtoField } from "../../chains/tron
 import { decodeRawData, encodeRawData, type Transfer } from "../../chains/tron/raw-data.ts";
 import { attachSignature, bandwidthOf, buildTransfer, describe, digestOf } from "../../chains/tron/transaction.ts";
 import { decodeTransferCall, encodeTransferCall } from "../../chains/tron/trc20.ts";
+import { share } from "../../lab/kit/share.ts";
 import { readByTronweb, signerByTronweb } from "../../lab/kit/tron-judge.ts";
 import { plain, sender, token } from "../../lab/kit/tron-values.ts";
 import { bytes, codeOf, hex, random, vectors } from "../support/evm-values.ts";
@@ -237,15 +238,15 @@ group("describe of a Tron transaction", () => {
 
   it("describe of a Tron transaction takes only bytes that buildTransfer makes, however single bytes were changed", () => {
     let taken = 0;
-    for (let n = 0; n < 10_000; n++) {
+    for (let n = 0; n < share(10_000); n++) {
       const rawData = buildTransfer(n % 2 === 0 ? plain : token);
       for (let k = 0; k <= n % 3; k++) rawData[random.below(rawData.length)] = random.below(256);
       const described = describe(rawData);
       if (!described.ok) continue;
       taken += 1;
-      expect(hex(buildTransfer(described.transfer))).toBe(hex(rawData));
+      if (hex(buildTransfer(described.transfer)) !== hex(rawData)) expect.unreachable(`another form of ${hex(rawData)}`);
     }
-    expect(taken).toBeGreaterThan(500);
+    expect(taken).toBeGreaterThan(share(500));
   });
 });
 

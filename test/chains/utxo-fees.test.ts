@@ -11,6 +11,7 @@ import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { dustOf, dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
 import { amountOf, coinsMax, figuresOf, most } from "../../chains/utxo/tx-params.ts";
+import { share } from "../../lab/kit/share.ts";
 import { bytes, seed } from "../support/evm-values.ts";
 import { mainOf, scriptOf, signAll, Values } from "./utxo-values.ts";
 
@@ -36,7 +37,7 @@ describe("sizes and dust", () => {
   });
 
   it("a signed transaction is as long as its size says, or one byte shorter for each coin", () => {
-    for (let run = 0; run < 100; run += 1) {
+    for (let run = 0; run < share(100); run += 1) {
       const owner = values.account(network);
       const coins = values.coins(owner.script, 1 + values.random.below(6));
       const payment = {
@@ -108,12 +109,12 @@ describe("the first attempt", () => {
 });
 
 describe("every attempt", () => {
-  it.each([0, 1, 2, 3])(
-    "2,000 generated payments and their replacements add up, each by the rule of nodes: share %i",
-    async (share) => {
-      const values = new Values(seed + share);
+  it.each(Array.from({ length: share(4, 1) }, (_, at) => at))(
+    "generated payments and their replacements add up, each by the rule of nodes: share %i",
+    async (at) => {
+      const values = new Values(seed + at);
       let cancels = 0;
-      for (let run = 0; run < 500; run += 1) {
+      for (let run = 0; run < share(500, 200); run += 1) {
         const on = mainOf(values.random.chance(2) ? bitcoin : litecoin);
         const scale = on.dustSatPerKvB / 3_000n;
         const coins = Array.from({ length: 1 + values.random.below(20) }, (_, place) =>
@@ -161,7 +162,7 @@ describe("every attempt", () => {
           expect(taken.every(({ id, units }) => coins.some((each) => each.id === id && each.units === units))).toBe(true);
         }
       }
-      expect(cancels).toBeGreaterThan(20);
+      expect(cancels).toBeGreaterThan(share(20, 5));
     },
   );
 

@@ -7,6 +7,7 @@ import type { AddressTransaction, ShownOutput } from "../../chains/utxo/answers.
 import { createHistories, historyLimits } from "../../chains/utxo/node-history.ts";
 import type { NodePool, PoolNode, Question } from "../../chains/utxo/node-pool.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { share } from "../../lab/kit/share.ts";
 
 const address = { account: "the account", script: `0014${"ab".repeat(20)}` };
 const foreign = `0014${"cd".repeat(20)}`;
@@ -70,7 +71,7 @@ const ids = (coins: readonly { readonly id: string }[]): readonly string[] => co
 const fault = (words: RegExp) => expect.objectContaining({ code: "NODE_ERROR", message: expect.stringMatching(words) });
 
 describe("the history of an address", () => {
-  it.each(seedsOfRun(20))(
+  it.each(seedsOfRun(share(20)))(
     "the history of an address has the coins of the chain while blocks come and go: seed %i",
     async (seed) => {
       const random = new Seeded(seed);

@@ -1,5 +1,5 @@
 /**
- * The second reading of signed bytes, by another library: 300 generated attempts of both coins read
+ * The second reading of signed bytes, by another library: generated attempts of both coins read
  * as they should, and every other content is named.
  */
 import { readFileSync } from "node:fs";
@@ -10,10 +10,12 @@ import { bitcoin, litecoin, type NativeCoin, type UtxoNetwork } from "../../chai
 import { readBackOn } from "../../chains/utxo/node-read-back.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
 import { figuresOf, most } from "../../chains/utxo/tx-params.ts";
+import { share } from "../../lab/kit/share.ts";
 import { seed } from "../support/evm-values.ts";
+import { places, strideOfRun } from "../support/stride.ts";
 import { signAll, Values } from "./utxo-values.ts";
 
-const runs = 150;
+const runs = share(150);
 
 describe.each<[string, NativeCoin]>([
   ["Bitcoin", bitcoin],
@@ -41,7 +43,7 @@ describe.each<[string, NativeCoin]>([
     return { raw: Buffer.from(raw).toString("hex"), said: { payment, txParams, txHash, isCancel } };
   }
 
-  it(`a signed transaction reads as it should, ${runs} times, payments and cancels`, async () => {
+  it("a signed transaction reads as it should, payments and cancels", async () => {
     for (let run = 0; run < runs; run += 1) {
       const { raw, said } = attempt(run % 3 === 0);
       expect(await readBack(raw, said), raw).toBe("");
@@ -76,7 +78,7 @@ describe.each<[string, NativeCoin]>([
   it("a signed transaction with one byte changed never reads as what it should be", async () => {
     const { raw, said } = attempt(false);
     const bytes = Buffer.from(raw, "hex");
-    for (let at = 0; at < bytes.length; at += 1) {
+    for (const at of places(bytes.length, strideOfRun())) {
       const changed = Buffer.from(bytes);
       changed[at]! ^= 1 << values.random.below(8);
       const answer = await readBack(changed.toString("hex"), said).catch(() => "no transaction");

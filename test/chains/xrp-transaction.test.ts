@@ -9,6 +9,7 @@ import { hashOfAddress } from "../../chains/xrp/address.ts";
 import { decodeFields, encodeFields, type Fields } from "../../chains/xrp/serialized.ts";
 import { xrpTransactions } from "../../chains/xrp/transactions.ts";
 import { codeOf } from "../support/evm-values.ts";
+import { places, strideOfRun } from "../support/stride.ts";
 import { findJudges } from "./xrp-judges.ts";
 import { accountAt, bytesAt, network, payment, receiver, sender, txParams } from "./xrp-values.ts";
 
@@ -17,7 +18,10 @@ const cancels = xrpTransactions.cancels!;
 const upper = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex").toUpperCase();
 const place = { network, account: sender.address, slot: "7" };
 const told = { ...place, txParams };
-const cases = 1_000;
+/** The first five have the edges of every figure; the quick tier takes them and a tenth of the others. */
+const edges = [0, 1, 2, 3, 4];
+const stride = strideOfRun();
+const cases = [...edges, ...[...places(1_000, stride)].filter((at) => at >= edges.length)];
 
 /** An integer of 0 … 2^52-1 that the name and the number decide. */
 const pick = (name: string, at: number): number => Number(`0x${Buffer.from(bytesAt(name, at)).toString("hex").slice(0, 13)}`);
@@ -68,8 +72,8 @@ describe.skipIf(typeof judges === "string")("transactions of XRP, judged by othe
     return whole;
   }
 
-  it(`${cases} payments are read alike, encoded alike, signed by the account's key and named by the same id`, () => {
-    for (let at = 0; at < cases; at += 1) {
+  it("payments are read alike, encoded alike, signed by the account's key and named by the same id", () => {
+    for (const at of cases) {
       const { made, params, key } = paidAt(at);
       const unsigned = xrpTransactions.build(made, params);
       const { TxnSignature: _, SigningPubKey: __, ...whole } = judged(unsigned, key, made.account);
@@ -86,8 +90,8 @@ describe.skipIf(typeof judges === "string")("transactions of XRP, judged by othe
     }
   });
 
-  it(`${cases} cancels are an AccountSet that sets nothing`, () => {
-    for (let at = 0; at < cases; at += 1) {
+  it("cancels are an AccountSet that sets nothing", () => {
+    for (const at of cases) {
       const { made, params, key } = paidAt(at);
       const unsigned = cancels.build(made, params);
       const { TxnSignature: _, SigningPubKey: __, ...whole } = judged(unsigned, key, made.account);
@@ -154,6 +158,12 @@ describe("unsigned bytes of XRP", () => {
     for (const { describe: read } of [xrpTransactions, cancels])
       expect(read(bytes, told), upper(bytes)).toMatchObject({ ok: false, code: "TRANSACTION_TYPE" });
   };
+  /** Whether both readers refuse it. */
+  const isRefused = (bytes: Uint8Array): boolean =>
+    [xrpTransactions, cancels].every(({ describe: read }) => {
+      const answer = read(bytes, told);
+      return !answer.ok && answer.code === "TRANSACTION_TYPE";
+    });
 
   it("each is read by its own reader alone", () => {
     expect([plain, tagged].map((bytes) => xrpTransactions.describe(bytes, told).ok)).toEqual([true, true]);
@@ -164,7 +174,7 @@ describe("unsigned bytes of XRP", () => {
 
   it("a byte more, a byte less and fields in another order are refused", () => {
     for (const bytes of [plain, tagged, cancel]) {
-      for (let end = 0; end < bytes.length; end += 1) refused(bytes.subarray(0, end));
+      for (let end = 0; end < bytes.length; end += 1) if (!isRefused(bytes.subarray(0, end))) refused(bytes.subarray(0, end));
       refused(Uint8Array.of(...bytes, 0));
       refused(Uint8Array.of(0, ...bytes));
       // Flags and Sequence, five bytes each, change places.
@@ -174,12 +184,12 @@ describe("unsigned bytes of XRP", () => {
 
   it("a flipped bit is refused, or says something else that the same bytes come from", () => {
     for (const bytes of [plain, tagged, cancel]) {
-      for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+      for (const bit of places(bytes.length * 8, stride)) {
         const flipped = Uint8Array.from(bytes);
         flipped[bit >> 3]! ^= 1 << (bit & 7);
         const fields = decodeFields(flipped);
         if (fields === null) continue;
-        expect(upper(encodeFields(fields))).toBe(upper(flipped));
+        expect(upper(encodeFields(fields)), `SEED=${stride.seed}`).toBe(upper(flipped));
         expect(fields).not.toEqual(decodeFields(bytes));
       }
     }
