@@ -14,6 +14,7 @@ import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { policySnapshot, usedAt } from "../../agent/signer/state/policy-state.ts";
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { share } from "../../lab/kit/share.ts";
 import { begun, hotWallet, Kit, other, otherToken, own, settings, shop, token, txParams } from "../../lab/kit/signer-kit.ts";
 
 const hourMs = 3_600_000;
@@ -515,7 +516,7 @@ describe("settings", () => {
 });
 
 describe("a sliding window", () => {
-  it.each(seedsOfRun(20))("sums what a plain list sums (SEED=%i)", (seed) => {
+  it.each(seedsOfRun(share(20)))("sums what a plain list sums (SEED=%i)", (seed) => {
     const random = new Seeded(seed);
     const spanMs = 1_000;
     let window = new SlidingWindow(spanMs);
@@ -536,8 +537,7 @@ describe("a sliding window", () => {
       const asked = now + random.below(1_500);
       const sumOf = (at: number): bigint =>
         [...plain.values()].reduce((sum, one) => (one.at > at - spanMs ? sum + one.units : sum), 0n);
-      expect(window.sumAt(asked)).toBe(sumOf(asked));
-      expect(window.sumAt(now)).toBe(sumOf(now));
+      for (const at of [asked, now]) if (window.sumAt(at) !== sumOf(at)) expect(window.sumAt(at)).toBe(sumOf(at));
       if (random.chance(50)) window = new SlidingWindow(spanMs, window.entriesAt(now));
     }
   });

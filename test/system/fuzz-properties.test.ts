@@ -9,9 +9,10 @@ import { decodeRlp, encodeRlp, type RlpItem } from "../../chains/evm/rlp.ts";
 import { buildTransfer, describe as describeBytes, type Transfer } from "../../chains/evm/transaction.ts";
 import { description, rlp } from "../../lab/fuzz/targets/transaction.ts";
 import { seedsOfRun } from "../../lab/kit/seeded.ts";
+import { share } from "../../lab/kit/share.ts";
 
 const seed = seedsOfRun(1)[0] as number;
-const options = { seed, numRuns: 500 };
+const options = { seed, numRuns: share(500) };
 
 const { item } = fc.letrec<{ item: RlpItem }>((tie) => ({
   item: fc.oneof({ maxDepth: 4 }, fc.uint8Array({ maxLength: 70 }), fc.array(tie("item"), { maxLength: 5 })),

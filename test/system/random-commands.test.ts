@@ -8,9 +8,10 @@ import { describe, expect, it } from "vitest";
 import type { OperatorView, ReplacementPlan } from "../../agent/socket/verbs.ts";
 import { assertSafe, type KnownLimits, type World } from "../../lab/kit/invariants.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { share } from "../../lab/kit/share.ts";
 import { type AnyAnswer, hotWallet, Kit, other, otherToken, settings, shop, token, twin } from "../../lab/kit/signer-kit.ts";
 
-const steps = 300;
+const steps = share(300, 150);
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 const ether = 10n ** 18n;
 const limits: Readonly<Record<string, KnownLimits>> = {
@@ -338,7 +339,7 @@ function live(seed: number): void {
 }
 
 describe("random commands", () => {
-  it.each(seedsOfRun(9))("random commands keep every safety invariant (SEED=%i)", live);
+  it.each(seedsOfRun(share(9, 3)))("random commands keep every safety invariant (SEED=%i)", live);
 
   it("random commands reach every kind of record, so that the invariants are about something", () => {
     const kinds =
