@@ -78,22 +78,33 @@ export const receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 
 /** A withdrawal of `amountUnits` with its job appended; `number` makes its id. */
 export function askWithdrawal(store: Store, agentId: string, number: number, change: Partial<TransactionRow> = {}): string {
-  return store.write((database) => {
-    const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId)!;
-    const row = insertTransaction(store, {
-      operation: "withdraw",
-      mode: "auto",
-      merchant: agent.merchant,
-      id: number.toString(16).padStart(32, "0"),
-      orderId: `w-${number}`,
-      receiverAddress: receiver,
-      depositAddress: hotWalletAddressOn(agent, "eip155:31337"),
-      stage: "queued",
-      ...change,
-    });
-    appendJob(database, agent, row);
-    return row.id;
+  return store.write(() => appendWithdrawal(store, agentId, number, change));
+}
+
+/** Withdrawals 1 to `count`, all in one commit. */
+export function askWithdrawals(store: Store, agentId: string, count: number): void {
+  store.write(() => {
+    for (let number = 1; number <= count; number += 1) appendWithdrawal(store, agentId, number);
   });
+}
+
+/** Inside of a write. */
+function appendWithdrawal(store: Store, agentId: string, number: number, change: Partial<TransactionRow> = {}): string {
+  const { database } = store;
+  const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId)!;
+  const row = insertTransaction(store, {
+    operation: "withdraw",
+    mode: "auto",
+    merchant: agent.merchant,
+    id: number.toString(16).padStart(32, "0"),
+    orderId: `w-${number}`,
+    receiverAddress: receiver,
+    depositAddress: hotWalletAddressOn(agent, "eip155:31337"),
+    stage: "queued",
+    ...change,
+  });
+  appendJob(database, agent, row);
+  return row.id;
 }
 
 /**

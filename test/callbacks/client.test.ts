@@ -8,6 +8,7 @@ import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
 import { verifyCallback } from "../../client/callbacks.ts";
 import { newSecret, signedHeaders } from "../../gateway/callbacks/signature.ts";
+import { share } from "../../lab/kit/share.ts";
 
 const secret = newSecret(randomBytes);
 const other = newSecret(randomBytes);
@@ -107,7 +108,7 @@ describe("verifyCallback", () => {
         const said = verifyCallback(one, given);
         expect(said.ok ? "ok" : said.code, one).toBe(key === null ? "secret_invalid" : "ok");
       }),
-      { numRuns: 2_000 },
+      { numRuns: share(2_000) },
     );
   });
 
@@ -188,7 +189,7 @@ describe("the mistakes that everybody makes", () => {
         const said = anything(fc.stringify(one).length % 2 === 0 ? one : secret, { headers: given, body: text });
         expect(said.ok).toBe(false);
       }),
-      { numRuns: 2_000 },
+      { numRuns: share(2_000) },
     );
   });
 });

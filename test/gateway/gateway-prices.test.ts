@@ -22,6 +22,7 @@ import { judge, type Reading } from "../../gateway/prices/price-median.ts";
 import { boardOf } from "../../gateway/prices/prices.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
+import { share } from "../../lab/kit/share.ts";
 
 const start = Date.parse("2026-01-02T03:04:05.678Z");
 const text = (price: bigint | null | undefined): string | null =>
@@ -246,7 +247,7 @@ describe("the markets", () => {
             expect(read === null || read.price > 0n).toBe(true);
           }
         }),
-        { numRuns: 100 },
+        { numRuns: share(100) },
       );
       for (const wrong of ["0", "-5", "x", ""])
         expect(market.read(shapes[name](wrong, start, 7) as never, pair), wrong).toBeNull();

@@ -225,7 +225,9 @@ describe("transaction and transactions", () => {
       "merchant, operation, mode, contentHash, currency, network, amount, amountUnits, receiverAddress, depositAddress";
     const rest = "tag, status, stage, createdAt, changedAt, expiresAt";
     const copy = `INSERT INTO transactions (id, orderId, ${columns}, ${rest}) SELECT ?, ?, ${columns}, ${rest} FROM transactions LIMIT 1`;
-    for (let i = 0; i < 1_201; i += 1) db().run(copy, i.toString(16).padStart(32, "0"), `copy-${i}`);
+    gateway.service.store.write((database) => {
+      for (let i = 0; i < 1_201; i += 1) database.run(copy, i.toString(16).padStart(32, "0"), `copy-${i}`);
+    });
     const all = (await read("/transactions")).body as { transactionId: string }[];
     expect([all.length, new Set(all.map(({ transactionId }) => transactionId)).size]).toEqual([1_202, 1_202]);
     expect((await read("/transactions?orderId=copy-7")).body).toHaveLength(1);

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { Bug } from "../../base/fault.ts";
 import { addressReader } from "../../gateway/config/client-address.ts";
 import { fillEnvelope } from "../../gateway/hub/outbox.ts";
-import { askWithdrawal, readAgent } from "../../lab/kit/gateway-database.ts";
+import { askWithdrawal, askWithdrawals, readAgent } from "../../lab/kit/gateway-database.ts";
 import { headAt, statementOf } from "../../lab/kit/link-agent.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { linkPath } from "../../protocol/messages.ts";
@@ -113,7 +113,7 @@ describe("a hello", () => {
 
 describe("jobs", () => {
   it("jobs go out in strict sequence from the first unanswered one, chained, in envelopes the agent takes", async () => {
-    for (let number = 1; number <= 300; number += 1) askWithdrawal(db.store, keys.id, number);
+    askWithdrawals(db.store, keys.id, 300);
     db.store.database.run("UPDATE jobs SET answeredAt = 1 WHERE sequence <= 20");
     const agent = await handshake();
     const texts: string[] = [];

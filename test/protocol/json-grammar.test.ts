@@ -107,7 +107,7 @@ describe("json-grammar.json", () => {
       if (vector.outcome !== "ok" || input.length > 400) continue;
       for (let end = 0; end < input.length; end += 1) {
         const cut = input.slice(0, end);
-        expect(ours(cut).outcome === "ok", `${vector.name} cut at ${end}`).toBe(theirs(cut).outcome === "ok");
+        if ((ours(cut).outcome === "ok") !== (theirs(cut).outcome === "ok")) expect.unreachable(`${vector.name} cut at ${end}`);
       }
     }
   });

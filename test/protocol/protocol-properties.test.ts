@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type JsonValue, parseJson } from "../../base/json.ts";
 import { seedsOfRun } from "../../lab/kit/seeded.ts";
+import { share } from "../../lab/kit/share.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import {
   agentFrameBytesMax,
@@ -37,7 +38,7 @@ const unitsArbitrary = fc.bigInt({ min: 1n, max: 2n ** 256n - 1n });
 const decimalArbitrary = fc.integer({ min: 0, max: 36 });
 
 describe(`properties, SEED=${seed}`, () => {
-  const options = { seed, numRuns: 1000 };
+  const options = { seed, numRuns: share(1000) };
 
   it("amounts come back from their text, and the text is canonical", () => {
     fc.assert(
@@ -149,7 +150,7 @@ describe(`properties, SEED=${seed}`, () => {
           expect(open(payload).outcome).toMatch(/^ENVELOPE_/);
         },
       ),
-      { seed, numRuns: 200 },
+      { seed, numRuns: share(200) },
     );
   });
 });

@@ -4,7 +4,7 @@
  * and fields are kept, so that a test can ask for those that never came.
  */
 import { connect } from "node:net";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { expect } from "vitest";
 import type { Received } from "../../lab/kit/callback-receiver.ts";
 import type { Answered, TestGateway } from "../../lab/kit/gateway-server.ts";
@@ -59,6 +59,12 @@ export async function readDescription(gateway: TestGateway) {
   ajv.addVocabulary(["openapi", "info", "servers", "tags", "paths", "webhooks", "components", "example"]);
   ajv.addFormat("date-time", true);
   ajv.addSchema(document, "service");
+  /** The compiled schema of a place. `ajv.validate` of a reference would compile it at each call. */
+  function fitting(place: string): ValidateFunction {
+    const fits = ajv.getSchema(`service${place}`);
+    if (fits === undefined) throw new Error(`no schema at ${place}`);
+    return fits;
+  }
   const codes = new Map<string, Set<string>>(); // seen, by operation
   const fields = new Map<string, Set<string>>(); // seen, by schema
   const paths: DescribedPath[] = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -96,7 +102,7 @@ export async function readDescription(gateway: TestGateway) {
     /** Whether an order is one that the operation's schema takes. */
     takes({ method, path }: DescribedPath, order: object): boolean {
       const place = pointer("paths", path, method.toLowerCase(), "requestBody", "content", "application/json", "schema");
-      return ajv.validate({ $ref: `service#/${place}` }, order) === true;
+      return fitting(`#/${place}`)(order) === true;
     },
     /** Fails unless the answer is one that the operation may give. */
     judge({ method, path, operation }: DescribedPath, { status, body, text, headers }: Answered): void {
@@ -108,8 +114,8 @@ export async function readDescription(gateway: TestGateway) {
       expect(schema, `${about}: ${type} is not documented`).toBeDefined();
       if (type === "application/json") {
         const place = pointer("paths", path, method.toLowerCase(), "responses", `${status}`, "content", type, "schema");
-        const fits = ajv.validate({ $ref: `service#/${place}` }, body);
-        expect(fits ? [] : ajv.errors, about).toEqual([]);
+        const fits = fitting(`#/${place}`);
+        expect(fits(body) ? [] : fits.errors, about).toEqual([]);
         keepFields(schema ?? {}, body);
       }
       keep(codes, operation.operationId, [status === 200 ? "200" : (body.code ?? `${status}`)]);
@@ -120,12 +126,12 @@ export async function readDescription(gateway: TestGateway) {
       const webhook = document.webhooks[type]?.post;
       expect(webhook, `${type} is not documented`).toBeDefined();
       for (const { $ref } of (webhook?.parameters ?? []) as readonly { readonly $ref: string }[]) {
-        const fits = ajv.validate({ $ref: `service${$ref}/schema` }, headers[nameOf({ $ref })]);
-        expect(fits ? [] : ajv.errors, `${type}: ${$ref}`).toEqual([]);
+        const fits = fitting(`${$ref}/schema`);
+        expect(fits(headers[nameOf({ $ref })]) ? [] : fits.errors, `${type}: ${$ref}`).toEqual([]);
       }
       const place = pointer("webhooks", type, "post", "requestBody", "content", "application/json", "schema");
-      const fits = ajv.validate({ $ref: `service#/${place}` }, JSON.parse(body));
-      expect(fits ? [] : ajv.errors, `${type}: ${body}`).toEqual([]);
+      const fits = fitting(`#/${place}`);
+      expect(fits(JSON.parse(body)) ? [] : fits.errors, `${type}: ${body}`).toEqual([]);
       keepFields(webhook?.requestBody?.content["application/json"]?.schema ?? {}, JSON.parse(body));
     },
     /** Codes that the description names for an operation. */

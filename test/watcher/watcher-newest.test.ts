@@ -18,7 +18,8 @@ import {
   insertTransaction,
   readTransaction,
 } from "../../lab/kit/gateway-database.ts";
-import { Seeded } from "../../lab/kit/seeded.ts";
+import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { share } from "../../lab/kit/share.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
 
@@ -170,7 +171,7 @@ describe("a provider whose machines do not stand at one block", () => {
 });
 
 describe("comparing where nodes tell the newest balance alone", () => {
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+  it.each(seedsOfRun(share(8, 2)))(
     "comparing credits what is on chain, to the unit, over random interleavings, seed %i",
     async (seed) => {
       const random = new Seeded(seed);
