@@ -37,6 +37,7 @@ export interface FrontOptions {
   readonly apiKey?: string; // asked for in TRON-PRO-API-KEY; 401 without it
   readonly estimates?: boolean; // default true
   readonly questionsPerS?: number; // 429 above it; default no bound
+  readonly clock?: () => number; // ms, in whose seconds questions are counted; default the real one
   readonly profile?: Profile; // beside the troubles; default a node without limits
 }
 
@@ -153,9 +154,9 @@ export class Front {
   }
 
   #isTooMany(): boolean {
-    const { questionsPerS } = this.#options;
+    const { questionsPerS, clock = Date.now } = this.#options;
     if (questionsPerS === undefined) return false;
-    const at = Math.floor(Date.now() / 1000);
+    const at = Math.floor(clock() / 1000);
     this.#second = at === this.#second.at ? { at, count: this.#second.count + 1 } : { at, count: 1 };
     return this.#second.count > questionsPerS;
   }

@@ -7,6 +7,7 @@ import { afterEach, expect, describe as group, it } from "vitest";
 import type { DetectedPayment } from "../../chains/nodes.ts";
 import { createWatcher, type TronWatcher } from "../../chains/tron/node-watcher.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
+import { share } from "../../lab/kit/share.ts";
 import { encodeDisperse } from "../../lab/tron-node/contracts.ts";
 import type { Trouble } from "../../lab/tron-node/front.ts";
 import type { Lie } from "../../lab/tron-node/lies.ts";
@@ -31,7 +32,7 @@ let watcher: TronWatcher;
 
 const patient = { timeoutMs: 10_000, patienceMs: 20_000 };
 /** A short time for nodes that hang on order: nobody has to wait for them. */
-const hasty = { timeoutMs: 300, patienceMs: 600 };
+const hasty = { timeoutMs: 1_000, patienceMs: 2_000 };
 
 function watch(times = patient): TronWatcher {
   const chainId = testNetwork.node.chainId;
@@ -331,10 +332,12 @@ group("a provider that misbehaves", () => {
   });
 
   it("a provider's bound on questions makes reading late and misses nothing", async () => {
+    // A provider's second ends with its first refusal, so that a slow reader is refused as well.
+    const clockOf = (at: number) => () => (testNetwork?.node.fronts[at]?.refused ?? 0) * 1_000;
     testNetwork = await startTestNetwork({
       fronts: [
-        { questionsPerS: 40, apiKey: "key-one" },
-        { questionsPerS: 40, apiKey: "key-two" },
+        { questionsPerS: 40, apiKey: "key-one", clock: clockOf(0) },
+        { questionsPerS: 40, apiKey: "key-two", clock: clockOf(1) },
       ],
     });
     const keyed = testNetwork.node.urls.map((url, at) => url.replace("//", `//key-${at === 0 ? "one" : "two"}@`));
@@ -378,10 +381,10 @@ function readSigned(signed: object): ReadTransaction {
 }
 
 group("deposits of every shape, with replaced blocks and providers in trouble", () => {
-  const deposits = 300;
+  const deposits = share(300, 60);
 
   it.each(seedsOfRun(1))(
-    `${deposits} deposits come to what the chain holds, none twice (seed %s)`,
+    "many deposits come to what the chain holds, none twice (seed %s)",
     { timeout: 180_000 },
     async (seed) => {
       await begin(3);
@@ -431,7 +434,7 @@ group("deposits of every shape, with replaced blocks and providers in trouble", 
       watcher.close();
       watcher = watch(); // no node hangs from here on
       chain.mine(25);
-      await expect.poll(() => scanner.read(watcher), { timeout: 30_000 }).toBe(true);
+      await expect.poll(() => scanner.read(watcher), { timeout: 90_000 }).toBe(true);
       const wrong = addresses.flatMap((each) =>
         contracts.flatMap((contract) => {
           const [credited, held] = [scanner.sum(each, contract), testNetwork.node.solidBalance(each, contract)];
@@ -439,8 +442,8 @@ group("deposits of every shape, with replaced blocks and providers in trouble", 
         }),
       );
       expect(wrong).toEqual([]);
-      expect(scanner.credited.size).toBeGreaterThan(100);
-      expect(replaced).toBeGreaterThan(5);
+      expect(scanner.credited.size).toBeGreaterThan(share(100, 15));
+      expect(replaced).toBeGreaterThan(share(5, 0));
       process.stdout.write(
         `seed ${seed}: ${scanner.credited.size} credits, ${replaced} branches, ${restarts} restarts, ${scanner.faults} faults\n`,
       );

@@ -247,7 +247,10 @@ describe("many files", () => {
       write(disk, ledger, [{ kind: "EXPIRED", transactionId: id(round) }]);
       disk.images.length = 0;
       ledger.past.tend();
-      for (const image of disk.images) for (const n of numbers) expect(found(reopen(image).ledger.past, n)).toBe(newest.get(n));
+      for (const image of disk.images) {
+        const { past } = reopen(image).ledger;
+        for (const n of numbers) expect(found(past, n)).toBe(newest.get(n));
+      }
       most = Math.max(most, ledger.past.named.closed.length);
       if (round % 7 === 6) ledger = reopen(disk).ledger;
     }

@@ -47,12 +47,9 @@ describe("a write of several lines", () => {
     const { disk, ends } = some(new Seeded(seed));
     const whole = disk.files.get(first) ?? new Uint8Array(0);
     const lineEnds = [...whole.entries()].flatMap(([at, byte]) => (byte === 0x0a ? [at + 1] : []));
-    const [least, { first: offset, step }] = [lineEnds[0] as number, strideOfRun(3)];
-    // Every end of a line, and a share of the places between.
-    for (const size of new Set([
-      ...lineEnds,
-      ...[...places(whole.length - least, { seed, first: offset, step })].map((at) => least + at),
-    ])) {
+    const least = lineEnds[0] as number;
+    const between = [...places(whole.length - least, strideOfRun(3))].map((at) => least + at);
+    for (const size of new Set([...lineEnds, ...between])) {
       const image = MemoryDisk.of([[first, whole.subarray(0, size)]]);
       const lines = lineEnds.filter((end) => end <= size).length;
       const complete = ends.filter((end) => end <= lines).at(-1) ?? 0;
