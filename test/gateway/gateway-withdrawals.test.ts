@@ -40,6 +40,11 @@ function caughtUp(): void {
   gateway.service.store.write((database) => numberJobs(database, agentRow().id));
 }
 
+/** Longer than a test may take: an answer that waits for the agent does not come. */
+function waitLong(): void {
+  Object.assign(gateway.service.config.limits, { withdrawalWaitMs: 3_600_000 });
+}
+
 describe("autoWithdraw", () => {
   it("autoWithdraw makes no order that a ledger far ahead would call over at once: 503, and 200 once its time is right", async () => {
     await ready();
@@ -55,9 +60,8 @@ describe("autoWithdraw", () => {
 
   it("autoWithdraw stores withdrawal, reservation and job in one go, and answers 200 at once when the agent is offline", async () => {
     await ready();
-    const started = performance.now();
+    waitLong();
     const answer = await auto();
-    expect(performance.now() - started).toBeLessThan(1_000);
     const id = transactionIdOf({ merchant: gateway.merchant.merchantId, operation: "withdraw", orderId: "order-1" });
     expect(answer.status).toBe(200);
     expect(answer.body).toMatchObject({ message: "The withdrawal request was sent.", transactionId: id });
@@ -132,20 +136,18 @@ describe("autoWithdraw", () => {
     const started = performance.now();
     expect((await auto()).status).toBe(200);
     expect(performance.now() - started).toBeGreaterThan(1_900);
+    waitLong();
     const going = auto({ orderId: "order-2" });
     setTimeout(() => online(false), 50);
-    const since = performance.now();
     expect((await going).status).toBe(200);
-    expect(performance.now() - since).toBeLessThan(1_500);
   });
 
   it("autoWithdraw answers 200 at once while the agent stands locked, however well its link does", async () => {
     await ready();
     online();
     db().run("UPDATE agents SET lockedCode = 'AGENT_BEHIND'");
-    const started = performance.now();
+    waitLong();
     expect((await auto()).status).toBe(200);
-    expect(performance.now() - started).toBeLessThan(1_000);
   });
 
   it.each([
