@@ -141,10 +141,10 @@ describe("nodes in trouble", () => {
   it("the pool of nodes waits no longer than it may, and sends nothing twice", async () => {
     const slow = await fakeNode({ answer: plain, hijack: (calls) => notChain(calls) });
     const nodes = nodesOf([slow.url], { timeoutMs: 200 });
-    const before = performance.now();
-    expect(await codeOf(nodes.balance(receiver, "", "latest"))).toBe("NODE_TIMEOUT");
-    expect((await nodes.broadcast(raw)).outcome).toBe("unknown");
-    expect(performance.now() - before).toBeLessThan(1500);
+    const patient = codeOf(nodesOf([slow.url], { timeoutMs: 3_600_000 }).balance(receiver, "", "latest"));
+    const later = patient.then((code) => `first ended the patient one: ${code}`);
+    expect(await Promise.race([later, codeOf(nodes.balance(receiver, "", "latest"))])).toBe("NODE_TIMEOUT");
+    expect(await Promise.race([later, nodes.broadcast(raw)])).toMatchObject({ outcome: "unknown" });
     expect(slow.count("eth_sendRawTransaction")).toBe(1);
     const good = await fakeNode({ answer: plain });
     expect(await nodesOf([slow.url, good.url], { timeoutMs: 200 }).balance(receiver, "", "latest")).toBe(5n);

@@ -218,10 +218,15 @@ describe("a paused target", () => {
     const id = await add();
     expect(await shop.pauseCallback(id)).toMatchObject({ value: { callbackId: id, state: "paused" } });
     expect(await shop.pauseCallback(id)).toMatchObject({ value: { state: "paused" } });
+    const beside = await startReceiver();
+    const besideId = await add(beside.url);
     await order();
     await order();
-    await until(() => held().waiting === 2);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    // All that is due has gone out, which the target beside it shows.
+    await until(() => beside.received.length === 2);
+    removeCallback(gateway.operator, besideId);
+    await beside.close();
+    expect(held().waiting).toBe(2);
     expect(receiver.received).toEqual([]);
     expect(listCallbacks(gateway.operator, undefined)[0]?.pausedAt).not.toBe("");
     expect(await shop.testCallback(id)).toMatchObject({ status: 409, code: "callback_off", field: "callbackId" });

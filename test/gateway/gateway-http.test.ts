@@ -5,8 +5,8 @@
 
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { STATUS_CODES } from "node:http";
-import { connect } from "node:net";
+import { createServer, STATUS_CODES } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import pino from "pino";
 import { describe, expect, it } from "vitest";
@@ -27,9 +27,9 @@ describe("HTTP", () => {
   });
 
   /** Writes bytes as they are and gives everything that comes back. */
-  const raw = (text: string): Promise<string> =>
+  const raw = (text: string, port = Number(new URL(gateway.url).port)): Promise<string> =>
     new Promise((resolve, reject) => {
-      const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1", () => socket.write(text));
+      const socket = connect(port, "127.0.0.1", () => socket.write(text));
       let got = "";
       socket.on("data", (part) => {
         got += part.toString("utf8");
@@ -153,17 +153,26 @@ describe("HTTP", () => {
     expect(lines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
   });
 
-  it("the gateway over HTTP gives up on a request that does not arrive in time, within a second of its time", async () => {
+  it("the gateway over HTTP gives up on a request that does not arrive in time, sooner than a server that looks every half a minute", async () => {
     const { server } = gateway.server;
     expect([server.headersTimeout, server.requestTimeout]).toEqual([10_000, 15_000]);
     server.headersTimeout = 200;
     server.requestTimeout = 300;
-    const began = performance.now();
     const body = "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
     const slow = ["GET /health HTTP/1.1\r\nHost: x\r\n", `POST /agent/v1/pair HTTP/1.1\r\nHost: x\r\n${body}`];
-    for (const answer of await Promise.all(slow.map(raw)))
+    // The same times, looked at as often as Node does by itself.
+    const usual = createServer({ headersTimeout: 200, requestTimeout: 300 });
+    await new Promise<void>((done) => usual.listen(0, "127.0.0.1", done));
+    const first = ["none: the other server was first"];
+    const late = raw(slow[0] as string, (usual.address() as AddressInfo).port).then(
+      () => first,
+      () => first,
+    );
+    for (const answer of await Promise.race([late, Promise.all(slow.map((text) => raw(text)))]))
       expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
-    expect(performance.now() - began).toBeLessThan(5_000);
+    usual.closeAllConnections();
+    usual.close();
+    await late;
   });
 
   it("the gateway over HTTP holds to the same times with TLS", async (context) => {

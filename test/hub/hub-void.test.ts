@@ -207,14 +207,18 @@ describe("a void attempt that the gateway tells", () => {
     const { ids } = await paying();
     dies(ids[0]!);
     await stop();
-    await start({ heartbeatMs: 20, deadMs: 10_000 });
+    await start({ heartbeatMs: 20, deadMs: 600_000 });
     const agent = await handshake();
     expect(await agent.next("ack")).toMatchObject({ void: [hashOf(ids[0]!)] });
     expect(await agent.next("ack")).toMatchObject({ void: [hashOf(ids[0]!)] });
     db.store.database.run("UPDATE transactions SET status = 2 WHERE id = ?", ids[0]!);
-    await new Promise((done) => setTimeout(done, 120));
+    const heartbeats = async (count: number): Promise<void> => {
+      for (let came = 0; came < count; came += 1) await agent.next("heartbeat");
+    };
+    // Those that are on their way.
+    await heartbeats(agent.frames.filter(({ kind }) => kind === "heartbeat").length + 2);
     const before = agent.frames.filter(({ kind }) => kind === "ack").length;
-    await new Promise((done) => setTimeout(done, 240));
+    await heartbeats(10);
     expect(agent.frames.filter(({ kind }) => kind === "ack").length).toBe(before);
   });
 
@@ -333,7 +337,10 @@ describe("a signed withdrawal that is over", () => {
     expect(readTransaction(db.store, twin)).toMatchObject({ status: 2, stage: "expired" });
     // The same word again, as after a backup of the ledger, is no contradiction.
     states(agent, 6, [word(id, "expired", "OPERATOR_CANCELLED")]);
-    expect((await agent.next("ack")).head).toEqual(headAt(7));
+    let { head } = await agent.next("ack");
+    // An acknowledgement of before may come once more.
+    while (head.seq < 7) ({ head } = await agent.next("ack"));
+    expect(head).toEqual(headAt(7));
     expect(readTransaction(db.store, id)).toMatchObject(completed);
   });
 

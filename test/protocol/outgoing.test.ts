@@ -83,7 +83,7 @@ describe("a request that leaves", () => {
   });
 
   it("a request that leaves ends in time, with a server that is silent or sends byte after byte", async () => {
-    const silent = await asked(() => {}, { timeoutMs: 200 });
+    const silent = await asked(() => {}, { timeoutMs: 2_000 });
     expect(silent).toMatchObject({ ok: false, kind: "timeout", isUnsent: false });
     const slow = await asked(
       (_request, response) => {

@@ -33,6 +33,7 @@ import type {
   Request,
 } from "../../agent/socket/verbs.ts";
 import type { AgentError } from "../../base/fault.ts";
+import { until } from "../support/until.ts";
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -64,7 +65,7 @@ async function serve(path: string, options: Partial<LineServerOptions> = {}): Pr
   return listening;
 }
 
-function client(path: string, timeoutMs = 5000, outstandingMax = 1024) {
+function client(path: string, timeoutMs = 60_000, outstandingMax = 1024) {
   const made = createSocketClient<OperatorRequests, OperatorAnswers>(path, { timeoutMs, outstandingMax });
   cleanups.push(() => made.close());
   return made;
@@ -112,7 +113,7 @@ describe("lines", () => {
         for (const part of [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)]) {
           reader.push(part, (line) => got.push(Buffer.from(line).toString()));
         }
-        expect(got).toEqual(whole);
+        if (got.join("\n") !== whole.join("\n")) expect(got, `cut at ${first} and ${second}`).toEqual(whole);
       }
     }
   });
@@ -316,7 +317,7 @@ describe("requests", () => {
     const held = [asking.request("status", {}), asking.request("status", {})];
     for (const each of held) each.catch(() => {});
     expect(await rejection(asking.request("status", {}))).toMatchObject({ code: "SOCKET_BUSY", effect: "none" });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => seen >= 2);
     expect(seen).toBe(2);
     asking.close();
     expect(await rejection(held[0] as Promise<unknown>)).toMatchObject({ code: "SOCKET_CLOSED", effect: "unknown" });
@@ -324,10 +325,16 @@ describe("requests", () => {
 
   it("requests without an answer in time are unknown; the late answer hurts nobody", async () => {
     const path = place();
-    await serve(path, { onRequest: ({ id }, answer) => setTimeout(() => answer({ id, ok: true }), id === 1 ? 80 : 0) });
-    const asking = client(path, 30);
+    let late = (): void => {};
+    await serve(path, {
+      onRequest: ({ id }, answer) => {
+        if (id === 1) late = () => answer({ id, ok: true });
+        else answer({ id, ok: true });
+      },
+    });
+    const asking = client(path, 1_000);
     expect(await rejection(asking.request("status", {}))).toMatchObject({ code: "SOCKET_TIMEOUT", effect: "unknown" });
-    await new Promise((resolve) => setTimeout(resolve, 80));
+    late();
     expect(await asking.request("status", {})).toEqual({ ok: true });
   });
 

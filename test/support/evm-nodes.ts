@@ -28,7 +28,7 @@ export function closesItsNodes(): void {
 }
 
 export function nodesOf(urls: readonly string[], options: Partial<EvmNodesOptions> = {}): EvmNodes {
-  const nodes = createEvmNodes({ urls, chainId: 31337, confirmations: 3, timeoutMs: 2000, ...options });
+  const nodes = createEvmNodes({ urls, chainId: 31337, confirmations: 3, timeoutMs: 20_000, ...options });
   closers.push(nodes.close);
   return nodes;
 }
