@@ -124,6 +124,24 @@ export const longRows: readonly LongRow[] = [
     why: "one program of all sources; that each patch still fits its file stays",
   },
   {
+    file: "signer/checkpoint-growth",
+    titles: ["a checkpoint after 6,300 closed orders"],
+    twin: { file: "signer/checkpoint-growth", title: "a checkpoint grows no faster than the orders" },
+    why: "the bound is in proportion; the long tier goes to where it is full",
+  },
+  {
+    file: "system/random-commands",
+    titles: ["random commands > reach every kind"],
+    twin: { file: "system/random-commands", title: "random commands > keep every safety invariant" },
+    why: "it needs long lives to reach each kind; the lives themselves stay",
+  },
+  {
+    file: "system/fuzz-growth",
+    titles: ["the measure > tells a square"],
+    twin: { file: "system/fuzz-growth", title: "a fuzz target costs no more" },
+    why: "a test of the laboratory's own measure, which changes with lab/fuzz alone",
+  },
+  {
     file: "system/steps-process",
     titles: ["kills at the steps of a payout > "],
     twin: { file: "system/faults", title: "faults on real processes > a short share of each holds" },

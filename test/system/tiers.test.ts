@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { renamedTests } from "../runner/renamed.ts";
 import { checkerFiles, isLongOnly, type LongRow, longRows } from "../runner/tiers.ts";
 import { nameOf, readTitles } from "../runner/titles.ts";
 
@@ -16,12 +17,6 @@ const files = readdirSync(tests, { recursive: true, encoding: "utf8" })
 const written = new Map(
   files.map((file) => [file, readTitles(readFileSync(join(tests, `${file}.test.ts`), "utf8")).map(nameOf)]),
 );
-
-/**
- * Tests of 4d8fbe51 that have another name now, by their old one; `null` with the reason for one
- * whose claim another test holds.
- */
-const renamed: Readonly<Record<string, { readonly file: string; readonly name: string; readonly why?: string }>> = {};
 
 /** Whether the quick tier runs a whole test file, or all of it but some. */
 function isInQuick(file: string, name: string): boolean {
@@ -81,14 +76,14 @@ describe("the long tier", () => {
         continue;
       }
       const name = line.slice(1);
-      const now = renamed[`${file}: ${name}`] ?? { file, name };
+      const now = renamedTests[`${file}: ${name}`] ?? { file, name };
       if (written.get(now.file)?.includes(now.name) !== true) lost.push(`${file}: ${name}`);
     }
     expect(lost).toEqual([]);
   });
 
   it("names only tests that had another name once", () => {
-    const stale = Object.entries(renamed).filter(([, { file, name }]) => written.get(file)?.includes(name) !== true);
+    const stale = Object.entries(renamedTests).filter(([, { file, name }]) => written.get(file)?.includes(name) !== true);
     expect(stale.map(([old]) => old)).toEqual([]);
     expect(existsSync(join(tests, "runner", "tiers.ts"))).toBe(true);
   });

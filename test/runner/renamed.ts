@@ -1,0 +1,69 @@
+/**
+ * Tests of 4d8fbe51 that have another name now, by file and old name: a name without a number that
+ * differs by tier, or one whose claim another test holds.
+ */
+export const renamedTests: Readonly<Record<string, { readonly file: string; readonly name: string }>> = {
+  "chains/tron-node-deposits: ${} deposits come to what the chain holds, none twice (seed %s)": {
+    file: "chains/tron-node-deposits",
+    name: "many deposits come to what the chain holds, none twice (seed %s)",
+  },
+  "chains/tron-node-void: a transaction called void is never on the chain, in ${} lives (seed %s)": {
+    file: "chains/tron-node-void",
+    name: "a transaction called void is never on the chain, in many lives (seed %s)",
+  },
+  "chains/utxo-evidence: a lying courier > 500 requests, each with a lie, give a code and no bytes; without it each is built: share %i":
+    {
+      file: "chains/utxo-evidence",
+      name: "a lying courier > requests, each with a lie, give a code and no bytes; without it each is built: share %i",
+    },
+  "chains/utxo-fees: every attempt > 2,000 generated payments and their replacements add up, each by the rule of nodes: share %i":
+    {
+      file: "chains/utxo-fees",
+      name: "every attempt > generated payments and their replacements add up, each by the rule of nodes: share %i",
+    },
+  "chains/utxo-read-back: a signed transaction of %s > a signed transaction reads as it should, ${} times, payments and cancels":
+    {
+      file: "chains/utxo-read-back",
+      name: "a signed transaction of %s > a signed transaction reads as it should, payments and cancels",
+    },
+  "chains/utxo-transaction: 1,000, of five address kinds and 1 to 8 coins, are read alike by two other programs: share %i": {
+    file: "chains/utxo-transaction",
+    name: "100, of five address kinds and 1 to 8 coins, are read alike by two other programs: share %i",
+  },
+  "chains/xrp-address: addresses of XRP, judged by others > 500 keys have the address that ripple-keypairs gives, and 500 X-addresses are made and split alike":
+    {
+      file: "chains/xrp-address",
+      name: "addresses of XRP, judged by others > keys have the address that ripple-keypairs gives, and X-addresses are made and split alike",
+    },
+  "chains/xrp-node-deposits: payments to an account are credited to the drop, a thousand of them, over pages of different sizes":
+    {
+      file: "chains/xrp-node-deposits",
+      name: "payments to an account are credited to the drop, many of them, over pages of different sizes",
+    },
+  "chains/xrp-transaction: transactions of XRP, judged by others > ${} payments are read alike, encoded alike, signed by the account's key and named by the same id":
+    {
+      file: "chains/xrp-transaction",
+      name: "transactions of XRP, judged by others > payments are read alike, encoded alike, signed by the account's key and named by the same id",
+    },
+  "chains/xrp-transaction: transactions of XRP, judged by others > ${} cancels are an AccountSet that sets nothing": {
+    file: "chains/xrp-transaction",
+    name: "transactions of XRP, judged by others > cancels are an AccountSet that sets nothing",
+  },
+  "gateway/gateway-http: HTTP > the gateway over HTTP gives up on a request that does not arrive in time, within a second of its time":
+    {
+      file: "gateway/gateway-http",
+      name: "HTTP > the gateway over HTTP gives up on a request that does not arrive in time, sooner than a server that looks every half a minute",
+    },
+  "gateway/gateway-lists: a list of transactions > is what reading every row gives, for 400 filters, seed %i": {
+    file: "gateway/gateway-lists",
+    name: "a list of transactions > is what reading every row gives, for every filter, seed %i",
+  },
+  "gateway/gateway-reserved: the reserved sums > are what 300 withdrawals make after each of 900 acts, seed %i": {
+    file: "gateway/gateway-reserved",
+    name: "the reserved sums > are what hundreds of withdrawals make after each act, seed %i",
+  },
+  "protocol/foreign-text: a megabyte of %s takes time in proportion": {
+    file: "protocol/foreign-text",
+    name: "a long text of %s takes time in proportion",
+  },
+};
