@@ -138,7 +138,7 @@ export const longRows: readonly LongRow[] = [
   {
     file: "system/fuzz-growth",
     titles: ["the measure > tells a square"],
-    twin: { file: "system/fuzz-growth", title: "a fuzz target costs no more" },
+    twin: { file: "system/fuzz-growth", title: "a fuzz target > costs no more" },
     why: "a test of the laboratory's own measure, which changes with lab/fuzz alone",
   },
   {
