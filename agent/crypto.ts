@@ -14,6 +14,7 @@ import { createServiceManager } from "../alerts/notify/service-manager.ts";
 import { AgentError } from "../base/fault.ts";
 import { codeEnvironment, networkEnvironment } from "../base/ignored-environment.ts";
 import { isJournalStream } from "../base/log.ts";
+import { dropUnread } from "../base/unread-output.ts";
 import { programVersion } from "../base/version.ts";
 import { visible, visibleLines } from "../base/visible.ts";
 import { readConfig } from "./config/config.ts";
@@ -316,6 +317,7 @@ function leaveWords(options: Options, verdict: Verdict): void {
  */
 export async function main(argv: readonly string[]): Promise<number> {
   emptyCoreDumps(); // This process holds encKey too.
+  dropUnread(process.stdout, process.stderr); // A line without a reader must not end the payments.
   for (const words of codeEnvironment(process.env)) say("environment-ignored", words);
   try {
     const options = commandLine(argv);

@@ -2,7 +2,7 @@
 import { userInfo } from "node:os";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { exitCodes } from "../agent/launcher/exit-status.ts";
+import { dropUnread } from "../base/unread-output.ts";
 import { visible, visibleLines } from "../base/visible.ts";
 
 /** The outside as commands see it; tests put their own in its place. */
@@ -27,7 +27,7 @@ export interface Terminal {
    * the process's own user. Proves no identity.
    */
   readonly user: string;
-  /** Waits. Resolves with false if the caller must stop its repetition. */
+  /** Waits. Resolves with false if the caller must stop its repetition: nobody reads it any more. */
   sleep(ms: number): Promise<boolean>;
 }
 
@@ -45,13 +45,9 @@ function userName(): string {
 }
 
 export function processTerminal(): Terminal {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
-      // The reader of the output has closed it, so no more is needed.
-      process.exit(exitCodes.fine);
-    });
-  }
+  // A command goes on without a reader: half of its work under an exit code of success would be
+  // worse than lines that nobody sees.
+  const isUnread = dropUnread(process.stdout, process.stderr);
   return {
     // These texts contain foreign names, reasons and answers, so no character of them may move the
     // cursor.
@@ -82,7 +78,7 @@ export function processTerminal(): Terminal {
     now: Date.now,
     sleep: async (ms) => {
       await sleep(ms);
-      return true;
+      return !isUnread();
     },
   };
 }

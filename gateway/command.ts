@@ -10,6 +10,7 @@ import { createServiceManager } from "../alerts/notify/service-manager.ts";
 import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
+import { dropUnread } from "../base/unread-output.ts";
 import { programVersion } from "../base/version.ts";
 import { readConfigText } from "./config/config.ts";
 import { dropInForce, keepInForce } from "./config/in-force.ts";
@@ -201,11 +202,8 @@ function complainOf(error: unknown): number {
 
 /** The entry for gateway.js. Sets the exit status; never rejects. */
 export async function main(): Promise<void> {
-  // A reader such as head may close the pipe early.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit(exit.fine);
-  });
+  // Neither a running gateway nor a command that has begun may end with the reader of its lines.
+  dropUnread(process.stdout, process.stderr);
   await run(process.argv.slice(2));
 }
 

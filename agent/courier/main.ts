@@ -12,6 +12,7 @@ import { agentEvents } from "../../base/events.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type AgentLog, lineOptions, logLine } from "../../base/log.ts";
 import { isLoopback } from "../../base/loopback.ts";
+import { dropUnread } from "../../base/unread-output.ts";
 import { version } from "../../base/version.ts";
 import { openSender } from "../../chains/connect.ts";
 import { presetBlockMs } from "../../chains/health.ts";
@@ -82,6 +83,7 @@ function readSettings(): Promise<CourierSettings> {
 }
 
 async function main(): Promise<void> {
+  dropUnread(process.stderr);
   const settings = await readSettings();
   // A write for each line costs more than the line. So lines go out together a moment later, and
   // before the process ends for any reason.

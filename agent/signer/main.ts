@@ -9,6 +9,7 @@ import "../../base/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
 import { AgentError, aboutFile, namingFile } from "../../base/fault.ts";
+import { dropUnread } from "../../base/unread-output.ts";
 import { networkOf } from "../../chains/families.ts";
 import { readPipe } from "../files/inherited-pipe.ts";
 import { readTrusted } from "../files/trusted.ts";
@@ -286,6 +287,7 @@ function roomQueue(ledger: Ledger, path: string): () => void {
  */
 function begin(): void {
   process.on("uncaughtException", fail);
+  dropUnread(process.stderr);
   // The reader of stdout is gone; the end of stdin reports the same.
   process.stdout.on("error", () => end(exitCodes.fine));
   for (const warning of hardenProcess(process).warnings) log("hardening-incomplete", warning);

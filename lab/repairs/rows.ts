@@ -19,4 +19,14 @@ export interface Repair {
   readonly title: string;
 }
 
-export const repairs: readonly Repair[] = [];
+export const repairs: readonly Repair[] = [
+  {
+    name: "output-without-a-reader",
+    fault: "A line of the log or of a command, written after its reader had gone, ended the process.",
+    file: "base/unread-output.ts",
+    find: 'if (error.code !== "EPIPE") throw error;',
+    replace: 'if (error.code !== "") throw error;',
+    test: "test/cli/terminal.test.ts",
+    title: "output that no reader is left for is dropped",
+  },
+];

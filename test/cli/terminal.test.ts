@@ -2,10 +2,15 @@
  * Terminal manners: a table that does not fit becomes blocks with nothing shortened, a moment is
  * shown in two zones, long work shows its progress.
  */
-
+import { EventEmitter } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { dropUnread } from "../../base/unread-output.ts";
 import { typed } from "../../cli/command-hint.ts";
 import { fields, momentHere, type Terminal, table, withProgress } from "../../cli/terminal.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 
 const heading = ["currency", "network", "address"];
 const address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
@@ -131,4 +136,32 @@ describe("a command in a hint", () => {
     expect(typed("approve ID", "/var/lib/autowithdraw")).toBe("autowithdraw approve ID");
     expect(typed("approve ID", "")).toBe("node autowithdraw.js approve ID");
   });
+});
+
+describe("output", () => {
+  /** A stream whose writes fail with this code, as a pipe's do when its reader has gone. */
+  const failing = (code: string): Writable =>
+    new Writable({ autoDestroy: false, write: (_text, _coding, done) => done(Object.assign(new Error(code), { code })) });
+
+  it("output that no reader is left for is dropped, and every other fault of it is thrown", async () => {
+    const [gone, other] = [failing("EPIPE"), failing("EPIPE")];
+    const isUnread = dropUnread(gone, other);
+    expect(isUnread()).toBe(false);
+    for (let line = 0; line < 3; line += 1) gone.write("a line");
+    await new Promise(setImmediate);
+    expect(isUnread()).toBe(true);
+    const full = new EventEmitter();
+    const isFullUnread = dropUnread(full);
+    expect(() => full.emit("error", Object.assign(new Error("full"), { code: "ENOSPC" }))).toThrow("full");
+    expect(isFullUnread()).toBe(false);
+  });
+
+  it.each(["cli/terminal.ts", "gateway/command.ts", "agent/crypto.ts", "agent/courier/main.ts", "agent/signer/main.ts"])(
+    "output of %s may lose its reader",
+    (file) => {
+      // Every program that logs, or does something an operator asked for. A program whose only
+      // output is an answer to its parent ends with that parent.
+      expect(readFileSync(join(projectRoot, file), "utf8")).toMatch(/dropUnread\(process\.std/);
+    },
+  );
 });

@@ -2,7 +2,7 @@
  * The gateway's log on stderr, in a process of its own: lines wait for each other, and none is lost
  * at the process' end.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -61,4 +61,20 @@ it("lines that wait leave a moment later by themselves", () => {
 it("an answer to an operator and a complaint come after the lines before them", () => {
   const text = `${two} answer("config-reload", "three"); log.info({ event: "request" }, "four"); complain("five", "");`;
   expect(run(text).messages).toEqual(["one", "two", "three", "four", "five"]);
+});
+
+it("a gateway whose log and output nobody reads any more goes on, and ends with its own code", async () => {
+  const command = JSON.stringify(join(projectRoot, "dist/gateway/operator/command.js"));
+  const unread = JSON.stringify(join(projectRoot, "dist/base/unread-output.js"));
+  const script = `import { answer, complain, makeLog, print } from ${command};
+    import { dropUnread } from ${unread};
+    dropUnread(process.stdout, process.stderr);
+    const log = makeLog("info");
+    const all = () => { print("x"); log.error({ event: "bug" }, "x"); answer("config-reload", "x"); complain("x", ""); };
+    process.stdin.on("end", () => { all(); setTimeout(() => { all(); setTimeout(() => process.exit(7), 10); }, 10); }).resume();`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["pipe", "pipe", "pipe"] });
+  child.stdout.destroy();
+  child.stderr.destroy();
+  child.stdin.end();
+  expect(await new Promise((resolve) => child.once("exit", resolve))).toBe(7);
 });

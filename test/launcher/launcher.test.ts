@@ -11,7 +11,7 @@ import { inheritedSockets } from "../../agent/launcher/inherited.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests } from "../../agent/socket/verbs.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { type Started, stop, until } from "../../lab/kit/processes.ts";
+import { childrenOf, type Started, stop, until } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { countInMemory } from "../support/memory.ts";
 import { childOf, pairsOnce, says } from "../support/paired-crypto.ts";
@@ -75,6 +75,23 @@ describe("crypto", () => {
     expect(started.output()).toContain("the signer was ended by SIGKILL and is started again");
     expect([signer, courier, courierNow].every(isGone)).toBe(true);
     expect((await agent.cli("verify")).output).toContain("the ledger is whole");
+  });
+
+  it("crypto goes on when the reader of its output has gone, and still ends cleanly", async () => {
+    const args = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", agent.state];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+    spawned.push(child);
+    await new Promise<void>((resolve) => child.stdout.on("data", (text) => String(text).includes("crypto: ready") && resolve()));
+    child.stdout.destroy();
+    child.stderr.destroy();
+    const courier = (): number => childrenOf(child.pid ?? 0, join("agent", "courier", "main.js"))[0] ?? 0;
+    const first = courier();
+    // Its end and its new start are lines on both streams.
+    process.kill(first, "SIGKILL");
+    await until("another courier", 20_000, async () => (courier() !== first && courier() > 0 ? true : undefined));
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGTERM");
+    expect(await ended).toBe(0);
   });
 
   it("crypto ends cleanly within five seconds on SIGTERM and SIGINT", async () => {
