@@ -214,6 +214,12 @@ export const gatewayEvents = table({
     "X-Forwarded-For came from an address that trustProxy does not name",
     "name the proxy in trustProxy",
   ],
+  "connections-crowded": [
+    "gateway",
+    "warn",
+    "many connections of one address block had sent no whole request, and the oldest were closed, see `block`",
+    "name a proxy or balancer of yours in trustProxy; nothing if strangers did it",
+  ],
   "proxy-entry-unreadable": [
     "gateway",
     "warn",

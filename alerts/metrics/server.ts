@@ -20,7 +20,9 @@ export interface MetricsServerOptions {
 
 const retryMsDefault = 5000;
 const connectionsMax = 8;
+/** A place is given back this soon by a client that asks nothing, or does not read its answer. */
 const requestTimeoutMs = 5000;
+const timeoutCheckMs = 1000;
 
 /** Starts at once. `close` may be repeated without harm. */
 export function serveMetrics(options: MetricsServerOptions): { close(): void } {
@@ -54,7 +56,13 @@ export function serveMetrics(options: MetricsServerOptions): { close(): void } {
 }
 
 function createMetricsServer({ text, contentType }: MetricsServerOptions): Server {
-  const server = createServer({ maxHeaderSize: 8192, requestTimeout: requestTimeoutMs }, (request, response) => {
+  const limits = {
+    maxHeaderSize: 8192,
+    headersTimeout: requestTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: timeoutCheckMs,
+  };
+  const server = createServer(limits, (request, response) => {
     const isAsked = request.url?.split("?")[0] === "/metrics";
     if (!isAsked || request.method !== "GET") {
       response.writeHead(isAsked ? 405 : 404, { "content-type": "text/plain", ...(isAsked ? { allow: "GET" } : {}) }).end();
@@ -66,5 +74,6 @@ function createMetricsServer({ text, contentType }: MetricsServerOptions): Serve
     );
   });
   server.maxConnections = connectionsMax;
+  server.setTimeout(requestTimeoutMs);
   return server;
 }

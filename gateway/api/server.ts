@@ -15,12 +15,14 @@ import { addressBlock } from "../auth/rate.ts";
 import { addressReader, type ClientAddress } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Service } from "../service.ts";
+import { isLinkNetwork } from "../store/agent-state.ts";
 import { isDiskFull } from "../store/disk.ts";
 import { isBusy } from "../store/store.ts";
 import { readPair } from "./certificate.ts";
 import { endConnections } from "./closing.ts";
-import { createPeers } from "./peers.ts";
-import { answerBelow, answerToNoise } from "./wire.ts";
+import { limitSilentConnections, silentPerBlock } from "./connection-places.ts";
+import { createPeers, type Peers } from "./peers.ts";
+import { answerBelow, answerToNoise, isForHub } from "./wire.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -40,6 +42,10 @@ const requestTimeoutMs = 15_000;
  */
 const timeoutCheckMs = 1_000;
 const keepAliveTimeoutMs = 65_000;
+/** For a TLS handshake; Node's default is two minutes. */
+const handshakeTimeoutMs = 15_000;
+/** Without a byte in either direction, for example because an answer is not read. */
+const silenceTimeoutMs = 120_000;
 const requestIdBytes = 8;
 /** Ids that share a call for random bytes, which costs more than the bytes. */
 const requestIdsAtOnce = 128;
@@ -120,7 +126,7 @@ const httpLimits = {
  */
 function nodeOptions({ listen: { tls } }: GatewayConfig): object {
   if (tls === null) return { http: httpLimits };
-  return { https: { ...httpLimits, ...readPair(tls) } };
+  return { https: { ...httpLimits, ...readPair(tls), handshakeTimeout: handshakeTimeoutMs } };
 }
 
 function createRequestIds(random: Service["random"]): () => string {
@@ -140,6 +146,7 @@ function create(service: Service): FastifyInstance {
     bodyLimit: config.limits.bodyBytesMax,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
+    connectionTimeout: silenceTimeoutMs,
     genReqId: createRequestIds(service.random),
     requestIdHeader: false,
     clientErrorHandler: answerToNoise,
@@ -148,6 +155,23 @@ function create(service: Service): FastifyInstance {
       void reply(request, response, answerOfError(error, service, request.id));
     },
   } as Parameters<typeof fastify>[0]) as unknown as FastifyInstance;
+}
+
+/** Bounds connections without a request, and warns once, since a balancer may have to be named. */
+function limitConnections({ server }: FastifyInstance, { store, log }: Service, peers: Peers): void {
+  let isTold = false;
+  limitSilentConnections({
+    server,
+    isUnlimited: (address) => peers.isHere(address) || peers.isNamedProxy(address),
+    isOfAgent: (block) => isLinkNetwork(store.database, block),
+    isForHub: (request) => isForHub(request) && peers.mayComePlain(request.socket.remoteAddress),
+    onCrowded: (block) => {
+      if (isTold) return;
+      isTold = true;
+      const words = `${silentPerBlock} connections of ${block} had sent no whole request; the oldest is closed for each new one. If a proxy or balancer of yours is there, name it in trustProxy`;
+      log.warn({ event: "connections-crowded", block }, words);
+    },
+  });
 }
 
 /**
@@ -163,6 +187,7 @@ export function createServer(service: Service): FastifyInstance {
   let isUnreadableTold = false;
   answerBelow(server.server, peers.mayComePlain);
   endConnections(server);
+  limitConnections(server, service, peers);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   server.decorateRequest("language", "en");

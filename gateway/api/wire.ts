@@ -6,15 +6,14 @@
  */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
+import { closeSoon } from "../../base/close-soon.ts";
 import { linkPath } from "../../protocol/messages.ts";
 import { type AnswerCode, answerCodes, messageOf } from "../answer/messages.ts";
 
 const bodyOf = (code: AnswerCode): string => JSON.stringify({ message: messageOf(code, "en"), code, requestId: "" });
 
-/** Writes the complete answer and closes the connection. */
+/** Writes the complete answer and closes the connection, also if the other end does not. */
 function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []): void {
-  if (!socket.writable) return;
-  socket.on("error", () => socket.destroy());
   const body = bodyOf(code);
   const [status] = answerCodes[code];
   const head = [
@@ -24,12 +23,15 @@ function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []):
     ...headers,
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  closeSoon(socket, `${head.join("\r\n")}\r\n\r\n${body}`);
 }
 
 /** Answers bytes that are not HTTP, for which the parser has no request. */
 export function answerToNoise(error: Error & { readonly code?: string }, socket: Duplex): void {
-  if (error.code === "ECONNRESET") return;
+  if (error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
   const byCode: Readonly<Record<string, AnswerCode>> = {
     HPE_HEADER_OVERFLOW: "headers_too_large",
     ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
@@ -38,7 +40,7 @@ export function answerToNoise(error: Error & { readonly code?: string }, socket:
 }
 
 /** True if an upgrade is for the path of the agents' hub, which answers its own upgrades. */
-function isForHub({ url = "" }: IncomingMessage): boolean {
+export function isForHub({ url = "" }: IncomingMessage): boolean {
   return url.split("?", 1)[0] === linkPath;
 }
 

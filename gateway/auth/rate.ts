@@ -111,3 +111,12 @@ export function addressBlock(ip: string): string {
   const zeros = right === undefined ? [] : new Array<string>(Math.max(0, ipv6Groups - head.length - tail.length)).fill("0");
   return `${[...head, ...zeros, ...tail].slice(0, prefixGroups).join(":")}::/64`;
 }
+
+/**
+ * The network of an address: the /24 of IPv4, the /64 of IPv6. What is counted by it costs nobody
+ * his access, for example the place of a connection that has sent nothing.
+ */
+export function networkBlock(ip: string): string {
+  const block = addressBlock(ip);
+  return block.includes(":") ? block : `${block.split(".").slice(0, 3).join(".")}.0/24`;
+}

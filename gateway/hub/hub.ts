@@ -1,7 +1,7 @@
 /**
  * Interface of the hub: agents' links on the gateway's HTTP server, one live connection for each
  * agent. A newer connection replaces the older. No connection is refused because there are many: a
- * connection without a hello loses its place to the next (pending-connections.ts). Sources:
+ * connection without a hello loses its place to the next (auth/pending-connections.ts). Sources:
  * docs/protocol.md sections 4 to 7; docs/architecture.md sections 2 and 8.
  */
 import type { KeyObject } from "node:crypto";
@@ -9,9 +9,11 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { type ServerOptions, WebSocketServer } from "ws";
+import { closeSoon } from "../../base/close-soon.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { gatewayFrameBytesMax } from "../../protocol/envelope.ts";
 import { linkPath } from "../../protocol/messages.ts";
+import { PendingConnections } from "../auth/pending-connections.ts";
 import { addressBlock } from "../auth/rate.ts";
 import { addressReader } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
@@ -22,12 +24,14 @@ import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { Intake } from "./intake.ts";
 import { type LinkLimits, linkLimits } from "./link-limits.ts";
-import { PendingConnections } from "./pending-connections.ts";
 import { Session } from "./session.ts";
 import type { SessionRooms } from "./session-rooms.ts";
 import { behindAgent } from "./statements.ts";
 
 const upgradeHeaderBytesMax = 8 * 1024;
+
+/** Connections without a hello; a block from which an agent said hello before has no limit. */
+export const pendingLinks = { perBlock: 20, inAll: 1000 } as const;
 
 /**
  * docs/protocol.md section 4.3. The last three options are missing from the library's type
@@ -74,7 +78,7 @@ export function startHub(options: HubOptions): Hub {
   const open = new Map<Session, string>(); // every connection, with its address block
   // A block with an earlier hello counts as known after a restart, when all agents connect at the
   // same time.
-  const pending = new PendingConnections<Session>((block) => isLinkBlock(options.store.database, block));
+  const pending = new PendingConnections<Session>(pendingLinks, (block) => isLinkBlock(options.store.database, block));
   const intake = new Intake(options);
   const addressOf = addressReader(options.config.trustProxy);
   const sockets = new WebSocketServer(socketOptions);
@@ -118,7 +122,7 @@ export function startHub(options: HubOptions): Hub {
     if (isAnswered(socket)) return;
     const status = refusalOf(request);
     if (status !== null) {
-      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      closeSoon(socket, `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
       return;
     }
     sockets.handleUpgrade(request, socket, rest, (webSocket) => {

@@ -78,6 +78,18 @@ export function isLinkBlock(database: Database, block: string): boolean {
 }
 
 /**
+ * True if a paired agent's newest hello came from this network, an IPv4 /24 or an IPv6 /64 as
+ * auth/rate.ts writes them.
+ */
+export function isLinkNetwork(database: Database, network: string): boolean {
+  const [, start] = /^(\d+\.\d+\.\d+\.)0\/24$/.exec(network) ?? [];
+  if (start === undefined) return isLinkBlock(database, network);
+  // The index has the texts in order, and "/" follows "." there.
+  const sql = "SELECT 1 FROM agents WHERE linkBlock >= ? AND linkBlock < ? AND unpairedAt IS NULL";
+  return database.get(sql, start, `${start.slice(0, -1)}/`) !== undefined;
+}
+
+/**
  * Marks a paired agent as caught up in this run, unless its recovery is pending.
  * @returns true if the agent has caught up now
  */

@@ -3,13 +3,15 @@
  * address block do not keep an agent off.
  */
 import { beforeEach, describe, expect, it } from "vitest";
+import { PendingConnections } from "../../gateway/auth/pending-connections.ts";
 import { addressBlock } from "../../gateway/auth/rate.ts";
-import { PendingConnections, pendingInAll, pendingPerBlock } from "../../gateway/hub/pending-connections.ts";
+import { pendingLinks } from "../../gateway/hub/hub.ts";
 import { readAgent } from "../../lab/kit/gateway-database.ts";
 import type { LinkAgent } from "../../lab/kit/link-agent.ts";
 import { connect, db, eachTestItsHub, hub, keys, start, stop } from "../support/hub-server.ts";
 import { until } from "../support/until.ts";
 
+const { perBlock: pendingPerBlock, inAll: pendingInAll } = pendingLinks;
 const one64 = (index: number): string => `2001:db8:0:1::${index.toString(16)}`;
 const own64 = (index: number): string => `2001:db8:1:${index.toString(16)}::1`;
 
@@ -30,7 +32,7 @@ describe("pending connections", () => {
     Array.from({ length: count }, (_, index) => pending.enter(`${name} ${index}`, block));
 
   it("pending connections of one block give way only to its own newcomers, the oldest first", () => {
-    const pending = new PendingConnections<string>(() => false);
+    const pending = new PendingConnections<string>(pendingLinks, () => false);
     expect(pending.enter("agent", "elsewhere")).toBeNull();
     const lost = many(pending, "crowd", pendingPerBlock + 3);
     expect(lost.slice(0, pendingPerBlock).every((one) => one === null)).toBe(true);
@@ -38,7 +40,7 @@ describe("pending connections", () => {
   });
 
   it("pending connections of the most crowded block give way when all places are taken, and those of a block with a known agent only if there is no other", () => {
-    const pending = new PendingConnections<string>((block) => block.startsWith("known"));
+    const pending = new PendingConnections<string>(pendingLinks, (block) => block.startsWith("known"));
     many(pending, "known", pendingPerBlock);
     for (let index = 0; index < pendingInAll - pendingPerBlock - 2; index += 1) pending.enter(`lone ${index}`, `block ${index}`);
     many(pending, "pair", 2);
@@ -50,16 +52,23 @@ describe("pending connections", () => {
   });
 
   it("pending connections become fewer with each client that completed a handshake or went", () => {
-    const pending = new PendingConnections<string>(() => false);
+    const pending = new PendingConnections<string>(pendingLinks, () => false);
     many(pending, "crowd", pendingPerBlock);
     for (const index of [0, 0, 1]) pending.leave(`crowd ${index}`);
     expect(many(pending, "crowd", 3, "later")).toEqual([null, null, "crowd 2"]);
   });
 
   it("pending connections of known blocks give way to each other if all blocks are known", () => {
-    const pending = new PendingConnections<string>(() => true);
+    const pending = new PendingConnections<string>(pendingLinks, () => true);
     for (let index = 0; index < pendingInAll; index += 1) pending.enter(`agent ${index}`, `block ${index}`);
     expect(pending.enter("agent", "another block")).toBe("agent 0");
+  });
+
+  it("pending connections of a block with a known agent are as many as there is room for, and then give way to each other", () => {
+    const pending = new PendingConnections<string>(pendingLinks, (block) => block === "known");
+    expect(pending.enter("lone", "elsewhere")).toBeNull();
+    expect(new Set(many(pending, "known", pendingInAll - 1))).toEqual(new Set([null]));
+    expect(many(pending, "known", 2, "later")).toEqual(["known 0", "known 1"]);
   });
 });
 
