@@ -11,6 +11,7 @@ import { readObject } from "../answer/body.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { WriteOnce } from "../auth/replay-guard.ts";
 import { type EventType, eventTypes } from "../callbacks/events.ts";
+import { reasonForKey } from "../callbacks/guard.ts";
 import {
   type Actor,
   addTarget,
@@ -58,7 +59,7 @@ function viewOf(target: TargetState): object {
     succeededAt: textOf(succeededAt),
     failedAt: textOf(failedAt),
     failedStatus,
-    failedReason,
+    failedReason: reasonForKey(failedReason),
   };
 }
 

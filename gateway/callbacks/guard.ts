@@ -88,3 +88,21 @@ export function urlProblem(text: string, settings: GuardSettings): string {
     return "leads to a name that is not public";
   return "";
 }
+
+/** Why a name gave no address to send to, in the operator's words. */
+export const nameFaults = {
+  missing: "there is no such name",
+  empty: "the name has no address",
+  closed: "the name leads to an address that is not public",
+} as const;
+
+const namelessForKey = "the name leads to no public address";
+
+/**
+ * A try's reason as a merchant's key reads it. The three above are one, because a key could
+ * otherwise ask the gateway's name servers which names the gateway's own network has.
+ */
+export function reasonForKey(reason: string): string {
+  const faults: readonly string[] = Object.values(nameFaults);
+  return faults.includes(reason) ? namelessForKey : reason;
+}

@@ -12,7 +12,7 @@ import { isLoopback } from "../../base/loopback.ts";
 import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import type { CallbackSettings } from "../config/callback-settings.ts";
 import { AddressOrder, type Attempt, addressesMax } from "./address-order.ts";
-import { hostOf, mayReach, urlProblem } from "./guard.ts";
+import { hostOf, mayReach, nameFaults, urlProblem } from "./guard.ts";
 
 export interface Sent {
   readonly status: number; // HTTP; 0 without an answer
@@ -113,7 +113,7 @@ async function tryAddresses(url: URL, letter: Letter, lookUp: LookUp, way: Way &
     if (address === undefined || tried.size === addressesMax) {
       if (await lookUp.more()) continue;
       if (codes.size > 0) return unsent(`could not be reached (${[...codes].join(", ")})`);
-      return unsent(lookUp.found().length === 0 ? lookUp.whyNone() : "the name leads to an address that is not public");
+      return unsent(lookUp.found().length === 0 ? lookUp.whyNone() : nameFaults.closed);
     }
     tried.add(address);
     const isLast = left.length === 1 && !lookUp.isPending();
@@ -157,7 +157,7 @@ function startLookUp(url: URL, { settings, nameServers, underWay }: Way): LookUp
     return {
       usable: Promise.resolve(),
       found: () => known,
-      whyNone: () => noAddress,
+      whyNone: () => nameFaults.empty,
       isPending: () => false,
       more: nothing,
       end: () => {},
@@ -206,8 +206,6 @@ function startLookUp(url: URL, { settings, nameServers, underWay }: Way): LookUp
   };
 }
 
-const noAddress = "the name has no address";
-
 /**
  * The reason by the codes of both families; a fault of the name servers says nothing of the name.
  */
@@ -215,7 +213,7 @@ export function whyNoAddress(codes: readonly string[]): string {
   const has = (...some: readonly string[]): boolean => codes.some((code) => some.includes(code));
   if (has("ESERVFAIL", "EREFUSED", "EFORMERR", "ENOTIMP")) return `the name servers cannot say (${codes.join(", ")})`;
   if (has("ETIMEOUT", "ECANCELLED", "ECONNREFUSED")) return "the name servers do not answer";
-  return codes.length > 0 && codes.every((code) => code === "ENOTFOUND") ? "there is no such name" : noAddress;
+  return codes.length > 0 && codes.every((code) => code === "ENOTFOUND") ? nameFaults.missing : nameFaults.empty;
 }
 
 interface Exchange extends Way {

@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../client/client.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import { type Callbacks, startCallbacks } from "../../gateway/callbacks/callbacks.ts";
-import { createCallbackSender } from "../../gateway/callbacks/send.ts";
+import { nameFaults } from "../../gateway/callbacks/guard.ts";
+import { createCallbackSender, whyNoAddress } from "../../gateway/callbacks/send.ts";
 import { targetsMax } from "../../gateway/callbacks/targets.ts";
 import { addKey, createMerchant } from "../../gateway/operator/accounts.ts";
 import { addCallback, listCallbacks, removeCallback } from "../../gateway/operator/callbacks.ts";
@@ -296,6 +297,19 @@ describe("deliveries by a key", () => {
     await until(() => held().failedAt !== null);
     expect(await only()).toMatchObject({ failedStatus: 0, failedReason: "could not be reached (ECONNREFUSED)", succeededAt: "" });
     receiver = await startReceiver();
+  });
+
+  it("the cause of a failure does not tell a key which names the gateway's own name servers know; the operator reads it", async () => {
+    await add();
+    const read = async (reason: string): Promise<unknown> => {
+      database().run("UPDATE callbackTargets SET failedAt = 1, failedReason = ?", reason);
+      expect(held().failedReason).toBe(reason);
+      return ((await only()) as { failedReason: string }).failedReason;
+    };
+    const reasons = [whyNoAddress(["ENOTFOUND", "ENOTFOUND"]), whyNoAddress([]), nameFaults.closed];
+    expect(new Set(reasons).size).toBe(3);
+    for (const reason of reasons) expect(await read(reason)).toBe("the name leads to no public address");
+    expect(await read("no answer in time")).toBe("no answer in time");
   });
 
   it("deliveries that failed since a time are sent again, and delivered ones are not", async () => {
