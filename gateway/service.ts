@@ -99,6 +99,6 @@ export type Probe = () => {
   readonly name: string;
   readonly ok: boolean;
   readonly detail: string; // public text
-  readonly full?: string; // longer text for the operator on this machine, if there is one
+  readonly full?: string; // longer text for the operator, if there is one
   readonly aloneOut?: true; // the other parts work without it
 };

@@ -1,7 +1,8 @@
 /** The paths outside /api/v1: pairing for agents, health and readiness for the operator. */
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { transcriptBytesMax } from "../../protocol/pairing.ts";
 import { say } from "../answer/answer.ts";
+import { isOperatorProof, operatorHeader } from "../auth/operator-view.ts";
 import { addressBlock, createBuckets } from "../auth/rate.ts";
 import { pairAgent } from "../pairing/pairing.ts";
 import type { Figures, Probe, Service } from "../service.ts";
@@ -35,7 +36,7 @@ export function addStation(
   });
   server.get("/health", async (_request, response) => response.type("application/json; charset=utf-8").send('{"status":"ok"}'));
   server.get("/ready", async (request, response) => {
-    const isOperator = isOfThisMachine(request);
+    const isOperator = isOperatorProof(request.headers[operatorHeader], service.key, service.run);
     const checks = probes.map((probe) => probe());
     const ready = checks.every((check) => check.ok || check.aloneOut === true);
     const shown = checks.map(({ name, ok, detail, full }) => ({ name, ok, detail: isOperator ? (full ?? detail) : detail }));
@@ -46,16 +47,4 @@ export function addStation(
       .type("application/json; charset=utf-8")
       .send(body);
   });
-}
-
-/** Headers that proxies add. A request with one of these headers may come from anywhere. */
-const proxyHeaders = ["forwarded", "x-forwarded-for", "x-real-ip", "via", "cf-connecting-ip"];
-
-/** True if a request comes from this machine and not through a proxy. */
-function isOfThisMachine({ socket, headers }: FastifyRequest): boolean {
-  return isLoopbackAddress(socket.remoteAddress ?? "") && proxyHeaders.every((name) => headers[name] === undefined);
-}
-
-function isLoopbackAddress(address: string): boolean {
-  return address === "::1" || /^(?:::ffff:)?127\./.test(address);
 }

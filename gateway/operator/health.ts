@@ -1,9 +1,13 @@
 /**
  * `health`: asks the running gateway for /ready at the address that its configuration listens on.
  */
+import { AgentError } from "../../base/fault.ts";
 import { createOutgoing } from "../../outgoing/exchange.ts";
+import { readGatewayKey } from "../auth/gateway-key.ts";
+import { operatorHeader, operatorProof } from "../auth/operator-view.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Figures } from "../service.ts";
+import { runningOn } from "../store/owner.ts";
 
 const timeoutMs = 5_000;
 const answerBytesMax = 65_536;
@@ -21,7 +25,7 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
   const { listen, publicUrl } = config;
   const host = wildcards.has(listen.host) ? "127.0.0.1" : listen.host;
   const origin = `${listen.tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${listen.port}`;
-  const headers = { host: new URL(publicUrl).host }; // the name on the certificate
+  const headers = { host: new URL(publicUrl).host, ...operatorHeaders(config) }; // the host is the name on the certificate
   const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
   return new Promise((resolve) => {
     outgoing.send({ method: "GET", path: "/ready", headers, bytesMax: answerBytesMax, timeoutMs }, (outcome) => {
@@ -30,6 +34,20 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
       else resolve({ reached: false, text: outcome.why });
     });
   });
+}
+
+/**
+ * What shows the running gateway that its own operator asks; empty for somebody who cannot read its
+ * key, who gets the public answer.
+ */
+export function operatorHeaders({ keyFile, database }: Pick<GatewayConfig, "keyFile" | "database">): Record<string, string> {
+  try {
+    const run = runningOn(database);
+    return run === null ? {} : { [operatorHeader]: operatorProof(readGatewayKey(keyFile), run) };
+  } catch (error) {
+    if (error instanceof AgentError || (error as NodeJS.ErrnoException).code !== undefined) return {};
+    throw error;
+  }
 }
 
 /** The failed checks of an answer, as text; an answer of another form is returned unchanged. */

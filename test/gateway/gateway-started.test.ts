@@ -8,8 +8,10 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
+import { operatorProof } from "../../gateway/auth/operator-view.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
+import { operatorHeaders } from "../../gateway/operator/health.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
 import { type ChainNode, FakeChain, type Lie, serveChain } from "../../lab/kit/fake-chain.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
@@ -51,7 +53,9 @@ function prepared(nodes: readonly string[] = [node.url]): GatewayConfig {
   return config;
 }
 
+let taken: GatewayConfig;
 const begin = async (config: GatewayConfig): Promise<Gateway> => {
+  taken = config;
   running = await startGateway(config, { log, clock: Date.now, onPoisoned: () => {} });
   return running;
 };
@@ -67,10 +71,11 @@ async function checked(): Promise<{ readonly status: number; readonly token: Che
   return { status, token: named("currency usdt") };
 }
 
-async function askReady(headers: Readonly<Record<string, string>> = {}) {
-  const answer = await fetch(`${running?.url}/ready`, { headers });
-  const { checks } = (await answer.json()) as { readonly checks: readonly Check[] };
-  return { status: answer.status, named: (wanted: string): Check | undefined => checks.find(({ name }) => name === wanted) };
+/** As the operator's own commands ask, unless a test says how. */
+async function askReady(headers?: Readonly<Record<string, string>>) {
+  const answer = await fetch(`${running?.url}/ready`, { headers: headers ?? operatorHeaders(taken) });
+  const { checks, figures } = (await answer.json()) as { readonly checks: readonly Check[]; readonly figures?: object };
+  return { status: answer.status, figures, named: (wanted: string): Check | undefined => checks.find(({ name }) => name === wanted) };
 }
 
 /** Waits until the chain's check has these words, and returns its state. */
@@ -126,10 +131,17 @@ it("/ready says which of three nodes is out and since when, while the chain is r
     // A time that is still to come today was yesterday's: midnight has passed since.
     const since = today > after + 1_000 ? today - 86_400_000 : today;
     expect(since).toBeGreaterThanOrEqual(before - 1);
-    // An unauthenticated client, for whom a proxy on this machine asks, reads no address and no
-    // word of a node.
-    const { named } = await askReady({ "x-forwarded-for": "203.0.113.5" });
-    expect(named("chain local")?.detail).toMatch(/^2 of 3 nodes answer; node 1 cannot be reached since [0-9:]{8} UTC$/);
+    // Anybody else reads no address and no word of a node, and no figures, also from this machine:
+    // a proxy there may ask for a stranger and add no header.
+    const { "operator-proof": proof = "" } = operatorHeaders(taken);
+    const ofAnotherRun = operatorProof(running!.key, "another run");
+    const strangers = [{}, { "x-forwarded-for": "203.0.113.5" }, { "operator-proof": "" }, { "operator-proof": ofAnotherRun }];
+    for (const headers of [...strangers, { "operator-proof": `${proof.slice(0, -1)}${proof.endsWith("0") ? "1" : "0"}` }]) {
+      const { named, figures } = await askReady(headers);
+      expect(named("chain local")?.detail).toMatch(/^2 of 3 nodes answer; node 1 cannot be reached since [0-9:]{8} UTC$/);
+      expect(figures).toBeUndefined();
+    }
+    expect((await askReady()).figures).toMatchObject({ agentsConnected: 0 });
     others[0]!.isDown = false;
     expect(await chainSays(/^$/)).toMatchObject({ status: 200, ok: true });
   } finally {

@@ -4,6 +4,8 @@
  * shkeeper.io #197 (fourteen hours unnoticed), litentry/heima #807.
  */
 import { afterEach, expect, it } from "vitest";
+import { readConfig } from "../../gateway/config/config.ts";
+import { operatorHeaders } from "../../gateway/operator/health.ts";
 import { type FakeAnswer, type FakeNode, startFakeNode } from "../../lab/kit/fake-node.ts";
 import { type Kit, startPairedKit } from "../../lab/kit/kit.ts";
 import { until } from "../../lab/kit/processes.ts";
@@ -45,9 +47,10 @@ it("a node that stands still is named by /ready, health, status and doctor", { t
     },
   });
   const { gatewayUrl, anvil } = kit;
+  const headers = operatorHeaders(readConfig(kit.gatewayConfigPath));
   const name = second!.url;
   const says = async (): Promise<{ readonly status: number; readonly detail: string }> => {
-    const answer = await fetch(`${gatewayUrl}/ready`);
+    const answer = await fetch(`${gatewayUrl}/ready`, { headers });
     const { checks } = (await answer.json()) as { checks: { name: string; detail: string }[] };
     return { status: answer.status, detail: checks.find((check) => check.name === "chain local")?.detail ?? "" };
   };
