@@ -114,6 +114,19 @@ function notFound(request: FastifyRequest): Answer {
   return allow === undefined ? say("not_found") : say("method_not_allowed", {}, { Allow: allow });
 }
 
+/**
+ * A path for the log. Whoever reads the token of a payment page has the page, so the token is left
+ * out, also of a path that was typed wrong and leads nowhere.
+ */
+function loggedPath({ url, routeOptions }: FastifyRequest): string {
+  const { url: route = "" } = routeOptions;
+  if (route.startsWith("/pay/")) return route.replace(":token", "…");
+  return (url.split("?")[0] ?? "").replace(/(\/pay\/+)[^/]+/gi, "$1…").replace(tokenSegment, "/…");
+}
+
+/** A segment with the form of such a token, wherever it stands. */
+const tokenSegment = /\/[\w-]{22}(?=\/|$)/g;
+
 const httpLimits = {
   maxHeaderSize: headerBytesMax,
   headersTimeout: headersTimeoutMs,
@@ -223,7 +236,7 @@ export function createServer(service: Service): FastifyInstance {
   });
   server.addHook("onResponse", async (request, response) => {
     const ms = service.clock() - request.startedAtMs;
-    const path = request.url.split("?")[0];
+    const path = loggedPath(request);
     const line = {
       event: "request" as const,
       requestId: request.id,
