@@ -88,7 +88,7 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
     findings.push(finding("AGENT_NODES_OF_GATEWAY", "warning", nodesOfGatewayWords(name)));
   if (role === "signer") return findings;
   orFinding(findings, () => readLinkFile(state.courier).linkSeed.fill(0));
-  findings.push(...checkChains(config.settings));
+  findings.push(...checkChains(config.settings, state.courier));
   return findings;
 }
 
@@ -125,12 +125,12 @@ async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findi
  * Lets another process ask the nodes, within one bound for all of them, so the check ends for any
  * behaviour of a node.
  */
-function checkChains({ chains, currencies, network }: AgentSettings): readonly Finding[] {
+function checkChains({ chains, currencies, network }: AgentSettings, courierFolder: string): readonly Finding[] {
   const findings: Finding[] = [];
   const egress = orFinding(findings, () => egressOf(network));
   if (findings.length > 0) return findings;
   const done = spawnSync(process.execPath, [fileURLToPath(programPath(import.meta.url, "./main"))], {
-    input: JSON.stringify({ chains, currencies, egress }),
+    input: JSON.stringify({ chains, currencies, egress, courierFolder }),
     encoding: "utf8",
     timeout: chainsMs,
     stdio: ["pipe", "pipe", "inherit"],

@@ -3,7 +3,7 @@
  * proof that it starts and changes nothing.
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { mnemonicToSeedSync } from "bip39";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -20,6 +20,7 @@ import { startsTheBuild } from "../support/built.ts";
 startsTheBuild();
 let folder: AgentFolder;
 let node: FakeNode;
+let onAsked = (): void => {};
 let chain: { id: string; decimals: Record<string, number> };
 const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const block = {
@@ -49,6 +50,7 @@ beforeEach(async () => {
   chain = { id: "0x7a69", decimals: { [usdt.toLowerCase()]: 6 } };
   node = await startFakeNode({
     answer: ({ method, params }) => {
+      onAsked();
       if (method === "eth_chainId") return { result: chain.id };
       if (method in answers) return { result: answers[method] };
       const to = (params[0] as { to?: string }).to ?? "";
@@ -78,6 +80,7 @@ beforeEach(async () => {
   writeFileSync(join(folder.dir, "encKey"), folder.encKey, { mode: 0o600 });
 });
 afterEach(async () => {
+  onAsked = () => {};
   await node.close();
   folder.remove();
 });
@@ -105,6 +108,34 @@ it("a folder that would start has nothing, by every role, and nothing is changed
   expect(folder.contents()).toEqual(before);
   const plain = await folder.launcher("crypto.js", "--check", "--config", folder.config, "--state", folder.state, ...encKey());
   expect(plain.output).toMatch(/^crypto: would start \(both, /);
+});
+
+/** The users of the processes that ask nodes for a check now. */
+function askingUsers(): readonly number[] {
+  return readdirSync("/proc").flatMap((pid) => {
+    try {
+      if (!/^\d+$/.test(pid) || !readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("agent/check/main")) return [];
+      return [Number(/^Uid:\s+\d+\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1])];
+    } catch {
+      return []; // it has ended
+    }
+  });
+}
+
+it.runIf(process.getuid?.() === 0)("a check by root asks the nodes as the owner of the courier's folder", async () => {
+  const users = new Set<number>();
+  onAsked = () => {
+    for (const user of askingUsers()) users.add(user);
+  };
+  const courier = join(folder.state, "courier");
+  await checked("--role", "courier");
+  expect([...users]).toEqual([0]); // its twin: a folder of root's own
+  users.clear();
+  const nobody = 65_534;
+  for (const path of [courier, ...readdirSync(courier).map((name) => join(courier, name))]) chownSync(path, nobody, nobody);
+  const { codes, output } = await checked("--role", "courier");
+  expect(codes, output).toEqual([]);
+  expect([...users]).toEqual([nobody]);
 });
 
 it("autowithdraw check says what crypto --check says, with the same exit code, and its JSON has the fields of docs/cli-json.md", async () => {
