@@ -75,7 +75,11 @@ async function checked(): Promise<{ readonly status: number; readonly token: Che
 async function askReady(headers?: Readonly<Record<string, string>>) {
   const answer = await fetch(`${running?.url}/ready`, { headers: headers ?? operatorHeaders(taken) });
   const { checks, figures } = (await answer.json()) as { readonly checks: readonly Check[]; readonly figures?: object };
-  return { status: answer.status, figures, named: (wanted: string): Check | undefined => checks.find(({ name }) => name === wanted) };
+  return {
+    status: answer.status,
+    figures,
+    named: (wanted: string): Check | undefined => checks.find(({ name }) => name === wanted),
+  };
 }
 
 /** Waits until the chain's check has these words, and returns its state. */

@@ -72,7 +72,8 @@ describe("the log of a request", () => {
       [secret, { method: "POST", headers: { ...json, signatureToken }, body: JSON.stringify({ orderId: secret }) }],
       [secret, { method: "POST", headers: json, body: `{"${secret}` }],
     ];
-    for (const [hidden, sent] of cases) expect(await logged("/api/v1/balances", hidden, sent)).toEqual(["/api/v1/balances", false]);
+    for (const [hidden, sent] of cases)
+      expect(await logged("/api/v1/balances", hidden, sent)).toEqual(["/api/v1/balances", false]);
     expect(await logged(`/agent/v1/pair?key=${secret}`, secret, { method: "POST", headers: json, body: secret })).toEqual([
       "/agent/v1/pair",
       false,

@@ -160,10 +160,12 @@ describe("listeners", () => {
 });
 
 describe("clients", () => {
-  const exchanged = (port: number, idleMs: number): Promise<Outcome> => {
+  /** An answer is waited for; silence is given up soon. */
+  const patience = (isAnswered: boolean): number => (isAnswered ? 20_000 : 300);
+  const exchanged = (port: number, idleMs: number, timeoutMs: number): Promise<Outcome> => {
     const outgoing = createOutgoing({ origin: `http://127.0.0.1:${port}`, connectionsMax: 1, idleMs });
     closers.push(() => outgoing.close());
-    return new Promise((done) => outgoing.send({ method: "GET", path: "/", bytesMax: 64, timeoutMs: 300 }, done));
+    return new Promise((done) => outgoing.send({ method: "GET", path: "/", bytesMax: 64, timeoutMs }, done));
   };
   it.each([
     ["answers", answered, 0, true],
@@ -175,7 +177,7 @@ describe("clients", () => {
   ])("an exchange lets go of a server that %s", async (_what, text, idleMs, ok) => {
     const { port, next } = await peer(local, says(text));
     const arrived = next();
-    expect((await exchanged(port, idleMs)).ok).toBe(ok);
+    expect((await exchanged(port, idleMs, patience(ok))).ok).toBe(ok);
     await letsGo(arrived);
   });
 
@@ -247,7 +249,7 @@ describe("clients", () => {
     const { port, next } = await peer(local, says(text));
     const arrived = next();
     const apiKey = `k_${"0".repeat(16)}.${Buffer.alloc(32, 1).toString("base64url")}.${"0".repeat(32)}`;
-    const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, key: { apiKey }, timeoutMs: 300 });
+    const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, key: { apiKey }, timeoutMs: patience(hasAnswer) });
     const result = await client.supportedCurrency();
     expect(result.ok ? "ok" : result.code).toBe(hasAnswer ? "answer_invalid" : "timeout");
     await letsGo(arrived);
