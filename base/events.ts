@@ -218,7 +218,7 @@ export const gatewayEvents = table({
     "gateway",
     "warn",
     "many connections of one address block had sent no whole request, and the oldest were closed, see `block`",
-    "name a proxy or balancer of yours in trustProxy; nothing if strangers did it",
+    "name a proxy or balancer of yours in trustProxy; nothing if outsiders did it",
   ],
   "proxy-entry-unreadable": [
     "gateway",

@@ -1,8 +1,8 @@
 /**
  * The half of `crypto --check` with a network, in a process without a key: settings as JSON on
  * stdin, findings as JSON on stdout. A reload of the units runs the check as root, outside of their
- * sandbox, so this half becomes the courier's user before it asks a node: answers of strangers are
- * read with no more rights than the courier has.
+ * sandbox, so this half becomes the courier's user before it asks a node: answers from outside
+ * are read with no more rights than the courier has.
  */
 import "../../base/no-inspector.ts";
 import { readFileSync } from "node:fs";

@@ -115,7 +115,7 @@ function notFound(request: FastifyRequest): Answer {
 }
 
 /**
- * A path for the log. Whoever reads the token of a payment page has the page, so the token is left
+ * A path for the log. A reader of a payment page's token has the page, so the token is left
  * out, also of a path that was typed wrong and leads nowhere.
  */
 function loggedPath({ url, routeOptions }: FastifyRequest): string {

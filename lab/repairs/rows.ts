@@ -40,7 +40,7 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "refused-upgrade-let-go",
-    fault: "The hub ended a refused upgrade and waited for ever for the other end to end too.",
+    fault: "The hub ended a refused upgrade and waited permanently for the other end to end too.",
     file: "gateway/hub/hub.ts",
     find: "      closeSoon(socket, ",
     replace: "      if (status !== closeSoon.name) socket.end(",
@@ -49,7 +49,7 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "unread-answer-let-go",
-    fault: "A connection whose answer nobody read stayed for ever.",
+    fault: "A connection whose answer nobody read stayed permanently.",
     file: "gateway/api/server.ts",
     find: "connectionTimeout: silenceTimeoutMs,",
     replace: "connectionTimeout: 0 * silenceTimeoutMs,",

@@ -136,11 +136,11 @@ it("/ready says which of three nodes is out and since when, while the chain is r
     const since = today > after + 1_000 ? today - 86_400_000 : today;
     expect(since).toBeGreaterThanOrEqual(before - 1);
     // Anybody else reads no address and no word of a node, and no figures, also from this machine:
-    // a proxy there may ask for a stranger and add no header.
+    // a proxy there may ask for an outsider and add no header.
     const { "operator-proof": proof = "" } = operatorHeaders(taken);
     const ofAnotherRun = operatorProof(running!.key, "another run");
-    const strangers = [{}, { "x-forwarded-for": "203.0.113.5" }, { "operator-proof": "" }, { "operator-proof": ofAnotherRun }];
-    for (const headers of [...strangers, { "operator-proof": `${proof.slice(0, -1)}${proof.endsWith("0") ? "1" : "0"}` }]) {
+    const outsiders = [{}, { "x-forwarded-for": "203.0.113.5" }, { "operator-proof": "" }, { "operator-proof": ofAnotherRun }];
+    for (const headers of [...outsiders, { "operator-proof": `${proof.slice(0, -1)}${proof.endsWith("0") ? "1" : "0"}` }]) {
       const { named, figures } = await askReady(headers);
       expect(named("chain local")?.detail).toMatch(/^2 of 3 nodes answer; node 1 cannot be reached since [0-9:]{8} UTC$/);
       expect(figures).toBeUndefined();

@@ -192,14 +192,14 @@ describe("an address block", () => {
   it.each([
     ["203.0.113.9", "203.0.113.200", "198.51.100.9"],
     ["2001:db8:0:1::9", "2001:db8:0:1:ffff::9", "2001:db8:0:2::9"],
-  ])("an address block with a paired agent, %s, has no limit: many agents of one address", async (agent, neighbour, stranger) => {
+  ])("an address block with a paired agent, %s, has no limit: many agents of one address", async (agent, neighbour, outsider) => {
     from = () => "127.0.0.1";
     const gateway = await started();
     expect((await gateway.pair()).status).toBe(200);
     const { database } = gateway.service.store;
     const block = agent.includes(":") ? networkBlock(agent) : agent;
     database.run("UPDATE agents SET linkBlock = ?", block);
-    expect([neighbour, stranger].map((address) => isLinkNetwork(database, networkBlock(address)))).toEqual([true, false]);
+    expect([neighbour, outsider].map((address) => isLinkNetwork(database, networkBlock(address)))).toEqual([true, false]);
     from = () => neighbour;
     const before = await heldBy(gateway);
     await open(gateway.port, 3 * silentPerBlock);

@@ -1,6 +1,6 @@
 /**
  * Other ends that never close: a socket that goes half-open when its peer ends, stays, and lets the
- * peer keep its descriptor for ever. A test tells with them whether a listener or a client of the
+ * peer keep its descriptor permanently. A test tells with them whether a listener or a client of the
  * product lets go by itself.
  */
 import { connect, createServer, type NetConnectOpts, type Server, type Socket } from "node:net";
@@ -9,7 +9,7 @@ const probeMs = 20;
 
 /**
  * Resolves when the peer has given its socket up: bytes to it come back as a reset. A peer that has
- * only ended its side takes them for ever.
+ * only ended its side takes them permanently.
  */
 export function isLetGo(socket: Socket): Promise<true> {
   return new Promise((resolve) => {
