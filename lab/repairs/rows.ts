@@ -102,15 +102,6 @@ export const repairs: readonly Repair[] = [
     title: "does not tell a key which names",
   },
   {
-    name: "silent-metrics-client",
-    fault: "Eight silent clients kept Prometheus from the metrics for half a minute.",
-    file: "alerts/metrics/server.ts",
-    find: "connectionsCheckingInterval: timeoutCheckMs,",
-    replace: "connectionsCheckingInterval: 1000 * timeoutCheckMs,",
-    test: "test/system/sockets.test.ts",
-    title: "the metrics listener lets go of a client that asks half a question",
-  },
-  {
     name: "nodes-asked-as-root",
     fault: "The check that a reload runs read the answers of nodes as root, outside of the sandbox.",
     file: "agent/check/main.ts",
