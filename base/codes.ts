@@ -1,9 +1,10 @@
 /**
  * Every code of a refusal or fault, in one frozen table: [kind, effect, reader, meaning, advice to
- * the operator]. The same table stands in docs/errors.md; a test compares both. A code never
- * changes its meaning and is never used again for another one.
+ * the operator; for a fault that passes by itself also the reason why]. The same table stands in
+ * docs/errors.md; a test compares both. A code never changes its meaning and is never used again
+ * for another one.
  */
-import type { CodeRow } from "./code-row.ts";
+import type { CodeRow, Passing } from "./code-row.ts";
 import { gatewayCodes } from "./codes-gateway.ts";
 
 // biome-ignore format: a table, one row a line
@@ -53,17 +54,17 @@ export const codes = {
   TRANSACTION_SENDER: ["fault", "none", "operator", "the signature was not made by the account's key", "look for a faulty machine or keystore"],
   // nodes (chains)
   NODE_URL: ["fault", "none", "operator", "a node's address is not an http or https URL", "correct it in config.json"],
-  NODE_UNREACHABLE: ["fault", "unknown", "operator", "the node could not be reached or cut the line", "check the node and the network"],
-  NODE_TIMEOUT: ["fault", "unknown", "operator", "the node did not answer in time", "check the node's load"],
-  NODE_HTTP: ["fault", "unknown", "operator", "the node answered with an HTTP error", "check the address, the key and the rate limit"],
-  NODE_QUOTA: ["fault", "unknown", "operator", "the node's provider says that it is asked too much, or that the quota is used up", "wait, take a larger plan of the provider, or name a second node in config.json"],
+  NODE_UNREACHABLE: ["fault", "unknown", "operator", "the node could not be reached or cut the line", "check the node and the network", "nodes"],
+  NODE_TIMEOUT: ["fault", "unknown", "operator", "the node did not answer in time", "check the node's load", "nodes"],
+  NODE_HTTP: ["fault", "unknown", "operator", "the node answered with an HTTP error", "check the address, the key and the rate limit", "nodes"],
+  NODE_QUOTA: ["fault", "unknown", "operator", "the node's provider says that it is asked too much, or that the quota is used up", "wait, take a larger plan of the provider, or name a second node in config.json", "nodes"],
   NODE_ANSWER: ["fault", "unknown", "operator", "the node's answer has the wrong shape", "use another node"],
   NODE_ANSWER_SIZE: ["fault", "unknown", "operator", "the node's answer is too large", "use another node"],
   NODE_ERROR: ["fault", "none", "operator", "the node answered with an error of its own", "read the node's own words in the message, or use another node"],
   NODE_NO_BLOCK: ["fault", "none", "log", "the node does not have the block yet", "wait; the node may be behind"],
   NODE_PRUNED: ["fault", "none", "operator", "the node has forgotten the state of the final block", "use a node that keeps more states (geth: --gcmode=archive, or a longer --history.state), or set confirmations to a number that is below what it keeps"],
-  NODE_STALE: ["fault", "none", "operator", "the newest block that the nodes show is too old: the chain or its nodes stand still", "compare the block with a block explorer: where the chain goes on there, name better nodes in config.json"],
-  NODE_LAG: ["fault", "none", "operator", "a node is far behind the best node of its chain", "look at this node, or name a better one in config.json"],
+  NODE_STALE: ["fault", "none", "operator", "the newest block that the nodes show is too old: the chain or its nodes stand still", "compare the block with a block explorer: where the chain goes on there, name better nodes in config.json", "nodes"],
+  NODE_LAG: ["fault", "none", "operator", "a node is far behind the best node of its chain", "look at this node, or name a better one in config.json", "nodes"],
   NODE_ROLLED_BACK: ["fault", "none", "operator", "a node shows a block far below one that it showed before", "look at this node: it was restored, or another one stands behind its address"],
   NODE_WRONG_CHAIN: ["fault", "none", "operator", "the node serves another chain", "correct the node's address or the chain id"],
   NODE_DISAGREE: ["fault", "none", "operator", "the nodes do not say the same", "find out which node is wrong"],
@@ -102,9 +103,9 @@ export const codes = {
   LEDGER_FORGED: ["fault", "none", "operator", "the ledger holds, at the named file and line, what this wallet's signer did not write", "sign nothing with it: keep the folder as it is, find out who could write there, then restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"],
   LEDGER_NEWER: ["fault", "none", "operator", "the ledger was written by a newer version of this program", "run the version that wrote it, or a later one"],
   LEDGER_UNREADABLE: ["fault", "none", "operator", "the ledger's folder or a file in it cannot be read", "check that the signer's user owns it and that the disk is well; change nothing in it"],
-  LEDGER_POISONED: ["fault", "unknown", "operator", "the disk failed while writing the ledger; nothing more is signed in this run", "check the disk, then restart: the ledger is read back and work goes on"],
-  LEDGER_READ_ONLY: ["fault", "none", "operator", "the ledger's disk is read-only: nothing is taken, decided or signed", "see why in dmesg, check the file system (fsck) and mount it writable again; the signer goes on by itself then, and nothing is lost"],
-  LEDGER_DISK_FULL: ["fault", "none", "operator", "too little free space to go on safely", "free space; work goes on by itself"],
+  LEDGER_POISONED: ["fault", "unknown", "operator", "the disk failed while writing the ledger; nothing more is signed in this run", "check the disk, then restart: the ledger is read back and work goes on", "disk"],
+  LEDGER_READ_ONLY: ["fault", "none", "operator", "the ledger's disk is read-only: nothing is taken, decided or signed", "see why in dmesg, check the file system (fsck) and mount it writable again; the signer goes on by itself then, and nothing is lost", "disk"],
+  LEDGER_DISK_FULL: ["fault", "none", "operator", "too little free space to go on safely", "free space; work goes on by itself", "disk"],
   LEDGER_UNLOCKED: ["fault", "none", "operator", "the state folder's lock is not held by this agent", "start with crypto or its systemd units, which take the lock"],
   KEYSTORE_MISSING: ["fault", "none", "operator", "there is no keystore in the state folder", "never paired: run pair; paired before: restore it from a backup, or have the agent unpaired (agents unpair ID) and pair again: docs/operations.md, section 1"],
   KEYSTORE_EXISTS: ["fault", "none", "operator", "there is a keystore of another wallet in the state folder", "choose another state folder for another wallet"],
@@ -125,7 +126,7 @@ export const codes = {
   SOCKET_TIMEOUT: ["fault", "unknown", "operator", "no answer in time over the socket", "ask again; when it stays, the process hangs: restart it"],
   SOCKET_BUSY: ["fault", "none", "log", "too many requests wait on this socket", "wait for answers, then ask again"],
   SOCKET_FORMAT: ["fault", "none", "log", "a line on the socket is not what was agreed", "run both ends from the same build"],
-  SOCKET_IN_USE: ["fault", "none", "operator", "another process listens on the socket", "stop it; one daemon per state folder"],
+  SOCKET_IN_USE: ["fault", "none", "operator", "another process listens on the socket", "stop it; one daemon per state folder", "listener"],
   SOCKET_LISTEN: ["fault", "none", "operator", "the socket cannot be opened for listening", "check the folder and its owner"],
   PROCESS_NODE_OPTIONS: ["fault", "none", "operator", "NODE_OPTIONS is set, which can run foreign code in the process with the keys", "unset NODE_OPTIONS and start again"],
   PROCESS_INSPECTOR: ["fault", "none", "operator", "the process with the keys was started with an inspector", "start without --inspect"],
@@ -229,7 +230,7 @@ export const codes = {
   LINK_TIMEOUT: ["fault", "none", "log", "the gateway was silent for too long", "none: the link is made again"],
   LINK_BACKLOG: ["fault", "unknown", "log", "the gateway does not read what is sent to it", "look at the gateway's load"],
   LINK_SEND: ["fault", "unknown", "log", "a frame could not be sent", "none: it is sent again after the next welcome"],
-  LINK_SOCKET: ["fault", "none", "operator", "the gateway cannot be reached", "check that the gateway runs, then gatewayUrl, DNS, TLS and the firewall"],
+  LINK_SOCKET: ["fault", "none", "operator", "the gateway cannot be reached", "check that the gateway runs, then gatewayUrl, DNS, TLS and the firewall", "names"],
   LINK_ENDED: ["fault", "none", "log", "the gateway closed the link", "none: the link is made again"],
   LINK_CLOSED: ["fault", "none", "log", "this agent closed the link while stopping", "none"],
   LINK_RESUME: ["fault", "none", "log", "jobs or reports arrived with a gap", "none: the link is made again and resumes by sequence"],
@@ -307,7 +308,7 @@ export const codes = {
   PAIRING_SCRUB: ["fault", "none", "operator", "config.json could not be rewritten without its secrets", "the agent is paired; remove mnemonic and apiKey from config.json yourself"],
   PAIRING_SECRETS_KEPT: ["refusal", "none", "operator", "this server is paired, but nobody said that the mnemonic is written down, so config.json keeps its secrets", "write the mnemonic down, then run pair again and answer yes, without a terminal with --yes: it does only what is left"],
   STATE_FOLDER: ["fault", "none", "operator", "the state folder cannot be made or used", "check its owner, or name another with --state"],
-  STATE_IN_USE: ["refusal", "none", "operator", "another crypto runs on this state folder", "stop it first, or name another with --state"],
+  STATE_IN_USE: ["refusal", "none", "operator", "another crypto runs on this state folder", "stop it first, or name another with --state", "owner"],
   STATE_LOCK: ["fault", "none", "operator", "the state folder's lock cannot be taken", "install util-linux, which has flock"],
   STATE_NOT_PAIRED: ["fault", "none", "operator", "this state folder holds no paired agent", "name the agent's folder with --state; only for a server that was never paired: run pair"],
   STATE_INCOMPLETE: ["fault", "none", "operator", "this agent was paired, and keystore, link or ledger is missing from its state folder", "restore it from a backup, or have the service release this agent (agents unpair ID) and pair again: docs/operations.md, section 1"],
@@ -359,3 +360,11 @@ export const codes = {
 } as const satisfies Record<string, CodeRow>;
 
 export type Code = keyof typeof codes;
+
+/**
+ * Why a fault of this code passes by itself; null if a person must change something first. Exit
+ * statuses, `check` and answers of 503 go by it.
+ */
+export function passingOf(code: Code): Passing | null {
+  return (codes[code] as CodeRow)[5] ?? null;
+}

@@ -275,7 +275,18 @@ export const gatewayEvents = table({
   "recovery-offered": ["gateway", "info", "a recovery was offered to an agent", "the agent's operator types recover"],
   "statements-unstored": ["gateway", "error", "statements could not be stored; the agent sends them again", "look at the disk"],
   "note-unstored": ["gateway", "warn", "a note of the hub could not be stored; it comes again", "look at the disk"],
-  "store-failed": ["gateway", "error", "the database failed while committing; the process ends", "look at the disk"],
+  "pass-unstored": [
+    "gateway",
+    "warn",
+    "the end of a pass met a fault, see `code`; the next pass does it again",
+    "look `code` up in docs/errors.md",
+  ],
+  "store-failed": [
+    "gateway",
+    "error",
+    "a sync of the database or its marks failed; the process ends and is started again",
+    "look at the disk",
+  ],
   "reserved-corrected": [
     "gateway",
     "error",

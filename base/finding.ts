@@ -2,7 +2,7 @@
  * A finding of a check: its code, its severity, a sentence and the line to type. Also formats a
  * finding as one line for the operator. Pure.
  */
-import { type Code, codes } from "./codes.ts";
+import { type Code, codes, passingOf } from "./codes.ts";
 import { AgentError } from "./fault.ts";
 import { visible } from "./visible.ts";
 
@@ -46,6 +46,19 @@ export function orFinding<T>(findings: Finding[], act: () => T): T | null {
     findings.push(faultFound(error));
     return null;
   }
+}
+
+/**
+ * Returns the verdict of a check: `ok` without an error, `passing` if every error passes by itself,
+ * with the first one's sentence, `wrong` if a person must change something.
+ */
+export function verdictOfFindings(
+  findings: readonly Finding[],
+): { readonly verdict: "ok" | "wrong" } | { readonly verdict: "passing"; readonly why: string } {
+  const errors = findings.filter(({ severity }) => severity === "error");
+  const [first] = errors;
+  if (first === undefined) return { verdict: "ok" };
+  return errors.every(({ code }) => passingOf(code) !== null) ? { verdict: "passing", why: first.what } : { verdict: "wrong" };
 }
 
 /** Formats the finding as one line without a newline: `error CODE: problem; hint: command`. */

@@ -7,7 +7,7 @@
 import "../base/no-inspector.ts";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { createServiceManager } from "../alerts/notify/service-manager.ts";
-import { codes } from "../base/codes.ts";
+import { codes, passingOf } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
 import { dropUnread } from "../base/unread-output.ts";
@@ -165,7 +165,7 @@ export function tree(): Command {
     .option("--yes", "replace a file that is there")
     .action(backup);
   withBoth(program.command("health").description("ask the running gateway whether it is ready")).action(health);
-  withBoth(program.command("check").description("look whether it would start, and start nothing; exit code 0 or 2")).action(
+  withBoth(program.command("check").description("look whether it would start, and start nothing; exit code 0, 1 if only something that passes by itself is against it, or 2")).action(
     check,
   );
   program.configureHelp({ formatHelp: groupedHelp(program, commandGroups) });
@@ -177,9 +177,6 @@ function silence(command: Command): void {
   command.exitOverride().configureOutput({ outputError: () => {} });
   for (const child of command.commands) silence(child);
 }
-
-/** Faults of a start that may pass by themselves, so that a service manager tries again. */
-const passing: readonly string[] = ["GATEWAY_LISTEN_TAKEN", "GATEWAY_STORE_OWNED", "GATEWAY_STORE_BUSY"];
 
 /**
  * Prints a thrown value on stderr.
@@ -194,7 +191,8 @@ function complainOf(error: unknown): number {
   }
   if (error instanceof AgentError) {
     complain(error.message, codes[error.code][4].replace("<file>", String(error.context.path ?? "<file>")));
-    return passing.includes(error.code) ? exit.no : exit.usage;
+    // A service manager starts again what passes by itself.
+    return passingOf(error.code) === null ? exit.usage : exit.no;
   }
   complain(`a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, "please report it");
   return exit.bug;

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import type { Server as HttpsServer } from "node:https";
 import type { FastifyInstance } from "fastify";
-import { AgentError, reasonOf } from "../base/fault.ts";
+import { AgentError } from "../base/fault.ts";
 import type { GatewayLog } from "../base/log.ts";
 import { momentOf } from "../base/timestamp.ts";
 import { version } from "../base/version.ts";
@@ -22,6 +22,7 @@ import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
 import { createCallbackSender } from "./callbacks/send.ts";
 import { certificateState } from "./config/certificate-end.ts";
 import type { GatewayConfig } from "./config/config.ts";
+import { listenFault } from "./config/listen-fault.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
@@ -48,7 +49,7 @@ import { createWaiters } from "./withdrawals/waiters.ts";
 export interface GatewayDeps {
   readonly log: GatewayLog;
   readonly clock: () => number; // milliseconds since 1970
-  readonly onPoisoned: () => void; // the disk failed during a commit: end the process
+  readonly onPoisoned: () => void; // the disk failed during a sync, of database or marks: end the process
 }
 
 export interface Gateway {
@@ -109,13 +110,17 @@ function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
  * them.
  * @throws AgentError GATEWAY_MARKS
  */
-function takeMarks(store: Store, config: GatewayConfig, { log, clock }: GatewayDeps): AddressMarks {
+function takeMarks(store: Store, config: GatewayConfig, { log, clock, onPoisoned }: GatewayDeps): AddressMarks {
   const path = marksPathOf(config.database);
   const known = readMarks(path);
   const { reason, skipped } = store.write((database) => compareMarks(database, known, clock()));
   const words = `the database was restored: ${reason}; ${skipped} addresses that may have left are skipped and watched`;
   if (reason !== "") log.warn({ event: "database-restored", reason, skipped }, words);
-  return openMarks(path, marksOf(store.database, known));
+  const onBroken = (fault: AgentError): void => {
+    log.error({ event: "store-failed", err: fault, path }, "the marks could not be made durable; nothing more is written");
+    onPoisoned();
+  };
+  return openMarks(path, marksOf(store.database, known), onBroken);
 }
 
 /**
@@ -163,8 +168,8 @@ function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): T
 
 /**
  * Starts the gateway and resolves when it listens; port 0 takes any free port.
- * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_TLS, GATEWAY_LISTEN,
- * GATEWAY_LISTEN_TAKEN; then nothing is left running
+ * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_DISK_*, GATEWAY_MARKS, GATEWAY_TLS,
+ * GATEWAY_LISTEN*; then nothing is left running
  */
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
   const { log, clock } = deps;
@@ -223,9 +228,15 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     const networks = Object.values(config.chains).map(({ network }) => network);
     books = startBooks({ store, config, log, clock });
     const onPass: typeof sweeps.onPass = async (chain, tip) => {
-      endRestored(store, log, (atMs) => networks.every((network) => (readAt(network) ?? 0) >= atMs));
-      await sweeps.onPass(chain, tip);
-      books?.onPass(chain);
+      try {
+        endRestored(store, log, (atMs) => networks.every((network) => (readAt(network) ?? 0) >= atMs));
+        await sweeps.onPass(chain, tip);
+        books?.onPass(chain);
+      } catch (error) {
+        // The database takes nothing now, or a node was lost: the next pass does all of it again.
+        if (!(error instanceof AgentError)) throw error;
+        log.warn({ event: "pass-unstored", chain: chain.name, code: error.code }, error.message);
+      }
     };
     watcher = startWatcher({ ...common, onPass });
     besides.push(startWatchingSkipped({ store, log, clock }));
@@ -261,22 +272,15 @@ function callbacksOf(service: Service): Callbacks {
 }
 
 /**
- * Faults that pass by themselves: another process has the port now, or the address is not this
- * machine's yet.
- */
-const passing = ["EADDRINUSE", "EADDRNOTAVAIL"];
-
-/**
  * Returns the port.
- * @throws AgentError GATEWAY_LISTEN, GATEWAY_LISTEN_TAKEN
+ * @throws AgentError GATEWAY_LISTEN*
  */
 async function listen(server: FastifyInstance, config: GatewayConfig): Promise<number> {
   const { host, port } = config.listen;
   try {
     await server.listen({ host, port });
   } catch (cause) {
-    const reason = reasonOf(cause);
-    const code = passing.includes(reason) ? "GATEWAY_LISTEN_TAKEN" : "GATEWAY_LISTEN";
+    const { code, reason } = listenFault(cause);
     throw new AgentError(code, "none", `the gateway cannot listen at ${host}:${port}: ${reason}`, { host, port }, { cause });
   }
   const address = server.server.address();

@@ -9,7 +9,7 @@ import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { AgentError } from "../../base/fault.ts";
 import type { Finding } from "../../base/finding.ts";
-import { faultFound, finding, findingLine, orFinding } from "../../base/finding.ts";
+import { faultFound, finding, findingLine, orFinding, verdictOfFindings } from "../../base/finding.ts";
 import { priorityOf } from "../../base/log.ts";
 import { systemPath } from "../../base/system-path.ts";
 import { jsonText, visible } from "../../base/visible.ts";
@@ -41,22 +41,25 @@ export interface CheckOptions {
 const chainsMs = 20_000;
 
 /**
- * Prints one line for each finding, or one line of JSON. Resolves with the exit code: 2 if a
- * finding is an error, else 0. May be repeated without harm.
+ * Prints one line for each finding, or one line of JSON. Resolves with the exit code: 0 without an
+ * error, 1 if every error passes by itself, else 2. May be repeated without harm.
  */
 export async function check(options: CheckOptions, out: (text: string) => void, isJournal = false): Promise<number> {
   const path = findConfigFile(options.config);
   const findings = await findingsOf(options, path);
-  const ok = findings.every(({ severity }) => severity !== "error");
+  const verdict = verdictOfFindings(findings);
+  const ok = verdict.verdict === "ok";
   if (options.json === true) out(`${jsonText({ ok, role: options.role, config: path, findings })}\n`);
   else {
     // To find a refused reload, operators filter the journal for more than information.
     const priority = (level: string): string => (isJournal ? priorityOf(level) : "");
     for (const one of findings) out(`${priority(one.severity === "error" ? "error" : "warn")}crypto: ${findingLine(one)}\n`);
-    const words = ok ? "would start" : "would not start, or would not pay";
+    const now = verdict.verdict === "passing" ? `would not start, or would not pay, now: ${verdict.why}` : "";
+    const words = ok ? "would start" : now || "would not start, or would not pay";
     const places = visible(`config ${options.configSource ?? path}, state ${stateFolder(options.state).root}`);
     out(`crypto: ${words} (${options.role}, ${places})\n`);
   }
+  if (verdict.verdict === "passing") return exitCodes.no;
   return ok ? exitCodes.fine : exitCodes.configuration;
 }
 

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import pino from "pino";
 import { serveMetrics } from "../../alerts/metrics/server.ts";
 import { createDelivery } from "../../alerts/queue/send.ts";
+import { passingOf } from "../../base/codes.ts";
 import { agentEvents } from "../../base/events.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type AgentLog, lineOptions, logLine } from "../../base/log.ts";
@@ -45,6 +46,7 @@ const aliveMs = 5_000;
 const pollMsLoopback = 25;
 const pollMsRemote = 500;
 const pollMsMax = 3000;
+const exitPassing = 1;
 const exitConfiguration = 2;
 const exitBug = 70;
 
@@ -182,12 +184,12 @@ function serve(
 }
 
 /**
- * Refuses to run for a fault that a restart would not correct. The launcher reads the line and
- * prints the two lines of every command.
+ * Ends the process for a fault. The launcher reads the line and prints the two lines of every
+ * command; it starts the courier again only if the fault passes by itself.
  */
 function refuseToRun({ code, message, context }: AgentError): void {
   exitReason("courier-fault", message, { ...context, code });
-  process.exit(exitConfiguration);
+  process.exit(passingOf(code) === null ? exitConfiguration : exitPassing);
 }
 
 function exitReason(event: "courier-fault" | "bug", message: string, context: Readonly<Record<string, unknown>>): void {

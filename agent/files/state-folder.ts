@@ -46,15 +46,22 @@ export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW
 /**
  * Makes a folder, and those above it, only for its owner. Existing folders stay unchanged. Durable
  * when it returns.
- * @throws AgentError STATE_FOLDER
+ * @throws AgentError STATE_FOLDER, LEDGER_DISK_FULL
  */
 export function makePrivateFolder(path: string): void {
-  try {
+  making(path, () => {
     const first = mkdirSync(path, { recursive: true, mode: 0o700 });
     if (first !== undefined) syncFolder(dirname(first));
+  });
+}
+
+function making<T>(path: string, make: () => T): T {
+  try {
+    return make();
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new AgentError("STATE_FOLDER", "none", `${path} cannot be made (${reason})`, {}, { cause });
+    const code = reason === "ENOSPC" || reason === "EDQUOT" ? "LEDGER_DISK_FULL" : "STATE_FOLDER";
+    throw new AgentError(code, "none", `${path} cannot be made (${reason})`, {}, { cause });
   }
 }
 
@@ -101,15 +108,17 @@ export function socketPaths(state: StateFolder): SocketPaths {
 
 /**
  * The socket paths on which the daemon listens. Makes their folder, only for its owner.
- * @throws AgentError STATE_FOLDER, FILE_* about `run/` and `run/where`
+ * @throws AgentError STATE_FOLDER, LEDGER_DISK_FULL, FILE_* about `run/` and `run/where`
  */
 export function makeSocketPaths(state: StateFolder): SocketPaths {
   makePrivateFolder(state.run);
   const recorded = recordedFolder(state);
   if (fits(state.run)) return pathsIn(state.run);
   if (recorded !== null && isOwnPrivateFolder(recorded)) return pathsIn(recorded);
-  const short = mkdtempSync(join(shortFolder(), "autowithdraw-"));
-  replaceFile(join(state.run, "where"), Buffer.from(`${short}\n`), 0o600);
+  const place = shortFolder();
+  const short = making(place, () => mkdtempSync(join(place, "autowithdraw-")));
+  const where = join(state.run, "where");
+  making(where, () => replaceFile(where, Buffer.from(`${short}\n`), 0o600));
   return pathsIn(short);
 }
 

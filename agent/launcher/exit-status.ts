@@ -2,12 +2,12 @@
  * The end of a command that fails: two lines for an operator and an exit code for a script. Lower
  * case, no stack, no secret: `crypto: problem` (`pair: …`), then `hint: action`. Pure.
  */
-import { codes } from "../../base/codes.ts";
+import { type Code, codes, passingOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { visible } from "../../base/visible.ts";
 
 /**
- * 0 fine; 1 a clear no; 2 wrong usage or configuration; 3 the daemon or the gateway cannot be
+ * 0 fine; 1 a clear no, or a problem that passes by itself; 2 wrong usage or configuration; 3 the daemon or the gateway cannot be
  * reached; 4 locked; 5 a right is missing; 70 a bug.
  */
 export const exitCodes = { fine: 0, no: 1, configuration: 2, unreachable: 3, locked: 4, right: 5, bug: 70 } as const;
@@ -62,12 +62,14 @@ export function verdictOn(error: unknown): Verdict {
  */
 export function verdictFor(code: string, message: string, hint?: unknown): Verdict {
   const room = code.slice(0, Math.max(0, code.indexOf("_")));
-  const row = Object.hasOwn(codes, code) ? codes[code as keyof typeof codes] : undefined;
+  const known = Object.hasOwn(codes, code) ? (code as Code) : null;
+  // A service manager starts again what passes by itself.
+  const isPassing = known !== null && passingOf(known) !== null;
   return {
-    exitCode: exitByCode[code] ?? exitByRoom[room] ?? exitCodes.no,
+    exitCode: isPassing ? exitCodes.no : (exitByCode[code] ?? exitByRoom[room] ?? exitCodes.no),
     code,
     message,
-    hint: typeof hint === "string" ? hint : (row?.[4] ?? "see docs/errors.md"),
+    hint: typeof hint === "string" ? hint : (known === null ? "see docs/errors.md" : codes[known][4]),
   };
 }
 

@@ -69,18 +69,20 @@ function tryLock(path: string): number | null {
   }
 }
 
-/** Writes this process's id for other processes. A read-only disk keeps an older id. */
+/** Writes this process's id for other processes. A read-only disk keeps an older id, a full one none. */
 function noteHolder(fd: number): void {
   try {
     ftruncateSync(fd);
     writeSync(fd, `${process.pid}\n`, 0);
   } catch (cause) {
-    if (!isReadOnlyDisk(cause)) throw cause;
+    if (!isReadOnlyDisk(cause) && !isFullDisk(cause)) throw cause;
   }
 }
 
 /** A file opened for reading answers a write with EBADF, a truncation with EINVAL: ftruncate(2). */
 const isReadOnlyDisk = (cause: unknown): boolean => ["EROFS", "EBADF", "EINVAL"].includes(reasonOf(cause));
+
+const isFullDisk = (cause: unknown): boolean => ["ENOSPC", "EDQUOT"].includes(reasonOf(cause));
 
 /** A lock needs no write. On a read-only disk the file is opened for reading. */
 function openLock(path: string): number {
@@ -90,6 +92,7 @@ function openLock(path: string): number {
     if (reasonOf(cause) === "EROFS" && statSync(path, { throwIfNoEntry: false }) !== undefined)
       return openWith(path, constants.O_RDONLY);
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    if (isFullDisk(cause)) throw new AgentError("LEDGER_DISK_FULL", "none", `${path} cannot be made (${reason})`, {}, { cause });
     const context = reason === "EACCES" ? { hint: `check that the user who runs this owns ${dirname(path)} and all in it` } : {};
     throw new AgentError("STATE_LOCK", "none", `${path} cannot be opened (${reason})`, context, { cause });
   }

@@ -1,13 +1,14 @@
 /**
  * The signer's process. It hardens itself first, then reads settings and encKey from stdin, opens
  * the keystore, replays the ledger, opens the sockets and prints `ready` on stdout. Exits with 0
- * when stdin ends, on SIGTERM, or when a read-only disk accepts writes again. Other codes: 2 for a
- * wrong configuration, 4 if an operator is needed, 70 for a bug or a failed disk. Only this file of
- * the module uses the clock, randomness and the process.
+ * when stdin ends, on SIGTERM, or when a read-only disk accepts writes again. Other codes: 1 for a
+ * fault that passes by itself, such as a full disk, 2 for a wrong configuration, 4 if an operator is
+ * needed, 70 for a bug. Only this file of the module uses the clock, randomness and the process.
  */
 import "../../base/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
+import { type Code, passingOf } from "../../base/codes.ts";
 import { AgentError, aboutFile, namingFile } from "../../base/fault.ts";
 import { dropUnread } from "../../base/unread-output.ts";
 import { networkOf } from "../../chains/families.ts";
@@ -38,7 +39,7 @@ import { Core, type CoreSnapshot } from "./state/core.ts";
 import { ledgerTime } from "./state/ledger-time.ts";
 import { unlockVault, type Vault } from "./vault/vault.ts";
 
-const exitCodes = { fine: 0, configuration: 2, operator: 4, bug: 70 } as const;
+const exitCodes = { fine: 0, passing: 1, configuration: 2, operator: 4, bug: 70 } as const;
 /** The launcher's lock on the state folder, an inherited descriptor. */
 const lockDescriptor = 3;
 const tickMs = 1_000;
@@ -64,11 +65,11 @@ let end: (code: number) => never = (code) => process.exit(code);
  * Returns the exit code of a fault; a fault that the next start would meet again has another code
  * than one worth a retry.
  */
-function exitCodeOf(code: string): number {
+function exitCodeOf(code: Code): number {
+  if (passingOf(code) !== null) return exitCodes.passing;
   const isPlace = code === "LEDGER_UNLOCKED" || code === "KEYSTORE_ENCKEY" || code === "KEYSTORE_MISSING";
   if (isPlace || /^(?:FILE_|PROCESS|JSON|POLICY|ENCKEY|SIGNER_BOOTSTRAP|SIGNER_NETWORK)/.test(code))
     return exitCodes.configuration;
-  if (code === "LEDGER_POISONED" || code === "LEDGER_READ_ONLY") return exitCodes.bug;
   return /^(?:LEDGER|KEYSTORE|PAIRING|SIGNER)_/.test(code) ? exitCodes.operator : exitCodes.bug;
 }
 

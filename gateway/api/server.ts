@@ -5,6 +5,7 @@
  */
 import { Readable } from "node:stream";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { passingOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { visible } from "../../base/visible.ts";
 import { linkPath } from "../../protocol/messages.ts";
@@ -17,7 +18,7 @@ import type { GatewayConfig } from "../config/config.ts";
 import type { Service } from "../service.ts";
 import { isLinkNetwork } from "../store/agent-state.ts";
 import { isDiskFull } from "../store/disk.ts";
-import { isBusy } from "../store/store.ts";
+import { isBusy } from "../store/library-errors.ts";
 import { readPair } from "./certificate.ts";
 import { endConnections } from "./closing.ts";
 import { limitSilentConnections, silentPerBlock } from "./connection-places.ts";
@@ -81,8 +82,10 @@ const hungUp: readonly unknown[] = ["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"];
 /** The answer for an error that was thrown. The gateway's own faults are logged. */
 export function answerOfError(error: unknown, service: Service, requestId: string): Answer {
   if (isBusy(error)) return say("unavailable", {}, { "Retry-After": "1" });
-  if (isDiskFull(error)) {
-    service.log.error({ event: "request-failed", requestId, code: "GATEWAY_DISK_FULL" }, "the disk of the database is full");
+  const passing = isDiskFull(error) ? "GATEWAY_DISK_FULL" : error instanceof AgentError ? error.code : null;
+  if (passing !== null && passingOf(passing) !== null) {
+    const words = error instanceof Error ? error.message : "";
+    service.log.error({ event: "request-failed", requestId, code: passing }, words);
     return say("unavailable", {}, { "Retry-After": "60" });
   }
   const name = error instanceof Error && "code" in error ? error.code : undefined;

@@ -3,6 +3,7 @@
  * addresses and hot wallets are compared with the database. The watcher continues meanwhile, and
  * each question is followed by a rest of the same length.
  */
+import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayConfig } from "../config/config.ts";
@@ -77,8 +78,15 @@ export function startBooks(options: BooksOptions): Books {
       if (isClosed || store.poisoned) return;
       const { code, message } = error;
       log.warn({ event: "books-unclosed", chain: chain.name, code }, message);
-      if (!isDue || code.startsWith("GATEWAY_STORE_")) return;
-      store.write((database) => keepFailed(database, chain.network, code, clock()));
+      if (isDue) keep(chain.network, code);
+    }
+  };
+  /** The database itself may take nothing now. Then the closing is due again at the next pass. */
+  const keep = (network: string, code: Code): void => {
+    try {
+      store.write((database) => keepFailed(database, network, code, clock()));
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
     }
   };
   const isOpeningDue = (chain: ReadChain): boolean => {

@@ -15,7 +15,8 @@ import type { NodeView } from "../../chains/nodes.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { certificateWarningMs } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
-import { freeBytesOf, roomBytesMin, roomWarningFactor } from "../store/disk.ts";
+import { listenFault } from "../config/listen-fault.ts";
+import { freeBytesOf, isReadOnlyDisk, roomBytesMin, roomWarningFactor, startBytesMin } from "../store/disk.ts";
 import { keyOfStore } from "../store/inspect.ts";
 import { runningOn } from "../store/owner.ts";
 
@@ -53,10 +54,13 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
   return (orFinding(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
 }
 
-/** A disk that is nearly full soon stops orders, but damages nothing. */
+/** A disk that is nearly full soon stops orders, and a full one each start; neither damages anything. */
 function roomFindings({ database }: GatewayConfig): readonly Finding[] {
+  if (isReadOnlyDisk(database))
+    return [finding("GATEWAY_DISK_FAILED", "error", `the disk of ${database} is mounted to be read alone`)];
   const free = freeBytesOf(database);
   if (free === null || free >= roomBytesMin * roomWarningFactor) return [];
+  if (free < startBytesMin) return [finding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${database}`;
   return [finding("GATEWAY_DISK_FULL", "warning", words)];
 }
@@ -105,13 +109,16 @@ function certificateFindings({ listen, publicUrl }: GatewayConfig, nowMs: number
   return findings;
 }
 
+function portFinding(host: string, port: number, cause: unknown): Finding {
+  const { code, reason } = listenFault(cause);
+  return finding(code, "error", `${host} port ${port} cannot be listened on: ${reason}`);
+}
+
 /** Listens on the port for a moment. */
 function portFindings({ listen: { host, port } }: GatewayConfig): Promise<readonly Finding[]> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once("error", (error) =>
-      resolve([finding("GATEWAY_LISTEN", "error", `${host} port ${port} cannot be listened on: ${reasonOf(error)}`)]),
-    );
+    server.once("error", (error) => resolve([portFinding(host, port, error)]));
     server.listen(port, host, () => server.close(() => resolve([])));
   });
 }

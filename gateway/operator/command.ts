@@ -10,7 +10,7 @@ import { destination, type Logger, pino } from "pino";
 import { codes } from "../../base/codes.ts";
 import { gatewayEvents } from "../../base/events.ts";
 import { AgentError, type Refusal } from "../../base/fault.ts";
-import { findingLine } from "../../base/finding.ts";
+import { findingLine, verdictOfFindings } from "../../base/finding.ts";
 import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";
 import { jsonText, visible, visibleLines } from "../../base/visible.ts";
 import { expiryExclusionOf, pinExclusionOf } from "../../chains/families.ts";
@@ -339,11 +339,14 @@ export async function health(options: JsonOption): Promise<void> {
 
 export async function check(options: JsonOption): Promise<void> {
   const findings = await checkGateway(options.config, clock());
-  const ok = findings.every(({ severity }) => severity !== "error");
+  const verdict = verdictOfFindings(findings);
+  const ok = verdict.verdict === "ok";
   if (options.json === true) printJson({ ok, config: options.config, findings });
   else {
     for (const one of findings) print(`gateway: ${findingLine(one)}`);
-    print(`gateway: ${ok ? "would start" : "would not start, or would be wrong"} (config ${options.config})`);
+    const now = verdict.verdict === "passing" ? `would not start now: ${verdict.why}` : "";
+    const words = ok ? "would start" : now || "would not start, or would be wrong";
+    print(`gateway: ${words} (config ${options.config})`);
   }
-  process.exitCode = ok ? exit.fine : exit.usage;
+  process.exitCode = ok ? exit.fine : verdict.verdict === "passing" ? exit.no : exit.usage;
 }

@@ -9,11 +9,18 @@ import { neighboursOf, neighbourWords } from "../store/neighbours.ts";
 import type { Store } from "../store/store.ts";
 import type { ChainStatus, Watcher } from "../watcher/watcher.ts";
 
+const troubleWords = {
+  "": "",
+  held: "another process holds the database: nothing can be written, and it is tried on",
+  full: "the disk of the database is full: nothing can be written, and it is tried on",
+} as const;
+
 function storeProbe(store: Store): Probe {
   return () => {
     try {
       probe(store.database);
-      return { name: "database", ok: !store.poisoned, detail: store.poisoned ? "a commit failed" : "" };
+      const detail = store.poisoned ? "a commit failed" : troubleWords[store.trouble];
+      return { name: "database", ok: detail === "", detail };
     } catch (error) {
       return { name: "database", ok: false, detail: error instanceof Error ? error.message : "" };
     }

@@ -5,7 +5,18 @@
  * leave. The newest line of an account counts. Only the gateway that owns the database writes.
  * Source: docs/backup.md, section 5.
  */
-import { closeSync, constants, fdatasync, fdatasyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 
@@ -21,7 +32,7 @@ export interface AddressMarks {
   of(account: string): AddressMark | undefined;
   /**
    * Returns when the ceiling is durable. A lower ceiling changes nothing.
-   * @throws AgentError GATEWAY_MARKS: nothing may leave
+   * @throws AgentError GATEWAY_MARKS: nothing may leave. After a full disk the next call may work
    */
   raise(account: string, ceiling: number): void;
   /**
@@ -76,19 +87,28 @@ function farther(known: AddressMark | undefined, said: AddressMark): AddressMark
 
 /** An open file that takes lines. */
 interface Place {
-  append(text: string): void;
+  append(text: string): void; // all of the text or, if it throws, nothing of it
   syncNow(): void;
-  sync(done: (error: Error | null) => void): void;
+  sync(done: (fault: AgentError | null) => void): void;
   close(): void;
 }
 
-/** Marks that are kept in `place`. */
-export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place): AddressMarks {
+/** Marks that are kept in `place`. `onBroken` is called once, after a sync that failed. */
+export function marksOver(
+  known: ReadonlyMap<string, AddressMark>,
+  place: Place,
+  onBroken: (fault: AgentError) => void = () => {},
+): AddressMarks {
   const marks = new Map(known);
   const owed = new Map<string, number>(); // noted, not on disk yet
   let waiting: ((error: Error | null) => void)[] = [];
   let isSyncing = false;
-  let broken: Error | null = null; // a sync failed, so a later sync proves nothing
+  let broken: AgentError | null = null; // a sync failed, so a later sync proves nothing
+  const breakBy = (fault: AgentError): void => {
+    if (broken !== null) return;
+    broken = fault;
+    onBroken(fault);
+  };
   const keep = (account: string, said: AddressMark): void => {
     const mark = farther(marks.get(account), said);
     place.append(lineOf(account, mark));
@@ -120,9 +140,9 @@ export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place)
       end(unpaid);
       return;
     }
-    place.sync((error) => {
-      broken ??= error;
-      end(error);
+    place.sync((fault) => {
+      if (fault !== null) breakBy(fault);
+      end(fault);
     });
   };
   const settled = (): Promise<void> => {
@@ -138,7 +158,12 @@ export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place)
       if (ceiling <= (marks.get(account)?.ceiling ?? 0)) return;
       if (broken !== null) throw broken;
       keep(account, { next: 0, ceiling });
-      place.syncNow();
+      try {
+        place.syncNow();
+      } catch (fault) {
+        breakBy(fault as AgentError);
+        throw fault;
+      }
     },
     note(account, next) {
       owed.set(account, Math.max(next, owed.get(account) ?? 0));
@@ -150,13 +175,18 @@ export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place)
 }
 
 /**
- * Replaces the file with these marks, in one step, and opens the new file.
+ * Replaces the file with these marks, in one step, and opens the new file. `onBroken` is called
+ * once, after a sync that failed: then nobody knows what is on disk, and the process must end.
  * @throws AgentError GATEWAY_MARKS
  */
-export function openMarks(path: string, marks: ReadonlyMap<string, AddressMark>): AddressMarks {
+export function openMarks(
+  path: string,
+  marks: ReadonlyMap<string, AddressMark>,
+  onBroken?: (fault: AgentError) => void,
+): AddressMarks {
   try {
     writeAgain(path, `${heading}\n${[...marks].map(([account, mark]) => lineOf(account, mark)).join("")}`);
-    return marksOver(marks, fileAt(path, openSync(path, constants.O_WRONLY | constants.O_APPEND)));
+    return marksOver(marks, fileAt(path, openSync(path, constants.O_WRONLY | constants.O_APPEND)), onBroken);
   } catch (cause) {
     throw fault(path, cause);
   }
@@ -196,7 +226,17 @@ function fileAt(path: string, file: number): Place {
     }
   };
   return {
-    append: (text) => guarded(() => writeAll(file, text)),
+    append: (text) =>
+      guarded(() => {
+        const { size } = fstatSync(file);
+        try {
+          writeAll(file, text);
+        } catch (cause) {
+          // A full disk takes the beginning of a line, and the next line would end it wrongly.
+          ftruncateSync(file, size);
+          throw cause;
+        }
+      }),
     syncNow: () => guarded(() => fdatasyncSync(file)),
     sync: (done) => fdatasync(file, (error) => done(error === null ? null : fault(path, error))),
     close() {

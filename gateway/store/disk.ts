@@ -3,14 +3,19 @@
  * own code, because a full disk damages nothing, and restoring a backup then would lose all newer
  * data. Also measures the free space on the disk. Sources: sqlite.org/rescode.html; errno(3).
  */
-import { statfsSync, statSync } from "node:fs";
+import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { AgentError } from "../../base/fault.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
 
 /**
  * Below this value a gateway reports too little free space. The agent's ledger has the same limit.
  */
 export const roomBytesMin = 64 * 1024 * 1024;
+/**
+ * A start writes the marks anew, the lock, the shared memory of 32 KiB and the pages of its first
+ * transaction. With less room than this it may not end well.
+ */
+export const startBytesMin = 1024 * 1024;
 /** Operators get an alert below this multiple of the limit, while there is time to make room. */
 export const roomWarningFactor = 4;
 
@@ -71,6 +76,16 @@ export function freeBytesOf(path: string): number | null {
     return bavail * bsize;
   } catch {
     return null;
+  }
+}
+
+/** True if the file system of a file is mounted to be read alone. Writes nothing. */
+export function isReadOnlyDisk(path: string): boolean {
+  try {
+    accessSync(dirname(path), constants.W_OK);
+    return false;
+  } catch (cause) {
+    return reasonOf(cause) === "EROFS";
   }
 }
 

@@ -6,8 +6,8 @@ import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../base/fault.ts";
 import { unusableStore } from "./disk.ts";
+import { isBusy } from "./library-errors.ts";
 import { schemaFault } from "./schema-check.ts";
-import { isBusy } from "./store.ts";
 import { refuseOthersWal } from "./stray-wal.ts";
 
 /**

@@ -11,8 +11,9 @@ import { closeSync, existsSync, openSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../base/fault.ts";
 import { unusableStore } from "./disk.ts";
+import { isBusy } from "./library-errors.ts";
 import { readGatewayKeyFingerprint } from "./meta.ts";
-import { type Database, isBusy } from "./store.ts";
+import type { Database } from "./store.ts";
 
 export interface Ownership {
   readonly run: string; // unique among all processes that ever ran on the database

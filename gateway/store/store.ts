@@ -1,20 +1,24 @@
 /**
  * The gateway's database file, opened with WAL and synchronous=FULL. Both settings are read back,
  * because the library opens a WAL file with NORMAL and would then lose acknowledged commits in a
- * power cut. There is one connection, one writer at a time, and statements are kept. After a commit
- * whose sync failed, nobody knows the content of the disk: the store is poisoned and the process
- * must end. Sources: schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
+ * power cut. There is one connection, one writer at a time, and statements are kept. A full disk and
+ * a file that another process holds refuse the write, and nothing happened. After a commit whose
+ * sync failed, nobody knows the content of the disk: the store is poisoned and the process must
+ * end. Sources: schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
  */
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { AgentError, Bug, invariant } from "../../base/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { unusableStore, walBytesMax } from "./disk.ts";
 import { createTogether } from "./group-commit.ts";
+import { isBusy } from "./library-errors.ts";
 import { schema, schemaDigest, schemaVersion } from "./schema.ts";
 import { schemaFault } from "./schema-check.ts";
 import type { Statements, Value } from "./statements.ts";
 import { refuseOthersWal } from "./stray-wal.ts";
+import type { Trouble } from "./trouble.ts";
+import { Writer } from "./writer.ts";
 
 export type { Value } from "./statements.ts";
 
@@ -26,8 +30,8 @@ export interface Store {
   /**
    * Runs `fn` in one BEGIN IMMEDIATE … COMMIT and returns when the commit is durable. An error of
    * `fn` rolls back and is thrown on. `fn` is synchronous and must not call write again (a Bug).
-   * @throws AgentError GATEWAY_STORE_BUSY (effect none), GATEWAY_STORE_POISONED (effect unknown,
-   * and the same for every later call)
+   * @throws AgentError GATEWAY_STORE_BUSY and GATEWAY_DISK_FULL (effect none: the next call may
+   * work), GATEWAY_STORE_POISONED (effect unknown, and the same for every later call)
    */
   write<T>(fn: (database: Database) => T): T;
   /**
@@ -42,6 +46,8 @@ export interface Store {
    * written.
    */
   readonly poisoned: boolean;
+  /** Why nothing can be written now; asked again at most each 250 ms, so it ends by itself. */
+  readonly trouble: Trouble;
   /**
    * Called when the store is poisoned, only once. The process should end, so that a restart reads
    * the real content of the disk.
@@ -54,7 +60,11 @@ export interface Store {
   close(): void;
 }
 
-const busyTimeoutMs = 1_000; // no longer, because it blocks the whole process
+/**
+ * No longer, because it blocks the whole process; and only for the first write that meets a held
+ * file (trouble.ts).
+ */
+const busyTimeoutMs = 1_000;
 /**
  * Pages that are kept in memory. SQLite's own 2 MiB hold no day's orders with their indexes, and
  * then each statement reads its pages from the file again.
@@ -65,34 +75,6 @@ const cacheKiB = 32_768;
  * written into the database once.
  */
 const checkpointPages = 4_000;
-const constraintUnique = 2067;
-const constraintPrimaryKey = 1555;
-const primaryCodeMask = 0xff;
-const busyCode = 5;
-// BUSY and CONSTRAINT: nothing was written
-const harmlessCodes: ReadonlySet<number> = new Set([busyCode, 19]);
-
-function errorCode(error: unknown): number | null {
-  if (!(error instanceof Error)) return null;
-  const code = (error as { readonly errcode?: unknown }).errcode;
-  return typeof code === "number" ? code : null;
-}
-
-/** True if a unique constraint or primary key refused a row, because an equal row came first. */
-export function isConflict(error: unknown): boolean {
-  const code = errorCode(error);
-  return code === constraintUnique || code === constraintPrimaryKey;
-}
-
-/** True if another process held the file for longer than the busy time-out. */
-export function isBusy(error: unknown): boolean {
-  const code = errorCode(error);
-  return (
-    (code !== null && (code & primaryCodeMask) === busyCode) ||
-    (error instanceof AgentError && error.code === "GATEWAY_STORE_BUSY")
-  );
-}
-
 type Statement = ReturnType<InstanceType<typeof DatabaseSync>["prepare"]>;
 
 function cachedDatabase(raw: InstanceType<typeof DatabaseSync>): Database {
@@ -167,74 +149,33 @@ function takeWalBack(raw: InstanceType<typeof DatabaseSync>): void {
   }
 }
 
-/** A store over an open connection with the settings of `openStore`; `path` is for messages. */
-export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: GatewayLog): Store {
+/**
+ * A store over an open connection with the settings of `openStore`; `path` is for messages,
+ * `monotonic` in milliseconds.
+ */
+export function storeOver(
+  raw: InstanceType<typeof DatabaseSync>,
+  path: string,
+  log: GatewayLog,
+  monotonic: () => number = () => performance.now(),
+): Store {
   const database = cachedDatabase(raw);
-  const listeners: (() => void)[] = [];
-  let poisoned = false;
-  let writing = false;
-
-  const poison = (cause: unknown): AgentError => {
-    if (!poisoned) {
-      poisoned = true;
-      log.error({ event: "store-failed", err: cause, path }, "the database failed while committing; nothing more is written");
-      for (const listener of listeners) listener();
-    }
-    return new AgentError(
-      "GATEWAY_STORE_POISONED",
-      "unknown",
-      `the database ${path} failed while committing`,
-      { path },
-      { cause },
-    );
-  };
-  const commit = (): void => {
-    try {
-      raw.exec("COMMIT");
-    } catch (error) {
-      const code = errorCode(error);
-      if (code === null || !harmlessCodes.has(code & primaryCodeMask)) throw poison(error);
-      throw error;
-    }
-  };
-  const begin = (): void => {
-    try {
-      raw.exec("BEGIN IMMEDIATE");
-    } catch (error) {
-      if (!isBusy(error)) throw error;
-      throw new AgentError("GATEWAY_STORE_BUSY", "none", `${path} is held by another process`, { path }, { cause: error });
-    }
-  };
-  function run<T>(fn: (inside: Database) => T, stays: (result: T) => boolean): T {
-    if (poisoned) throw new AgentError("GATEWAY_STORE_POISONED", "unknown", `the database ${path} failed earlier`, { path });
-    invariant(!writing, "a database transaction inside another one");
-    begin();
-    writing = true;
-    try {
-      const result = fn(database);
-      if (result instanceof Promise) throw new Bug("a database transaction must not wait");
-      if (stays(result)) commit();
-      else raw.exec("ROLLBACK");
-      return result;
-    } catch (error) {
-      if (raw.isTransaction) raw.exec("ROLLBACK");
-      throw error;
-    } finally {
-      writing = false;
-    }
-  }
+  const writer = new Writer({ raw, database, path, log, busyTimeoutMs, monotonic });
   return {
     database,
     get poisoned() {
-      return poisoned;
+      return writer.isPoisoned;
     },
-    onPoisoned: (listener) => void listeners.push(listener),
-    write: (fn) => run(fn, () => true),
-    writeTogether: createTogether((fn) => run(fn, () => true)),
-    writeIfOk: (fn) => run(fn, ({ ok }) => ok),
+    get trouble() {
+      return writer.trouble.now();
+    },
+    onPoisoned: (listener) => writer.onPoisoned(listener),
+    write: (fn) => writer.run(fn, () => true),
+    writeTogether: createTogether((fn) => writer.run(fn, () => true)),
+    writeIfOk: (fn) => writer.run(fn, ({ ok }) => ok),
     close() {
       if (!raw.isOpen) return;
-      if (!poisoned) takeWalBack(raw);
+      if (!writer.isPoisoned) takeWalBack(raw);
       raw.close();
     },
   };

@@ -62,6 +62,9 @@ export function timed(store: Store, monotonic: () => number): TimedStore {
       get poisoned() {
         return store.poisoned;
       },
+      get trouble() {
+        return store.trouble;
+      },
       onPoisoned: (listener) => store.onPoisoned(listener),
       close: () => store.close(),
     },
