@@ -12,8 +12,8 @@ import { AgentError } from "../base/fault.ts";
 import { type CommandGroups, groupedHelp } from "../base/help-groups.ts";
 import { dropUnread } from "../base/unread-output.ts";
 import { programVersion } from "../base/version.ts";
-import { readConfigText } from "./config/config.ts";
-import { dropInForce, keepInForce } from "./config/in-force.ts";
+import { readConfig, readConfigText } from "./config/config.ts";
+import { dropInForce, keepInForce, readInForce } from "./config/in-force.ts";
 import { startGateway } from "./gateway.ts";
 import { addAuditCommands } from "./operator/audit.ts";
 import { addBalancesCommand } from "./operator/balances.ts";
@@ -37,6 +37,7 @@ import {
 import { addCurrencyCommand } from "./operator/currencies.ts";
 import { addDepositCommands } from "./operator/deposits.ts";
 import { addFindCommand } from "./operator/find.ts";
+import { askHealth } from "./operator/health.ts";
 import { addKeyCommands } from "./operator/keys.ts";
 import { addMerchantCommands } from "./operator/merchants.ts";
 import { addPriceCommand } from "./operator/prices.ts";
@@ -48,7 +49,9 @@ import { addStatusCommand } from "./operator/status.ts";
 import { addSweepCommands } from "./operator/sweeps.ts";
 import { addWithdrawalCommands } from "./operator/withdrawals.ts";
 import { acting, configOption, jsonOption, withBoth } from "./operator/words.ts";
+import { tellDown } from "./reporting/reporting.ts";
 import { RunningGateway } from "./running.ts";
+import { hasNoRoom } from "./store/disk.ts";
 
 async function start(options: ConfigOption): Promise<void> {
   let read = readConfigText(options.config);
@@ -105,6 +108,30 @@ async function start(options: ConfigOption): Promise<void> {
   });
 }
 
+/**
+ * Tells of a gateway that does not run, by the receiver of the configuration that was in force, and
+ * only without one by the file's own.
+ */
+async function alertDown(options: ConfigOption): Promise<void> {
+  const config = readInForce(options.config) ?? readConfig(options.config);
+  if (config.alerts === null) {
+    print("the configuration names no receiver of alerts, so nobody is told");
+    return;
+  }
+  const { database } = config;
+  await tellDown(config.alerts, {
+    isUp: async () => (await askHealth(config)).reached,
+    reason: () => {
+      if (hasNoRoom(database)) return { code: "GATEWAY_DISK_FULL", words: `the disk of ${database} is full` };
+      return { code: "", words: "its journal has the reason" };
+    },
+    rest: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    clock,
+    monotonic: () => performance.now(),
+    log: makeLog(config.logLevel),
+  });
+}
+
 function epochNumber(text: string): number {
   const ledgerEpoch = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (ledgerEpoch < 1) throw new InvalidArgumentError("an epoch counts from 1");
@@ -113,7 +140,7 @@ function epochNumber(text: string): number {
 
 /** The commands as the help lists them. */
 const commandGroups: CommandGroups = [
-  ["Set up and run", ["init", "check", "start", "health", "backup"]],
+  ["Set up and run", ["init", "check", "start", "health", "alert-down", "backup"]],
   ["Look", ["status", "find", "balances", "alarms", "audit", "currencies", "prices"]],
   ["Shops and their servers", ["merchant", "key", "callbacks", "agents"]],
   ["Money", ["deposits", "withdrawals", "sweeps"]],
@@ -132,6 +159,11 @@ export function tree(): Command {
     .addOption(jsonOption())
     .action(init);
   program.command("start").description("run").addOption(configOption()).action(start);
+  program
+    .command("alert-down")
+    .description("tell the receiver of alerts that the gateway does not run, until it does")
+    .addOption(configOption())
+    .action(alertDown);
   addMerchantCommands(program);
   addKeyCommands(program);
   const agents = program.command("agents").alias("agent").description("the paired servers");

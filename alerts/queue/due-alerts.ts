@@ -21,6 +21,7 @@ export interface Condition {
    * Unix milliseconds: when the event ends by itself. Reminders become more frequent towards it.
    */
   readonly endsAt?: number;
+  readonly againMs?: number; // the time from one alert to the next; a day unless given
 }
 
 export interface Observation {
@@ -107,9 +108,9 @@ export function observe(
 }
 
 /** The time from one alert to the next. @param toldAt Unix milliseconds of the newest alert */
-function againAfterMs({ endsAt }: Condition, toldAt: number): number {
-  if (endsAt === undefined) return againMs;
-  return Math.min(againMs, Math.max(againMsMin, (endsAt - toldAt) / 2));
+function againAfterMs({ endsAt, againMs: everyMs = againMs }: Condition, toldAt: number): number {
+  if (endsAt === undefined) return everyMs;
+  return Math.min(everyMs, Math.max(againMsMin, (endsAt - toldAt) / 2));
 }
 
 function keyOf({ event, subject }: Condition): string {

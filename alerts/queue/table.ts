@@ -82,6 +82,13 @@ export const alertTable = table({
   ],
   "funds-low": ["courier", "warn", "currency", "the hot wallet has less than `notify.lowFunds` says", "fund the account"],
   "config-differs": ["courier", "warn", "config", "signer and courier go by two versions of config.json", "restart both"],
+  "gateway-down": [
+    "gateway",
+    "error",
+    "gateway",
+    "the gateway does not run, or ends again and again, see `code`",
+    "systemctl status autowithdraw-gateway, then autowithdraw-gateway check",
+  ],
   "agent-away": [
     "gateway",
     "warn",

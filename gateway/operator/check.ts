@@ -16,7 +16,7 @@ import { readGatewayKey } from "../auth/gateway-key.ts";
 import { certificateWarningMs } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { listenFault } from "../config/listen-fault.ts";
-import { freeBytesOf, isReadOnlyDisk, roomBytesMin, roomWarningFactor, startBytesMin } from "../store/disk.ts";
+import { freeBytesOf, hasNoRoom, isReadOnlyDisk, roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import { keyOfStore } from "../store/inspect.ts";
 import { runningOn } from "../store/owner.ts";
 
@@ -58,9 +58,9 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
 function roomFindings({ database }: GatewayConfig): readonly Finding[] {
   if (isReadOnlyDisk(database))
     return [finding("GATEWAY_DISK_FAILED", "error", `the disk of ${database} is mounted to be read alone`)];
+  if (hasNoRoom(database)) return [finding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
   const free = freeBytesOf(database);
   if (free === null || free >= roomBytesMin * roomWarningFactor) return [];
-  if (free < startBytesMin) return [finding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${database}`;
   return [finding("GATEWAY_DISK_FULL", "warning", words)];
 }

@@ -6,7 +6,7 @@ import type { FastifyInstance } from "fastify";
 import { serveMetrics } from "../../alerts/metrics/server.ts";
 import { createDelivery } from "../../alerts/queue/send.ts";
 import type { GatewayLog } from "../../base/log.ts";
-import type { GatewayConfig } from "../config/config.ts";
+import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Prices, Probe } from "../service.ts";
 import { countAllWaiting } from "../store/callback-deliveries.ts";
@@ -15,6 +15,7 @@ import type { Store } from "../store/store.ts";
 import type { TimedStore } from "../store/timed.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 import { startAlerts } from "./alerts.ts";
+import { type DownOptions, tellWhileDown } from "./down.ts";
 import { createMeasures } from "./measures.ts";
 
 export interface ReportingOptions {
@@ -29,6 +30,11 @@ export interface ReportingOptions {
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
   readonly databaseTimes: TimedStore["times"];
+}
+
+/** As `tellWhileDown`, to the receiver of the configuration. */
+export function tellDown(alerts: GatewayAlerts, options: Omit<DownOptions, "deliver">): Promise<void> {
+  return tellWhileDown({ ...options, deliver: createDelivery(alerts.target) });
 }
 
 export function startReporting(options: ReportingOptions): { close(): void } {

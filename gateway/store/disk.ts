@@ -15,7 +15,7 @@ export const roomBytesMin = 64 * 1024 * 1024;
  * A start writes the marks anew, the lock, the shared memory of 32 KiB and the pages of its first
  * transaction. With less room than this it may not end well.
  */
-export const startBytesMin = 1024 * 1024;
+const startBytesMin = 1024 * 1024;
 /** Operators get an alert below this multiple of the limit, while there is time to make room. */
 export const roomWarningFactor = 4;
 
@@ -34,6 +34,7 @@ const full = { sqlite: [13], system: ["ENOSPC", "EDQUOT"] } as const;
 const noRoomBeside = 4874;
 // Errors of a file that is not SQLite's, or whose pages contradict each other.
 const damaged = { sqlite: [11, 26], system: [] } as const;
+const unopened = { sqlite: [14], system: [] } as const;
 const refused = { sqlite: [3, 14, 23], system: ["EACCES", "EPERM", "EMFILE", "ENFILE"] } as const;
 
 interface Cause {
@@ -60,11 +61,16 @@ export function isDiskFull(error: unknown): boolean {
  */
 export function unusableStore(path: string, cause: unknown): AgentError {
   const reason = cause instanceof Error ? cause.message : "";
-  return new AgentError(codeOf(cause), "none", `${path} cannot be used as a database: ${reason}`, { path }, { cause });
+  return new AgentError(codeOf(path, cause), "none", `${path} cannot be used as a database: ${reason}`, { path }, { cause });
 }
 
-function codeOf(cause: unknown) {
+function codeOf(path: string, cause: unknown) {
   if (isDiskFull(cause)) return "GATEWAY_DISK_FULL";
+  if (isOf(cause, unopened)) {
+    // SQLite says only that a file beside the database could not be made.
+    if (isReadOnlyDisk(path)) return "GATEWAY_DISK_FAILED";
+    if (hasNoRoom(path)) return "GATEWAY_DISK_FULL";
+  }
   if (isOf(cause, refused)) return "GATEWAY_STORE_ACCESS";
   return isOf(cause, damaged) ? "GATEWAY_STORE_INVALID" : "GATEWAY_DISK_FAILED";
 }
@@ -76,6 +82,19 @@ export function freeBytesOf(path: string): number | null {
     return bavail * bsize;
   } catch {
     return null;
+  }
+}
+
+/**
+ * True if the disk of a file has not the room that a start needs, in bytes or in files. A file
+ * system that counts no files says 0 of 0.
+ */
+export function hasNoRoom(path: string): boolean {
+  try {
+    const { bavail, bsize, files, ffree } = statfsSync(dirname(path));
+    return bavail * bsize < startBytesMin || (files > 0 && ffree === 0);
+  } catch {
+    return false;
   }
 }
 

@@ -20,6 +20,7 @@ let raw: Raw;
 let said: string[] = [];
 let failing: Error | null = null;
 let held: Error | null = null;
+let nowMs = 0;
 
 /** The store's own connection, which notes each statement, with a disk that can fail. */
 function observed(path: string): Raw {
@@ -48,7 +49,7 @@ beforeEach(() => {
   said = [];
   failing = null;
   held = null;
-  store = storeOver(observed(path), path, pino({ level: "silent" }));
+  store = storeOver(observed(path), path, pino({ level: "silent" }), () => nowMs);
 });
 
 afterEach(() => {
@@ -97,7 +98,7 @@ describe("writes that share a transaction", () => {
     const writes = ["a", "b"].map((jti) => store.writeTogether((database) => asked.push(token(jti)(database))));
     const ends = await Promise.allSettled(writes);
     expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual(["GATEWAY_STORE_BUSY", "GATEWAY_STORE_BUSY"]);
-    expect([asked, said]).toEqual([[], ["BEGIN IMMEDIATE"]]);
+    expect([asked, said]).toEqual([[], ["BEGIN IMMEDIATE", "PRAGMA busy_timeout = 0"]]);
   });
 
   it("writes that share a transaction refuse one that waits, and keep nothing of it", async () => {
@@ -119,13 +120,29 @@ describe("writes that share a transaction", () => {
   it("writes that share a transaction stay when a full disk ended the transaction under one of them alone", async () => {
     const full = (): never => {
       raw.exec("ROLLBACK"); // as SQLite does by itself when the disk is full
-      throw new Error("database or disk is full");
+      throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
     };
     const all = [store.writeTogether(token("a")), store.writeTogether(full), store.writeTogether(token("b"))];
     const ends = await Promise.allSettled(all);
     expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-    expect(ends[1]).toMatchObject({ reason: { message: "database or disk is full" } });
+    expect(ends[1]).toMatchObject({ reason: { code: "GATEWAY_DISK_FULL", effect: "none" } });
     expect(kept()).toEqual(["a", "b"]);
+  });
+
+  it("writes that share a transaction are all refused by a commit without room, and the next ones are taken", async () => {
+    failing = Object.assign(new Error("database or disk is full"), { errcode: 13 });
+    const ends = await Promise.allSettled(["a", "b"].map((jti) => store.writeTogether(token(jti))));
+    expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual(["GATEWAY_DISK_FULL", "GATEWAY_DISK_FULL"]);
+    expect([store.poisoned, store.trouble, kept()]).toEqual([false, "full", []]);
+    failing = null;
+    await store.writeTogether(token("c"));
+    expect([store.trouble, kept()]).toEqual(["", ["c"]]);
+  });
+
+  it("writes that share a transaction do not know what a commit left that had no room for the shared memory", async () => {
+    failing = Object.assign(new Error("disk I/O error"), { errcode: 4874 });
+    await expect(store.writeTogether(token("a"))).rejects.toMatchObject({ code: "GATEWAY_STORE_POISONED", effect: "unknown" });
+    expect(store.poisoned).toBe(true);
   });
 
   it("writes that share a transaction leave the rest to the next turn when there are more than one takes", async () => {
@@ -169,6 +186,7 @@ describe("a token's one use", () => {
     await expect(use.end()).rejects.toMatchObject({ code: "GATEWAY_STORE_BUSY" });
     expect(seen.has(seenToken)).toBe(false);
     held = null;
+    nowMs += 250; // a held file is asked again after this time
     const again = seen.use(seenToken, 6);
     expect(await again.write(order)).toBe("order");
     await again.end();

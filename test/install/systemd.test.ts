@@ -23,9 +23,10 @@ function values(unit: string, key: string): string[] {
 }
 
 describe("systemd units", () => {
-  it("systemd units are the signer's, the courier's, the gateway's, the two sockets and one name for the agent's", () => {
+  it("systemd units are the signer's, the courier's, the gateway's with its alerts, the two sockets and one name for the agent's", () => {
     expect(units.sort()).toEqual([
       "autowithdraw-courier.service",
+      "autowithdraw-gateway-alert.service",
       "autowithdraw-gateway.service",
       "autowithdraw-operator.socket",
       "autowithdraw-signer.service",
@@ -62,7 +63,12 @@ describe("systemd units", () => {
 
   it.runIf(hasSystemd)("systemd units keep the exposure of each service low", () => {
     // tenths
-    const bounds = { "autowithdraw-signer.service": 3, "autowithdraw-courier.service": 13, "autowithdraw-gateway.service": 14 };
+    const bounds = {
+      "autowithdraw-signer.service": 3,
+      "autowithdraw-courier.service": 13,
+      "autowithdraw-gateway.service": 14,
+      "autowithdraw-gateway-alert.service": 14,
+    };
     for (const [unit, tenths] of Object.entries(bounds)) {
       const args = ["security", "--offline=true", `--threshold=${tenths}`, join(folder, unit)];
       expect(spawnSync("systemd-analyze", args, { stdio: "ignore" }).status, unit).toBe(0);
@@ -106,6 +112,7 @@ describe("systemd units", () => {
     for (const [unit, codes] of Object.entries(final)) {
       expect(values(unit, "Restart"), unit).toEqual(["always"]);
       expect(values(unit, "RestartPreventExitStatus"), unit).toEqual([codes]);
+      expect(values(unit, "RestartSec"), unit).toEqual(["5"]);
       // systemd repeats a failed ExecStartPre= with any exit code.
       expect(values(unit, "ExecStartPre"), unit).toEqual([]);
       expect(values(unit, "Type"), unit).toEqual(["notify"]);
@@ -114,6 +121,19 @@ describe("systemd units", () => {
     }
     for (const unit of units.filter((name) => !name.endsWith(".target")))
       expect(values(unit, "StartLimitIntervalSec"), unit).toEqual(["0"]);
+  });
+
+  it("systemd units tell of a gateway that failed, whether it is tried again or not, and end that at an ordered stop", () => {
+    const [unit, alert] = ["autowithdraw-gateway.service", "autowithdraw-gateway-alert.service"] as const;
+    expect(values(unit, "OnFailure")).toEqual([alert]);
+    const [post = ""] = values(unit, "ExecStopPost");
+    const script = /'(.*)'$/.exec(post)?.[1]?.replaceAll("$$", "$") ?? "";
+    const acted = (result: string): string =>
+      spawnSync("/bin/sh", ["-c", `systemctl() { echo "$@"; }; ${script}`], { env: { SERVICE_RESULT: result }, encoding: "utf8" }).stdout;
+    expect(acted("success")).toBe(`--no-block stop ${alert}\n`);
+    for (const result of ["exit-code", "signal", "watchdog", "oom-kill"]) expect(acted(result), result).toBe(`--no-block start ${alert}\n`);
+    const [start = ""] = values(unit, "ExecStart");
+    expect(values(alert, "ExecStart")).toEqual([start.replace(" start ", " alert-down ")]);
   });
 
   it("check config.json as root before a reload takes it, and show that file as the one in force", () => {

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { type Code, codes } from "../../base/codes.ts";
+import { type Code, codes, passingOf } from "../../base/codes.ts";
 
 /**
  * Codes that exist only because a ledger or a database can be restored, copied or lost. Codes that
@@ -40,13 +40,13 @@ const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
 
 function tables(): string {
   const parts = groups().map(({ title, names }) => {
-    const rows = names.map((name) => `| \`${name}\` | ${codes[name].map(cell).join(" | ")} |`);
+    const rows = names.map((name) => `| \`${name}\` | ${[...codes[name].slice(0, 5), passingOf(name) ?? ""].map(cell).join(" | ")} |`);
     const heading = title.charAt(0).toUpperCase() + title.slice(1);
     return [
       `## ${heading}`,
       "",
-      "| code | kind | effect | who sees it | meaning | what the operator does |",
-      "|---|---|---|---|---|---|",
+      "| code | kind | effect | who sees it | meaning | what the operator does | passes |",
+      "|---|---|---|---|---|---|---|",
       ...rows,
     ].join("\n");
   });
