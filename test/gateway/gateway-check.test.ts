@@ -132,7 +132,7 @@ const cases: readonly (readonly [string, string, () => void | Promise<void>])[] 
       writeFileSync(join(dir, "gateway.db"), "x".repeat(8192));
     },
   ],
-  ["a port that another process has", "GATEWAY_LISTEN", async () => void (await listening(portOf()))],
+  ["a port that another process has", "GATEWAY_LISTEN_TAKEN", async () => void (await listening(portOf()))],
   [
     "a publicUrl of this machine for others",
     "GATEWAY_PUBLIC_URL",
@@ -166,7 +166,7 @@ it("a gateway that runs has its own port, which is no trouble", async () => {
   await listening(portOf());
   expect(await checkGateway(path, nowMs)).toEqual([]);
   owned.release();
-  expect((await checkGateway(path, nowMs)).map((one) => one.code)).toEqual(["GATEWAY_LISTEN"]);
+  expect((await checkGateway(path, nowMs)).map((one) => one.code)).toEqual(["GATEWAY_LISTEN_TAKEN"]);
 });
 
 it.runIf(hasOpenssl)("a certificate is for publicUrl's name, and not near its end", async () => {
