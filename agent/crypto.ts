@@ -71,7 +71,10 @@ export function cryptoCommand(): Command {
     .addOption(
       new Option("--log-level <level>", "how much the courier logs").choices(["debug", "info", "warn", "error"]).default("info"),
     )
-    .option("--check", "look whether it would start and pay, and start nothing; exit code 0, 1 if only something that passes by itself is against it, or 2")
+    .option(
+      "--check",
+      "look whether it would start and pay, and start nothing; exit code 0, 1 if only something that passes by itself is against it, or 2",
+    )
     .option("--json", "with --check: print one line of JSON")
     .allowExcessArguments(false)
     .exitOverride()

@@ -197,9 +197,13 @@ export function tree(): Command {
     .option("--yes", "replace a file that is there")
     .action(backup);
   withBoth(program.command("health").description("ask the running gateway whether it is ready")).action(health);
-  withBoth(program.command("check").description("look whether it would start, and start nothing; exit code 0, 1 if only something that passes by itself is against it, or 2")).action(
-    check,
-  );
+  withBoth(
+    program
+      .command("check")
+      .description(
+        "look whether it would start, and start nothing; exit code 0, 1 if only something that passes by itself is against it, or 2",
+      ),
+  ).action(check);
   program.configureHelp({ formatHelp: groupedHelp(program, commandGroups) });
   return program;
 }

@@ -69,7 +69,7 @@ export function verdictFor(code: string, message: string, hint?: unknown): Verdi
     exitCode: isPassing ? exitCodes.no : (exitByCode[code] ?? exitByRoom[room] ?? exitCodes.no),
     code,
     message,
-    hint: typeof hint === "string" ? hint : (known === null ? "see docs/errors.md" : codes[known][4]),
+    hint: typeof hint === "string" ? hint : known === null ? "see docs/errors.md" : codes[known][4],
   };
 }
 

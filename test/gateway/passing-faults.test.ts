@@ -7,7 +7,18 @@
  */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -181,7 +192,9 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       disk.fill();
       ends("GATEWAY_DISK_FULL", await rejected(startGateway(config, deps)));
       const file = join(folder, "gateway.config.json");
-      writeFileSync(file, JSON.stringify({ ...testConfig, database: `sqlite:${path}`, keyFile: config.keyFile }), { mode: 0o600 });
+      writeFileSync(file, JSON.stringify({ ...testConfig, database: `sqlite:${path}`, keyFile: config.keyFile }), {
+        mode: 0o600,
+      });
       const found = verdictOfFindings((await checkGateway(file, Date.now())).filter(({ code }) => !code.startsWith("NODE_")));
       expect(found).toEqual({ verdict: "passing", why: expect.stringContaining("is full") });
       disk.room();
@@ -195,7 +208,14 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       let nowMs = 0;
       const store = storeOver(raw, path, log, () => nowMs);
       onTestFinished(() => store.close());
-      const [ready] = probesOf({ config, store, clock: Date.now, certificateEndsAtMs: () => null, watcher: () => null, outOfService: () => "" });
+      const [ready] = probesOf({
+        config,
+        store,
+        clock: Date.now,
+        certificateEndsAtMs: () => null,
+        watcher: () => null,
+        outOfService: () => "",
+      });
       store.write(token("before"));
       disk.fill();
       const fault = thrown(() => store.write(large));
@@ -268,7 +288,10 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       const disk = smallDisk();
       const path = join(disk.path, "gateway.db.addresses");
       disk.fill();
-      ends("GATEWAY_MARKS", thrown(() => openMarks(path, new Map([["account", { next: 1, ceiling: 9 }]]))));
+      ends(
+        "GATEWAY_MARKS",
+        thrown(() => openMarks(path, new Map([["account", { next: 1, ceiling: 9 }]]))),
+      );
       disk.room();
       openMarks(path, new Map([["account", { next: 1, ceiling: 9 }]])).close();
       expect(readMarks(path)?.get("account")).toEqual({ next: 1, ceiling: 9 });
@@ -355,7 +378,14 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       const store = storeOver(raw, path, log, () => nowMs);
       onTestFinished(() => store.close());
       const other = new DatabaseSync(path);
-      const [ready] = probesOf({ config, store, clock: Date.now, certificateEndsAtMs: () => null, watcher: () => null, outOfService: () => "" });
+      const [ready] = probesOf({
+        config,
+        store,
+        clock: Date.now,
+        certificateEndsAtMs: () => null,
+        watcher: () => null,
+        outOfService: () => "",
+      });
       const waits = (): unknown => (raw.prepare("PRAGMA busy_timeout").get() as { readonly timeout: number }).timeout;
       other.exec("BEGIN IMMEDIATE");
       const fault = thrown(() => store.write(token("a")));
@@ -385,7 +415,10 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       const state = stateFolder(join(disk.path, "state"));
       disk.fill();
       ends("LEDGER_DISK_FULL", await rejected(takeLock(state.signer, 0)));
-      ends("LEDGER_DISK_FULL", thrown(() => makeSocketPaths(state)));
+      ends(
+        "LEDGER_DISK_FULL",
+        thrown(() => makeSocketPaths(state)),
+      );
       disk.room();
       const lock = await takeLock(state.signer, 0);
       makeSocketPaths(state);
@@ -421,7 +454,10 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       // A torn write, which a start keeps aside in a file of its own.
       writeFileSync(file, `{"torn":"${"x".repeat(100)}`, { flag: "a" });
       disk.fill();
-      ends("LEDGER_POISONED", thrown(() => openLedger(options)));
+      ends(
+        "LEDGER_POISONED",
+        thrown(() => openLedger(options)),
+      );
       disk.room();
       const { ledger, tornBytes } = openLedger(options);
       expect(tornBytes).toBeGreaterThan(0);
@@ -457,7 +493,10 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       const options = ledgerKit(disk);
       disk.remount("ro");
       const { ledger } = openLedger(options);
-      ends("LEDGER_READ_ONLY", thrown(() => ledger.append(bodies(1))));
+      ends(
+        "LEDGER_READ_ONLY",
+        thrown(() => ledger.append(bodies(1))),
+      );
       expect(ledger.refusal).toBe("LEDGER_READ_ONLY");
       disk.remount("rw");
       openLedger(options).ledger.close();
@@ -468,7 +507,10 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       const { ledger } = openLedger(options);
       ledger.close();
       disk.remount("ro");
-      ends("LEDGER_READ_ONLY", thrown(() => writing(() => options.disk.create("stopped.json", Buffer.from("{}")))));
+      ends(
+        "LEDGER_READ_ONLY",
+        thrown(() => writing(() => options.disk.create("stopped.json", Buffer.from("{}")))),
+      );
       disk.remount("rw");
       openLedger(options).ledger.close();
     },
@@ -538,7 +580,9 @@ describe("faults that pass", () => {
     const error = new AgentError("GATEWAY_KEY_OTHER", "none", "another key");
     expect(answerOfError(error, service, "r")).toMatchObject({ code: "internal" });
     expect(verdictOn(new AgentError("CONFIG_VALUE", "none", "out of range")).exitCode).toBe(2);
-    expect(verdictOfFindings([finding("GATEWAY_DISK_FULL", "error", "full"), finding("GATEWAY_KEY_OTHER", "error", "key")])).toEqual({
+    expect(
+      verdictOfFindings([finding("GATEWAY_DISK_FULL", "error", "full"), finding("GATEWAY_KEY_OTHER", "error", "key")]),
+    ).toEqual({
       verdict: "wrong",
     });
   });
@@ -548,7 +592,7 @@ describe("alerts of a gateway that does not run", () => {
   it("alerts of a gateway that does not run come at once, each hour, and at the end of five minutes of answers", async () => {
     const told: string[] = [];
     let nowMs = 0;
-    const isUp = async (): Promise<boolean> => nowMs > 2.5 * 3_600_000 && nowMs % 60_000 !== 0 ? true : nowMs > 2.6 * 3_600_000;
+    const isUp = async (): Promise<boolean> => (nowMs > 2.5 * 3_600_000 && nowMs % 60_000 !== 0 ? true : nowMs > 2.6 * 3_600_000);
     await tellWhileDown({
       isUp,
       reason: () => ({ code: "GATEWAY_DISK_FULL", words: "the disk is full" }),
@@ -620,7 +664,13 @@ describe.runIf(canMount)("the built gateway on a disk that fills up", () => {
       isOver = true;
       child.kill("SIGKILL");
     });
-    const answers = (): Promise<true> => until("health", 60_000, async () => ((await ready()) === 200 ? true : undefined), () => statuses.join());
+    const answers = (): Promise<true> =>
+      until(
+        "health",
+        60_000,
+        async () => ((await ready()) === 200 ? true : undefined),
+        () => statuses.join(),
+      );
     await answers();
     // It lives on a full disk; what brings it down then is a kill.
     disk.fill();
@@ -631,8 +681,18 @@ describe.runIf(canMount)("the built gateway on a disk that fills up", () => {
     manage();
     const alerts = spawn(process.execPath, [launcher, "alert-down", "--config", file], { stdio: "ignore" });
     onTestFinished(() => void alerts.kill("SIGKILL"));
-    await until("an alert", 60_000, async () => (heard.length > 0 ? true : undefined), () => statuses.join());
-    await until("two starts", 60_000, async () => (statuses.filter((one) => one === 1).length >= 2 ? true : undefined), () => statuses.join());
+    await until(
+      "an alert",
+      60_000,
+      async () => (heard.length > 0 ? true : undefined),
+      () => statuses.join(),
+    );
+    await until(
+      "two starts",
+      60_000,
+      async () => (statuses.filter((one) => one === 1).length >= 2 ? true : undefined),
+      () => statuses.join(),
+    );
     expect(JSON.parse(heard[0] ?? "{}")).toMatchObject({ event: "gateway-down", context: { code: "GATEWAY_DISK_FULL" } });
     const check = spawnSync(process.execPath, [launcher, "check", "--config", file], { encoding: "utf8" });
     expect([check.status, check.stdout]).toEqual([1, expect.stringMatching(/would not start now: .*is full/)]);

@@ -40,7 +40,9 @@ const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
 
 function tables(): string {
   const parts = groups().map(({ title, names }) => {
-    const rows = names.map((name) => `| \`${name}\` | ${[...codes[name].slice(0, 5), passingOf(name) ?? ""].map(cell).join(" | ")} |`);
+    const rows = names.map(
+      (name) => `| \`${name}\` | ${[...codes[name].slice(0, 5), passingOf(name) ?? ""].map(cell).join(" | ")} |`,
+    );
     const heading = title.charAt(0).toUpperCase() + title.slice(1);
     return [
       `## ${heading}`,
