@@ -8,6 +8,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
 import { findChainPreset, findCurrencyPreset, linesBeside } from "../../chains/presets.ts";
+import { namesNetwork } from "../../chains/several-networks.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config/config.ts";
 
@@ -98,12 +99,10 @@ function currencyLines({ chain, decimal, contract, preset }: GatewayCurrency): J
  * network, only the first.
  */
 function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
-  const networks = Object.values(chains).map(({ network }) => network);
-  const isFirst = (network: string): boolean => {
-    const { name } = familyOf(network);
-    return networks.find((other) => familyOf(other).name === name) === network;
-  };
-  return new Set(networks.filter((network) => expiryExclusionOf(network) === null || isFirst(network)));
+  const all = Object.values(chains);
+  const isFirst = ({ family, network }: GatewayChain): boolean =>
+    all.find((other) => other.family === family)?.network === network;
+  return new Set(all.filter((chain) => namesNetwork(chain.family) || isFirst(chain)).map(({ network }) => network));
 }
 
 /**

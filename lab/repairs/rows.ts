@@ -191,4 +191,13 @@ export const repairs: readonly Repair[] = [
     test: "test/install/systemd.test.ts",
     title: "tell of a gateway that failed",
   },
+  {
+    name: "one-xrp-network-in-a-written-config",
+    fault: "A gateway with two networks of XRP wrote a config.json that the agent refuses.",
+    file: "gateway/operator/agent-config.ts",
+    find: "namesNetwork(chain.family) || isFirst(chain)",
+    replace: 'namesNetwork(chain.family) || familyOf(chain.network).exclusion.kind !== "expiry" || isFirst(chain)',
+    test: "test/gateway/preset-configs.test.ts",
+    title: "writes a file that the agent takes for each pair of presets",
+  },
 ];

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Config, readConfig } from "../../agent/config/config.ts";
-import { chainPresets } from "../../chains/presets.ts";
+import { familyNames } from "../../chains/family.ts";
+import { chainPresets, currencyPresets } from "../../chains/presets.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
@@ -112,5 +113,39 @@ describe("the gateway's configuration with presets", () => {
     expect(policy.token).toMatchObject({ maxPerWithdrawal: "5000", manualReplaceAbove: "500" });
     expect(policy.ether?.maxPerWithdrawal).toBe("5000");
     expect(policy.ether?.manualReplaceAbove).toBeUndefined();
+  });
+
+  it("the gateway's configuration with presets writes a file that the agent takes for each pair of presets, in both orders, and for each pair of families", () => {
+    const regtest = { bitcoinregtest: "0f9188f13cb7b2c71f2a335e3a4fc328", litecoinregtest: "530827f38f93b43ed12af0b3ad25a288" };
+    const forms: Readonly<Record<string, object>> = {
+      ...Object.fromEntries(Object.keys(chainPresets).map((preset) => [preset, { preset, nodes }])),
+      ...Object.fromEntries(
+        Object.entries(regtest).map(([family, chainId]) => [family, { family, chainId, confirmations: 6, nodes }]),
+      ),
+    };
+    const path = join(folder, "pair.json");
+    const coin = { decimal: 8, name: "C", symbol: "C", minPaymentAmount: "1", minWithdrawAmount: "1" };
+    const currenciesOf = (chain: string) => {
+      const named = Object.entries(currencyPresets).filter(([, one]) => one.chain === chain);
+      const lines = named.map(([id]) => [id, { preset: id, chain }] as const);
+      return chainPresets[chain] === undefined ? [[`coin-${chain}`, { ...coin, chain }] as const] : lines;
+    };
+    const left: string[] = [];
+    const families = new Set<string>();
+    for (const first of Object.keys(forms)) {
+      for (const second of Object.keys(forms)) {
+        const pair = [...new Set([first, second])];
+        const chains = Object.fromEntries(pair.map((name) => [name, forms[name]]));
+        writeFileSync(path, agentConfigText(gateway(chains, Object.fromEntries(pair.flatMap(currenciesOf)))), { mode: 0o600 });
+        const { chains: kept } = readConfig(path, { requireSecrets: [] }).settings;
+        if (kept[second] === undefined) left.push(`${second} after ${first}`);
+        for (const { family } of Object.values(kept)) families.add(family);
+      }
+    }
+    expect(left).toEqual([
+      ...["tron-nile after tron", "tron-shasta after tron", "tron after tron-nile", "tron-shasta after tron-nile"],
+      ...["tron after tron-shasta", "tron-nile after tron-shasta", "xrp-testnet after xrp", "xrp after xrp-testnet"],
+    ]);
+    expect(families).toEqual(new Set(familyNames));
   });
 });
