@@ -46,6 +46,8 @@ export const asPayment: Fields = ({ hash, toKey, valueUnits }) => [hash, toKey, 
 export const asOutgoing: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input }) => [
   ...[hash, fromKey, toKey, `${nonce}`, `${valueUnits}`, input],
 ];
+/** All that a payout's judgement reads. */
+export const asPayout: Fields = (one) => [...asOutgoing(one), one.from, one.to];
 
 /**
  * The transactions of a block that `isOurs` selects. Every node must show these fields alike.
@@ -58,8 +60,9 @@ export function alike(
 ): readonly BlockTransaction[] {
   const ours = block.transactions.filter(isOurs);
   const keyOf = (list: readonly BlockTransaction[]): string => JSON.stringify(list.map(fields));
+  const shown = keyOf(ours);
   for (const other of block.others ?? []) {
-    if (keyOf(other.transactions.filter(isOurs)) === keyOf(ours)) continue;
+    if (keyOf(other.transactions.filter(isOurs)) === shown) continue;
     const { number } = block;
     throw new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on our transactions in block ${number}`, { number });
   }

@@ -7,7 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { BlockId, SlotCounts } from "../nodes.ts";
 import type { EvmNodes } from "./node.ts";
-import { type AgreedBlock, alike, asOutgoing } from "./node-blocks.ts";
+import { type AgreedBlock, alike, asPayout } from "./node-blocks.ts";
 import type { AttemptEvidence, Evidence } from "./outcome.ts";
 
 /** From this number of payouts in a pass on, the accounts' counts are asked for first. */
@@ -16,13 +16,14 @@ const countedFrom = 4;
 type PayoutNodes = Pick<EvmNodes, "receipt" | "finalReceipt" | "slotCounts">;
 type EvidenceOf = (payment: Payment, txHashes: readonly string[]) => Promise<Evidence>;
 
-/** `block`: an agreed block by number. `payouts`: how many the pass will ask about. */
-export function createEvidence(
-  nodes: PayoutNodes,
-  block: (number: number) => Promise<AgreedBlock>,
-  final: BlockId,
-  payouts: number,
-): EvidenceOf {
+/**
+ * What a reader finds in the agreed block of a number. A block that cannot be read is asked for
+ * again the next time.
+ */
+type ReadBlock = <T>(number: number, reader: (block: AgreedBlock) => T) => Promise<T>;
+
+/** `payouts`: how many the pass will ask about. */
+export function createEvidence(nodes: PayoutNodes, readBlock: ReadBlock, final: BlockId, payouts: number): EvidenceOf {
   const countsOf = createCounts(nodes);
 
   const ofAttempt = async (txHash: string): Promise<AttemptEvidence> => {
@@ -32,9 +33,11 @@ export function createEvidence(
     if (receipt.blockNumber > final.number) return unproven;
     const agreed = await nodes.finalReceipt(txHash);
     if (agreed === null) return unproven;
-    const holder = await block(agreed.blockNumber);
-    const [transaction] = alike(holder, ({ hash }) => hash === txHash, asOutgoing);
-    if (holder.hash !== agreed.blockHash || transaction === undefined) return unproven;
+    const transaction = await readBlock(agreed.blockNumber, (holder) => {
+      const [one] = alike(holder, ({ hash }) => hash === txHash, asPayout);
+      return holder.hash === agreed.blockHash ? one : undefined;
+    });
+    if (transaction === undefined) return unproven;
     return { txHash, includedIn: agreed.blockNumber, final: { receipt: agreed, transaction } };
   };
 

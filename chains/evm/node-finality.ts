@@ -27,19 +27,33 @@ export interface SeenReceipts {
   put(receipt: Receipt): void;
 }
 
-/** A receipt with more logs than a payment has is not kept; the nodes are asked again. */
+/**
+ * A receipt with more logs than a payment has is not kept, nor one with a field that cannot be
+ * read; the nodes are asked again.
+ */
 export function createSeenReceipts(): SeenReceipts {
   const byHash = new Map<string, Receipt>();
   return {
     get: (txHash) => byHash.get(txHash),
     put(receipt) {
-      if (receipt.logs.length > seenLogsMax) return;
+      if (receipt.logs.length > seenLogsMax || !isRead(receipt)) return;
       byHash.delete(receipt.txHash);
       byHash.set(receipt.txHash, receipt);
       const oldest = byHash.keys().next();
       if (byHash.size > seenMax && !oldest.done) byHash.delete(oldest.value);
     },
   };
+}
+
+/** True if the cost and every log can be read. */
+function isRead(receipt: Receipt): boolean {
+  try {
+    const { oddLogs = [] } = { ...receipt };
+    return oddLogs.length === 0;
+  } catch (fault) {
+    if (fault instanceof AgentError) return false;
+    throw fault;
+  }
 }
 
 /**

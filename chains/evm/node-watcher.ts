@@ -121,12 +121,13 @@ export function watcherOf(reader: Reader): WatcherNodes {
       const ask = (transfers: Transfers) => tokenPayments(transfers, blocks, tokens, index);
       const agreed = () => agreement(each, (nodes) => ask(proven.get(nodes) as Transfers), paymentsKey, transfersOf(blocks));
       const found = await Promise.all([
-        contracts.includes("") ? nativePayments(reader, blocks, index, isAgreed) : [],
+        contracts.includes("") ? nativePayments(reader, kept, blocks, index, isAgreed) : [],
         tokens.length === 0 ? [] : isAgreed ? agreed() : ask(seen),
       ]);
       return found.flat();
     },
-    outgoing: async (blocks, accounts) => blocks.flatMap((one) => outgoingIn(one, accounts)),
+    outgoing: async (blocks, accounts) =>
+      blocks.flatMap((one) => kept.read(contentOf(one), (block) => outgoingIn(block, accounts))),
     hasFailed: async (txHash) => (await together.finalReceipt(txHash))?.status === 0,
     async cost(account, payment) {
       const [computeLimit, feeMarket] = await Promise.all([computeLimitOf(account, payment), together.fees()]);
@@ -136,7 +137,9 @@ export function watcherOf(reader: Reader): WatcherNodes {
     },
     judgeOutgoing: (payment, outgoingTx) => judgeOutgoing(reader, payment, outgoingTx),
     pass(final, payouts = 1) {
-      const evidence = createEvidence(together, (number) => block(number, true), final, payouts);
+      const readBlock = async <T>(number: number, read: (agreed: AgreedBlock) => T): Promise<T> =>
+        kept.read(await block(number, true), read);
+      const evidence = createEvidence(together, readBlock, final, payouts);
       return { judge: async (payment, txHashes) => judgePayout(payment, await evidence(payment, txHashes)) };
     },
     close() {
@@ -158,12 +161,14 @@ function contentOf({ content }: WatchedBlock): AgreedBlock {
 
 async function nativePayments(
   { together }: Reader,
+  kept: KeptBlocks<AgreedBlock>,
   blocks: readonly WatchedBlock[],
   index: AddressIndex,
   isAgreed: boolean,
 ): Promise<readonly DetectedPayment[]> {
   const paying = blocks.flatMap((block) => {
-    const ours = alike(contentOf(block), ({ toKey }) => index.find(toKey) !== undefined, asPayment);
+    const isOurs = ({ toKey }: BlockTransaction): boolean => index.find(toKey) !== undefined;
+    const ours = kept.read(contentOf(block), (content) => alike(content, isOurs, asPayment));
     return ours.filter(({ valueUnits }) => valueUnits > 0n).map((one) => ({ block, one }));
   });
   const found = await inWaves(paying, questionsAtOnce, async ({ block, one }): Promise<DetectedPayment | null> => {
@@ -232,9 +237,9 @@ function transfersOf(blocks: readonly WatchedBlock[]): string {
   return `transfers of blocks ${blocks[0]?.number} to ${blocks.at(-1)?.number}`;
 }
 
-function outgoingIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
+function outgoingIn(block: AgreedBlock, accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
   const keys = new Map([...accounts].map((account) => [account.toLowerCase(), account]));
-  return alike(contentOf(block), ({ fromKey }) => keys.has(fromKey), asOutgoing).map((one) => {
+  return alike(block, ({ fromKey }) => keys.has(fromKey), asOutgoing).map((one) => {
     const account = keys.get(one.fromKey) as string;
     return { account, slot: `${one.nonce}`, txHash: one.hash, block: block.number, ...paidBy(one), content: one };
   });

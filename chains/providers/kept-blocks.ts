@@ -1,7 +1,7 @@
 /**
  * Agreed blocks, each asked for only once: callers share an answer that is under way, and recently
- * agreed blocks are kept. A chain that changes a final block empties the memory. Bounded by number
- * and by weight. Touches nothing itself.
+ * agreed blocks are kept, as long as what is read in them can be read. A chain that changes a final
+ * block empties the memory. Bounded by number and by weight. Touches nothing itself.
  */
 
 interface Agreed {
@@ -43,6 +43,19 @@ export class KeptBlocks<B extends Agreed> {
     return asked;
   }
 
+  /**
+   * What a reader finds in a block. A block in which it cannot read all is forgotten: nodes may show
+   * it oddly for a moment, and alike. The next question asks for it again.
+   */
+  read<T>(block: B, reader: (block: B) => T): T {
+    try {
+      return reader(block);
+    } catch (fault) {
+      this.#forget(block);
+      throw fault;
+    }
+  }
+
   /** Takes the agreed hash of a block. A hash other than the kept one empties the memory. */
   stands({ number, hash }: Pick<Agreed, "number" | "hash">): void {
     const known = this.get(number);
@@ -62,6 +75,13 @@ export class KeptBlocks<B extends Agreed> {
       this.#weight -= one.weight;
     }
     return block;
+  }
+
+  #forget(block: B): void {
+    const known = this.#kept.get(block.number);
+    if (known?.block !== block) return;
+    this.#kept.delete(block.number);
+    this.#weight -= known.weight;
   }
 
   #clear(): void {

@@ -33,6 +33,11 @@ export interface Blocks {
   solidHeadAt(number: number): Promise<BlockHead>;
   /** A solidified block, agreed to the last field that is read. @throws NODE_NO_BLOCK */
   solidBlock(number: number): Promise<Block>;
+  /**
+   * What a reader finds in a block. A solidified block that cannot be read is asked for again the
+   * next time.
+   */
+  read<T>(block: Block, reader: (block: Block) => T): T;
   /** A block of the newest chain that one node has. @throws NODE_NO_BLOCK */
   block(number: number): Promise<Block>;
   /**
@@ -120,6 +125,7 @@ export function createBlocks(pool: NodePool): Blocks {
     },
     solidHeadAt: async (number) => kept.get(number) ?? agreedHead(number),
     solidBlock,
+    read: (block, reader) => kept.read(block, reader),
     block: async (number) => (await pool.first((node) => pool.ask(node, blockQuestion("/wallet", number)))) as Block,
     solidFound: (block, find, keyOf) => {
       const shown = new Map<string, readonly Receipt[]>();
@@ -146,12 +152,17 @@ export function createBlocks(pool: NodePool): Blocks {
       const receipt = receipts[at];
       if (receipt === undefined) throw disagreement(`receipt of ${txHash}`, new Set(keys).size);
       const block = await solidBlock(receipt.block);
-      const transaction = block.transactions.find((one) => one.txHash === txHash);
+      const transaction = kept.read(block, ({ transactions }) => wholeOf(transactions.find((one) => one.txHash === txHash)));
       if (transaction === undefined || transaction.isDone !== receipt.isDone) throw notTogether(block.number, "a receipt");
       return { receipt, transaction, block };
     },
     shownReceipts: (txHash, side) => shownReceipts(pool, txHash, side),
   };
+}
+
+/** The transaction with every field read. @throws NODE_ANSWER if one is odd */
+function wholeOf(transaction: BlockTransaction | undefined): BlockTransaction | undefined {
+  return transaction === undefined ? undefined : { ...transaction };
 }
 
 /** The node's newest head. The pool remembers it as the newest that this node showed. */

@@ -88,7 +88,8 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       if (addresses.size === 0) return [];
       return paymentsIn({ blocks, log }, some, contracts, await indexOf(addresses), isAgreed);
     },
-    outgoing: async (some, accounts) => some.flatMap((one) => outgoingIn(one, accounts)),
+    outgoing: async (some, accounts) =>
+      some.flatMap((one) => blocks.read(contentOf(one), (block) => outgoingIn(block, accounts))),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
     async cost(account, payment) {
       const [computeLimit, { feeMarket }] = await Promise.all([
@@ -146,7 +147,7 @@ async function paymentsIn(
   const hasCoins = contracts.includes("");
   const found = await inWaves(some, blocksAtOnce, async (one) => {
     const block = contentOf(one);
-    const coins = hasCoins ? coinsIn(block, index) : [];
+    const coins = hasCoins ? blocks.read(block, (content) => coinsIn(content, index)) : [];
     if (!block.transactions.some(({ kind, isDone }) => kind === "call" && isDone)) return coins;
     const find = (receipts: readonly Receipt[]): Called => {
       const done = receipts.filter(({ isDone }) => isDone);
@@ -210,9 +211,9 @@ function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], ind
   );
 }
 
-function outgoingIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
+function outgoingIn(block: Block, accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
   const keys = new Set([...accounts].map(hexOf));
-  const sent = contentOf(block).transactions.filter(({ ownerKey }) => keys.has(ownerKey));
+  const sent = block.transactions.filter(({ ownerKey }) => keys.has(ownerKey));
   return sent.map((one) => ({
     account: one.owner,
     slot: "",

@@ -11,7 +11,8 @@
  * another block · cheap, dear: chain parameters and energy are a tenth, or ten times · decimals:
  * contracts that say a figure below 32 say this one · no-internal: receipts name no internal
  * transactions, as with vm.saveInternalTx off · delegates: each receipt of a call names staked TRX
- * that is delegated to an address, as with vm.saveFeaturedInternalTx on
+ * that is delegated to an address, as with vm.saveFeaturedInternalTx on · odd: every field of a
+ * name has this value, of a form that no node should show
  */
 export type Lie =
   | { readonly kind: "amount" | "success" | "failure" | "all-solid" | "moved" | "cheap" | "dear" | "no-internal" }
@@ -19,7 +20,8 @@ export type Lie =
   | { readonly kind: "hides"; readonly txIds?: readonly string[] }
   | { readonly kind: "other-hash"; readonly from: number }
   | { readonly kind: "ahead"; readonly ms: number }
-  | { readonly kind: "decimals"; readonly decimals: number };
+  | { readonly kind: "decimals"; readonly decimals: number }
+  | { readonly kind: "odd"; readonly name: string; readonly value: unknown };
 
 type Fields = Record<string, unknown>;
 
@@ -66,6 +68,8 @@ function malformFields(fields: Fields, lie: Lie): Fields {
       return "contractResult" in fields ? delegated(fields, lie.toHex, lie.sun, lie.note) : fields;
     case "decimals":
       return otherDecimals(fields, lie.decimals);
+    case "odd":
+      return lie.name in fields ? { ...fields, [lie.name]: lie.value } : fields;
     case "hides":
     case "all-solid":
       return fields;

@@ -9,6 +9,7 @@ export type Lie =
   | { readonly kind: "other-hash"; readonly from?: number } // hashes of ledgers from this one on
   | { readonly kind: "ahead"; readonly ledgers: number } // its newest ledger is later
   | { readonly kind: "hides"; readonly hashes?: readonly string[] } // as if never validated; default all
+  | { readonly kind: "odd"; readonly name: string; readonly value: unknown } // every field of this name
   | { readonly kind: "invents"; readonly drops: bigint }; // one more payment in account_tx, like its last
 
 type Told = Readonly<Record<string, unknown>>;
@@ -22,6 +23,7 @@ function tell(method: string, answer: Json, lie: Lie): Json {
   if (lie.kind === "ahead") return ahead(method, answer, lie.ledgers);
   if (lie.kind === "other-hash") return walk(answer, (told) => otherHash(told, lie.from ?? 0)) as Json;
   if (lie.kind === "hides") return hidden(method, answer, lie.hashes);
+  if (lie.kind === "odd") return walk(answer, (told) => (lie.name in told ? { ...told, [lie.name]: lie.value } : told)) as Json;
   if (lie.kind === "invents") return invented(method, answer, lie.drops);
   return walk(answer, (told) => otherMeta(told, lie)) as Json;
 }

@@ -125,10 +125,10 @@ describe("the gateway's configuration with presets", () => {
     };
     const path = join(folder, "pair.json");
     const coin = { decimal: 8, name: "C", symbol: "C", minPaymentAmount: "1", minWithdrawAmount: "1" };
-    const currenciesOf = (chain: string) => {
+    const currenciesOf = (chain: string): readonly (readonly [id: string, lines: object])[] => {
       const named = Object.entries(currencyPresets).filter(([, one]) => one.chain === chain);
-      const lines = named.map(([id]) => [id, { preset: id, chain }] as const);
-      return chainPresets[chain] === undefined ? [[`coin-${chain}`, { ...coin, chain }] as const] : lines;
+      if (chainPresets[chain] === undefined) return [[`coin-${chain}`, { ...coin, chain }]];
+      return named.map(([id]) => [id, { preset: id, chain }]);
     };
     const left: string[] = [];
     const families = new Set<string>();
