@@ -149,6 +149,23 @@ describe("exclusion by the pin", () => {
     expect(refusalOf(coin, [], null, [made(1_000n)])).toBe("TRANSACTION_EVIDENCE");
   });
 
+  it("a coin that another open withdrawal holds is taken, whatever amount a recovery told of it", () => {
+    const [coin, other] = [made(500_000n), made(500_000n)];
+    const account = { network, account: sender, adopted: "0", next: "1", pending: 0, lastTimestamp: 0n };
+    const withdrawalOf = (attempts: readonly object[]) =>
+      ({ transactionId: "t", job: { network }, account: sender, attempts }) as unknown as Offer["withdrawal"];
+    const refusalBeside = (pin: string): string => {
+      const held = withdrawalOf([{ attempt: 1, txParams: null, pin, txHash: "00".repeat(32) }]);
+      const context = { core: { book: { open: () => [held] } } } as unknown as Parameters<typeof pinRefusal>[0];
+      const offer = { withdrawal: withdrawalOf([]), approval: {}, account, slot: "0", evidence: [coin.made] };
+      return pinRefusal(context, { ...offer, txParams: coinKit().offerOf([coin]) })?.code ?? "";
+    };
+    expect(refusalBeside(`${coin.id}:${coin.units}`)).toBe("ACCOUNT_PIN_TAKEN");
+    expect(refusalBeside(`${coin.id}:900000`)).toBe("ACCOUNT_PIN_TAKEN");
+    expect(refusalBeside(`${other.id}:${coin.units}`)).toBe("");
+    expect(refusalBeside("")).toBe("");
+  });
+
   it("after a recovery an operator's cancel spends the pin alone and needs no proof of it, whatever else is known", () => {
     const pin = made(500_000n);
     for (const isSignedAgain of [false, true]) {

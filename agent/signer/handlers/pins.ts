@@ -39,7 +39,7 @@ export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | nu
   if (!isFirst && pinOf(withdrawal) !== coins[0]) return refuse("ACCOUNT_PIN_OTHER", pinOf(withdrawal) || "it is not known");
   for (const one of core.book.open()) {
     if (one === withdrawal || one.job.network !== account.network || one.account !== account.account) continue;
-    const taken = coinsOf(one).find((coin) => coins.includes(coin));
+    const taken = coinsOf(one).find((coin) => coins.some((each) => outpointOf(each) === outpointOf(coin)));
     if (taken !== undefined) return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
   }
   const proven = withdrawal.attempts.flatMap(({ txParams: known }) => (known === null ? [] : exclusion.coins(known)));
@@ -47,6 +47,12 @@ export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | nu
   const shown = others.map((coin) => evidence[coins.indexOf(coin)] ?? "");
   return transactionsOf(account.network).unproven?.({ ...account, slot }, others, shown) ?? null;
 }
+
+/**
+ * A coin without its amount, which is the gateway's word alone after a recovery: a false one makes
+ * no other coin.
+ */
+const outpointOf = (coin: string): string => coin.slice(0, coin.lastIndexOf(":"));
 
 /** All coins of a withdrawal's attempts; of an attempt from a recovery, its pin is known. */
 function coinsOf({ job, attempts }: Withdrawal): readonly string[] {
