@@ -42,15 +42,17 @@ const kinds: Readonly<
  * changed. Refuses with ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
  */
 export function parseAddress(text: string, network: UtxoNetwork): ReadAddress {
-  if (typeof text !== "string" || text.length > lengthMax) return refuse("ADDRESS_FORMAT", "no text of at most 90 characters");
+  if (typeof text !== "string") return refuse("ADDRESS_FORMAT", "no text");
   // One of some hundred thousand addresses in base58 begins as a prefix in mixed case: LTc1….
   const base58 = base58Shape.test(text) ? parseBase58(text, network) : refuse("ADDRESS_FORMAT", "neither base58 nor SegWit");
   if (base58.ok) return base58;
-  const lower = text.toLowerCase();
+  const lower = text.slice(0, lengthMax).toLowerCase();
   const hasPrefix = (prefix: string): boolean => lower.startsWith(`${prefix}1`);
-  if (hasPrefix(network.prefix)) return parseSegwit(text, network);
+  // An MWEB address is longer than any other.
   if (extensionPrefixes.some(hasPrefix))
     return refuse("ADDRESS_FORMAT", `an MWEB address; give one that begins with ${network.prefix}1`);
+  if (text.length > lengthMax) return refuse("ADDRESS_FORMAT", "more than 90 characters");
+  if (hasPrefix(network.prefix)) return parseSegwit(text, network);
   const other = knownPrefixes.find(hasPrefix);
   if (other !== undefined) return refuse("ADDRESS_FORMAT", `an address of another network, which begins with ${other}1`);
   return base58;
