@@ -79,11 +79,19 @@ export function readObject(
 ): JsonObject | Answer {
   const parsed = parseObject(body);
   if ("answer" in parsed) return parsed.answer;
-  const { object } = parsed;
+  const object = withoutEmpty(parsed.object, optional);
   const unknown = Object.keys(object).find((name) => !required.includes(name) && !optional.includes(name));
   if (unknown !== undefined) return say("field_unknown", { field: printable(unknown) });
   const missing = required.find((name) => object[name] === undefined);
   return missing === undefined ? object : say("field_missing", { field: missing });
+}
+
+/**
+ * The object without those of these fields that are null: many a client writes so a value that it
+ * does not have.
+ */
+function withoutEmpty(object: JsonObject, optional: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([name, value]) => value !== null || !optional.includes(name)));
 }
 
 const noObject = say("json_invalid", { reason: "JSON_SHAPE" });
@@ -99,7 +107,8 @@ export const metadataLimits = { keysMax: 16, keyPattern: /^[A-Za-z0-9_.-]{1,40}$
 
 /** The metadata in the form that is kept; null if it has another form or is too large. */
 function metadataOf(value: JsonValue | undefined): string | null {
-  if (value === undefined) return "";
+  // PHP writes an empty map as an empty list.
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return "";
   if (!isObject(value)) return null;
   const { keysMax, keyPattern, valueCharactersMax, bytesMax } = metadataLimits;
   const entries = Object.entries(value);
@@ -235,7 +244,18 @@ function readTerms({
   return { expiresInMinutes: minutes, tolerancePercent: formatAmount(percent.units, percentDecimal) };
 }
 
-function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
+/**
+ * Fields that an order may leave out: null leaves one out, also where the operation does not know
+ * it. The amount may be left out where fiat money has its place.
+ */
+const optionalFields = [
+  ...["address", "tag", "metadata", "returnUrl", "renew", "refundOf"],
+  ...["expiresInMinutes", "tolerancePercent", "fiatCurrency", "fiatAmount"],
+];
+
+function readFields(sent: JsonObject, shape: OrderShape): Order | Answer {
+  const given = withoutEmpty(sent, optionalFields);
+  const object = asksFiat(given) && shape.fiat ? withoutEmpty(given, ["amount"]) : given;
   const problem = fieldsProblem(object, shape);
   if (problem !== null) return problem;
   const { currency, orderId, address = "", tag = "" } = object;

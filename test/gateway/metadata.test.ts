@@ -39,6 +39,26 @@ describe("metadata", () => {
     expect(countOf("transactions")).toBe(1);
   });
 
+  it("metadata and each other field that may be left out is left out by null, metadata by an empty list too", async () => {
+    await ready();
+    const nothing = { tag: null, metadata: null, renew: null };
+    const terms = { returnUrl: null, expiresInMinutes: null, tolerancePercent: null, fiatCurrency: null, fiatAmount: null };
+    const rows = [
+      ["auto", (fields: object) => auto({ orderId: "auto", ...fields }), { ...nothing, refundOf: null }],
+      ["manual", (fields: object) => manual({ orderId: "manual", ...fields }), { ...nothing, address: null }],
+      ["deposit", (fields: object) => deposit({ orderId: "deposit", ...fields }), { ...nothing, ...terms, address: null, refundOf: null }],
+    ] as const;
+    for (const [name, order, empty] of rows) {
+      const { status, body } = await order(empty);
+      expect([name, status]).toEqual([name, 200]);
+      expect((await order({ metadata: [] })).body, name).toEqual(body);
+      expect((await order({})).body, name).toEqual(body);
+      expect((await order({ orderId: `${name} null`, unknown: null })).body.code, name).toBe("field_unknown");
+      expect((await order({ orderId: null })).body.code, name).toBe("order_id_invalid");
+    }
+    expect(countOf("transactions")).toBe(rows.length);
+  });
+
   it("metadata is refused when it is large or no object of texts, and taken at its limits", async () => {
     await ready();
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, "v"]));
@@ -53,7 +73,7 @@ describe("metadata", () => {
     }
     const made = countOf("transactions");
     const bad = [many(17), long(257), whole(2049), { ["k".repeat(41)]: "" }, { "": "" }, { "a b": "" }, { a: 1 }, { a: null }];
-    for (const wrong of [...bad, { a: {} }, [], "x", 1, null]) {
+    for (const wrong of [...bad, { a: {} }, [1], "x", 1]) {
       const { status, body } = await deposit({ orderId: "wrong", metadata: wrong });
       expect([status, body.code, body.field], JSON.stringify(wrong)).toEqual([400, "metadata_invalid", "metadata"]);
     }
