@@ -23,6 +23,13 @@ export const gatewayCodes = {
     "a withdrawal's transaction is final and is not exactly the payment asked for",
     "look at the transaction on chain; a token that takes a fee on transfer must not be configured",
   ],
+  PIN_UNREADABLE: [
+    "alarm",
+    "unknown",
+    "operator",
+    "a withdrawal was signed with a pin that is no coin of its chain, before this gateway read pins",
+    "its agent's program is not ours, or its ledger is damaged: ask who runs it; nodes are not asked about this withdrawal",
+  ],
   WATCHER_SLOT_CONSUMED: [
     "alarm",
     "unknown",

@@ -68,6 +68,7 @@ export const codes = {
   NODE_ROLLED_BACK: ["fault", "none", "operator", "a node shows a block far below one that it showed before", "look at this node: it was restored, or another one stands behind its address"],
   NODE_WRONG_CHAIN: ["fault", "none", "operator", "the node serves another chain", "correct the node's address or the chain id"],
   NODE_DISAGREE: ["fault", "none", "operator", "the nodes do not say the same", "find out which node is wrong"],
+  NODE_QUESTION: ["fault", "none", "operator", "a question to a node would hold a text that is no address, hash or coin of its chain; no node is asked", "look at the record that the message names: its text came from outside before it was read"],
   NODE_WOULD_REVERT: ["refusal", "none", "merchant", "the payment would fail on chain", "check the token, the receiver and the balance"],
   NODE_NONE: ["fault", "none", "operator", "no node is configured for the chain", "name at least one in config.json"],
   NODE_CLOSED: ["fault", "unknown", "log", "the connection was closed by us while stopping", "none"],

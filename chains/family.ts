@@ -108,6 +108,11 @@ export interface ExpiryExclusion {
   timestamp(txParams: TxParams): bigint;
   /** The same offer with a timestamp above `last`; its end moves by the same time. */
   timestamped(txParams: TxParams, last: bigint): TxParams;
+  /**
+   * The end of an attempt of an order that was made at a time, as somebody tells it now; null for a
+   * time that no signer gives an attempt, even by a wrong clock.
+   */
+  readEnd(validUntilMs: number, madeAtMs: number, nowMs: number): number | null;
 }
 
 /**
@@ -195,6 +200,8 @@ export interface Family {
   readonly addressSpace: string;
   /** True if a text is a transaction's hash in its only spelling. */
   isTxHash(text: string): boolean;
+  /** A pin in its only spelling; null for another text, and on a chain without coins. */
+  readPin(text: string): string | null;
   /**
    * The canonical form on a network of the family; one text may have several, each on a network of
    * its own. Refuses with ADDRESS_*.

@@ -44,6 +44,7 @@ export const evm: Family = {
   networkOf: ({ chainId }) => networkOf(Number(chainId)),
   addressSpace: `${namespace}:`,
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),
+  readPin: () => null,
   parseAddress,
   readTag: () => null,
   isReserved: (address) => isReservedAddress(addressBytes(address)),

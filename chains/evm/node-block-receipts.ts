@@ -5,6 +5,7 @@
  * Source: Ethereum execution-apis, eth_getBlockReceipts, which not every node has.
  */
 import { AgentError } from "../../base/fault.ts";
+import { canonicalText } from "../providers/canonical-text.ts";
 import { type Receipt, readReceipt } from "./answers.ts";
 import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 
@@ -88,7 +89,7 @@ function nullIfFault(fault: unknown): null {
 export function receiptQuestion(txHash: string): Question<Receipt | null> {
   return {
     method: "eth_getTransactionReceipt",
-    params: [txHash],
+    params: [canonicalText(txHash.toLowerCase(), /^0x[0-9a-f]{64}$/, "hash")],
     answerBytesMax: receiptBytesMax,
     read: (result) => {
       if (result === null) return null;

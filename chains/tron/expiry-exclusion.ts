@@ -21,6 +21,18 @@ export const marginMs = 120_000;
 export const lifetimeMsMax = 600_000;
 
 /**
+ * The error of any clock that is read with an end: two days. A signer's word is not doubted for
+ * less. Nodes without old blocks still have those of two days (java-tron's LiteFullNode: 65,536).
+ */
+const clockErrorMsMax = 172_800_000;
+
+/** As `ExpiryExclusion.readEnd`. */
+export function readEnd(validUntilMs: number, madeAtMs: number, nowMs: number): number | null {
+  const isEarly = validUntilMs < madeAtMs - clockErrorMsMax;
+  return isEarly || validUntilMs > nowMs + lifetimeMsMax + clockErrorMsMax ? null : validUntilMs;
+}
+
+/**
  * Chain time, milliseconds since 1970. No block takes the attempt if its parent is past this time.
  */
 export function validUntilMs(txParams: TxParams): number {

@@ -5,6 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
+import { type CanonicalText, canonicalText, pathOf } from "../providers/canonical-text.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { disagreement, firstFault, noNode } from "../providers/node-pool.ts";
 import {
@@ -182,7 +183,7 @@ async function shownReceipts(pool: NodePool, txHash: string, side: Side): Promis
 
 /** By number, or the newest. */
 export function headQuestion(side: Side, number: number | null): Question<BlockHead> {
-  const fields = number === null ? { detail: false } : { id_or_num: `${number}`, detail: false };
+  const fields = number === null ? { detail: false } : { id_or_num: pathOf`${number}`, detail: false };
   return { path: `${side}/getblock`, fields, read: (value) => there(readHead(value), number) };
 }
 
@@ -196,13 +197,15 @@ function receiptsQuestion(side: Side, number: number): Question<readonly Receipt
   return { path: `${side}/gettransactioninfobyblocknum`, fields, answerBytesMax: blockBytesMax, read: readReceipts };
 }
 
+const idOfText = (text: string): CanonicalText => canonicalText(text, /^[0-9a-f]{64}$/, "hash");
+
 function receiptQuestion(side: Side, txHash: string): Question<Receipt | null> {
   const read = (value: unknown): Receipt | null => {
     const receipt = readReceipt(value);
     if (receipt === null || receipt.txHash === txHash) return receipt;
     throw new AgentError("NODE_ANSWER", "none", "the receipt is of another transaction");
   };
-  return { path: `${side}/gettransactioninfobyid`, fields: { value: txHash }, answerBytesMax: receiptBytesMax, read };
+  return { path: `${side}/gettransactioninfobyid`, fields: { value: idOfText(txHash) }, answerBytesMax: receiptBytesMax, read };
 }
 
 function there<T extends BlockHead>(block: T | null, number: number | null): T {

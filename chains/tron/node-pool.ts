@@ -4,6 +4,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
+import type { QuestionValue } from "../providers/canonical-text.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
 import { readHead } from "./answers.ts";
 import { type Api, type AskOptions, createApi } from "./rpc.ts";
@@ -22,7 +23,7 @@ export type PoolNode = Node<Api>;
 /** One question: a path, its fields, and the reader of its answer. */
 export interface Question<T> {
   readonly path: string;
-  readonly fields: Readonly<Record<string, unknown>>;
+  readonly fields: Readonly<Record<string, QuestionValue>>;
   readonly read: (value: unknown) => T;
   readonly answerBytesMax?: number;
 }

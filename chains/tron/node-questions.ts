@@ -3,6 +3,7 @@
  * node, or to several that must agree.
  */
 import { AgentError } from "../../base/fault.ts";
+import { type CanonicalText, canonicalText } from "../providers/canonical-text.ts";
 import { addressBytes } from "./address.ts";
 import { type Account, readAccount, readFields, readParameters, readTrial, type Trial } from "./answers.ts";
 import type { Side } from "./node-blocks.ts";
@@ -12,7 +13,7 @@ import type { Question } from "./node-pool.ts";
 const balanceSelector = "70a08231";
 const decimalsSelector = "313ce567";
 /** The caller of a trial that only reads; the chain takes any address. */
-const nobody = "41".padEnd(42, "0");
+const nobody = canonicalText("41".padEnd(42, "0"), /^41[0-9a-f]{40}$/, "address");
 
 /** Prices of the chain in sun, read from its parameters. */
 export interface FeeSchedule {
@@ -25,9 +26,11 @@ export function accountQuestion(side: Side, address: string): Question<Account> 
   return { path: `${side}/getaccount`, fields: { address: hexOf(address) }, read: readAccount };
 }
 
+const dataOf = (text: string): CanonicalText => canonicalText(text, /^(?:[0-9a-f]{2})*$/, "data of a call");
+
 /** A call of a contract that changes nothing on chain. */
 export function trialQuestion(side: Side, owner: string, contract: string, data: string): Question<Trial> {
-  const fields = { owner_address: owner === "" ? nobody : hexOf(owner), contract_address: hexOf(contract), data };
+  const fields = { owner_address: owner === "" ? nobody : hexOf(owner), contract_address: hexOf(contract), data: dataOf(data) };
   return { path: `${side}/triggerconstantcontract`, fields, read: readTrial };
 }
 
@@ -81,6 +84,7 @@ function wordOf({ isReverted, returned, text }: Trial, contract: string): bigint
   throw new AgentError("NODE_ERROR", "none", text === "" ? "the token does not answer with one word" : text, { contract });
 }
 
-export function hexOf(address: string): string {
-  return Buffer.from(addressBytes(address)).toString("hex");
+export function hexOf(address: string): CanonicalText {
+  const bytes = addressBytes(canonicalText(address, /^T[1-9A-HJ-NP-Za-km-z]{33}$/, "address"));
+  return canonicalText(Buffer.from(bytes).toString("hex"), /^41[0-9a-f]{40}$/, "address");
 }

@@ -212,7 +212,7 @@ function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], ind
 }
 
 function outgoingIn(block: Block, accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
-  const keys = new Set([...accounts].map(hexOf));
+  const keys = new Set<string>([...accounts].map(hexOf));
   const sent = block.transactions.filter(({ ownerKey }) => keys.has(ownerKey));
   return sent.map((one) => ({
     account: one.owner,

@@ -4,6 +4,7 @@
  * in the address are sent as its login. Reaches only that provider. Sources: the API's description
  * in its repository (API.md); Blockstream/esplora #282 ("Too many history entries" in words only).
  */
+import type { CanonicalText } from "../providers/canonical-text.ts";
 import type { Refusal } from "../providers/node-pool.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import { shownWords, statusWords, wordsInBody } from "../providers/node-words.ts";
@@ -27,7 +28,7 @@ export interface EsploraOptions {
 }
 
 export interface Ask {
-  readonly path: string;
+  readonly path: CanonicalText;
   readonly answerBytesMax: number;
   /** Signed bytes as hex: a write, sent at most once. */
   readonly body?: string;
@@ -60,14 +61,14 @@ const absentForm = /not found|no such/i;
 export function createEsplora({ url, timeoutMs, patienceMs }: EsploraOptions): Esplora {
   const target = targetOf(url);
   const [folder = "", query] = target.path.split("?");
-  const pathOf = (path: string): string => folder.replace(/\/+$/, "") + path + (query === undefined ? "" : `?${query}`);
+  const wholePathOf = (path: string): string => folder.replace(/\/+$/, "") + path + (query === undefined ? "" : `?${query}`);
   const { origin } = target;
   const queue = createQuestionQueue<Question, Told>({
     origin,
     timeoutMs,
     patienceMs,
     send: ({ path, body, answerBytesMax: bytesMax }, timeLeft, done): Exchange => {
-      const request = { target, path: pathOf(path), bytesMax, timeoutMs: timeLeft };
+      const request = { target, path: wholePathOf(path), bytesMax, timeoutMs: timeLeft };
       if (body === undefined) return get(request, (outcome) => done(read(outcome)));
       const headers = { ...loginOf(target), "content-type": "text/plain" };
       return post({ ...request, headers, body }, (outcome) => done(read(bytesOf(outcome))));

@@ -12,7 +12,7 @@ import { addressOfPublicKey, parseAddress } from "./address.ts";
 import { type NativeCoin, ofEachFamily, type UtxoFamilyName, type UtxoNetwork } from "./network.ts";
 import { feesOf } from "./offers.ts";
 import { paymentUri } from "./payment-uri.ts";
-import { coinTexts } from "./tx-params.ts";
+import { coinTexts, readCoin } from "./tx-params.ts";
 
 const txHashForm = /^[0-9a-f]{64}$/;
 
@@ -31,6 +31,7 @@ function familyOn(network: UtxoNetwork, coin: NativeCoin): Family {
     networkOf: () => network.id,
     addressSpace: network.id,
     isTxHash: (text) => txHashForm.test(text),
+    readPin: (text) => (readCoin(text) === null ? null : text),
     parseAddress(text, id) {
       if (id !== network.id) return refuse("ADDRESS_FORMAT", "the network is of another family");
       const parsed = parseAddress(text, network);

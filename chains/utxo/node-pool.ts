@@ -4,6 +4,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
+import { type CanonicalText, pathOf } from "../providers/canonical-text.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
 import { readHash } from "./answers.ts";
 import { createEsplora, type Esplora, type Told } from "./esplora.ts";
@@ -22,7 +23,7 @@ export type PoolNode = Node<Esplora>;
 
 /** One question: a path, and the reader of its answer. */
 export interface Question<T> {
-  readonly path: string;
+  readonly path: CanonicalText;
   readonly read: (bytes: Buffer) => T;
   /** The answer of a node that does not have what is asked for; without it that is a fault. */
   readonly absent?: T;
@@ -44,7 +45,7 @@ export function createPool({ urls, network, timeoutMs, patienceMs, log, clock }:
   const pool = createNodePool<Esplora, Told>({
     clients: urls.map((url) => createEsplora({ url, timeoutMs, patienceMs })),
     chain: network.reference,
-    askChain: (client) => client.ask({ path: "/block-height/0", answerBytesMax: smallBytesMax }),
+    askChain: (client) => client.ask({ path: pathOf`/block-height/0`, answerBytesMax: smallBytesMax }),
     chainOf: (told) => referenceOf(told),
     log,
     clock,
@@ -79,7 +80,7 @@ export function createPool({ urls, network, timeoutMs, patienceMs, log, clock }:
       if (told.isAbsent) throw new AgentError("NODE_NO_BLOCK", "none", told.words, { node: origin });
       throw new AgentError("NODE_ERROR", "none", told.words, { node: origin });
     },
-    send: (node, raw) => pool.exchange(node, (client) => client.ask({ path: "/tx", body: raw, answerBytesMax: smallBytesMax })),
+    send: (node, raw) => pool.exchange(node, (client) => client.ask({ path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax })),
   };
 }
 

@@ -19,6 +19,7 @@ import {
   type UnspentOutput,
 } from "./answers.ts";
 import { blockBytesMax } from "./block.ts";
+import { type CanonicalText, canonicalText, pathOf } from "../providers/canonical-text.ts";
 import type { Question } from "./node-pool.ts";
 
 /** A list of some thousand outputs; servers refuse by themselves above 500. */
@@ -28,64 +29,76 @@ const historyBytesMax = 32 * 1024 * 1024;
 /** Two digits a byte, for the longest transaction that fits into a block. */
 const transactionBytesMax = 2 * 4_000_000 + 1024;
 
-export const tipHash: Question<string> = { path: "/blocks/tip/hash", read: readHash };
+const outputForm = /^(?:0|[1-9][0-9]{0,9})$/;
+
+/** The id of a block or a transaction. */
+const idOf = (text: string): CanonicalText => canonicalText(text, /^[0-9a-f]{64}$/, "hash");
+const addressOf = (text: string): CanonicalText => canonicalText(text, /^[0-9A-Za-z]{14,90}$/, "address");
+
+export const tipHash: Question<string> = { path: pathOf`/blocks/tip/hash`, read: readHash };
 
 /** Null if the node's chain is shorter. */
 export function hashQuestion(number: number): Question<string | null> {
-  return { path: `/block-height/${number}`, read: readHash, absent: null };
+  return { path: pathOf`/block-height/${number}`, read: readHash, absent: null };
 }
 
 export function headQuestion(hash: string): Question<BlockHead> {
-  return { path: `/block/${hash}`, read: readHead };
+  return { path: pathOf`/block/${idOf(hash)}`, read: readHead };
 }
 
 export function rawBlockQuestion(hash: string): Question<Buffer> {
-  return { path: `/block/${hash}/raw`, read: (bytes) => bytes, answerBytesMax: blockBytesMax };
+  return { path: pathOf`/block/${idOf(hash)}/raw`, read: (bytes) => bytes, answerBytesMax: blockBytesMax };
 }
 
 /** The place of a transaction in the node's chain; null in its mempool, and where it has none. */
 export function statusQuestion(txHash: string): Question<Place | null> {
-  return { path: `/tx/${txHash}/status`, read: readStatus, absent: null };
+  return { path: pathOf`/tx/${idOf(txHash)}/status`, read: readStatus, absent: null };
 }
 
 /** A transaction's bytes; null if the node does not have it. */
 export function transactionQuestion(txHash: string): Question<Buffer | null> {
-  return { path: `/tx/${txHash}/hex`, read: readHex, absent: null, answerBytesMax: transactionBytesMax };
+  return { path: pathOf`/tx/${idOf(txHash)}/hex`, read: readHex, absent: null, answerBytesMax: transactionBytesMax };
 }
 
 /** The transaction that spends a coin by this node; null for none. */
 export function outspendQuestion(id: string): Question<Spend | null> {
   const [txHash = "", output = ""] = id.split(":");
-  return { path: `/tx/${txHash}/outspend/${output}`, read: readOutspend, absent: null };
+  return { path: pathOf`/tx/${idOf(txHash)}/outspend/${canonicalText(output, outputForm, "number of an output")}`, read: readOutspend, absent: null };
 }
 
 /** Outputs to an address that nothing spends in the node's chain and mempool. */
 export function unspentQuestion(address: string): Question<readonly UnspentOutput[]> {
-  return { path: `/address/${address}/utxo`, read: readUnspent, answerBytesMax: unspentBytesMax };
+  return { path: pathOf`/address/${addressOf(address)}/utxo`, read: readUnspent, answerBytesMax: unspentBytesMax };
 }
 
 /** Transactions of an address: up to 50 without a block, then the newest of blocks. */
 export function newestQuestion(address: string): Question<readonly AddressTransaction[]> {
-  return { path: `/address/${address}/txs`, read: readHistory, answerBytesMax: historyBytesMax };
+  return { path: pathOf`/address/${addressOf(address)}/txs`, read: readHistory, answerBytesMax: historyBytesMax };
 }
 
 /** The newest 25 transactions of an address in blocks, or the 25 before one of them. */
 export function historyQuestion(address: string, after = ""): Question<readonly AddressTransaction[]> {
-  const path = `/address/${address}/txs/chain${after === "" ? "" : `/${after}`}`;
+  const newest = pathOf`/address/${addressOf(address)}/txs/chain`;
+  const path = after === "" ? newest : pathOf`${newest}/${idOf(after)}`;
   return { path, read: readHistory, answerBytesMax: historyBytesMax };
 }
 
 /** Up to 50 transactions of an address that no block has. */
 export function poolQuestion(address: string): Question<readonly AddressTransaction[]> {
-  return { path: `/address/${address}/txs/mempool`, read: readHistory, answerBytesMax: historyBytesMax };
+  return { path: pathOf`/address/${addressOf(address)}/txs/mempool`, read: readHistory, answerBytesMax: historyBytesMax };
 }
 
 export function addressSumsQuestion(address: string): Question<AddressSums> {
-  return { path: `/address/${address}`, read: readAddressSums };
+  return { path: pathOf`/address/${addressOf(address)}`, read: readAddressSums };
 }
 
 export function transactionCountQuestion(address: string): Question<number> {
-  return { path: `/address/${address}`, read: readTransactionCount };
+  return { path: pathOf`/address/${addressOf(address)}`, read: readTransactionCount };
 }
 
-export const ratesQuestion: Question<Rates> = { path: "/fee-estimates", read: readRates };
+/** The id of a block's first transaction. */
+export function rewardQuestion(hash: string): Question<string> {
+  return { path: pathOf`/block/${idOf(hash)}/txid/0`, read: readHash };
+}
+
+export const ratesQuestion: Question<Rates> = { path: pathOf`/fee-estimates`, read: readRates };

@@ -6,11 +6,11 @@
  * for an earlier one, enough nodes name the transaction. Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import { readHash } from "./answers.ts";
 import type { ChainOutput } from "./chain-transaction.ts";
 import type { Blocks, NumberedBlock } from "./node-blocks.ts";
 import { rewardDepth } from "./node-coins.ts";
-import type { NodePool, Question } from "./node-pool.ts";
+import type { NodePool } from "./node-pool.ts";
+import { rewardQuestion } from "./node-questions.ts";
 import type { KnownTransactions } from "./node-transactions.ts";
 
 export interface Reward {
@@ -54,9 +54,4 @@ export function createRewards(pool: NodePool, blocks: Blocks, transactions: Know
       return made < 0 ? null : (kept.get(made) ?? ask(made));
     },
   };
-}
-
-/** The id of a block's first transaction. */
-function rewardQuestion(hash: string): Question<string> {
-  return { path: `/block/${hash}/txid/0`, read: readHash };
 }

@@ -41,6 +41,7 @@ export const xrp: Family = {
   networkOf: ({ chainId }) => networkOf(Number(chainId)),
   addressSpace: `${namespace}:`,
   isTxHash: (text) => /^[0-9A-F]{64}$/.test(text),
+  readPin: () => null,
   parseAddress: (text, network) =>
     chainIdOf(network) === null ? refuse("ADDRESS_FORMAT", "the network is none of this family") : parseAddress(text),
   readTag,

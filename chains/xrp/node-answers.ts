@@ -58,12 +58,16 @@ export interface LedgerTransaction {
   readonly risen: readonly (readonly [address: string, drops: bigint])[];
 }
 
+declare const ofNode: unique symbol;
+/** The place at which a node's list goes on: any JSON, which only goes back to the same node. */
+export type Marker = { readonly [ofNode]: true };
+
 /** One page of an account's transactions. */
 export interface HistoryPage {
   readonly from: number; // the first ledger that the node searched
   readonly to: number;
   readonly transactions: readonly LedgerTransaction[];
-  readonly marker: unknown; // undefined on the last page
+  readonly marker: Marker | undefined; // undefined on the last page
 }
 
 /** The answer to signed bytes. */
@@ -166,7 +170,7 @@ export function readHistoryPage(result: Fields): HistoryPage {
       if (validated !== true) throw odd("validated transaction");
       return transactionOf(fieldsOf(tx, "account_tx.tx"), meta);
     }),
-    marker: marker ?? undefined,
+    marker: (marker ?? undefined) as Marker | undefined,
   };
 }
 

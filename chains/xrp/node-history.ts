@@ -7,7 +7,7 @@
 
 import { AgentError } from "../../base/fault.ts";
 import { createSharing } from "../providers/shared-answers.ts";
-import { type HistoryPage, type LedgerTransaction, transactionKey } from "./node-answers.ts";
+import { type HistoryPage, type LedgerTransaction, type Marker, transactionKey } from "./node-answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { historyQuestion, type Span } from "./node-questions.ts";
 
@@ -93,7 +93,7 @@ interface Search {
 /** The sequences of an account fall from page to page. */
 async function searched(pool: NodePool, node: PoolNode, { account, sequence, upTo }: Search): Promise<LedgerTransaction | null> {
   const span = { from: -1, to: upTo };
-  const question = (marker: unknown) => historyQuestion(account, span, "newest first", marker);
+  const question = (marker: Marker | undefined) => historyQuestion(account, span, "newest first", marker);
   for await (const page of pagesOf(pool, node, question, searchedPagesMax, true)) {
     const own = page.transactions.filter((one) => one.account === account && one.sequence !== "");
     const user = own.find((one) => one.sequence === sequence);
@@ -107,11 +107,11 @@ async function searched(pool: NodePool, node: PoolNode, { account, sequence, upT
 async function* pagesOf(
   pool: NodePool,
   node: PoolNode,
-  question: (marker: unknown) => ReturnType<typeof historyQuestion>,
+  question: (marker: Marker | undefined) => ReturnType<typeof historyQuestion>,
   most: number,
   isCutOff = false,
 ): AsyncGenerator<HistoryPage> {
-  let marker: unknown;
+  let marker: Marker | undefined;
   for (let count = 0; count < most; count += 1) {
     const page = await pool.ask(node, question(marker));
     yield page;

@@ -4,8 +4,9 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
+import type { QuestionValue } from "../providers/canonical-text.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
-import { readNetworkId } from "./node-answers.ts";
+import { type Marker, readNetworkId } from "./node-answers.ts";
 import { createRpc, type Fields, type Rpc, type Told } from "./rpc.ts";
 
 export interface PoolOptions {
@@ -19,10 +20,13 @@ export interface PoolOptions {
 
 export type PoolNode = Node<Rpc>;
 
+/** The newest validated ledger, or the node's open one. */
+export type Newest = "validated" | "current";
+
 /** One question, and the reader of its answer. */
 export interface Question<T> {
   readonly method: string;
-  readonly params: Fields;
+  readonly params: Readonly<Record<string, QuestionValue | Newest | Marker>>;
   readonly read: (result: Fields) => T;
   /** The node's error that is an answer too, and its value by the fields beside the error. */
   readonly absent?: { readonly error: string; readonly read: (result: Fields) => T };

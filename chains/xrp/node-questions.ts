@@ -1,11 +1,13 @@
 /** The questions to one node, with readers of their answers. */
 import { AgentError } from "../../base/fault.ts";
+import { type CanonicalText, canonicalText } from "../providers/canonical-text.ts";
 import {
   type Account,
   type FeeAnswer,
   type HistoryPage,
   type LedgerHead,
   type LedgerTransaction,
+  type Marker,
   readAccount,
   readFee,
   readHistoryPage,
@@ -14,11 +16,8 @@ import {
   readTransaction,
   type Server,
 } from "./node-answers.ts";
-import type { Question } from "./node-pool.ts";
+import type { Newest, Question } from "./node-pool.ts";
 import type { Fields } from "./rpc.ts";
-
-/** The newest validated ledger, or the node's open one. */
-export type Newest = "validated" | "current";
 
 /** A transaction with metadata of a very long path is some ten thousand bytes long. */
 const transactionBytesMax = 2 * 1024 * 1024;
@@ -26,6 +25,8 @@ const transactionBytesMax = 2 * 1024 * 1024;
 const pageBytesMax = 32 * 1024 * 1024;
 const pageSize = 200;
 const otherLedger = "the node answered another ledger";
+
+const addressOf = (text: string): CanonicalText => canonicalText(text, /^r[1-9A-HJ-NP-Za-km-z]{23,35}$/, "address");
 
 /** Figures of the node itself. */
 export const serverQuestion: Question<Server> = { method: "server_info", params: {}, read: readServer };
@@ -47,7 +48,7 @@ export function ledgerQuestion(number: number | "validated"): Question<LedgerHea
  * number may answer out of its open one, which counts for nothing.
  */
 export function accountQuestion(address: string, at: number | Newest): Question<Account | null> {
-  const params = { account: address, ledger_index: at, ...(at === "current" ? { queue: true } : {}) };
+  const params = { account: addressOf(address), ledger_index: at, ...(at === "current" ? { queue: true } : {}) };
   const read = (result: Fields): Account => {
     if (at !== "current" && result.validated !== true) throw unvalidated(at);
     if (typeof at === "number" && result.ledger_index !== at) throw new AgentError("NODE_ANSWER", "none", otherLedger, { at });
@@ -75,7 +76,7 @@ export function transactionQuestion(txHash: string): Question<LedgerTransaction 
     throw new AgentError("NODE_ANSWER", "none", "the node answered another transaction");
   };
   const absent = { error: "txnNotFound", read: () => null };
-  return { method: "tx", params: { transaction: txHash, binary: false }, read, absent, answerBytesMax: transactionBytesMax };
+  return { method: "tx", params: { transaction: canonicalText(txHash, /^[0-9A-F]{64}$/, "hash"), binary: false }, read, absent, answerBytesMax: transactionBytesMax };
 }
 
 /** Ledgers `from` to `to`; -1 leaves an end to the node. */
@@ -89,7 +90,7 @@ export function historyQuestion(
   account: string,
   { from, to }: Span,
   order: "oldest first" | "newest first",
-  marker?: unknown,
+  marker?: Marker,
 ): Question<HistoryPage> {
   const span = {
     ledger_index_min: from,
@@ -98,6 +99,6 @@ export function historyQuestion(
     forward: order === "oldest first",
     limit: pageSize,
   };
-  const params = { account, ...span, ...(marker === undefined ? {} : { marker }) };
+  const params = { account: addressOf(account), ...span, ...(marker === undefined ? {} : { marker }) };
   return { method: "account_tx", params, read: readHistoryPage, answerBytesMax: pageBytesMax };
 }

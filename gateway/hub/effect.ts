@@ -9,7 +9,7 @@
 import type { Code } from "../../base/codes.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
 import { momentOf } from "../../base/timestamp.ts";
-import { findFamily } from "../../chains/families.ts";
+import { expiryExclusionOf, findFamily } from "../../chains/families.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
@@ -37,6 +37,7 @@ export interface Around {
   readonly hashOwner: string | null; // the other withdrawal of the same account that has a signed entry's txHash
   readonly assigned: AssignedPayment | null; // what paid it, as an operator says
   readonly isVoid: boolean; // it was signed, and every attempt except the named one is void
+  readonly nowMs: number; // this gateway's clock
   /**
    * True if the agent accepted the handshake of this connection, so this database is complete.
    * Otherwise the agent may be resending entries that a database restored from a backup has
@@ -129,6 +130,10 @@ function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effec
   const isOver = entry.decision === "expired" && waits(row.network);
   if (entry.address !== "" && row.receiverAddress !== "" && entry.address !== row.receiverAddress) {
     return contradiction(`transaction ${row.id} was decided for ${entry.address}, asked for ${row.receiverAddress}`);
+  }
+  // Text of an agent becomes the receiver that a page, a list and a question to a node name.
+  if (row.receiverAddress === "" && entry.address !== "" && !isAddress(entry.address, row.network)) {
+    return contradiction(`transaction ${row.id} was decided for ${entry.address}, which is no address of ${row.network}`);
   }
   const address = row.receiverAddress === "" && entry.address !== "" ? { receiverAddress: entry.address } : {};
   if (entry.decision === "approved" || entry.decision === "held") {
@@ -223,6 +228,17 @@ export const signedGuards: readonly Guard<Signed, Effect>[] = [
     ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed ${untilWords(entry)}`),
   ],
   [
+    "an end that no attempt has",
+    ({ entry, row, around }) => !isEnd(entry, row, around),
+    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed ${untilWords(entry)}, which no signer does`),
+  ],
+  [
+    // The pin becomes a question to nodes.
+    "another spelling of the pin",
+    ({ entry: { network, pin } }) => pin !== undefined && findFamily(network)?.readPin(pin) !== pin,
+    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed with a pin that its chain does not have`),
+  ],
+  [
     "another pin",
     ({ entry: { network, pin = "" }, around }) => isPinned(network) !== (pin !== "") || (around.pin !== "" && around.pin !== pin),
     ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed with the coin ${entry.pin ?? "none"} in front`),
@@ -261,6 +277,17 @@ function signedEffect(entry: SignedEntry, row: Asked, around: Around): Effect {
 function isSpelled({ network, slot, txHash }: SignedEntry): boolean {
   const family = findFamily(network);
   return family !== undefined && family.slots.read(slot) !== null && family.isTxHash(txHash);
+}
+
+function isAddress(text: string, network: string): boolean {
+  const parsed = findFamily(network)?.parseAddress(text, network);
+  return parsed?.ok === true && parsed.address === text;
+}
+
+/** True for an end that a signer can have given the attempt, and where there is none. */
+function isEnd({ network, validUntilMs }: SignedEntry, { createdAt }: Asked, { nowMs }: Around): boolean {
+  const exclusion = expiryExclusionOf(network);
+  return exclusion === null || validUntilMs === undefined || exclusion.readEnd(validUntilMs, createdAt, nowMs) !== null;
 }
 
 /** Returns the account that pays; a sweep is paid by the address that it empties. */

@@ -189,7 +189,7 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
   const { database, agent, nowMs } = progress;
   if (entry.kind === "recovered" && progress.awaits) return open(progress, entry, head);
   const around = readAround(database, agent, entry);
-  const effect = effectOf(entry, { ...around, isHandshakeDone });
+  const effect = effectOf(entry, { ...around, isHandshakeDone, nowMs });
   switch (effect.kind) {
     case "none":
       return null;
@@ -285,7 +285,7 @@ const unsigned = {
  * Reads only the rows that the entry's kind needs, each by an index, because an agent may send many
  * entries and all agents wait.
  */
-function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Around, "isHandshakeDone"> {
+function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Around, "isHandshakeDone" | "nowMs"> {
   if (!("transactionId" in entry)) {
     return { agent, row: null, jobAgent: null, ...unsigned };
   }

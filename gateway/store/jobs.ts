@@ -33,12 +33,12 @@ export function holderOfJob(database: Database, transactionId: string): string |
 /** The columns of a record that an agent's entries are compared with, and who holds its job. */
 export type AskedRow = Pick<
   TransactionRow,
-  "id" | "operation" | "network" | "receiverAddress" | "depositAddress" | "status" | "stage" | "code"
+  "id" | "operation" | "network" | "receiverAddress" | "depositAddress" | "status" | "stage" | "code" | "createdAt"
 > & { readonly jobAgent: string | null };
 
 export function readAsked(database: Database, transactionId: string): AskedRow | undefined {
   return database.get<AskedRow>(
-    `SELECT t.id, t.operation, t.network, t.receiverAddress, t.depositAddress, t.status, t.stage, t.code, j.agent AS jobAgent
+    `SELECT t.id, t.operation, t.network, t.receiverAddress, t.depositAddress, t.status, t.stage, t.code, t.createdAt, j.agent AS jobAgent
      FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id WHERE t.id = ?`,
     transactionId,
   );

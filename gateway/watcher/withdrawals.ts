@@ -6,6 +6,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { familyOf } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
@@ -70,7 +71,7 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   let fault: AgentError | null = null;
   const judged = await inWaves(turn, questionsAtOnce, async (one): Promise<Judged | null> => {
     try {
-      return { one, verdict: await pass.judge(one.payment, one.hashes, one.pin) };
+      return { one, verdict: unreadable(one) ?? (await pass.judge(one.payment, one.hashes, one.pin)) };
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       fault ??= error;
@@ -117,6 +118,12 @@ function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
     else known.hashes.push(attemptTxHash);
   }
   return [...open.values()];
+}
+
+/** A pin that is no coin of the chain was never asked for by a signer of ours, and is not asked for. */
+function unreadable({ payment: { network }, pin }: OpenWithdrawal): Judgement | null {
+  if (pin === "" || familyOf(network).readPin(pin) !== null) return null;
+  return { kind: "stuck", code: "PIN_UNREADABLE", detail: "its agent named a pin that is no coin of the chain" };
 }
 
 /** Null for a currency that is no longer in the configuration, because its contract is unknown. */

@@ -1,6 +1,7 @@
 /**
  * Answers of the Esplora API about what one provider sees. Sources: the API's description (API.md);
- * Blockstream/electrs #243, mempool/electrs #54 and its src/rest.rs (limits and their words).
+ * Blockstream/electrs #243, mempool/electrs #54 and the src/rest.rs of both (limits and their words;
+ * an id or number of another form is refused before anything is looked for).
  */
 import type { IndexedBlock, IndexedOutput, IndexedTransaction, Sight } from "./chain-index.ts";
 import type { UtxoNode } from "./daemon.ts";
@@ -20,6 +21,9 @@ export type Program = "electrs" | "mempool";
 
 const ok = (value: unknown): Reply => ({ status: 200, body: typeof value === "string" ? value : JSON.stringify(value) });
 const absent = (what: string): Reply => ({ status: 404, body: `${what} not found` });
+const malformed = (words: string): Reply => ({ status: 400, body: words });
+const idForm = /^[0-9a-fA-F]{64}$/;
+const numberForm = /^[0-9]{1,10}$/;
 
 interface Placed {
   readonly transaction: IndexedTransaction;
@@ -33,7 +37,10 @@ export async function answerOf(server: Server, sight: Sight, path: string): Prom
   if (path === "/blocks/tip/hash") return ok(head.hash);
   if (path === "/blocks/tip/height") return ok(`${head.height}`);
   if (path === "/fee-estimates") return ok(server.rates);
+  if ((kind === "tx" || kind === "block") && !idForm.test(name)) return malformed("Invalid hex string");
+  if (part === "outspend" && !numberForm.test(last)) return malformed("invalid digit found in string");
   if (kind === "block-height") {
+    if (!numberForm.test(name)) return malformed("invalid digit found in string");
     const block = blocks[Number(name)];
     return block === undefined ? absent("Block") : ok(block.hash);
   }

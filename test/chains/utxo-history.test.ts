@@ -9,7 +9,7 @@ import type { NodePool, PoolNode, Question } from "../../chains/utxo/node-pool.t
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 
-const address = { account: "the account", script: `0014${"ab".repeat(20)}` };
+const address = { account: "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080", script: `0014${"ab".repeat(20)}` };
 const foreign = `0014${"cd".repeat(20)}`;
 
 class FakeNode {

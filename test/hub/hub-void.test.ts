@@ -39,7 +39,7 @@ eachTestItsHub();
 const network = "tron:0x2b6653dc";
 const hotWallet = inhabitant("a hot wallet").address;
 const receiver = inhabitant("a receiver").address;
-const until = 1_790_000_300_000;
+const until = 1_300_000;
 const trx: GatewayCurrency = {
   ...{ id: "trx", chain: "tron", network, name: "", symbol: "", decimal: 6, contract: "", minPaymentAmount: "1" },
   ...{

@@ -85,6 +85,8 @@ describe("tables of guards", () => {
       "a second slot",
       "an attempt signed twice",
       "another end of validity",
+      "an end that no attempt has",
+      "another spelling of the pin",
       "another pin",
       "a cancel where there is none",
       "another withdrawal's txHash",

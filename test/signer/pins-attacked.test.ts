@@ -9,7 +9,7 @@ import type { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import type { AnyAnswer } from "../../lab/kit/signer-kit.ts";
 import { evidenceFor, type MadeCoin } from "../chains/utxo-values.ts";
 import { type CoinKit, cancelled, coinKit, made, raised, sender } from "../support/coin-kit.ts";
-import { backup, type Contents, databaseOf, recovered, restore } from "../support/recovery-offer.ts";
+import { backup, type Contents, databaseOf, offer, recovered, restore } from "../support/recovery-offer.ts";
 
 const textOf = ({ id, units }: MadeCoin): string => `${id}:${units}`;
 
@@ -73,6 +73,19 @@ describe("a pin under attack", () => {
     expect(more(kit, id, [pin]).ok).toBe(true);
     kit.acknowledge();
     expect([kit.inputsOf(id, 2), [...kit.left].map(coinsIn)]).toEqual([[pin.id], [[pin.id]]]);
+  });
+
+  it("a pin or a hash that the chain does not have is in no order that a signer takes, for its courier would ask nodes with it", () => {
+    const kit = coinKit();
+    kit.released([made(500_000n)]);
+    const contents = databaseOf(kit);
+    const codeOf = (change: object): string => {
+      offer(kit, told(contents, ({ attempts }) => ({ attempts: attempts.map((one) => ({ ...one, ...change })) })));
+      return (kit.operate("recover", { digest: "", bothRestored: false }) as AnyAnswer).code ?? "";
+    };
+    expect(codeOf({})).toBe("");
+    for (const pin of ["zz:0:1", "../../admin/x?y=:0", `${"a".repeat(64)}:0`]) expect(codeOf({ pin }), pin).toBe("RECOVERY_OFFER");
+    for (const txHash of ["zz", "AB".repeat(32)]) expect(codeOf({ txHash }), txHash).toBe("RECOVERY_OFFER");
   });
 
   it("a pin whose amount the gateway made larger is refused after a recovery, and no fee comes out of it", () => {

@@ -7,7 +7,7 @@
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, familyOf, pinExclusionOf } from "../../../chains/families.ts";
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
@@ -121,6 +121,10 @@ function problemOf({ old, order, senderOf, nowMs }: RecoveryInput): Refusal | nu
     const pins = new Set(item.attempts.map(({ pin = "" }) => pin));
     if (item.attempts.length > 0 && (pins.size > 1 || pins.has("") === pinned))
       return refuse("RECOVERY_OFFER", `${transactionId} has attempts without one pin, or with one that they cannot have`);
+    // Both become questions of the courier to its nodes.
+    const { readPin, isTxHash } = familyOf(job.network);
+    if (item.attempts.some(({ txHash, pin }) => !isTxHash(txHash) || (pin !== undefined && readPin(pin) === null)))
+      return refuse("RECOVERY_OFFER", `${transactionId} has an attempt with a hash or a pin that its chain does not have`);
     seen.add(transactionId);
   }
   return null;

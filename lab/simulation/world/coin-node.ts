@@ -94,6 +94,8 @@ export class CoinNode implements RpcEndpoint {
   }
 
   #read(path: string, kind: string, name: string, part: string, last: string): Told {
+    // As electrs, which reads an id before it looks for anything.
+    if ((kind === "tx" || kind === "block") && !/^[0-9a-f]{64}$/.test(name)) return refused("Invalid hex string");
     if (path === "/blocks/tip/hash") return text((this.#chain.blocks[this.#top] as CoinBlock).hash);
     if (path === "/fee-estimates") return json({ 3: Number(this.#chain.satPerKvB) / 1000 });
     if (kind === "block-height") {

@@ -29,6 +29,7 @@ export const madeup: Named<"madeup"> = {
   networkOf: () => mainNetwork,
   addressSpace: `${namespace}:`,
   isTxHash: (text) => /^[0-9a-f]{64}$/.test(text),
+  readPin: () => null,
   parseAddress: (text) => (isAddress(text) ? { ok: true, address: text } : refuse("ADDRESS_FORMAT", text)),
   readTag: (text) => (text === "" ? "" : null),
   isReserved: () => false,

@@ -1,0 +1,107 @@
+/**
+ * Questions to nodes hold only text that a reader of the family has read: another text is refused
+ * before any node is asked. The stand-ins refuse such a text too, as the servers do.
+ */
+import { afterEach, describe, expect, it } from "vitest";
+import { receiptQuestion } from "../../chains/evm/node-block-receipts.ts";
+import { canonicalText, pathOf } from "../../chains/providers/canonical-text.ts";
+import * as tronQuestions from "../../chains/tron/node-questions.ts";
+import type { Ask } from "../../chains/utxo/esplora.ts";
+import * as utxoQuestions from "../../chains/utxo/node-questions.ts";
+import type { Question as UtxoQuestion } from "../../chains/utxo/node-pool.ts";
+import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
+import * as xrpQuestions from "../../chains/xrp/node-questions.ts";
+import type { Question as XrpQuestion } from "../../chains/xrp/node-pool.ts";
+import type { Question as TronQuestion } from "../../chains/tron/node-pool.ts";
+import { answerOf, type Server } from "../../lab/utxo-node/api.ts";
+import type { Sight } from "../../lab/utxo-node/chain-index.ts";
+import { type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
+
+const hash = "ab".repeat(32);
+const bitcoinAddress = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4";
+const tronAddress = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
+const xrpAddress = "rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh";
+const span = { from: 1, to: 2 };
+
+const rows: readonly (readonly [name: string, make: (text: string) => unknown, good: string])[] = [
+  ["the head of a block, by Esplora", utxoQuestions.headQuestion, hash],
+  ["the bytes of a block, by Esplora", utxoQuestions.rawBlockQuestion, hash],
+  ["the reward of a block, by Esplora", utxoQuestions.rewardQuestion, hash],
+  ["the place of a transaction, by Esplora", utxoQuestions.statusQuestion, hash],
+  ["the bytes of a transaction, by Esplora", utxoQuestions.transactionQuestion, hash],
+  ["the spend of a coin, by Esplora", utxoQuestions.outspendQuestion, `${hash}:0`],
+  ["the coins of an address, by Esplora", utxoQuestions.unspentQuestion, bitcoinAddress],
+  ["the newest transactions of an address, by Esplora", utxoQuestions.newestQuestion, bitcoinAddress],
+  ["the transactions of an address, by Esplora", utxoQuestions.historyQuestion, bitcoinAddress],
+  ["the transactions of an address after one, by Esplora", (text) => utxoQuestions.historyQuestion(bitcoinAddress, text), hash],
+  ["the waiting transactions of an address, by Esplora", utxoQuestions.poolQuestion, bitcoinAddress],
+  ["the sums of an address, by Esplora", utxoQuestions.addressSumsQuestion, bitcoinAddress],
+  ["the use of an address, by Esplora", utxoQuestions.transactionCountQuestion, bitcoinAddress],
+  ["an account of XRP", (text) => xrpQuestions.accountQuestion(text, 1), xrpAddress],
+  ["the transactions of an account of XRP", (text) => xrpQuestions.historyQuestion(text, span, "oldest first"), xrpAddress],
+  ["a transaction of XRP", xrpQuestions.transactionQuestion, hash.toUpperCase()],
+  ["an account of Tron", (text) => tronQuestions.accountQuestion("/wallet", text), tronAddress],
+  ["a call of Tron", (text) => tronQuestions.trialQuestion("/wallet", "", tronAddress, text), "70a08231"],
+  ["a token's balance on Tron", (text) => tronQuestions.tokenBalanceQuestion("/wallet", tronAddress, text), tronAddress],
+  ["a receipt of an EVM chain", receiptQuestion, `0x${hash}`],
+];
+const odd = ["zz", "zz:0", "../../admin/x?y=", `${hash}/../x`, `${hash}?a`, `${hash}#`, ` ${hash}`, `${hash}\n`, "%2e%2e", "0x", "rĞ"];
+
+let server: FakeEsplora | null = null;
+afterEach(async () => {
+  await server?.close();
+  server = null;
+});
+
+describe("a question to a node", () => {
+  it.each(rows)("a question to a node holds no text that its family has not read: %s", (_, make, good) => {
+    expect(() => make(good)).not.toThrow();
+    for (const text of odd) {
+      const refused = { code: expect.stringMatching(/^(?:NODE_QUESTION|ADDRESS_\w+)$/), effect: "none" };
+      expect(() => make(text), text).toThrow(expect.objectContaining(refused));
+    }
+  });
+
+  it("a question to a node is refused by the compiler where a plain string stands in a path or a field", () => {
+    const read = (): string => "";
+    const path: string = `/tx/${hash}/status`;
+    // @ts-expect-error: a path is made by pathOf alone
+    const asks: readonly (Ask | UtxoQuestion<string>)[] = [{ path, answerBytesMax: 1 }];
+    // @ts-expect-error: as above
+    const question: UtxoQuestion<string> = { path, read };
+    // @ts-expect-error: a text of a field is made by a reader
+    const onXrp: XrpQuestion<string> = { method: "tx", params: { transaction: path }, read };
+    // @ts-expect-error: as above
+    const onTron: TronQuestion<string> = { path: "/wallet/x", fields: { value: path }, read };
+    // @ts-expect-error: a part of a path is a number or was read
+    const part = pathOf`/tx/${path}`;
+    expect([asks, question, onXrp, onTron, part]).toHaveLength(5);
+    const twin: UtxoQuestion<string> = { path: pathOf`/tx/${canonicalText(hash, /^[0-9a-f]{64}$/, "hash")}/status`, read };
+    expect(twin.path).toBe(path);
+  });
+
+  it("a question to a node about a pin that is no coin is never sent", async () => {
+    server = await fakeEsplora();
+    const limits = { confirmations: 1, timeoutMs: 5_000, patienceMs: 5_000 };
+    const watcher = createUtxoWatcher({ urls: [server.url], network: fakeNetwork, log: () => undefined, ...limits });
+    const payment = { network: "", account: bitcoinAddress, slot: "1", contract: "", destination: bitcoinAddress, tag: "", amountUnits: 1n };
+    const judged = watcher.pass({ number: 1, hash }).judge(payment, [], "../../admin/x?y=:0");
+    await expect(judged).rejects.toMatchObject({ code: "NODE_QUESTION" });
+    expect(server.asked.filter((path) => path.includes("admin"))).toEqual([]);
+    watcher.close();
+  });
+});
+
+describe("the stand-in for electrs", () => {
+  const block = { hash, height: 0, parent: "", time: 1, transactions: [] };
+  const sight = { blocks: [block], mempool: [] } as unknown as Sight;
+  const ask = (path: string) => answerOf({ program: "electrs" } as unknown as Server, sight, path);
+
+  it("the stand-in for electrs answers 400 to an id or a number of another form, and looks for no such thing", async () => {
+    for (const path of ["/tx/zz/outspend/0", "/tx/zz/status", "/block/zz", "/block/..", `/tx/${hash}/outspend/x`, "/block-height/x"]) {
+      expect(await ask(path), path).toMatchObject({ status: 400 });
+    }
+    expect(await ask(`/tx/${hash}/outspend/0`)).toMatchObject({ status: 200 });
+    expect(await ask("/block-height/0")).toMatchObject({ status: 200, body: hash });
+  });
+});
