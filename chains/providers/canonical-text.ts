@@ -15,7 +15,8 @@ export type QuestionValue = CanonicalText | number | boolean;
 
 /** @throws NODE_QUESTION for a text of another form */
 export function canonicalText(text: string, form: RegExp, what: string): CanonicalText {
-  if (!form.test(text)) throw new AgentError("NODE_QUESTION", "none", `no node is asked with a text that is no ${what}`, { what });
+  if (!form.test(text))
+    throw new AgentError("NODE_QUESTION", "none", `no node is asked with a text that is no ${what}`, { what });
   return text as CanonicalText;
 }
 

@@ -80,7 +80,8 @@ export function createPool({ urls, network, timeoutMs, patienceMs, log, clock }:
       if (told.isAbsent) throw new AgentError("NODE_NO_BLOCK", "none", told.words, { node: origin });
       throw new AgentError("NODE_ERROR", "none", told.words, { node: origin });
     },
-    send: (node, raw) => pool.exchange(node, (client) => client.ask({ path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax })),
+    send: (node, raw) =>
+      pool.exchange(node, (client) => client.ask({ path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax })),
   };
 }
 

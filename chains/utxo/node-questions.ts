@@ -1,4 +1,6 @@
 /** The questions to one node, with readers of their answers. */
+
+import { type CanonicalText, canonicalText, pathOf } from "../providers/canonical-text.ts";
 import {
   type AddressSums,
   type AddressTransaction,
@@ -19,7 +21,6 @@ import {
   type UnspentOutput,
 } from "./answers.ts";
 import { blockBytesMax } from "./block.ts";
-import { type CanonicalText, canonicalText, pathOf } from "../providers/canonical-text.ts";
 import type { Question } from "./node-pool.ts";
 
 /** A list of some thousand outputs; servers refuse by themselves above 500. */
@@ -63,7 +64,11 @@ export function transactionQuestion(txHash: string): Question<Buffer | null> {
 /** The transaction that spends a coin by this node; null for none. */
 export function outspendQuestion(id: string): Question<Spend | null> {
   const [txHash = "", output = ""] = id.split(":");
-  return { path: pathOf`/tx/${idOf(txHash)}/outspend/${canonicalText(output, outputForm, "number of an output")}`, read: readOutspend, absent: null };
+  return {
+    path: pathOf`/tx/${idOf(txHash)}/outspend/${canonicalText(output, outputForm, "number of an output")}`,
+    read: readOutspend,
+    absent: null,
+  };
 }
 
 /** Outputs to an address that nothing spends in the node's chain and mempool. */

@@ -76,7 +76,13 @@ export function transactionQuestion(txHash: string): Question<LedgerTransaction 
     throw new AgentError("NODE_ANSWER", "none", "the node answered another transaction");
   };
   const absent = { error: "txnNotFound", read: () => null };
-  return { method: "tx", params: { transaction: canonicalText(txHash, /^[0-9A-F]{64}$/, "hash"), binary: false }, read, absent, answerBytesMax: transactionBytesMax };
+  return {
+    method: "tx",
+    params: { transaction: canonicalText(txHash, /^[0-9A-F]{64}$/, "hash"), binary: false },
+    read,
+    absent,
+    answerBytesMax: transactionBytesMax,
+  };
 }
 
 /** Ledgers `from` to `to`; -1 leaves an end to the node. */

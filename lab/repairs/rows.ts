@@ -314,7 +314,7 @@ export const repairs: readonly Repair[] = [
     fault: "A word of an agent became a part of the path of a question, with slashes and a query.",
     file: "chains/providers/canonical-text.ts",
     find: "if (!form.test(text)) throw",
-    replace: "if (!form.test(text) && what === \"\") throw",
+    replace: 'if (!form.test(text) && what === "") throw',
     test: "test/chains/question-text.test.ts",
     title: "holds no text that its family has not read: the spend of a coin, by Esplora",
   },

@@ -5,14 +5,14 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { receiptQuestion } from "../../chains/evm/node-block-receipts.ts";
 import { canonicalText, pathOf } from "../../chains/providers/canonical-text.ts";
+import type { Question as TronQuestion } from "../../chains/tron/node-pool.ts";
 import * as tronQuestions from "../../chains/tron/node-questions.ts";
 import type { Ask } from "../../chains/utxo/esplora.ts";
-import * as utxoQuestions from "../../chains/utxo/node-questions.ts";
 import type { Question as UtxoQuestion } from "../../chains/utxo/node-pool.ts";
+import * as utxoQuestions from "../../chains/utxo/node-questions.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
-import * as xrpQuestions from "../../chains/xrp/node-questions.ts";
 import type { Question as XrpQuestion } from "../../chains/xrp/node-pool.ts";
-import type { Question as TronQuestion } from "../../chains/tron/node-pool.ts";
+import * as xrpQuestions from "../../chains/xrp/node-questions.ts";
 import { answerOf, type Server } from "../../lab/utxo-node/api.ts";
 import type { Sight } from "../../lab/utxo-node/chain-index.ts";
 import { type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
@@ -45,7 +45,19 @@ const rows: readonly (readonly [name: string, make: (text: string) => unknown, g
   ["a token's balance on Tron", (text) => tronQuestions.tokenBalanceQuestion("/wallet", tronAddress, text), tronAddress],
   ["a receipt of an EVM chain", receiptQuestion, `0x${hash}`],
 ];
-const odd = ["zz", "zz:0", "../../admin/x?y=", `${hash}/../x`, `${hash}?a`, `${hash}#`, ` ${hash}`, `${hash}\n`, "%2e%2e", "0x", "rĞ"];
+const odd = [
+  "zz",
+  "zz:0",
+  "../../admin/x?y=",
+  `${hash}/../x`,
+  `${hash}?a`,
+  `${hash}#`,
+  ` ${hash}`,
+  `${hash}\n`,
+  "%2e%2e",
+  "0x",
+  "rĞ",
+];
 
 let server: FakeEsplora | null = null;
 afterEach(async () => {
@@ -84,7 +96,15 @@ describe("a question to a node", () => {
     server = await fakeEsplora();
     const limits = { confirmations: 1, timeoutMs: 5_000, patienceMs: 5_000 };
     const watcher = createUtxoWatcher({ urls: [server.url], network: fakeNetwork, log: () => undefined, ...limits });
-    const payment = { network: "", account: bitcoinAddress, slot: "1", contract: "", destination: bitcoinAddress, tag: "", amountUnits: 1n };
+    const payment = {
+      network: "",
+      account: bitcoinAddress,
+      slot: "1",
+      contract: "",
+      destination: bitcoinAddress,
+      tag: "",
+      amountUnits: 1n,
+    };
     const judged = watcher.pass({ number: 1, hash }).judge(payment, [], "../../admin/x?y=:0");
     await expect(judged).rejects.toMatchObject({ code: "NODE_QUESTION" });
     expect(server.asked.filter((path) => path.includes("admin"))).toEqual([]);
@@ -98,7 +118,14 @@ describe("the stand-in for electrs", () => {
   const ask = (path: string) => answerOf({ program: "electrs" } as unknown as Server, sight, path);
 
   it("the stand-in for electrs answers 400 to an id or a number of another form, and looks for no such thing", async () => {
-    for (const path of ["/tx/zz/outspend/0", "/tx/zz/status", "/block/zz", "/block/..", `/tx/${hash}/outspend/x`, "/block-height/x"]) {
+    for (const path of [
+      "/tx/zz/outspend/0",
+      "/tx/zz/status",
+      "/block/zz",
+      "/block/..",
+      `/tx/${hash}/outspend/x`,
+      "/block-height/x",
+    ]) {
       expect(await ask(path), path).toMatchObject({ status: 400 });
     }
     expect(await ask(`/tx/${hash}/outspend/0`)).toMatchObject({ status: 200 });

@@ -46,7 +46,11 @@ describe("metadata", () => {
     const rows = [
       ["auto", (fields: object) => auto({ orderId: "auto", ...fields }), { ...nothing, refundOf: null }],
       ["manual", (fields: object) => manual({ orderId: "manual", ...fields }), { ...nothing, address: null }],
-      ["deposit", (fields: object) => deposit({ orderId: "deposit", ...fields }), { ...nothing, ...terms, address: null, refundOf: null }],
+      [
+        "deposit",
+        (fields: object) => deposit({ orderId: "deposit", ...fields }),
+        { ...nothing, ...terms, address: null, refundOf: null },
+      ],
     ] as const;
     for (const [name, order, empty] of rows) {
       const { status, body } = await order(empty);

@@ -55,7 +55,14 @@ const entryRows: { readonly [K in Entry["kind"]]: Words<Extract<Entry, { kind: K
   paused: { seq, at, paused: message(0, "no") },
   ceiling: { seq, at, ceiling: effect(0x7fffffff) },
   recovered: {
-    ...{ seq, at, order: message("x"), sequence: message(-1), jobHash: message("x"), held: message("x", { seq: 0, hash: zeroHash }) },
+    ...{
+      seq,
+      at,
+      order: message("x"),
+      sequence: message(-1),
+      jobHash: message("x"),
+      held: message("x", { seq: 0, hash: zeroHash }),
+    },
   },
   asked: {
     ...{ seq, at, transactionId: id, sequence: message(-1), jobHash: message("x"), job: message(1), signature: message("x") },
@@ -90,7 +97,11 @@ const helloRows: Words<Hello> & Words<OpenSlots> = {
 
 const heartbeatRows: Words<Heartbeat> = { agent: message("x"), head: message("x"), at };
 
-const network = { evm: "eip155:31337", tron: tron.networkOf({ chainId: "0x2b6653dc" }), coin: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328" };
+const network = {
+  evm: "eip155:31337",
+  tron: tron.networkOf({ chainId: "0x2b6653dc" }),
+  coin: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328",
+};
 const transactionId = "5".repeat(32);
 const account = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const madeAt = 1_790_000_000_000;
@@ -118,14 +129,29 @@ const entryWith = (kind: Entry["kind"], field: string): object =>
   field === "validUntilMs" ? onTron : field === "pin" ? onCoin : field === "cancel" ? { ...evm, cancel: true } : entries[kind];
 
 const statement = {
-  ...{ agent: "a".repeat(16), ledgerEpoch: 1, handshake: "", after: 0, previous: zeroHash, head: { seq: 1, hash: "b".repeat(64) } },
+  ...{
+    agent: "a".repeat(16),
+    ledgerEpoch: 1,
+    handshake: "",
+    after: 0,
+    previous: zeroHash,
+    head: { seq: 1, hash: "b".repeat(64) },
+  },
   ...{ at: 1, policy: "c".repeat(64), recovered: "d".repeat(64), entries: [] as readonly object[] },
 };
 
 /** The withdrawal that the entry is about: its account pays, and a manual one has no receiver yet. */
 function aroundOf({ network: where = network.evm, kind }: { readonly network?: string; readonly kind?: string }): Around {
   const known = Object.values(network).includes(where) ? where : network.evm;
-  const asked = { id: transactionId, operation: "sweep", network: known, depositAddress: account, status: 0, stage: "queued", code: "" };
+  const asked = {
+    id: transactionId,
+    operation: "sweep",
+    network: known,
+    depositAddress: account,
+    status: 0,
+    stage: "queued",
+    code: "",
+  };
   return {
     agent: { id: "a", accounts: "[]", nextDepositIndex: 0 },
     row: { ...asked, receiverAddress: kind === "decision" ? "" : receiver, createdAt: madeAt } as Around["row"],

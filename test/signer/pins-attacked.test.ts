@@ -80,11 +80,15 @@ describe("a pin under attack", () => {
     kit.released([made(500_000n)]);
     const contents = databaseOf(kit);
     const codeOf = (change: object): string => {
-      offer(kit, told(contents, ({ attempts }) => ({ attempts: attempts.map((one) => ({ ...one, ...change })) })));
+      offer(
+        kit,
+        told(contents, ({ attempts }) => ({ attempts: attempts.map((one) => ({ ...one, ...change })) })),
+      );
       return (kit.operate("recover", { digest: "", bothRestored: false }) as AnyAnswer).code ?? "";
     };
     expect(codeOf({})).toBe("");
-    for (const pin of ["zz:0:1", "../../admin/x?y=:0", `${"a".repeat(64)}:0`]) expect(codeOf({ pin }), pin).toBe("RECOVERY_OFFER");
+    for (const pin of ["zz:0:1", "../../admin/x?y=:0", `${"a".repeat(64)}:0`])
+      expect(codeOf({ pin }), pin).toBe("RECOVERY_OFFER");
     for (const txHash of ["zz", "AB".repeat(32)]) expect(codeOf({ txHash }), txHash).toBe("RECOVERY_OFFER");
   });
 

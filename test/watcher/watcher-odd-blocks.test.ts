@@ -201,8 +201,8 @@ afterEach(async () => {
   scene = null;
 });
 
-describe("what all nodes show oddly for a moment", () => {
-  it.each(rows)("what all nodes show oddly for a moment is read when they show it right: %s", async (_, open) => {
+describe("a block that all nodes show oddly for a moment", () => {
+  it.each(rows)("a block that all nodes show oddly for a moment is read when they show it right: %s", async (_, open) => {
     scene = await open();
     scene.show(true);
     await expect(scene.ask()).rejects.toMatchObject({ code: "NODE_ANSWER", effect: "none" });
@@ -214,7 +214,7 @@ describe("what all nodes show oddly for a moment", () => {
     expect(scene.asked()).toBe(asked); // what was read is kept
   });
 
-  it("what all nodes show oddly for a moment is no receipt to keep; one that can be read is", () => {
+  it("a receipt that all nodes show oddly for a moment is no receipt to keep; one that can be read is", () => {
     const seen = createSeenReceipts();
     const [odd, whole] = [readReceipt({ ...evmReceipt, gasUsed: "0x" }), readReceipt(evmReceipt)];
     const oddLog = readReceipt({ ...evmReceipt, logs: [{ address: payee, topics: "none" }] });

@@ -26,7 +26,10 @@ it("a pin that is no coin is asked of no node: its withdrawal is stuck and told,
   };
   const chain = {
     ...{ store: db.store, network, reader, clock: () => 9_000, signals: { emit: () => undefined } },
-    ...{ currencies: [{ id: "btc", contract: "" }], log: { info: () => undefined, warn: () => undefined, error: () => undefined } },
+    ...{
+      currencies: [{ id: "btc", contract: "" }],
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    },
   } as unknown as WatchedChain;
   const coin = `${"a".repeat(64)}:0:1000`;
   const ids = ["zz:0:1", "../../admin/x?y=:0", coin].map((pin, at) => {
