@@ -151,13 +151,18 @@ async function askRecords(answers: Answers, gateway: Gateway, shop: Shop): Promi
     answers.set(`${shop.shop.name}: record ${orderId} ${transactionId}`, whole(await shop.get(path)));
     const list = `/api/v1/transactions?orderId=${encodeURIComponent(orderId)}`;
     answers.set(`${shop.shop.name}: ${list}`, short(await shop.get(list)));
-    const refunds = `/api/v1/transactions?refundOf=${transactionId}`;
-    answers.set(`${shop.shop.name}: ${refunds}`, short(await shop.get(refunds)));
+    if (orderId === "in-partly" || orderId === "in-exact") await askRefunds(answers, shop, transactionId);
     if (paymentUrl === "") continue;
     const response = await fetch(`${gateway.url}${new URL(paymentUrl).pathname}/state`);
     answers.set(`${shop.shop.name}: page of ${orderId} ${transactionId}`, [`${response.status}`, await response.text()]);
   }
   return records;
+}
+
+/** One of the two was paid back. */
+async function askRefunds(answers: Answers, shop: Shop, transactionId: string): Promise<void> {
+  const refunds = `/api/v1/transactions?refundOf=${transactionId}`;
+  answers.set(`${shop.shop.name}: ${refunds}`, short(await shop.get(refunds)));
 }
 
 async function askRest(answers: Answers, shop: Shop): Promise<void> {
