@@ -16,15 +16,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { openTheBooks, playBooks } from "./acts/books.ts";
-import { addReceivers, playCallbacks } from "./acts/callbacks.ts";
-import { playDeposits } from "./acts/deposits.ts";
-import { playKinds } from "./acts/kinds.ts";
-import { playOpen } from "./acts/open.ts";
-import { playFound, playKeys, playPeople } from "./acts/people.ts";
-import { playRestored } from "./acts/restored.ts";
-import { playSweeps } from "./acts/sweeps.ts";
-import { playWithdrawals } from "./acts/withdrawals.ts";
+import { openTheBooks, playBooks } from "./story/books.ts";
+import { addReceivers, playCallbacks } from "./story/callbacks.ts";
+import { playDeposits } from "./story/deposits.ts";
+import { playKinds } from "./story/kinds.ts";
+import { playOpen } from "./story/open.ts";
+import { playFound, playKeys, playPeople } from "./story/people.ts";
+import { playRestored } from "./story/restored.ts";
+import { playSweeps } from "./story/sweeps.ts";
+import { playWithdrawals } from "./story/withdrawals.ts";
 import { FixtureChain } from "./chain.ts";
 import {
   type ChainName,

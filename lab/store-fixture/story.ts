@@ -176,7 +176,10 @@ export class Story {
     return said as Record<string, unknown>;
   }
 
-  async deposit(shop: Shop, order: { readonly currency: string; readonly orderId: string } & object): Promise<Deposit> {
+  async deposit(
+    shop: Shop,
+    order: { readonly currency: string; readonly orderId: string } & Readonly<Record<string, unknown>>,
+  ): Promise<Deposit> {
     const { transactionId, address, tag } = await this.#order(shop, "createTransactionRequest", order);
     return { id: String(transactionId), address: String(address), tag: String(tag ?? ""), currency: order.currency };
   }

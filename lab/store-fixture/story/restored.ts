@@ -1,5 +1,5 @@
 /**
- * A merchant without an agent, and a database that was put back from a backup: addresses that may
+ * A merchant without an agent, and a database that was restored from a backup: addresses that may
  * have left are skipped and watched, and money that comes there waits for an operator.
  */
 import { renameSync, rmSync } from "node:fs";
