@@ -48,7 +48,7 @@ interface MadeBlock {
   readonly grants: readonly Omit<Move, "block">[]; // units that no transaction of the block names
 }
 
-/** What a later reader needs to answer for the same chain. */
+/** The parts of a chain that a later reader needs to answer for it. */
 export interface KeptChain {
   readonly final: number;
   readonly times: readonly number[]; // of each block, in seconds since 1970

@@ -1,7 +1,7 @@
 /**
- * What the fixture must hold, by the product's own tables of kinds, stages and states, and what it
- * does hold, as the gateway's answers show it. A new kind, stage or state without a record in the
- * fixture is named, unless a reason stands here.
+ * The fixture must hold each kind, stage and state of the product's own tables; the gateway's answers
+ * show whether it does. A new kind, stage or state without a record in the fixture is named, unless a
+ * reason stands here.
  */
 import { eventTypes } from "../../gateway/callbacks/events.ts";
 import { flows, type Stage } from "../../gateway/openapi/stages.ts";
@@ -49,7 +49,7 @@ const others: readonly string[] = [
   ...["evm", "tron", "xrp", "bitcoin"].map((family) => `a record on ${family}`),
 ];
 
-/** What the fixture lacks, each with the reason. */
+/** Names that the fixture lacks, each with the reason. */
 export const lacking: Readonly<Record<string, string>> = {};
 
 /** Everything that must be there. */
@@ -145,7 +145,8 @@ export function held(answers: Answers, goneCurrency: string): ReadonlySet<string
   if (chains.some(({ differences }) => differences.length > 0)) found.add("a difference in the books");
   const entries = new Set(chains.flatMap((one) => one.entries.map(({ kind }) => kind)));
   if (entries.has("note")) found.add("a note in the books");
-  if (entries.has("opening")) found.add("the beginning of a hot wallet's books");
+  const report = answers.get("$ gateway report --month 2026-01") ?? [];
+  if (report.some((line) => line.includes("brought in"))) found.add("the beginning of a hot wallet's books");
   const merchants = printed<readonly { readonly agentId: string }[]>(answers, "merchant list --json");
   if (merchants.some(({ agentId }) => agentId === "")) found.add("a merchant without an agent");
   return found;

@@ -6,7 +6,7 @@
 export interface Difference {
   /** The questions that begin so, as answers.json spells them. */
   readonly questions: string;
-  /** What changed, and in which commit. */
+  /** The change, and its commit. */
   readonly reason: string;
 }
 

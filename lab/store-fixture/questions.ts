@@ -194,7 +194,7 @@ async function askRest(answers: Answers, shop: Shop): Promise<void> {
     );
 }
 
-/** What stays the same on every machine and with every version. */
+/** The text without the parts that differ from machine to machine, or from version to version. */
 function masked(text: string, folder: string): string {
   return text
     .replaceAll(folder, "FOLDER")
