@@ -16,15 +16,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { openTheBooks, playBooks } from "./story/books.ts";
-import { addReceivers, playCallbacks } from "./story/callbacks.ts";
-import { playDeposits } from "./story/deposits.ts";
-import { playKinds } from "./story/kinds.ts";
-import { playOpen } from "./story/open.ts";
-import { playFound, playKeys, playPeople } from "./story/people.ts";
-import { playRestored } from "./story/restored.ts";
-import { playSweeps } from "./story/sweeps.ts";
-import { playWithdrawals } from "./story/withdrawals.ts";
 import { FixtureChain } from "./chain.ts";
 import {
   type ChainName,
@@ -36,6 +27,15 @@ import {
   storyBegins,
   storyEnds,
 } from "./setting.ts";
+import { openTheBooks, playBooks } from "./story/books.ts";
+import { addReceivers, playCallbacks } from "./story/callbacks.ts";
+import { playDeposits } from "./story/deposits.ts";
+import { playKinds } from "./story/kinds.ts";
+import { playOpen } from "./story/open.ts";
+import { playFound, playKeys, playPeople } from "./story/people.ts";
+import { playRestored } from "./story/restored.ts";
+import { playSweeps } from "./story/sweeps.ts";
+import { playWithdrawals } from "./story/withdrawals.ts";
 import { Story } from "./story.ts";
 import { type Chains, World } from "./world.ts";
 
