@@ -24,7 +24,7 @@ import { joinAddress } from "../../chains/xrp/address.ts";
 export interface ChainPayment {
   readonly hash: string;
   readonly from: string;
-  readonly slot?: string; // of the sender; only for accounts of the gateway's wallets
+  readonly slot?: string; // the sender's; only for accounts of the gateway's wallets
   readonly to: string; // the payee's address, without a tag
   readonly tag?: string;
   readonly contract?: string; // "" the coin
@@ -51,7 +51,7 @@ interface MadeBlock {
 /** The parts of a chain that a later reader needs to answer for it. */
 export interface KeptChain {
   readonly final: number;
-  readonly times: readonly number[]; // of each block, in seconds since 1970
+  readonly times: readonly number[]; // each block's own, in seconds since 1970
   readonly moves: readonly (readonly [block: number, account: string, contract: string, units: string])[];
 }
 

@@ -28,7 +28,7 @@ export interface Fixture {
   readonly folder: string;
   readonly configFile: string;
   readonly database: string;
-  readonly sha256: string; // of the unpacked database
+  readonly sha256: string; // the unpacked database's
   readonly shops: readonly FixtureShop[];
   readonly chain: KeptChain;
   remove(): void;
