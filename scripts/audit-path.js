@@ -1,16 +1,29 @@
 /**
- * The code that an auditor reads between a job and the key: lines without blanks and comments, of
- * the files in audit-path.json. Fails above a limit, and if the path imports a file that no list
- * names, so that code cannot leave the path unseen. An argument names another root, for its test.
+ * The code that an auditor reads between a job and the key, by the lists of audit-path.json.
+ * Statements are counted, because a limit of lines rewards long lines.
+ *
+ * One statement is each of these nodes of the TypeScript compiler's tree:
+ * - a node that the compiler classes as a statement, but for blocks, imports and empty ones;
+ * - each declaration of `const`, `let` or `var`, so that `const a = 1, b = 2` counts two;
+ * - each member of a class;
+ * - the expression that is the body of an arrow function: a `return` written short;
+ * - each choice `a ? b : c`: an `if` written short.
+ * A type counts one, as the declaration that it is.
+ *
+ * Fails above a limit, and while anything that can lead to a signature stands in no list: a file
+ * that the signer's process or the path loads, or a verb of the signer's sockets. Lists name files,
+ * so a new file enters none by its folder. An argument names another root, for its test.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
 const root = resolve(process.argv[2] ?? fileURLToPath(new URL("..", import.meta.url)));
-const table = JSON.parse(readFileSync(join(root, "scripts", "audit-path.json"), "utf8"));
+const tableName = "scripts/audit-path.json";
+const table = JSON.parse(readFileSync(join(root, tableName), "utf8"));
 const sources = new Map();
+const problems = [];
 
 function sourceOf(file) {
   if (!sources.has(file)) {
@@ -20,64 +33,92 @@ function sourceOf(file) {
   return sources.get(file);
 }
 
-/** The files of a list, in which a folder stands for all of its files and those beneath it. */
-function filesOf(list) {
-  return list.flatMap((place) => {
-    if (!place.endsWith("/")) return [place];
-    return readdirSync(join(root, place), { withFileTypes: true }).flatMap((entry) =>
-      entry.isDirectory() ? filesOf([`${place}${entry.name}/`]) : entry.name.endsWith(".ts") ? [place + entry.name] : [],
-    );
-  });
+function isCounted(node) {
+  const { parent } = node;
+  if (parent === undefined || ts.isBlock(node)) return false;
+  if (ts.isArrowFunction(parent)) return node === parent.body;
+  if (ts.isClassLike(parent)) return ts.isClassElement(node) && !ts.isSemicolonClassElement(node);
+  if (ts.isVariableDeclarationList(parent) || ts.isConditionalExpression(node)) return true;
+  return ts.isStatement(node) && !ts.isVariableStatement(node) && !ts.isEmptyStatement(node) && !ts.isImportDeclaration(node);
 }
 
-/** Lines that hold a token. */
-function codeLines(file) {
-  const source = sourceOf(file);
-  const lines = new Set();
+function statementsOf(file) {
+  let statements = 0;
   const visit = (node) => {
-    if (ts.isJSDoc(node)) return;
-    const parts = node.getChildren(source);
-    for (const part of parts) visit(part);
-    if (parts.length > 0 || node.getWidth(source) === 0) return;
-    const [from, to] = [node.getStart(source), node.getEnd()].map((at) => source.getLineAndCharacterOfPosition(at).line);
-    for (let line = from; line <= to; line++) lines.add(line);
+    if (isCounted(node)) statements++;
+    ts.forEachChild(node, visit);
   };
-  visit(source);
-  return lines.size;
+  visit(sourceOf(file));
+  return statements;
 }
 
 /** The files of this project that a file loads; imports of types load nothing. */
 function importsOf(file) {
-  const loads = (line) =>
-    (ts.isImportDeclaration(line) && !line.importClause?.isTypeOnly) || (ts.isExportDeclaration(line) && !line.isTypeOnly);
-  return sourceOf(file)
-    .statements.filter((line) => loads(line) && line.moduleSpecifier?.text.startsWith("."))
-    .map((line) => normalize(join(dirname(file), line.moduleSpecifier.text)));
+  const loaded = [];
+  const isOwn = (specifier) => specifier !== undefined && ts.isStringLiteralLike(specifier) && specifier.text.startsWith(".");
+  const add = (specifier) => {
+    if (isOwn(specifier)) loaded.push(normalize(join(dirname(file), specifier.text)));
+  };
+  const visit = (node) => {
+    if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly) add(node.moduleSpecifier);
+    if (ts.isExportDeclaration(node) && !node.isTypeOnly) add(node.moduleSpecifier);
+    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) add(node.arguments[0]);
+    ts.forEachChild(node, visit);
+  };
+  visit(sourceOf(file));
+  return loaded;
 }
 
-const sum = (files) => files.reduce((lines, file) => lines + codeLines(file), 0);
-const problems = [];
-const tell = (name, files, limit) => {
-  const lines = sum(files);
+/** The verbs of an interface of requests, which it names itself. */
+function verbsOf(file, name) {
+  const declared = sourceOf(file).statements.find((node) => ts.isInterfaceDeclaration(node) && node.name.text === name);
+  if (declared === undefined || declared.heritageClauses !== undefined)
+    problems.push(`${file} does not declare ${name} with all of its verbs, which ${tableName} compares`);
+  return (declared?.members ?? []).map((member) => member.name?.getText() ?? "");
+}
+
+function tell(name, files, limit) {
+  const statements = files.filter(isThere).reduce((sum, file) => sum + statementsOf(file), 0);
   const bound = limit === undefined ? "" : ` of at most ${limit}`;
-  process.stdout.write(`job to key: ${name}, ${files.length} files, ${lines} lines of code${bound}\n`);
-  if (limit !== undefined && lines > limit) problems.push(`${name} has ${lines} lines of code, more than ${limit}`);
-};
+  process.stdout.write(`job to key: ${name}, ${files.length} files, ${statements} statements${bound}\n`);
+  if (limit !== undefined && statements > limit) problems.push(`${name} has ${statements} statements, more than ${limit}`);
+}
 
-const path = table.path.flatMap(({ files }) => filesOf(files));
+const isThere = (file) => existsSync(join(root, file)) && !file.endsWith("/");
+const path = table.path.flatMap(({ files }) => files);
+const families = Object.entries(table.families);
+const judged = [...path, ...families.flatMap(([, files]) => files)];
+const beside = table.beside.flatMap(({ files }) => files);
+const named = new Set();
+for (const file of [...judged, ...beside]) {
+  if (!isThere(file)) problems.push(`${tableName} names ${file}, which is no file`);
+  if (named.has(file)) problems.push(`${tableName} names ${file} twice`);
+  named.add(file);
+}
+
 tell("without a family", path, table.limits.path);
-const families = Object.entries(table.families).map(([name, files]) => [name, filesOf(files)]);
-for (const [name, files] of families) tell(name, files, table.limits.families[name] ?? table.limits.family);
-const judged = new Set([...path, ...families.flatMap(([, files]) => files)]);
-const beside = table.beside.map(({ name, files }) => [name, filesOf(files).filter((file) => !judged.has(file))]);
-for (const [name, files] of beside) tell(`beside it, ${name}`, files);
+for (const [name, files] of families) {
+  if (table.limits.families[name] === undefined) problems.push(`${tableName} gives no limit to ${name}`);
+  tell(name, files, table.limits.families[name]);
+}
+for (const { name, files } of table.beside) tell(`beside it, ${name}`, files);
 
-const named = new Set([...judged, ...beside.flatMap(([, files]) => files)]);
-for (const file of judged) {
-  for (const other of importsOf(file)) {
-    if (named.has(other) || Object.keys(table.ground).some((folder) => other.startsWith(folder))) continue;
-    problems.push(`${file} loads ${other}, which scripts/audit-path.json does not name`);
+const isGround = (file) => Object.keys(table.ground).some((folder) => file.startsWith(folder));
+const reached = new Map([table.process, ...judged.filter(isThere)].map((file) => [file, "the signer's process"]));
+for (const [file, by] of reached) {
+  if (!named.has(file) && !isGround(file)) problems.push(`${by} loads ${file}, which ${tableName} does not name`);
+  for (const other of importsOf(file)) if (!reached.has(other)) reached.set(other, file);
+}
+
+for (const [name, verbs] of Object.entries(table.verbs.requests)) {
+  const declared = verbsOf(table.verbs.file, name);
+  for (const verb of declared)
+    if (!(verb in verbs)) problems.push(`${name} has the verb ${verb}, which ${tableName} does not name`);
+  for (const [verb, file] of Object.entries(verbs)) {
+    if (!declared.includes(verb)) problems.push(`${tableName} names the verb ${verb}, which ${name} does not have`);
+    if (!named.has(file)) problems.push(`${tableName} lets ${file} carry out the verb ${verb}, and names it in no list`);
   }
 }
+
 for (const problem of problems) process.stderr.write(`job to key: ${problem}\n`);
 if (problems.length > 0) process.exit(1);

@@ -327,4 +327,13 @@ export const repairs: readonly Repair[] = [
     test: "test/signer/pins-attacked.test.ts",
     title: "is in no order that a signer takes, for its courier would ask nodes with it",
   },
+  {
+    name: "audit-path-of-the-whole-process",
+    fault: "A new act of the signer that the path itself does not load stood in no list, and the check passed.",
+    file: "scripts/audit-path.js",
+    find: "for (const other of importsOf(file)) if (!reached.has(other))",
+    replace: "for (const other of importsOf(file)) if (judged.includes(file) && !reached.has(other))",
+    test: "test/system/audit-path.test.ts",
+    title: "refuses a new handler and a new verb in a copy of the tree",
+  },
 ];
