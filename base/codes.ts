@@ -161,6 +161,7 @@ export const codes = {
   JOB_DEPOSIT_ADDRESS: ["refusal", "none", "operator", "the deposit address that a sweep or a top-up names is not the wallet's own at that place", "look which wallet gave the address out; if it repeats, treat the gateway as hostile"],
   JOB_TOPUP_SWEEP: ["refusal", "none", "operator", "a top-up names no sweep that is open in the ledger for its currency and address", "update the gateway; if it repeats, treat it as hostile"],
   JOB_RENEWAL: ["refusal", "none", "merchant", "the withdrawal that this one renews is not one that this agent refused or let expire", "send it as a new order, with another orderId, if it was not paid"],
+  REFUND_ABOVE_RECEIVED: ["refusal", "none", "merchant", "the deposit is paid back already, by a refund that the service's restored database had lost", "look at the deposit's refunds (GET transactions?refundOf=ID); ask for the rest in a new order"],
   JOB_EXPIRED: ["refusal", "none", "merchant", "the withdrawal ran out before anything was signed, or all that was signed of it is void", "ask again"],
   JOB_ID_MISMATCH: ["alarm", "none", "operator", "a withdrawal's id does not belong to its order", "update the gateway; if it repeats, treat it as hostile"],
   WITHDRAWAL_EXISTS_DIFFERENT_CURRENCY: ["alarm", "none", "operator", "an order came again with another currency; it was not paid again", "ask the gateway's operator how one order came twice"],

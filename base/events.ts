@@ -311,6 +311,12 @@ export const gatewayEvents = table({
     "addresses that an agent's ledger says may have left are skipped and watched",
     "docs/recovering.md, section 2",
   ],
+  "refund-refused": [
+    "gateway",
+    "warn",
+    "a waiting refund is Failed: its deposit is paid back already, as an agent told a restored database",
+    "the shop asks for the rest in a new order",
+  ],
   "skipped-watched": ["gateway", "info", "every address that was skipped is watched; the chains are read again", nothing],
   "skipped-unwatched": [
     "gateway",

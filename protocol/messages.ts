@@ -118,6 +118,8 @@ export interface Job {
   readonly tag: string;
   /** The ended withdrawal of the same order that this one follows; else absent. */
   readonly renews?: string;
+  /** The deposit that this withdrawal pays back, by its transaction id; else absent. */
+  readonly refundOf?: string;
   /** The deposit address that a sweep empties or a top-up fills, with its index; else absent. */
   readonly depositIndex?: number;
   readonly depositAddress?: string;

@@ -110,6 +110,7 @@ const job: Reader<Job> = object(
   },
   {
     renews: fields.transactionId,
+    refundOf: fields.transactionId,
     depositIndex: fields.depositIndex,
     depositAddress: fields.account,
     depositNext: fields.counter,
@@ -278,7 +279,9 @@ export function parseJob(text: Uint8Array | string): Job {
     if ((value[field] !== undefined) !== isOwn)
       throw shapeFault(`job.${field}`, "must stand exactly when mode is sweep or topup");
   }
-  if (value.renews !== undefined && isOwn) throw shapeFault("job.renews", "must be left out when mode is sweep or topup");
+  for (const field of ["renews", "refundOf"] as const) {
+    if (value[field] !== undefined && isOwn) throw shapeFault(`job.${field}`, "must be left out when mode is sweep or topup");
+  }
   if (value.depositNext !== undefined && value.mode !== "sweep")
     throw shapeFault("job.depositNext", "must be left out unless mode is sweep");
   if (value.mode === "topup" && !/^[0-9a-f]{32}$/.test(value.orderId)) {

@@ -21,7 +21,7 @@ import { isConflict } from "../store/library-errors.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
-import { numberJobs } from "../withdrawals/jobs.ts";
+import { type Numbered, numberJobs } from "../withdrawals/jobs.ts";
 import type { CloseReason } from "./link-limits.ts";
 import type { Session } from "./session.ts";
 import { keepStanding, type Standing, standingOfHeartbeat, standingOfOverlap, standingOfStatement } from "./standing.ts";
@@ -43,9 +43,8 @@ interface Arrival {
   readonly statement: Statement;
 }
 
-interface Taken extends Applied {
+interface Taken extends Applied, Numbered {
   readonly standing: Standing | null; // change of the state of the agent's ledger; null if unchanged
-  readonly placed: number; // number of jobs that got a position in the agent's list
 }
 
 /** The database stored nothing. */
@@ -194,11 +193,11 @@ export class Intake {
     const isCaughtUp = group.some(isHandshakeDone);
     const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isHandshakeDone(arrival)));
     const standing = keepStanding(database, done.was, last(standings), nowMs);
-    if (!isCaughtUp || !keepCaughtUp(database, agentId, run)) return { ...done, standing, placed: 0 };
+    if (!isCaughtUp || !keepCaughtUp(database, agentId, run)) return { ...done, standing, placed: 0, refused: [] };
     const skipped = settleAgent(database, agentId, { marks, run, nowMs });
     const words = "addresses that may have left before the database was restored are skipped and watched";
     if (skipped > 0) this.#rooms.log.warn({ event: "addresses-skipped", agent: agentId, skipped }, words);
-    return { ...done, standing, placed: numberJobs(database, agentId) };
+    return { ...done, standing, ...numberJobs(database, agentId, nowMs) };
   }
 
   #stop(group: readonly Arrival[], verdict: Refused | Unstored): void {
@@ -241,8 +240,12 @@ export class Intake {
     for (const { code, locked } of applied.alarms)
       log.error({ event: "agent-alarm", agent, code, locked }, "the agent raised an alarm");
     this.#announceStanding(agent, applied.standing);
+    for (const transactionId of applied.refused) {
+      log.warn({ event: "refund-refused", transactionId, agent }, "its deposit is paid back already");
+      signals.emit("changed", { transactionId });
+    }
     for (const change of applied.changed) signals.emit("changed", change);
-    for (const transactionId of applied.decided) signals.emit("decided", { transactionId });
+    for (const transactionId of [...applied.refused, ...applied.decided]) signals.emit("decided", { transactionId });
   }
 }
 

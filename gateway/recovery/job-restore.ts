@@ -66,7 +66,7 @@ function takeBack(database: Database, agent: AgentRow, entry: AskedEntry, isOwn:
   if (row === undefined) {
     const problem = restoreJob(database, agent, job, nowMs);
     if (problem !== "") return problem;
-  } else if (row.contentHash !== contentHashOfJob(job)) {
+  } else if (row.contentHash !== contentHashOfJob(job) || row.refundOf !== (job.refundOf ?? row.refundOf)) {
     replaceContent(database, agent, row, job, nowMs);
   }
   const held = jobOf(database, id);
@@ -116,6 +116,7 @@ function restoreJob(database: Database, agent: AgentRow, job: Job, nowMs: number
     ...endsOf(agent, job),
     tag,
     renews: job.renews ?? "",
+    refundOf: job.refundOf ?? "",
     stage: "awaiting_approval",
     metadata: job.depositIndex === undefined ? "" : writePlace(job.depositIndex, job.depositNext),
     createdAt: issuedAt,
@@ -130,7 +131,7 @@ function restoreJob(database: Database, agent: AgentRow, job: Job, nowMs: number
  * order since. An operator is alerted.
  */
 function replaceContent(database: Database, agent: AgentRow, row: TransactionRow, job: Job, nowMs: number): void {
-  const { mode, currency, network, amount, tag, expiresAt } = job;
+  const { mode, currency, network, amount, tag, expiresAt, refundOf = row.refundOf } = job;
   replaceWithdrawal(database, row.id, {
     mode: isInternal(mode) ? "" : mode,
     contentHash: contentHashOfJob(job),
@@ -140,6 +141,7 @@ function replaceContent(database: Database, agent: AgentRow, row: TransactionRow
     amountUnits: unitsOf(agent, job) ?? row.amountUnits,
     receiverAddress: endsOf(agent, job).receiverAddress,
     tag,
+    refundOf,
     expiresAt,
     changedAt: nowMs,
   });

@@ -78,16 +78,18 @@ export function replaceWithdrawal(
     | "amountUnits"
     | "receiverAddress"
     | "tag"
+    | "refundOf"
     | "expiresAt"
     | "changedAt"
   >,
 ): void {
   const before = readMoved(database, id);
-  const { mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, expiresAt, changedAt } = order;
+  const { mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, refundOf } = order;
   database.run(
     `UPDATE transactions SET mode = ?, contentHash = ?, currency = ?, network = ?, amount = ?, amountUnits = ?,
-       receiverAddress = ?, tag = ?, expiresAt = ?, changedAt = ? WHERE id = ?`,
-    ...[mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, expiresAt, changedAt, id],
+       receiverAddress = ?, tag = ?, refundOf = ?, expiresAt = ?, changedAt = ? WHERE id = ?`,
+    ...[mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, refundOf],
+    ...[order.expiresAt, order.changedAt, id],
   );
   if (before !== undefined) changed(database, before, { ...before, currency, network, amountUnits, receiverAddress });
 }

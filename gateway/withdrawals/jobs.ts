@@ -13,11 +13,13 @@ import type { Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { advanceLastJob } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
-import { deleteJob, insertJob, listUnsigned, listWaiting, unnumberJob, waitingJobSeq } from "../store/jobs.ts";
+import { deleteJob, insertJob, listUnsigned, listWaiting, markAnswered, unnumberJob, waitingJobSeq } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import { highestUsed } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readNext, readPlace } from "../store/sweeps.ts";
+import { readTransaction, refundedUnits } from "../store/transactions.ts";
+import { updateWithdrawal } from "../store/withdrawals.ts";
 
 /**
  * Makes the job of a withdrawal: at the next position if the agent has caught up with the running
@@ -35,12 +37,18 @@ function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): vo
   insertJob(database, { agent: id, sequence, hash: "", text: "", transactionId: row.id, answeredAt: null });
 }
 
+/** The waiting jobs that got a position, and the withdrawals that got none and are Failed now. */
+export interface Numbered {
+  readonly placed: number;
+  readonly refused: readonly string[];
+}
+
 /**
  * Gives each waiting job its position, in the order of the requests. Only for an agent that has
  * caught up, because a position that a restored database forgot may belong to another job.
- * @returns the number of jobs
  */
-export function numberJobs(database: Database, agentId: string): number {
+export function numberJobs(database: Database, agentId: string, nowMs: number): Numbered {
+  const refused = refuseRefunds(database, agentId, nowMs);
   const waiting = listWaiting(database, agentId);
   for (const row of waiting) {
     const agent = readAgent(database, agentId);
@@ -48,7 +56,23 @@ export function numberJobs(database: Database, agentId: string): number {
     deleteJob(database, row.id);
     appendJob(database, agent, row);
   }
-  return waiting.length;
+  return { placed: waiting.length, refused };
+}
+
+/**
+ * Ends the newest waiting refunds of deposits that are paid back beyond what they received. Such a
+ * refund was taken before the agent told this restored database of an earlier one. No agent has
+ * seen a waiting job, so nothing was signed for it.
+ */
+function refuseRefunds(database: Database, agentId: string, nowMs: number): readonly string[] {
+  const refunds = listWaiting(database, agentId).filter(({ refundOf }) => refundOf !== "");
+  return refunds.reverse().flatMap(({ id, refundOf }) => {
+    const deposit = readTransaction(database, refundOf);
+    if (deposit === undefined || refundedUnits(database, refundOf) <= BigInt(deposit.amountReceivedUnits)) return [];
+    updateWithdrawal(database, id, { status: 2, stage: "refused", code: "REFUND_ABOVE_RECEIVED" }, nowMs);
+    markAnswered(database, id, nowMs);
+    return [id];
+  });
 }
 
 /**
@@ -86,6 +110,7 @@ export function appendJob(database: Database, agent: AgentRow, transaction: Tran
     address: isInternal(modeOf(transaction)) ? "" : transaction.receiverAddress,
     tag: transaction.tag,
     ...(transaction.renews === "" ? {} : { renews: transaction.renews }),
+    ...(transaction.refundOf === "" ? {} : { refundOf: transaction.refundOf }),
     ...placeOf(database, transaction),
   };
   const text = JSON.stringify(job);

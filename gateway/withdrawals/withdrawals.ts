@@ -250,7 +250,8 @@ async function place(service: Service, request: WithdrawalRequest, written: Orde
   if (isAnswer(made)) return made;
   const { order, row, newFor } = made;
   if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });
-  // Not in the hash, because a job that brings a lost withdrawal back names no deposit.
+  // Not in the hash: a job that was made before jobs named the deposit brings its withdrawal back
+  // without one.
   const refundOf = order.refundOf || (order.renew === "" ? "" : row.refundOf);
   if (row.refundOf !== refundOf) return say("order_id_reused", { transactionId: row.id });
   const answered = awaitAnswer(service, made);

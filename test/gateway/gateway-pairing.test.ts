@@ -41,7 +41,7 @@ eachTestItsGateway();
 
 /** This run of the gateway receives the agent's word, so waiting orders get their place. */
 function caughtUp(): void {
-  gateway.service.store.write((database) => numberJobs(database, agentRow().id));
+  gateway.service.store.write((database) => numberJobs(database, agentRow().id, gateway.clock.nowMs));
 }
 
 describe("pairing", () => {

@@ -33,7 +33,7 @@ function orderOf(number: number, seeded: Seeded) {
   return {
     ...({ id: idOf(number), merchant: "m1", mode: "auto", orderId: `o-${number}`, contentHash: "00" } as const),
     ...{ currency: seeded.pick(currencies), network: seeded.pick(networks), amount: "1", amountUnits: `${units}` },
-    ...{ receiverAddress: "0xc", depositAddress: seeded.pick(accounts), tag: "", stage: "queued" },
+    ...{ receiverAddress: "0xc", depositAddress: seeded.pick(accounts), tag: "", refundOf: "", stage: "queued" },
     ...{ createdAt: number, changedAt: number, expiresAt: 10_000_000, metadata: "" },
   };
 }

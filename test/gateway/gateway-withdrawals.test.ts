@@ -37,7 +37,7 @@ eachTestItsGateway();
 
 /** This run of the gateway receives the agent's word, so waiting orders get their place. */
 function caughtUp(): void {
-  gateway.service.store.write((database) => numberJobs(database, agentRow().id));
+  gateway.service.store.write((database) => numberJobs(database, agentRow().id, gateway.clock.nowMs));
 }
 
 /** Longer than a test may take: an answer that waits for the agent does not come. */

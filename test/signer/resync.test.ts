@@ -3,7 +3,11 @@
  * acts.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { txParams } from "../../lab/kit/signer-kit.ts";
+import type { GatewayCurrency } from "../../gateway/config/config.ts";
+import { refundedUnits } from "../../gateway/store/transactions.ts";
+import { checkRefund } from "../../gateway/withdrawals/checks.ts";
+import { insertTransaction } from "../../lab/kit/gateway-database.ts";
+import { merchant, txParams } from "../../lab/kit/signer-kit.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
 
@@ -145,6 +149,105 @@ describe("a gateway that was rolled back", () => {
     const { headSeq } = both.agent;
     both.store.database.run("UPDATE agents SET headSeq = ?, headHash = ?", headSeq - 1, "ab".repeat(32));
     expect(both.connect()).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_FORKED" });
+  });
+});
+
+describe("a refund that a restored database lost", () => {
+  const deposit = "de".repeat(16);
+  const usdt = { id: "usdt", network: "eip155:31337", decimal: 6 } as GatewayCurrency;
+  const refund = { refundOf: deposit };
+
+  /** A deposit that received 2 USDT; a refund is of 1.5. */
+  function begin(): void {
+    insertTransaction(both.store, {
+      ...{ id: deposit, orderId: "in-1", merchant, currency: "usdt", status: 1 },
+      ...{ amount: "2", amountUnits: "2000000", amountReceivedUnits: "2000000" },
+    });
+    both.keepDatabase("old");
+  }
+
+  /** The answer's code to another refund of the deposit; null if it is taken. */
+  function refusalOf(amountUnits: bigint): string | null {
+    const { database } = both.store;
+    const answer = checkRefund(database, { merchant, refundOf: deposit, agent: both.agent, currency: usdt, amountUnits });
+    return answer === null ? null : JSON.stringify(answer).includes("refund_above_received") ? "refund_above_received" : "other";
+  }
+
+  const refunds: readonly (readonly [state: string, order: () => string, stage: string])[] = [
+    ["approved", () => both.order("refund", refund), "queued"],
+    ["signed", () => both.pay("refund", refund), "signed"],
+    [
+      "seen final by the agent",
+      () => {
+        const id = both.pay("refund", refund);
+        both.complete(id);
+        return id;
+      },
+      "signed",
+    ],
+    ["held for an operator", () => both.order("refund", { ...refund, mode: "manual" }), "awaiting_approval"],
+  ];
+
+  it.each(refunds)(
+    "counts when its agent tells it again, %s: the deposit is not paid back twice, and its rest is",
+    (_, order, stage) => {
+      begin();
+      const id = order();
+      both.acknowledge();
+      both.putDatabaseBack("old");
+      expect(refusalOf(1_500_000n)).toBeNull();
+      both.meet();
+      expect(both.row(id)).toMatchObject({ refundOf: deposit, status: 0, stage });
+      expect(refundedUnits(both.store.database, deposit)).toBe(1_500_000n);
+      expect([refusalOf(1_500_000n), refusalOf(500_001n), refusalOf(500_000n)]).toEqual([
+        "refund_above_received",
+        "refund_above_received",
+        null,
+      ]);
+    },
+  );
+
+  it("counts when it comes from a ledger that was recovered since", () => {
+    begin();
+    const id = both.pay("refund", refund);
+    both.complete(id);
+    both.recover();
+    both.putDatabaseBack("old");
+    both.recover(true, both.kit.core.paired.ledgerEpoch);
+    expect(both.row(id)).toMatchObject({ refundOf: deposit });
+    expect([refusalOf(1_500_000n), refusalOf(500_000n)]).toEqual(["refund_above_received", null]);
+  });
+
+  it("ends the refunds that were taken meanwhile and are too much now, the newest first, before the agent gets them", () => {
+    begin();
+    both.pay("refund", refund);
+    both.putDatabaseBack("old");
+    const rest = { ...refund, amount: "0.5", amountUnits: "500000" };
+    const [fits, twice, plain] = [both.order("rest", rest), both.order("again", refund), both.order("plain")];
+    both.meet();
+    expect(both.row(twice)).toMatchObject({ status: 2, stage: "refused", code: "REFUND_ABOVE_RECEIVED" });
+    expect(both.kit.operate("show", { transactionId: twice })).toMatchObject({ code: "WITHDRAWAL_UNKNOWN" });
+    for (const id of [fits, plain]) expect(both.kit.show(id)).toMatchObject({ state: "approved" });
+    expect(refundedUnits(both.store.database, deposit)).toBe(2_000_000n);
+  });
+
+  it("takes the deposit of the job that was signed, where the shop names another one for the same order", () => {
+    begin();
+    const id = both.pay("refund", refund);
+    both.putDatabaseBack("old");
+    both.order("refund", { refundOf: "ef".repeat(16) });
+    both.meet();
+    expect(both.row(id)).toMatchObject({ refundOf: deposit, stage: "signed" });
+    expect(both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'")).toHaveLength(1);
+  });
+
+  it("stays a plain withdrawal where it was one", () => {
+    begin();
+    const id = both.pay("plain");
+    both.putDatabaseBack("old");
+    both.meet();
+    expect(both.row(id)).toMatchObject({ refundOf: "", stage: "signed" });
+    expect(refusalOf(2_000_000n)).toBeNull();
   });
 });
 

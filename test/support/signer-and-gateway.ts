@@ -126,8 +126,8 @@ export class SignerAndGateway {
   }
 
   /** From an order to released bytes. */
-  pay(orderId: string): string {
-    const id = this.order(orderId);
+  pay(orderId: string, change: Partial<TransactionRow> = {}): string {
+    const id = this.order(orderId, change);
     this.kit.ask("sign", { transactionId: id, txParams });
     this.acknowledge();
     return id;
@@ -237,7 +237,7 @@ export class SignerAndGateway {
       const applied = applyStatements(database, agentId, [statement], { isOwn, showsHandshake, run, nowMs: this.kit.now });
       if (!applied.ok) return applied;
       // As the intake does: an agent that took this handshake gets the waiting jobs.
-      if (statement.handshake !== "" && keepCaughtUp(database, agentId, run)) numberJobs(database, agentId);
+      if (statement.handshake !== "" && keepCaughtUp(database, agentId, run)) numberJobs(database, agentId, this.kit.now);
       return applied;
     });
     assertTaken(verdict);

@@ -135,7 +135,7 @@ describe("lists", () => {
     for (const index of imports.keys()) write(`signer/act-${index}.ts`, "export const a = () => {};\nexport type A = string;\n");
     write("base/first.ts", 'import "../signer/act-3.ts";\n');
     appendFileSync(join(root, "signer/main.ts"), `${imports.join("\n")}\n`);
-    expect(check().problems.sort()).toEqual([
+    expect([...check().problems].sort()).toEqual([
       `job to key: base/first.ts loads signer/act-3.ts, which ${tableFile} does not name`,
       ...[0, 1, 2].map((index) => `job to key: signer/main.ts loads signer/act-${index}.ts, which ${tableFile} does not name`),
     ]);

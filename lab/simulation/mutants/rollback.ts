@@ -95,8 +95,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "waiting-jobs-stay-waiting",
     file: "gateway/hub/intake.ts",
-    find: "    return { ...done, standing, placed: numberJobs(database, agentId) };",
-    replace: "    return { ...done, standing, placed: 0 };",
+    find: "    return { ...done, standing, ...numberJobs(database, agentId, nowMs) };",
+    replace: "    return { ...done, standing, placed: 0, refused: [] };",
     invariant: "What the shop asked for before its agent has caught up is never asked of it (liveness).",
     when: ({ rates }) => rates.gatewayRestored + rates.gatewayDies > 0,
   },
