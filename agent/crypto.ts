@@ -124,6 +124,8 @@ interface Prepared {
  */
 function takeConfig(path: string, options: Options): Taken & { readonly encKey: Uint8Array | undefined } {
   const readAt = Date.now();
+  // The one clock that the launchers of signer and courier share.
+  const readMs = Number(process.hrtime.bigint() / 1_000_000n);
   const { settings, secrets } = readConfig(path, {
     requireSecrets: [],
     privateFolder: process.env.CREDENTIALS_DIRECTORY,
@@ -146,7 +148,7 @@ function takeConfig(path: string, options: Options): Taken & { readonly encKey: 
   }
   const digest = configDigest(settings);
   const shown = options.configSource === undefined ? path : resolve(options.configSource);
-  return { settings, digest, source: { path: shown, digest, readAt }, encKey };
+  return { settings, digest, source: { path: shown, digest, readAt, readMs }, encKey };
 }
 
 async function prepare(options: Options): Promise<Prepared> {
@@ -198,7 +200,7 @@ function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, c
 }
 
 function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings["logLevel"], current: () => Taken) {
-  const settingsOf = ({ settings, digest }: Taken): CourierSettings => ({
+  const settingsOf = ({ settings, digest, source }: Taken): CourierSettings => ({
     gatewayUrl: settings.gatewayUrl,
     chains: settings.chains,
     currencies: settings.currencies,
@@ -206,6 +208,7 @@ function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings[
     signerSocket: sockets.courier,
     logLevel,
     configDigest: digest,
+    configReadMs: source.readMs,
     ...(settings.notify === undefined ? {} : { notify: settings.notify }),
     ...(settings.metrics === undefined ? {} : { metrics: settings.metrics }),
     ...egressFields(settings),
@@ -237,6 +240,7 @@ function reloadOf({ config }: Prepared, options: Options): Reload<Taken> {
       return taken;
     },
     say,
+    isCopy: config.source.path !== path,
     unchangedHint: config.source.path === path ? "" : `. hint: to take a changed ${config.source.path}: systemctl reload crypto`,
   });
 }

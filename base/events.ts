@@ -179,6 +179,12 @@ export const agentEvents = table({
   ],
   "config-unchanged": ["crypto", "info", "config.json was read again and has not changed", nothing],
   "config-taken": ["crypto", "info", "a changed config.json is in order: signer and courier start again with it", nothing],
+  "config-outdated": [
+    "crypto",
+    "info",
+    "the other process goes by a newer config.json: this one ends and starts again with it",
+    nothing,
+  ],
   "config-refused": ["crypto", "warn", "a changed config.json was not taken", "do what the message says"],
   "folder-foreign": ["crypto", "warn", "root runs crypto on another user's state folder", "run it as that user, or by the units"],
   "service-manager-away": ["crypto", "warn", "systemd cannot be told that this runs", "look whether systemd-notify is there"],

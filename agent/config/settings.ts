@@ -103,6 +103,7 @@ export interface CourierSettings {
   readonly signerSocket: string;
   readonly logLevel: "debug" | "info" | "warn" | "error";
   readonly configDigest: string; // agent/config/digest.ts
+  readonly configReadMs: number; // agent/socket/config-read.ts
   readonly notify?: NotifySettings;
   readonly metrics?: MetricsSettings;
   readonly egress?: Egress;
@@ -128,4 +129,5 @@ export interface ConfigSource {
   readonly path: string;
   readonly digest: string; // agent/config/digest.ts
   readonly readAt: number; // Unix milliseconds
+  readonly readMs: number; // agent/socket/config-read.ts
 }

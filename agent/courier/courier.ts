@@ -4,6 +4,7 @@
  * passed in; `main.ts` is the process around it.
  */
 import { AgentError } from "../../base/fault.ts";
+import { isOlder } from "../socket/config-read.ts";
 import { type SignerSocket, settled } from "./effects.ts";
 import { beginRun } from "./run.ts";
 import type { RunOptions } from "./run-state.ts";
@@ -19,6 +20,8 @@ export interface CourierOptions extends RunOptions {
   readonly onReady: () => void;
   /** Called if no repetition can help, so the process must end. */
   readonly onFatal: (fault: AgentError) => void;
+  /** Called if the signer has read a newer config.json: the next start of this process reads it. */
+  readonly giveWay: () => void;
 }
 
 export interface Courier {
@@ -33,6 +36,8 @@ export function createCourier(options: CourierOptions): Courier {
   let retryMs = retryMsFirst;
   let run: { end(): void } | null = null;
   let toldAway = false;
+  const own = { digest: options.configDigest, readMs: options.configReadMs };
+  let signerDigest = "";
 
   const again = (code: string): void => {
     if (isClosed) return;
@@ -43,7 +48,7 @@ export function createCourier(options: CourierOptions): Courier {
   };
   const connect = async (): Promise<void> => {
     const signer = options.connectSigner();
-    const hello = await settled(signer.request("hello", {}));
+    const hello = await settled(signer.request("hello", { config: own }));
     if (isClosed || !hello.ok) {
       signer.close();
       if (!hello.ok) again(hello.code);
@@ -55,6 +60,13 @@ export function createCourier(options: CourierOptions): Courier {
       return options.onFatal(
         new AgentError("COURIER_OTHER_AGENT", "none", "link.json and the ledger belong to two agents", context),
       );
+    }
+    // A signer that read its file again and has the same one as before goes by a file of its own.
+    const isNews = hello.config.digest !== signerDigest;
+    signerDigest = hello.config.digest;
+    if (isNews && isOlder(own, hello.config)) {
+      signer.close();
+      return options.giveWay();
     }
     const ledger = hello.head.seq;
     log.info({ event: "signer-answers", agent: hello.agent, ledger, open: hello.open.length }, "the signer answers");

@@ -133,6 +133,7 @@ async function main(): Promise<void> {
     readBack: createReadBack(settings),
     software,
     configDigest: settings.configDigest,
+    configReadMs: settings.configReadMs,
     clock,
     monotonic,
     random: () => Math.random(),
@@ -144,6 +145,10 @@ async function main(): Promise<void> {
       createSocketClient<CourierRequests, CourierAnswers>(settings.signerSocket, { timeoutMs: answerMs, outstandingMax }),
     onReady: () => process.stdout.write(`${JSON.stringify({ ready: true })}\n`),
     onFatal: (fault) => refuseToRun(fault),
+    giveWay: () => {
+      process.stdout.write('{"outdated":true}\n');
+      process.exit(0);
+    },
     onBug,
   });
   setInterval(() => log.info({ event: "counters", ...metrics.read() }, "counters"), metricsMs).unref();

@@ -26,6 +26,7 @@ export interface RunOptions {
   readonly readBack: ReadBack;
   readonly software: string;
   readonly configDigest: string; // digest of the settings, for status
+  readonly configReadMs: number; // agent/socket/config-read.ts
   readonly clock: () => number; // wall time, for sent messages
   readonly monotonic: () => number; // never goes back, for waiting times
   readonly random: () => number;

@@ -12,12 +12,14 @@ export interface ReloadOptions<T extends { readonly digest: string }> {
   readonly first: T;
   /** Reads and checks the file. @throws AgentError */
   readonly read: () => T;
-  readonly say: (event: "config-unchanged" | "config-taken" | "config-refused", line: string) => void;
+  readonly say: (event: "config-unchanged" | "config-taken" | "config-refused" | "config-outdated", line: string) => void;
   /**
    * Text after "nothing was changed", or "". A service manager passes on a copy made at the start,
    * never a new file.
    */
   readonly unchangedHint: string;
+  /** True if the file is a copy that a service manager made for this start. */
+  readonly isCopy: boolean;
 }
 
 export class Reload<T extends { readonly digest: string }> implements Renewal {
@@ -58,6 +60,13 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
       if (!(error instanceof AgentError)) throw error;
       this.#sayNotTaken(verdictOn(error));
     }
+  }
+
+  renew(): boolean {
+    const { isCopy, say } = this.#options;
+    if (isCopy) say("config-outdated", "a newer config.json is in force; ending, so that the next start is by that one");
+    else this.request();
+    return !isCopy;
   }
 
   next(): Promise<void> {

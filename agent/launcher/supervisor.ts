@@ -19,6 +19,11 @@ export interface Renewal {
    * refused ones.
    */
   goBack(verdict: Verdict): boolean;
+  /**
+   * Reads the file again for a child that gave way to a newer one; false if only a new start of
+   * this process can bring it.
+   */
+  renew(): boolean;
 }
 
 /** A courier's process that waits for its settings. */
@@ -57,7 +62,7 @@ const healthyMs = 3_000;
 
 /**
  * Runs until `stop`, or until a child ends in a way that a new start cannot correct. Resolves with
- * the exit code: 0 after `stop`, else the child's own.
+ * the exit code: 0 after `stop`, 1 for a start with a newer config.json, else the child's own.
  */
 export async function supervise(options: SupervisorOptions): Promise<number> {
   const stop = new Promise<"stop">((resolve) => {
@@ -77,6 +82,7 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
     await signer.end();
     if (last === "stop") return exitCodes.fine;
     if (last === "renew") continue;
+    if (last.isOutdated && !options.renewal.renew()) return exitCodes.no;
     if (isFinal(last)) {
       const verdict = verdictOf(last);
       if (options.renewal.goBack(verdict)) continue;
@@ -127,7 +133,7 @@ async function runCouriers<T>(
     void courier.ready.then(() => options.ready(locked));
     const end = await Promise.race([told, signer.ended, courier.ended]);
     await courier.end();
-    if (!isExit(end) || end.of === "signer" || isFinal(end)) return end;
+    if (!isExit(end) || end.of === "signer" || isFinal(end) || end.isOutdated) return end;
     options.say("process-restarted", `the courier ${end.words} and is started again`);
     const during = await backoff.wait(options.clock() - startedAt, [told, signer.ended] as const);
     if (during !== "due") return during;

@@ -1,7 +1,7 @@
 /**
  * Reads the output of a child process of `crypto`, and kills a silent one. A child writes lines of
- * JSON: on stdout `{"ready":true}` once and `{"alive":true}` every few seconds, on stderr its log,
- * from which the last fault is kept.
+ * JSON: on stdout `{"ready":true}` once, `{"alive":true}` every few seconds and `{"outdated":true}`
+ * before it gives way to a newer config.json; on stderr its log, from which the last fault is kept.
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
@@ -25,6 +25,7 @@ export interface Exit {
   readonly code: number | null;
   readonly words: string; // as in "the signer ended with status 4"
   readonly fault: Fault | null; // the last fault in its log
+  readonly isOutdated: boolean; // the other process has read a newer config.json
 }
 
 interface Fault {
@@ -75,11 +76,12 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
     child.kill("SIGKILL");
   }, lookMs);
   let isOver = false;
+  let isOutdated = false;
   const ended = new Promise<Exit>((resolve) => {
     const over = (code: number | null, words: string): void => {
       isOver = true;
       clearInterval(looks);
-      resolve({ of, code, words, fault });
+      resolve({ of, code, words, fault, isOutdated });
     };
     // "close" comes after the end of its output, but "exit" may come before.
     child.once("close", (code, signal) => over(code, signal === null ? `ended with status ${code}` : `was ended by ${signal}`));
@@ -96,7 +98,8 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
         watchdog.received();
         begin();
         if (told.ready === true) resolve({ locked: typeof told.locked === "string" ? told.locked : "" });
-      } else options.relay(`${line}\n`);
+      } else if (told?.outdated === true) isOutdated = true;
+      else options.relay(`${line}\n`);
     });
   });
   eachLine(child.stderr, (line) => {

@@ -71,7 +71,7 @@ const settings: Reader<SignerSettings> = object({
   courierSocket: text,
   operatorSocket: text,
   encKeyFrom: oneOf("credential", "file", "terminal", "config"),
-  config: object({ path: text, digest: hex(32), readAt: integer() }),
+  config: object({ path: text, digest: hex(32), readAt: integer(), readMs: integer() }),
 });
 
 /**

@@ -214,7 +214,9 @@ function run(bootstrap: Bootstrap): void {
     log("signer-ready", "ready", { seq, open: core.book.openCount, locked: core.locked?.code ?? "", isolation });
     process.stdout.write(`${JSON.stringify({ ready: true, seq, locked: core.locked?.code ?? "" })}\n`);
   };
-  const source = { configDigest: settings.config.digest, residentBytes: () => process.memoryUsage.rss(), syncs: syncs.read };
+  const { path, digest, readAt, readMs } = settings.config;
+  const config = { digest, readMs };
+  const source = { config, giveWay, residentBytes: () => process.memoryUsage.rss(), syncs: syncs.read };
   courierServer = listenLines(settings.courierSocket, {
     onRequest: courierVerbs(signer, source),
     onConnect: (connection) => couriers.add(connection),
@@ -226,7 +228,7 @@ function run(bootstrap: Bootstrap): void {
   const environment = {
     isolation,
     encKeyFrom: settings.encKeyFrom,
-    config: settings.config,
+    config: { path, digest, readAt },
     isCourierConnected: () => couriers.size > 0,
     stuckAfterMinutes: settings.stuckAfterMinutes,
     later: (act: () => void) => void setImmediate(act),
@@ -257,6 +259,12 @@ function run(bootstrap: Bootstrap): void {
     vault.lock();
     return process.exit(code);
   };
+}
+
+/** Exits with a line that tells the launcher to read config.json again: the courier has a newer one. */
+function giveWay(): never {
+  process.stdout.write('{"outdated":true}\n');
+  return end(exitCodes.fine);
 }
 
 /** Exits so that the launcher starts the next signer, because only a start opens the ledger. */

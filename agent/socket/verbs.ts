@@ -9,6 +9,7 @@
 import type { TxParams } from "../../chains/family.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";
 import type { Head } from "../../protocol/messages.ts";
+import type { ConfigRead } from "./config-read.ts";
 import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
 import type { CountRequest, FirstSlotView } from "./first-slot.ts";
@@ -124,7 +125,8 @@ export const reportFramesMax = 8;
 
 /** Requests on the courier socket, by verb. */
 export interface CourierRequests {
-  hello: Record<never, never>;
+  /** `config` is left out by a program that only looks. */
+  hello: { readonly config?: ConfigRead };
   /** One complete jobs, welcome or recovery envelope. */
   admit: { readonly frames: readonly Uint8Array[] };
   sign: Offered & { readonly transactionId: string };
@@ -167,6 +169,7 @@ export interface CourierAnswers {
     readonly handshakeDone: boolean;
     readonly locked: string; // lock code, "" when running
     readonly paused: boolean; // an operator stopped new signatures
+    readonly config: ConfigRead; // the signer's
     readonly accounts: readonly AccountView[];
     // every withdrawal that is not over, with released bytes
     readonly open: readonly CourierView[];

@@ -70,7 +70,7 @@ function settingsFor(dir: string, state: string): SignerSettings {
     courierSocket: join(dir, "courier.sock"),
     operatorSocket: join(dir, "operator.sock"),
     encKeyFrom: "config",
-    config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
+    config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1, readMs: 1 },
   };
 }
 

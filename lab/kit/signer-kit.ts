@@ -88,7 +88,7 @@ export const settings: SignerSettings = {
   courierSocket: "",
   operatorSocket: "",
   encKeyFrom: "config",
-  config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
+  config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1, readMs: 1 },
 };
 
 /** The gateway side's knowledge of this signer. */
@@ -144,6 +144,7 @@ export class Kit {
   /** How far the signer's local clock is ahead of it. */
   skew = 0;
   poisoned: string | null = null;
+  gaveWay = 0; // to a courier with a newer config.json
   signer!: Signer;
   #run = 0;
   #nextId = 1;
@@ -215,7 +216,10 @@ export class Kit {
       },
     });
     this.#courier = courierVerbs(this.signer, {
-      configDigest: "c0".repeat(32),
+      config: this.settings.config,
+      giveWay: () => {
+        this.gaveWay += 1;
+      },
       residentBytes: () => 0,
       syncs: () => ({ counts: [], sumUs: 0 }),
     });

@@ -12,6 +12,41 @@ import { until } from "../support/until.ts";
 
 startsAnvil();
 
+describe("two versions of config.json", () => {
+  const other = "d0".repeat(32);
+  const cases: readonly (readonly [config: string, digest: string, readMs: number, signer: number, courier: number])[] = [
+    ["a newer one at the courier: the signer gives way", other, 2, 1, 0],
+    ["an older one at the courier: the courier gives way", other, 0, 0, 1],
+    ["the same one, read later by the courier", "c0".repeat(32), 2, 0, 0],
+    ["the same one, read earlier by the courier", "c0".repeat(32), 0, 0, 0],
+  ];
+
+  it.each(cases)("%s", async (_, digest, readMs, signer, courier) => {
+    const kit = await kitOn();
+    kit.stopCourier();
+    kit.config = { digest, readMs };
+    const before = kit.asked.length;
+    kit.startCourier();
+    // A courier that goes on reports on itself.
+    await until(() => kit.gaveWay > 0 || kit.asked.slice(before).includes("tell"));
+    expect([kit.signer.gaveWay, kit.gaveWay]).toEqual([signer, courier]);
+  });
+
+  it("a signer that comes back with the same other version moves no courier: it goes by a file of its own", async () => {
+    const kit = await kitOn();
+    kit.stopCourier();
+    kit.config = { digest: other, readMs: 2 };
+    kit.startCourier();
+    await until(() => kit.signer.gaveWay === 1);
+    const { settings } = kit.signer;
+    kit.signer.edited = { ...settings, config: { ...settings.config, readMs: 3 } };
+    const before = kit.asked.length;
+    await kit.restartSigner();
+    await until(() => kit.gaveWay > 0 || kit.asked.slice(before).includes("tell"));
+    expect([kit.signer.gaveWay, kit.gaveWay]).toEqual([1, 0]);
+  });
+});
+
 describe("a withdrawal", () => {
   it("a withdrawal is paid once, exactly, and reported to its end", async () => {
     const kit = await kitOn();

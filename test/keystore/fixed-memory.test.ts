@@ -34,7 +34,7 @@ const settings = {
   currencies: { eth: { chain: "local", decimal: 18 } },
   policy: {},
   ...{ stuckAfterMinutes: 30, stateDir: "/s", courierSocket: "/s/c", operatorSocket: "/s/o", encKeyFrom: "config" },
-  config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
+  config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1, readMs: 1 },
 };
 
 function frame(bytes: Buffer): Buffer {

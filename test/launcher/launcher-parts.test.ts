@@ -71,7 +71,7 @@ describe("the supervisor", () => {
       failing: ({ code, message }) => said.push(`failing ${code} ${message}`),
       up: () => {},
       ready: () => said.push("ready"),
-      renewal: { next: () => new Promise(() => {}), keep: () => {}, goBack: () => false },
+      renewal: { next: () => new Promise(() => {}), keep: () => {}, goBack: () => false, renew: () => false },
       stop: new AbortController().signal,
       backoffMs: { first: 10, most: 40 },
       ...changes,
@@ -114,6 +114,34 @@ describe("the supervisor", () => {
     expect(await supervise(run)).toBe(2);
     expect(child.exitCode ?? child.signalCode).not.toBeNull();
     expect(handed).toBe(0);
+  });
+
+  it.each([
+    ["ends where only a new start of it reads the file", false, 1],
+    ["goes on where it has read the file again", true, 2],
+  ])("a supervisor whose child gives way to a newer config.json %s", async (_, renews, starts) => {
+    const outdated = "console.log(JSON.stringify({ outdated: true }));";
+    for (const of of ["startSigner", "startCourier"] as const) {
+      let [started, renewed] = [0, 0];
+      const act = (text: string) => () => {
+        started += 1;
+        return started === 1 ? script(text)() : script("process.exit(4)")();
+      };
+      const run = options({
+        ...(of === "startSigner"
+          ? { startSigner: act(outdated), startCourier: courier("process.stdin.resume();") }
+          : { startCourier: () => ({ child: act(outdated)(), handSettings: () => {} }) }),
+        renewal: {
+          ...{ next: () => new Promise(() => {}), keep: () => {}, goBack: () => false },
+          renew: () => {
+            renewed += 1;
+            return renews;
+          },
+        },
+      });
+      expect(await supervise(run)).toBe(renews ? 4 : 1);
+      expect([started, renewed]).toEqual([starts, 1]);
+    }
   });
 
   it("the supervisor passes on no character that would move a terminal's cursor", async () => {

@@ -95,7 +95,7 @@ describe("SIGHUP", () => {
       first: { digest: "a" },
       read: () => next,
       say: (_event, line) => said.push(line),
-      unchangedHint: "",
+      ...{ unchangedHint: "", isCopy: false },
     });
     const verdict = { exitCode: 2, code: "X", message: "no", hint: "yes" };
     expect(reload.goBack(verdict)).toBe(false);
@@ -115,7 +115,7 @@ describe("SIGHUP", () => {
         throw new AgentError("CONFIG_JSON", "none", "line 3");
       },
       say: (_event, line) => said.push(line),
-      unchangedHint: "",
+      ...{ unchangedHint: "", isCopy: false },
     });
     broken.request();
     expect(said.at(-1)).toContain("line 3; the old settings stay in force");

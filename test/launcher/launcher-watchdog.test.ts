@@ -71,7 +71,7 @@ describe("the supervisor", () => {
         starts(times);
       },
       ready: () => {},
-      renewal: { next: () => new Promise(() => {}), keep: () => {}, goBack: () => false },
+      renewal: { next: () => new Promise(() => {}), keep: () => {}, goBack: () => false, renew: () => false },
       patience: { beforeFirstMs: 60_000, afterMs: 1_500 },
       stop,
       backoffMs: { first: 10, most: 20 },

@@ -37,7 +37,7 @@ function handed(policy: object): ReturnType<BootstrapReader["push"]> {
     currencies: { eth: { chain: "local", decimal: 18 } },
     policy: { eth: policy },
     ...{ stuckAfterMinutes: 30, stateDir: "/s", courierSocket: "/s/c", operatorSocket: "/s/o", encKeyFrom: "config" },
-    config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
+    config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1, readMs: 1 },
   };
   return new BootstrapReader().push(Buffer.concat([frame(Buffer.from(JSON.stringify(settings))), frame(Buffer.from("key"))]));
 }

@@ -195,6 +195,10 @@ export class CourierKit {
   #ticking: NodeJS.Timeout | undefined;
   #nodes: readonly string[] = [];
 
+  /** The courier's config.json; the signer's has the same digest, and the reading time 1. */
+  config = { digest: "c0".repeat(32), readMs: 1 };
+  gaveWay = 0;
+
   get socketPath(): string {
     return join(this.folder, "courier.sock");
   }
@@ -207,7 +211,7 @@ export class CourierKit {
       stateDir: this.folder,
       signerSocket: this.socketPath,
       logLevel: "debug",
-      configDigest: "c0".repeat(32),
+      ...{ configDigest: this.config.digest, configReadMs: this.config.readMs },
     };
   }
 
@@ -284,7 +288,10 @@ export class CourierKit {
       currencies: settings.currencies,
       readBack: createReadBack(settings),
       software: "test",
-      configDigest: "c0".repeat(32),
+      ...{ configDigest: this.config.digest, configReadMs: this.config.readMs },
+      giveWay: () => {
+        this.gaveWay += 1;
+      },
       clock: () => Date.now(),
       monotonic,
       random: () => 0.5,

@@ -8,7 +8,7 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, r
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Mnemonic } from "ethers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { localGateway, projectRoot } from "../../lab/kit/kit.ts";
 import { run, until } from "../../lab/kit/processes.ts";
 import { keys } from "../support/pty.ts";
@@ -28,6 +28,8 @@ const binds = [`${join(here, "release")}:/mnt/release`, `${join(here, "npm")}:/m
 const afterwards: (() => Promise<void>)[] = [];
 let night: Night;
 let moved: ReturnType<typeof freshServer> | undefined;
+/** The agent is installed, and its files stand aside in /root. */
+let isInstalled = false;
 
 /**
  * The archive of this tree, and a cache of npm that holds its packages, since the machine has no
@@ -122,6 +124,24 @@ async function edit(change: string): Promise<void> {
   expect(await night.machine.run(["node", "-e", program])).toEqual({ code: 0, output: "" });
 }
 
+/** Brings the machine to where each case begins: the files as installed, everything running. */
+async function setRight(): Promise<void> {
+  await night.testNetwork.ask("node", { how: "back" });
+  const state = "/var/lib/autowithdraw";
+  await night.must(
+    [
+      "systemctl stop squatter 2>/dev/null",
+      "rm -f /etc/systemd/system/autowithdraw-gateway.service.d/clock.conf && systemctl daemon-reload",
+      `[ ! -e /srv/secret ] || mv /srv/secret /var/lib/systemd/credential.secret`,
+      `[ ! -e /srv/ledger ] || { systemctl stop autowithdraw.target; mv /srv/ledger ${state}/signer/ledger; }`,
+      `rm -f ${state}/ballast`,
+      "cmp -s /root/config.json /etc/autowithdraw/config.json && cmp -s /root/encKey.cred /etc/autowithdraw/encKey.cred || { cp -a /root/config.json /root/encKey.cred /etc/autowithdraw/ && systemctl restart autowithdraw.target; }",
+      "systemctl start autowithdraw-gateway autowithdraw.target",
+    ].join("; "),
+  );
+  await night.well();
+}
+
 async function installAgent(apiKey: string): Promise<void> {
   const stating = { notify: { command: ["/usr/local/bin/tell", "ops"] }, metrics: { listen: "unix" } };
   const secrets = `Object.assign(c, ${JSON.stringify({ mnemonic, apiKey, ...stating })}); c.policy.eth = ${JSON.stringify(policy)}`;
@@ -167,6 +187,11 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await released;
   }, 900_000);
 
+  // A case that failed half-way leaves nothing to the next one.
+  beforeEach(async () => {
+    if (isInstalled) await setRight();
+  }, 180_000);
+
   afterAll(async () => {
     for (const act of afterwards) await act();
     await night.testNetwork.close();
@@ -180,6 +205,8 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.testNetwork.ask("shop", { gatewayUrl, shopKey });
     await installAgent(apiKey);
     await night.must("systemctl enable --now autowithdraw.target");
+    await night.must("cp -a /etc/autowithdraw/config.json /etc/autowithdraw/encKey.cred /root/");
+    isInstalled = true;
     await night.testNetwork.ask("fund", { address: night.account, wei: `${20n * 10n ** 18n}`, units: "1000000000" });
     await night.well();
     await night.works();
@@ -287,27 +314,32 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   });
 
   it("the installed agent goes by a lowered limit after whatever the documents tell people to type", async () => {
-    const commands = [
+    // Each line once, and then a hand that types it twenty times without a pause.
+    const lines = [
       "systemctl restart crypto",
       "systemctl restart autowithdraw.target",
       "systemctl stop crypto; systemctl start crypto",
+      "systemctl stop autowithdraw.target; systemctl start autowithdraw.target",
       "systemctl reload crypto",
+      "systemctl restart autowithdraw-signer",
     ];
+    // A reload is refused while a restart is under way, which takes the file by itself.
+    const commands = lines.flatMap((line) => [line, `for i in $(seq 20); do ${line}; done; true`]);
     for (const [at, command] of commands.entries()) {
-      const limit = 0.5 - at / 10;
+      const limit = 0.69 - at / 20;
       await edit(`c.policy.eth.maxPerWithdrawal = "${limit.toFixed(2)}"; c.policy.eth.holdAbove = "0.04"`);
       await night.says(1, /config\.json/);
       await night.must(command);
       await night.well();
       // Below every limit that was in force before, and above the one of now.
-      const tooMuch = await night.order((limit + 0.05).toFixed(2));
+      const tooMuch = await night.order((limit + 0.02).toFixed(2));
       expect(tooMuch.answer, command).toMatchObject({ status: 422 });
       await night.works("0.03");
     }
     await edit(`c.policy.eth = ${JSON.stringify(policy)}`);
     await night.must("systemctl reload crypto");
     await night.works("0.5");
-  });
+  }, 900_000);
 
   it("the installed agent keeps the old config when the new one is wrong, and says why", async () => {
     await edit("c.polcy = {}");

@@ -23,9 +23,12 @@ type Acts = {
   readonly [V in Exclude<CourierVerb, "each" | "tell">]: (
     signer: Signer,
     body: CourierRequests[V],
-    reply: Reply<CourierAnswers[V]>,
+    reply: Reply<V extends "hello" ? Hello : CourierAnswers[V]>,
   ) => void;
 };
+
+/** The answer without the process's own settings. */
+type Hello = Omit<CourierAnswers["hello"], "config">;
 
 export const courierActs: Acts = {
   hello: (signer, _, reply) => hello(signer, reply),
@@ -65,7 +68,7 @@ export function tell(signer: Signer, { courier }: CourierRequests["tell"]): void
   hearCourier(signer.context(), courier);
 }
 
-function hello(signer: Signer, reply: Reply<CourierAnswers["hello"]>): void {
+function hello(signer: Signer, reply: Reply<Hello>): void {
   const { core, run } = signer;
   const { agent, ledgerEpoch, wallet } = core.paired;
   const open: CourierView[] = [];

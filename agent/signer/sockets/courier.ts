@@ -17,13 +17,14 @@ import {
   shapeFault,
   string,
 } from "../../../protocol/shape.ts";
+import { type ConfigRead, isOlder } from "../../socket/config-read.ts";
 import { eachMax } from "../../socket/each.ts";
 import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
 import { evidenceLengthMax, evidenceMax } from "../../socket/offered.ts";
 import { type Answer, type CourierRequests, type CourierVerb, type Request, statusTextMax } from "../../socket/verbs.ts";
 import { courierActs, tell } from "../runtime/courier-acts.ts";
 import type { Signer } from "../runtime/signer.ts";
-import { carryOut, each, type Verb, verb } from "./answers.ts";
+import { carryOut, each, type Outcome, type Verb, verb } from "./answers.ts";
 import { type SummarySource, summaryOf } from "./summary.ts";
 
 /** A decimal number of the fee market. */
@@ -50,6 +51,8 @@ const frames: Reader<Uint8Array> = (value, path) => {
 const feeMarket: Reader<TxParams> = record(figure, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
 const txParams: Reader<TxParams> = record(txParam, { keysMax: txParamsMax, keyPattern: txParamName });
 const evidence = list(string({ min: 2, max: evidenceLengthMax, pattern: /^[0-9a-f]+$/ }), evidenceMax);
+
+const config: Reader<ConfigRead> = object({ digest: hex(32), readMs: integer({ min: 0 }) });
 
 const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   at: integer(),
@@ -79,14 +82,20 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   lowFunds: list(object({ currency: chain, has: amount, wanted: amount }), 512),
 });
 
+/** What the process itself adds to the signer's answers. */
+export interface CourierSource extends SummarySource {
+  /** Ends the process, so that its next start reads config.json again. */
+  readonly giveWay: () => void;
+}
+
 /** Answers one request of the courier. A Bug passes through. */
 export function courierVerbs(
   signer: Signer,
-  source: SummarySource,
+  source: CourierSource,
 ): (request: Request, answer: (answer: Answer) => void) => void {
   const byName = new Map<string, Verb>();
   const verbs: { readonly [V in CourierVerb]: Verb } = {
-    hello: verb("hello", object({}), (body, reply) => courierActs.hello(signer, body, reply)),
+    hello: verb("hello", object({}, { config }), (body, reply) => hello(signer, source, body, reply)),
     admit: verb("admit", object({ frames }), (body, reply) => courierActs.admit(signer, { frames: [body.frames] }, reply)),
     sign: verb("sign", object({ transactionId, txParams }, { evidence }), (body, reply) => courierActs.sign(signer, body, reply)),
     replace: verb(
@@ -125,4 +134,16 @@ export function courierVerbs(
   };
   for (const [name, act] of Object.entries(verbs)) byName.set(name, act);
   return (request, answer) => carryOut(byName, request, answer);
+}
+
+/**
+ * A courier that has read a newer config.json gets the signer's, and the signer gives way to it
+ * before it takes another request: nothing is signed by the older limits. A hostile courier can
+ * only end the signer with it, as it can by saying nothing.
+ */
+function hello(signer: Signer, source: CourierSource, body: CourierRequests["hello"], reply: (outcome: Outcome) => void): void {
+  courierActs.hello(signer, body, (answer) => {
+    reply("ok" in answer && answer.ok ? { ...answer, config: source.config } : answer);
+    if (body.config !== undefined && isOlder(source.config, body.config)) source.giveWay();
+  });
 }

@@ -3,6 +3,7 @@
  * and data that the courier has already. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
+import type { ConfigRead } from "../../socket/config-read.ts";
 import type { SignerSummary, SyncSummary } from "../../socket/summary.ts";
 import type { LimitView, WithdrawalState } from "../../socket/verbs.ts";
 import type { Signer } from "../runtime/signer.ts";
@@ -12,7 +13,7 @@ import { isOver } from "../state/withdrawal.ts";
 
 /** Data that only the process has. */
 export interface SummarySource {
-  readonly configDigest: string;
+  readonly config: ConfigRead;
   readonly residentBytes: () => number;
   readonly syncs: () => SyncSummary;
 }
@@ -43,7 +44,7 @@ export function summaryOf(signer: Signer, source: SummarySource, courierDigest: 
     freeBytesMin: ledger.roomBytesMin,
     residentBytes: source.residentBytes(),
     syncs: source.syncs(),
-    configDiffers: courierDigest !== source.configDigest,
+    configDiffers: courierDigest !== source.config.digest,
   };
 }
 

@@ -150,7 +150,8 @@ export const verbs: Target = {
     const kit = liveSigner();
     const sockets = {
       c: courierVerbs(kit.signer, {
-        configDigest: "c0".repeat(32),
+        config: { digest: "c0".repeat(32), readMs: 1 },
+        giveWay: () => {},
         residentBytes: () => 0,
         syncs: () => ({ counts: [], sumUs: 0 }),
       }),

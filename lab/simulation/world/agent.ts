@@ -184,7 +184,10 @@ export class Machine {
       next: (act) => void setImmediate(act),
       onPoisoned: () => this.signerEnds(owner),
     });
-    const source = { configDigest: settings.config.digest, residentBytes: () => 0, syncs: () => ({ counts: [], sumUs: 0 }) };
+    const source = {
+      ...{ config: settings.config, giveWay: () => {} },
+      ...{ residentBytes: () => 0, syncs: () => ({ counts: [], sumUs: 0 }) },
+    };
     const environment = {
       isolation: "L0",
       encKeyFrom: "config",
@@ -247,7 +250,7 @@ export class Machine {
         currencies,
         readBack: readBack(settings),
         software: "simulated",
-        configDigest: "c0".repeat(32),
+        ...{ configDigest: "c0".repeat(32), configReadMs: 1, giveWay: () => {} },
         clock: this.clock,
         monotonic,
         linkTimes: { ...linkTimes, deadMs: linkDeadMs[stage.family] },

@@ -192,7 +192,7 @@ export function signerSettings(plan: Plan): SignerSettings {
       courierSocket: "",
       operatorSocket: "",
       encKeyFrom: "config",
-      config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
+      config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1, readMs: 1 },
     },
   };
 }
