@@ -1,5 +1,5 @@
 /**
- * The last words on a connection that is refused. Pure: the socket is passed in. Sources: RFC 9112
+ * The last answer on a connection that is refused. Pure: the socket is passed in. Sources: RFC 9112
  * section 9.6 (a server closes in stages, so that its answer arrives although the other end still
  * writes); RFC 9293 section 3.6 (a half-closed connection lasts as long as the other end likes).
  */

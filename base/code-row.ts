@@ -8,7 +8,9 @@
  */
 export type Passing = "disk" | "marks" | "listener" | "owner" | "held" | "names" | "nodes";
 
-/** One row of the table of codes: [kind, effect, reader, meaning, advice to the operator, passes]. */
+/**
+ * One row of the table of codes: [kind, effect, reader, meaning, advice to the operator, passes].
+ */
 export type CodeRow = readonly [
   "refusal" | "fault" | "alarm",
   "none" | "done" | "unknown",

@@ -27,7 +27,9 @@ export interface Terminal {
    * the process's own user. Proves no identity.
    */
   readonly user: string;
-  /** Waits. Resolves with false if the caller must stop its repetition: nobody reads it any more. */
+  /**
+   * Waits. Resolves with false if the caller must stop its repetition: nobody reads it any more.
+   */
   sleep(ms: number): Promise<boolean>;
 }
 

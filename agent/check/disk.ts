@@ -6,7 +6,9 @@ import type { StateFolder } from "../files/state-folder.ts";
 import { isReadOnly } from "../ledger/disk.ts";
 import { roomBytesDefault } from "../ledger/options.ts";
 
-/** A finding for a file system that is mounted read-only, or has too little room to begin anything. */
+/**
+ * A finding for a file system that is mounted read-only, or has too little room to begin anything.
+ */
 export function checkDisk({ signer }: StateFolder, isClosed: (path: string) => boolean = isReadOnly): readonly Finding[] {
   const folder = join(signer, "ledger");
   if (isClosed(folder))

@@ -69,7 +69,10 @@ function tryLock(path: string): number | null {
   }
 }
 
-/** Writes this process's id for other processes. A read-only disk keeps an older id, a full one none. */
+/**
+ * Writes this process's id for other processes. A read-only disk keeps an older id, a full one
+ * none.
+ */
 function noteHolder(fd: number): void {
   try {
     ftruncateSync(fd);

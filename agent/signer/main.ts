@@ -261,7 +261,9 @@ function run(bootstrap: Bootstrap): void {
   };
 }
 
-/** Exits with a line that tells the launcher to read config.json again: the courier has a newer one. */
+/**
+ * Exits with a line that tells the launcher to read config.json again: the courier has a newer one.
+ */
 function giveWay(): never {
   process.stdout.write('{"outdated":true}\n');
   return end(exitCodes.fine);

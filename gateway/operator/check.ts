@@ -54,7 +54,10 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
   return (orFinding(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
 }
 
-/** A disk that is nearly full soon stops orders, and a full one each start; neither damages anything. */
+/**
+ * A disk that is nearly full soon stops orders, and a full one each start; neither damages
+ * anything.
+ */
 function roomFindings({ database }: GatewayConfig): readonly Finding[] {
   if (isReadOnlyDisk(database))
     return [finding("GATEWAY_DISK_FAILED", "error", `the disk of ${database} is mounted to be read alone`)];

@@ -12,7 +12,7 @@ import { AgentError, reasonOf } from "../../base/fault.ts";
  */
 export const roomBytesMin = 64 * 1024 * 1024;
 /**
- * A start writes the marks anew, the lock, the shared memory of 32 KiB and the pages of its first
+ * A start writes the marks again, the lock, the shared memory of 32 KiB and the pages of its first
  * transaction. With less room than this it may not end well.
  */
 const startBytesMin = 1024 * 1024;

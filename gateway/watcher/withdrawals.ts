@@ -120,7 +120,9 @@ function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
   return [...open.values()];
 }
 
-/** A pin that is no coin of the chain was never asked for by a signer of ours, and is not asked for. */
+/**
+ * A pin that is no coin of the chain was never asked for by a signer of ours, and is not asked for.
+ */
 function unreadable({ payment: { network }, pin }: OpenWithdrawal): Judgement | null {
   if (pin === "" || familyOf(network).readPin(pin) !== null) return null;
   return { kind: "stuck", code: "PIN_UNREADABLE", detail: "its agent named a pin that is no coin of the chain" };

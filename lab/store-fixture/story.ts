@@ -19,7 +19,10 @@ import type { World } from "./world.ts";
 
 export interface Shop extends MadeMerchant {
   readonly name: string;
-  /** A key that reads callbacks too, and one that gets the interface's fields alone; some shops have none. */
+  /**
+   * A key that reads callbacks too, and one that gets the interface's fields alone; some shops have
+   * none.
+   */
   readonly readKey?: string;
   readonly interfaceKey?: string;
 }
@@ -105,7 +108,9 @@ export class Story {
     return shop;
   }
 
-  /** An address that none of the gateway's wallets has; on a chain with tags there is one account. */
+  /**
+   * An address that none of the gateway's wallets has; on a chain with tags there is one account.
+   */
   customer(network: string, index: number): string {
     const { accounts } = familyOf(network);
     if (accounts.deposits === "tags") return this.#customers.hot(network);

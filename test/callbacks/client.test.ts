@@ -22,7 +22,10 @@ const body = JSON.stringify({
 });
 const headers = signedHeaders([secret], { id: "msg_1", timestamp: seconds, body });
 
-/** The stock package reads the machine's clock, which stands still for it: a slow machine changes nothing. */
+/**
+ * The stock package reads the machine's clock, which stands still for it: a slow machine changes
+ * nothing.
+ */
 function stock(one: string, given: Readonly<Record<string, string>>, text: string): boolean {
   vi.setSystemTime(nowMs);
   try {

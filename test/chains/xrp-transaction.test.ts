@@ -18,7 +18,10 @@ const cancels = xrpTransactions.cancels!;
 const upper = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex").toUpperCase();
 const place = { network, account: sender.address, slot: "7" };
 const told = { ...place, txParams };
-/** The first five have the edges of every figure; the quick tier takes them and a tenth of the others. */
+/**
+ * The first five have the edges of every figure; the quick tier takes them and a tenth of the
+ * others.
+ */
 const edges = [0, 1, 2, 3, 4];
 const stride = strideOfRun();
 const cases = [...edges, ...[...places(1_000, stride)].filter((at) => at >= edges.length)];

@@ -13,7 +13,10 @@ import { parseHeartbeat, parseHello, parseStatement } from "../../protocol/paylo
 
 /** Who refuses the word: the reader of the message, or the effect on the tables. */
 type Reader = "message" | "effect";
-/** `odd`: words that are refused. Without any: the gateway compares or keeps it, and `why` says for what. */
+/**
+ * `odd`: words that are refused. Without any: the gateway compares or keeps it, and `why` says for
+ * what.
+ */
 type Row = { readonly by: Reader; readonly odd: readonly unknown[] } | { readonly by: "nobody"; readonly why: string };
 type Words<T> = { readonly [F in Exclude<keyof T, "kind" | "entries">]-?: Row };
 
@@ -140,7 +143,9 @@ const statement = {
   ...{ at: 1, policy: "c".repeat(64), recovered: "d".repeat(64), entries: [] as readonly object[] },
 };
 
-/** The withdrawal that the entry is about: its account pays, and a manual one has no receiver yet. */
+/**
+ * The withdrawal that the entry is about: its account pays, and a manual one has no receiver yet.
+ */
 function aroundOf({ network: where = network.evm, kind }: { readonly network?: string; readonly kind?: string }): Around {
   const known = Object.values(network).includes(where) ? where : network.evm;
   const asked = {

@@ -129,7 +129,7 @@ describe("systemd units", () => {
     const [post = ""] = values(unit, "ExecStopPost");
     const script = /'(.*)'$/.exec(post)?.[1]?.replaceAll("$$", "$") ?? "";
     const acted = (result: string): string =>
-      spawnSync("/bin/sh", ["-c", `systemctl() { echo "$@"; }; ${script}`], { env: { SERVICE_RESULT: result }, encoding: "utf8" })
+      spawnSync("/bin/sh", ["-c", `systemctl() { printf "%s\n" "$*"; }; ${script}`], { env: { SERVICE_RESULT: result }, encoding: "utf8" })
         .stdout;
     expect(acted("success")).toBe(`--no-block stop ${alert}\n`);
     for (const result of ["exit-code", "signal", "watchdog", "oom-kill"])

@@ -65,7 +65,9 @@ function* drawnOf(images: Iterable<Making>, oneIn = 10): Generator<Making> {
   for (const image of images) if (isLongTier || chance.chance(oneIn)) yield image;
 }
 
-/** Images of changed records and files are rarely stopped: a tenth of them may hold no such image. */
+/**
+ * Images of changed records and files are rarely stopped: a tenth of them may hold no such image.
+ */
 function leastOf({ recovered, refused, stopped }: Readonly<Record<Fate, number>>): number {
   return isLongTier ? Math.min(recovered, refused, stopped) : Math.min(recovered, refused);
 }

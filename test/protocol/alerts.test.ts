@@ -210,7 +210,7 @@ function program(name: string, text: string): readonly string[] {
 }
 
 /** Gone, or a zombie that its new parent has not collected. */
-function isDead(pid: string): boolean {
+function isGone(pid: string): boolean {
   try {
     return / [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
@@ -248,7 +248,7 @@ describe("a command", () => {
       "the command took longer than 2 s and was ended",
     );
     const pid = readFileSync(started, "utf8").trim();
-    await until(() => isDead(pid));
+    await until(() => isGone(pid));
   });
 });
 

@@ -184,7 +184,7 @@ describe("limits beside those decided by before", () => {
 describe("the line policy changed", () => {
   const underOther = (digest: string): SignerSettings => ({
     ...settings,
-    config: { path: "/etc/autowithdraw/config.json", digest: digest.repeat(32), readAt: 2 },
+    config: { path: "/etc/autowithdraw/config.json", digest: digest.repeat(32), readAt: 2, readMs: 2 },
   });
   const next = (kit: Kit, options: KitOptions): Kit => {
     kit.settle();

@@ -59,7 +59,9 @@ export async function readDescription(gateway: TestGateway) {
   ajv.addVocabulary(["openapi", "info", "servers", "tags", "paths", "webhooks", "components", "example"]);
   ajv.addFormat("date-time", true);
   ajv.addSchema(document, "service");
-  /** The compiled schema of a place. `ajv.validate` of a reference would compile it at each call. */
+  /**
+   * The compiled schema of a place. `ajv.validate` of a reference would compile it at each call.
+   */
   function fitting(place: string): ValidateFunction {
     const fits = ajv.getSchema(`service${place}`);
     if (fits === undefined) throw new Error(`no schema at ${place}`);

@@ -14,7 +14,10 @@ import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share, shareOf } from "../../lab/kit/share.ts";
 
 const seed = seedsOfRun(1)[0] as number;
-/** Fresh inputs each, a tenth of them in the quick tier; a database or a signer behind a target makes them dear. */
+/**
+ * Fresh inputs each, a tenth of them in the quick tier; a database or a signer behind a target
+ * makes them dear.
+ */
 const shares: Readonly<Record<string, number>> = { verbs: 60, hub: 60, http: 60, "ledger-images": 200, "tron-transfers": 200 };
 const usual = 600;
 

@@ -55,7 +55,10 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
   ["gateway/pages/page-script.ts", "the payer's browser, with its own limits", here, "every listener and client"],
 ];
 
-/** Calls that open a connection or a listener, of Node, of the packages, and of the product's own parts. */
+/**
+ * Calls that open a connection or a listener, of Node, of the packages, and of the product's own
+ * parts.
+ */
 const opening =
   /import \{[^}]*\b(?:connect|createConnection)\b[^}]*\} from "node:(?:net|tls)"|\b(?:createServer|fetch|fastify|createOutgoing|createSocketClient|listenLines|serveMetrics|openTunnel)(?:<[^>()]*>)?\(|\bnew (?:WebSocket|WebSocketServer|Pool|Resolver|Server|Socket)\(|\.listen\(|from "node:(?:http|https|http2|dgram|dns)"/;
 const product = ["agent", "alerts", "base", "chains", "cli", "client", "examples", "gateway", "outgoing", "protocol"];

@@ -132,7 +132,10 @@ function xrpScene(question: (watcher: WatcherNodes, blocks: readonly WatchedBloc
   };
 }
 
-/** The first block of the regression network: its bytes, of which the nodes show all but the last for a while. */
+/**
+ * The first block of the regression network: its bytes, of which the nodes show all but the last
+ * for a while.
+ */
 const genesis =
   `01000000${"00".repeat(32)}3ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4adae5494dffff7f2002000000` +
   `0101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff4d04ffff001d0104455468652054` +

@@ -1,4 +1,6 @@
-/** Nights in which the books are closed: beginnings, money from outside, a difference and a note. */
+/**
+ * Nights in which the books are closed: beginnings, money from outside, a difference and a note.
+ */
 import { takeIn } from "../../../gateway/books/taking-in.ts";
 import type { FixtureAgent } from "../agent.ts";
 import { networks } from "../setting.ts";

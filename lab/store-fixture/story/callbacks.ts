@@ -1,4 +1,6 @@
-/** Receivers of callbacks: one that takes all, one that fails, one that is gone, one that is paused. */
+/**
+ * Receivers of callbacks: one that takes all, one that fails, one that is gone, one that is paused.
+ */
 import type { EventType } from "../../../gateway/callbacks/events.ts";
 import {
   addCallback,

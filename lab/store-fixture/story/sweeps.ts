@@ -1,4 +1,7 @@
-/** Sweeps and top-ups: completed, failed, ended by an operator, and ones that the chain cannot reach. */
+/**
+ * Sweeps and top-ups: completed, failed, ended by an operator, and ones that the chain cannot
+ * reach.
+ */
 import { orderSweep } from "../../../gateway/operator/sweeps.ts";
 import type { FixtureAgent } from "../agent.ts";
 import { networks } from "../setting.ts";
