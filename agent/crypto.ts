@@ -9,7 +9,6 @@ import { existsSync, fstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { createServiceManager } from "../alerts/notify/service-manager.ts";
 import { AgentError } from "../base/fault.ts";
 import { codeEnvironment, networkEnvironment } from "../base/ignored-environment.ts";
@@ -26,6 +25,7 @@ import { exitReasonFolder, removeExitReason, writeExitReason } from "./exit-reas
 import { emptyCoreDumps } from "./files/core-dumps.ts";
 import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./files/state-folder.ts";
 import { programPath, startChild } from "./launcher/child.ts";
+import { type CommandTable, helpOf, readCommandLine } from "./launcher/command-line.ts";
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
 import { foreignFolderWarning, terminalIsGone } from "./launcher/environment.ts";
 import { exitCodes, type Verdict, verdictOn } from "./launcher/exit-status.ts";
@@ -51,41 +51,41 @@ interface Options {
   readonly json?: boolean;
 }
 
-function descriptor(text: string): number {
-  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("a descriptor is a small number.");
-  return Number(text);
-}
-
-/** Returns the command with its options; the manual reads them too. */
-export function cryptoCommand(): Command {
-  return new Command("crypto")
-    .usage("[options]")
-    .description("Runs the paired agent: signer and courier, until it is told to end.")
-    .version(programVersion, "--version", "print the version")
-    .option("--config <file>", "configuration (default: config.json beside crypto.js)")
-    .option("--config-source <file>", "the file that --config is a copy of, as a service manager hands it over")
-    .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")
-    .option("--enc-key-file <file>", "read encKey from this file, mode 0600")
-    .addOption(new Option("--enc-key-fd <number>", "read encKey from this open descriptor").argParser(descriptor))
-    .addOption(new Option("--role <role>", "which process to run here").choices(["both", "signer", "courier"]).default("both"))
-    .addOption(
-      new Option("--log-level <level>", "how much the courier logs").choices(["debug", "info", "warn", "error"]).default("info"),
-    )
-    .option(
-      "--check",
-      "look whether it would start and pay, and start nothing; exit code 0, 1 if only something that passes by itself is against it, or 2",
-    )
-    .option("--json", "with --check: print one line of JSON")
-    .allowExcessArguments(false)
-    .exitOverride()
-    .configureOutput({ writeErr: () => {} });
-}
-
-function commandLine(argv: readonly string[]): Options {
-  const command = cryptoCommand();
-  command.parse(argv, { from: "user" });
-  return command.opts<Options>();
-}
+export const cryptoTable: CommandTable = {
+  name: "crypto",
+  words: "Runs the paired agent: signer and courier, until it is told to end.",
+  options: [
+    { name: "config", value: "file", words: "configuration (default: config.json beside crypto.js)" },
+    { name: "config-source", value: "file", words: "the file that --config is a copy of, as a service manager hands it over" },
+    {
+      name: "state",
+      value: "folder",
+      words: "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)",
+    },
+    { name: "enc-key-file", value: "file", words: "read encKey from this file, mode 0600" },
+    { name: "enc-key-fd", value: "number", words: "read encKey from this open descriptor", isDescriptor: true },
+    {
+      name: "role",
+      value: "role",
+      words: "which process to run here",
+      choices: ["both", "signer", "courier"],
+      byDefault: "both",
+    },
+    {
+      name: "log-level",
+      value: "level",
+      words: "how much the courier logs",
+      choices: ["debug", "info", "warn", "error"],
+      byDefault: "info",
+    },
+    {
+      name: "check",
+      words:
+        "look whether it would start and pay, and start nothing; exit code 0, 1 if only something that passes by itself is against it, or 2",
+    },
+    { name: "json", words: "with --check: print one line of JSON" },
+  ],
+};
 
 /** Returns the kind of reader at stderr, which signer and courier share. */
 function stderrReader(): "terminal" | "journal" | "other" {
@@ -327,7 +327,13 @@ export async function main(argv: readonly string[]): Promise<number> {
   dropUnread(process.stdout, process.stderr); // A line without a reader must not end the payments.
   for (const words of codeEnvironment(process.env)) say("environment-ignored", words);
   try {
-    const options = commandLine(argv);
+    const asked = readCommandLine(cryptoTable, argv);
+    if (asked.is !== "options") {
+      process.stdout.write(asked.is === "help" ? helpOf(cryptoTable) : `${programVersion}\n`);
+      return exitCodes.fine;
+    }
+    // The table's choices and defaults are those of the type.
+    const options = asked.options as unknown as Options;
     if (options.json === true && options.check !== true)
       throw new AgentError("COMMAND_USAGE", "none", "--json goes with --check alone");
     if (options.check === true) {
@@ -346,12 +352,6 @@ export async function main(argv: readonly string[]): Promise<number> {
       return verdict.exitCode;
     });
   } catch (error) {
-    if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return exitCodes.fine;
-      const message = error.message.replace(/^error: /, "").replaceAll("\n", " ");
-      speech.verdict(verdictOn(new AgentError("COMMAND_USAGE", "none", message)));
-      return exitCodes.configuration;
-    }
     const verdict = verdictOn(error);
     speech.verdict(verdict);
     return verdict.exitCode;

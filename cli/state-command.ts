@@ -1,7 +1,7 @@
 /** Options that many commands share: the state folder, JSON, the places of encKey. */
 import { Command } from "commander";
+import { descriptor } from "./command-of.ts";
 import { configWords, stateWords } from "./default-words.ts";
-import { descriptor } from "./pair/command.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface Common {

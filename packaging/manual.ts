@@ -6,9 +6,10 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cryptoCommand } from "../agent/crypto.ts";
+import { cryptoTable } from "../agent/crypto.ts";
 import { installedConfig, installedCredential, installedRuntime, installedState } from "../agent/installed.ts";
-import { version } from "../base/version.ts";
+import { programVersion, version } from "../base/version.ts";
+import { commandOf } from "../cli/command-of.ts";
 import { gatewayConfig, gatewayState } from "../cli/install/layout.ts";
 import { commandTree } from "../cli/main.ts";
 import { completionScript } from "../cli/manual/completion.ts";
@@ -78,7 +79,7 @@ const pages: readonly (readonly [fields: Omit<ManualFields, "version">, command:
       ],
       seeAlso: ["autowithdraw(1)", "docs/operations.md"],
     },
-    cryptoCommand(),
+    commandOf(cryptoTable).version(programVersion, "--version", "print the version"),
   ],
   [
     {

@@ -14,31 +14,45 @@ const anything = () => true;
 const nothing = () => false;
 
 /**
- * Each process: its entry files, its chunks' folder under dist/, and which of its files may import
- * which of the builtin modules that reach out. Keys are in the signer, sealing, backup, and the
+ * The packages that may lie beside a secret, as docs/threat-model.md names them: signatures, hashes,
+ * addresses, the mnemonic's words and the sealing of the keystore.
+ */
+const trusted = [
+  ...["@bitauth/libauth", "@noble/curves", "@noble/hashes", "@scure/base", "@scure/bip32"],
+  ...["bip39", "hash-wasm", "tweetnacl"],
+];
+
+/**
+ * Each process: its entry files, its chunks' folder under dist/, the packages that may be in it
+ * (any without a list), and which of its files may import which of the builtin modules that reach
+ * out. Keys are in the signer, sealing, backup, and the
  * launcher's check.
  */
 const processes = {
   launcher: {
     entries: ["agent/crypto", "agent/check/check"],
     chunks: "agent/launcher",
+    packages: trusted,
     mayReach: (_file, builtin) => ["net", "child_process"].includes(builtin),
   },
   signer: {
     entries: ["agent/signer/main"],
     chunks: "agent/signer",
+    packages: trusted,
     // Its one way out: its two unix sockets.
     mayReach: (file, builtin) => builtin === "net" && /^agent\/signer\/sockets\/[^/]+\.ts$/.test(file),
   },
   courier: { entries: ["agent/courier/main"], chunks: "agent/courier", mayReach: anything },
   check: { entries: ["agent/check/main"], chunks: "agent/check", mayReach: anything },
-  commands: { entries: ["cli/main", "cli/pair/main", "cli/install/main"], chunks: "cli/commands", mayReach: anything },
+  commands: { entries: ["cli/main", "cli/install/main"], chunks: "cli/commands", mayReach: anything },
+  pairing: { entries: ["cli/pair/main"], chunks: "cli/pair", packages: trusted, mayReach: anything },
   sealing: {
     entries: ["cli/sealing/main", "cli/sealing/proving", "cli/sealing/ledger", "cli/sealing/rekey"],
     chunks: "cli/sealing",
+    packages: trusted,
     mayReach: nothing,
   },
-  backup: { entries: ["cli/backup/main"], chunks: "cli/backup", mayReach: nothing },
+  backup: { entries: ["cli/backup/main"], chunks: "cli/backup", packages: trusted, mayReach: nothing },
   registering: { entries: ["cli/registering/main"], chunks: "cli/registering", mayReach: anything },
   // The package looks for compiled files of its own beside itself.
   gateway: { entries: ["gateway/command"], chunks: "gateway/command", mayReach: anything, external: ["@photostructure/sqlite"] },
@@ -53,17 +67,21 @@ const reaching = /^(?:net|tls|https?|http2|dns|dgram|inspector|child_process|wor
  * bundle with walls leaves no package outside, where this check would not see it.
  */
 export function breachesOf({ inputs }, name) {
-  const { mayReach } = processes[name];
+  const { mayReach, packages } = processes[name];
+  const outsiders = packagesIn(Object.keys(inputs)).filter((path) => packages?.includes(nameOf(path)) === false);
   const isBreach = (file, path) => {
     const builtin = path.replace(/^node:/, "");
     return (reaching.test(builtin) || !isBuiltin(path)) && !mayReach(file, builtin);
   };
-  return Object.entries(inputs).flatMap(([file, { imports }]) =>
+  const ways = Object.entries(inputs).flatMap(([file, { imports }]) =>
     imports
       .filter(({ path, external }) => external === true && path !== "<runtime>" && isBreach(file, path))
       .map(({ path }) => `${file} in the bundle of ${name} imports ${path}`),
   );
+  return [...outsiders.map((path) => `the bundle of ${name}, which holds a secret, has the package ${nameOf(path)}`), ...ways];
 }
+
+const nameOf = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
 
 /**
  * Bundles the entry files of one process into `outdir`, which is dist/, over the compiler's entry

@@ -4,9 +4,8 @@
  * 108 bytes; past 100 they move to a short folder that `run/where` names.
  */
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import envPaths from "env-paths";
 import { AgentError } from "../../base/fault.ts";
 import { replaceFile, syncFolder } from "./replace-file.ts";
 import { isTrustedFolder, readTrusted } from "./trusted.ts";
@@ -33,7 +32,7 @@ const whereBytesMax = 4_096;
  * else the user's own data folder (XDG base directories). Touches no disk.
  */
 export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW_STATE): StateFolder {
-  const root = named === undefined || named === "" ? envPaths("autowithdraw", { suffix: "" }).data : resolve(named);
+  const root = named === undefined || named === "" ? join(userData(), "autowithdraw") : resolve(named);
   return {
     root,
     signer: join(root, "signer"),
@@ -41,6 +40,12 @@ export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW
     run: join(root, "run"),
     pairing: join(root, "pairing.json"),
   };
+}
+
+/** Source: XDG Base Directory Specification, $XDG_DATA_HOME. */
+function userData(): string {
+  const named = process.env.XDG_DATA_HOME ?? "";
+  return named === "" ? join(homedir(), ".local", "share") : named;
 }
 
 /**

@@ -63,12 +63,15 @@ export async function launch(program) {
   if (!existsSync(stampFile)) stop("this copy is not built yet", how);
   const missing = missingPackages(root);
   if (missing.length > 0) stop(`${missing.length} packages are missing here, such as ${missing[0]}`, how);
+  // A process of its own, whose packages are few: it holds every secret (scripts/bundle.js).
+  const isPairing = program === "cli/main.js" && process.argv[2] === "pair";
+  if (isPairing) return run("cli/pair/main.js", process.argv.slice(3));
   await run(program);
 }
 
-async function run(program) {
+async function run(program, words = process.argv.slice(2)) {
   const { main } = await import(new URL(`../../dist/${program}`, import.meta.url).href);
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = await main(words);
 }
 
 /**

@@ -409,4 +409,14 @@ export const repairs: readonly Repair[] = [
     test: "test/launcher/launcher-parts.test.ts",
     title: "a supervisor whose child gives way to a newer config.json ends where only a new start of it reads the file",
   },
+  {
+    name: "few-packages-beside-a-secret",
+    fault:
+      "commander, undici and env-paths were in the process that reads the mnemonic, and no check named the packages of such a process.",
+    file: "scripts/bundle.js",
+    find: 'pairing: { entries: ["cli/pair/main"], chunks: "cli/pair", packages: trusted, mayReach: anything },',
+    replace: 'pairing: { entries: ["cli/pair/main"], chunks: "cli/pair", mayReach: anything },',
+    test: "test/system/bundle.test.ts",
+    title: "a process with a secret has the packages of the threat model alone: pairing",
+  },
 ];

@@ -101,6 +101,17 @@ it.each([
     expect((await breachesWith(line, name, program)).join("\n")).toContain(expected.replace("THIS", `the bundle of ${name}`));
 });
 
+it.each([...withKeys, ["launcher", "agent/crypto.ts"], ["pairing", "cli/pair/main.ts"]] as const)(
+  "a process with a secret has the packages of the threat model alone: %s",
+  async (name, program) => {
+    expect(breachesOf(await bundle(projectRoot, name), name)).toEqual([]);
+    for (const outsider of ["commander", "undici"]) {
+      const expected = `the bundle of ${name}, which holds a secret, has the package ${outsider}`;
+      expect(await breachesWith(`import ${inProject(`node_modules/${outsider}`)};`, name, program)).toContain(expected);
+    }
+  },
+);
+
 it("the launcher's bundle may start its processes, speak to their sockets, and reach nothing else", async () => {
   const launcher = "agent/check/check.ts";
   expect(breachesOf(await bundle(projectRoot, "launcher"), "launcher")).toEqual([]);
