@@ -9,7 +9,7 @@ process.on("SIGUSR1", () => {});
 var version = process.versions.node.split(".").map(Number);
 if (version[0] * 1e6 + version[1] * 1e3 + version[2] < 18019001) {
   process.stderr.write(
-    "crypto: Node 18.19.1 or later is needed, this is " +
+    "autowithdraw: Node 18.19.1 or later is needed, this is " +
       process.versions.node +
       "\nhint: install Node 22 or 24 and run it again with that\n",
   );

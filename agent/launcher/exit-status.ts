@@ -77,6 +77,9 @@ export function verdictFor(code: string, message: string, hint?: unknown): Verdi
  * The two lines, each with its newline; the texts can never make a third. `pair` speaks in its own
  * name.
  */
-export function verdictLines(verdict: Verdict, speaker: "crypto" | "autowithdraw" | "pair" = "crypto"): string {
+export function verdictLines(
+  verdict: Verdict,
+  speaker: "crypto" | "autowithdraw" | "autowithdraw-gateway" | "pair" = "crypto",
+): string {
   return `${speaker}: ${visible(verdict.message)}\nhint: ${visible(verdict.hint)}\n`;
 }

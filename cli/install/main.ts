@@ -35,7 +35,8 @@ export async function main(argv: readonly string[]): Promise<number> {
     return exitCodes.fine;
   } catch (error) {
     const verdict = verdictOn(error);
-    terminal.err(verdictLines(verdict));
+    const name = argv.includes("--gateway") ? "autowithdraw-gateway" : "autowithdraw";
+    terminal.err(verdictLines(verdict, name));
     return verdict.exitCode;
   }
 }
@@ -83,6 +84,8 @@ async function carry(
   terminal: Terminal,
 ): Promise<void> {
   const found: string[] = [];
+  if (!isDry && acts.some(({ kind }) => kind === "program"))
+    terminal.out("  waiting  for npm, which brings the packages from the registry: up to some minutes\n");
   if (!isDry) for (const act of acts) found.push(await carryOut(act, context));
   const words = found.find((text) => text !== "") ?? says;
   const word = isDry ? dryWords[state] : doneWords[state];
@@ -101,6 +104,7 @@ function restart({ unit, program, launcher, part }: Layout, node: string, termin
     spawnSync(node, [join(program, launcher), ...asked], { stdio: "ignore" }).status === exitCodes.unreachable;
   const back = `mv ${program} ${program}.failed && mv ${program}.old ${program} && systemctl restart ${unit}`;
   const restarted = spawnSync("systemctl", ["restart", unit], { stdio: ["ignore", 2, 2], env: systemEnvironment }).status === 0;
+  if (restarted && isAway()) terminal.out(`  waiting  for ${unit}: it has up to ${readyTimeoutSeconds} s until it answers\n`);
   const until = performance.now() + readyTimeoutSeconds * 1000;
   while (restarted && isAway() && performance.now() < until) spawnSync("sleep", ["1"], { env: systemEnvironment });
   if (!restarted || isAway()) {
@@ -115,7 +119,8 @@ function nextWords({ installed, root }: Survey, { part, unit }: Layout, { config
   if (root !== "") return "next, on the machine that starts from this image: run install there once\n";
   if (part === "gateway") {
     const words = installed.hasConfig ? "" : `  set publicUrl, chains and currencies in ${gatewayConfig}\n`;
-    return `next:\n${words}  systemctl start ${unit}\n  autowithdraw-gateway health\n`;
+    if (installed.isActive) return "next:\n  autowithdraw-gateway status\n";
+    return `next:\n${words}  systemctl enable --now ${unit}\n  autowithdraw-gateway health\n`;
   }
   if (installed.isActive) return "next:\n  autowithdraw status\n";
   const hasConfig = installed.hasConfig || config !== undefined;
@@ -125,7 +130,8 @@ function nextWords({ installed, root }: Survey, { part, unit }: Layout, { config
     ? ""
     : "  autowithdraw pair      or, from a backup of this agent, restore: docs/install.md, section 7\n";
   return `next:
-${taken}${first}${paired}  systemctl start ${unit}
+${taken}${first}${paired}  systemctl enable --now ${unit}
+  autowithdraw status      a minute after the start: the link is dialled first
   usermod -aG autowithdraw-operators NAME      for each operator who may look and approve
 `;
 }
@@ -140,6 +146,7 @@ async function uninstall(command: InstallCommand, terminal: Terminal): Promise<v
       throw new AgentError("COMMAND_RIGHT", "none", "only root may uninstall", { hint: "run it as root" });
     await assertMeant(layout, command.isYes, terminal);
   }
+  if (layout.part === "agent") terminal.out(openWords(layout));
   const noSeal = async (): Promise<string> => "";
   for (const step of steps) await carry(step, { from, root: "", node: process.execPath, seal: noSeal }, command.isDry, terminal);
   if (steps.length === 0) terminal.out(`nothing of the ${layout.part} is installed\n`);
@@ -147,6 +154,35 @@ async function uninstall(command: InstallCommand, terminal: Terminal): Promise<v
   if (left.length === 0) return;
   terminal.out("\nleft here on purpose, with the command that would remove it:\n");
   for (const { what, why, command: remove } of left) terminal.out(`  ${what}\n    ${why}\n    ${remove}\n`);
+}
+
+const listedMax = 20;
+
+/** The withdrawals that are open with the agent, "" if there is none or no agent answers. */
+function openWords({ program, launcher }: Layout): string {
+  const asked = [join(program, launcher), "withdrawals", "--open", "--json", "--state", installedState];
+  const { stdout } = spawnSync(process.execPath, asked, { encoding: "utf8", env: systemEnvironment });
+  return openText(stdout ?? "");
+}
+
+/** The lines for an answer of `withdrawals --open --json`; "" for an answer of another form. */
+export function openText(answer: string): string {
+  const open = listOpen(answer);
+  if (open.length === 0) return "";
+  const lines = open.slice(0, listedMax).map(({ transactionId, state }) => `    ${transactionId}  ${state}\n`);
+  const words = open.length === 1 ? "1 withdrawal is" : `${open.length} withdrawals are`;
+  return `  open     ${words} not ended: they stay open until an agent of this wallet runs again\n${lines.join("")}`;
+}
+
+type OpenLine = { readonly transactionId: string; readonly state: string };
+
+function listOpen(answer: string): readonly OpenLine[] {
+  try {
+    const { withdrawals } = JSON.parse(answer) as { readonly withdrawals?: unknown };
+    return Array.isArray(withdrawals) ? (withdrawals as readonly OpenLine[]) : [];
+  } catch {
+    return [];
+  }
 }
 
 async function assertMeant({ part, unit }: Layout, isYes: boolean, terminal: Terminal): Promise<void> {

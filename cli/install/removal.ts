@@ -22,7 +22,7 @@ export interface Left {
 /** Every path of the layout that uninstalling may take away or leave. */
 export function removalPaths({ program, command, folders, helps }: Layout): readonly string[] {
   const parts = [...helps, ...folders].map(({ path }) => path);
-  return [program, `${program}.old`, `${program}.new`, command, takeAwayFile, ...parts];
+  return [program, `${program}.old`, `${program}.new`, `${program}.failed`, command, takeAwayFile, ...parts];
 }
 
 /** Steps that remove units, command and program. */
@@ -49,7 +49,7 @@ export function planRemoval(survey: RemovalSurvey, layout: Layout): readonly Ste
 const removed = (path: string) => ({ kind: "remove", path }) as const;
 
 /** Everything that stays on the machine. */
-export function leftBehind(survey: RemovalSurvey, { part, folders, users, groups }: Layout): readonly Left[] {
+export function leftBehind(survey: RemovalSurvey, { part, program, folders, users, groups }: Layout): readonly Left[] {
   const why =
     part === "agent"
       ? "the sealed keys and the only record of what was paid: while the agent is paired, anybody who deletes it may pay twice"
@@ -59,6 +59,9 @@ export function leftBehind(survey: RemovalSurvey, { part, folders, users, groups
   const left: Left[] = tops
     .filter(({ path }) => survey.paths.has(path))
     .map(({ path, holds }) => ({ what: path, why: path.startsWith("/etc/") ? holds : why, command: `rm -r ${path}` }));
+  const failed = `${program}.failed`;
+  if (survey.paths.has(failed))
+    left.push({ what: failed, why: "the release that was set aside by the way back, to be examined", command: `rm -r ${failed}` });
   if (part === "agent" && survey.paths.has(takeAwayFile)) {
     left.push({ what: takeAwayFile, why: "encKey, for you to take away", command: `shred -u ${takeAwayFile}` });
   }

@@ -37,6 +37,9 @@ exec ${call} "$@"
   ;;
 esac
 if [ "$(id -u)" = 0 ]; then
+  # The audit names who typed: the user before sudo, else root, and never the gateway's own user.
+  SUDO_USER="\${SUDO_USER:-root}"
+  export SUDO_USER
   cd ${gatewayState} || exit 2
   exec setpriv --reuid=${gatewayUser} --regid=${gatewayUser} --init-groups ${call} "$@"
 fi

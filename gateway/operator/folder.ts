@@ -9,28 +9,13 @@ import type { GatewayLog } from "../../base/log.ts";
 import { createGatewayKey } from "../auth/gateway-key.ts";
 import { createStore } from "../store/store.ts";
 
-// USDT on Ethereum, etherscan.io/token/0xdac1…1ec7
-const tether = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
-
+/** By presets, so that fees and limits are those of the chain; docs/chains.md has all presets. */
 const firstConfig = {
   listen: { host: "127.0.0.1", port: 8080 },
   publicUrl: "http://127.0.0.1:8080",
   database: "sqlite:gateway.db",
-  chains: {
-    ethereum: { family: "evm", chainId: 1, nodes: ["http://127.0.0.1:8545"], confirmations: "finalized" },
-  },
-  currencies: {
-    eth: { chain: "ethereum", decimal: 18, name: "Ether", symbol: "ETH", minPaymentAmount: "0.001", minWithdrawAmount: "0.001" },
-    "usdt-erc20": {
-      chain: "ethereum",
-      decimal: 6,
-      contract: tether,
-      name: "Tether USD (Ethereum)",
-      symbol: "USDT",
-      minPaymentAmount: "5",
-      minWithdrawAmount: "5",
-    },
-  },
+  chains: { ethereum: { preset: "ethereum", nodes: ["http://127.0.0.1:8545"] } },
+  currencies: { eth: { preset: "eth" }, "usdt-erc20": { preset: "usdt-erc20" } },
   prices: {
     manual: {},
     sources: { coinbase: {}, kraken: {}, bitstamp: {}, btcturk: {}, paribu: {}, binance: {} },

@@ -82,7 +82,17 @@ function writeProject(folder: string, { manifest, lock }: Project): void {
   writeFileSync(join(folder, "package-lock.json"), `${JSON.stringify(lock, null, 2)}\n`);
 }
 
-/** The version of this tree. */
+/** The version of this tree, by its package.json. */
 export function treeVersion(root: string): string {
   return (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version;
+}
+
+/**
+ * The reason for which a tree cannot be released: its servers would name another version than its
+ * archive. "" if both are the same.
+ */
+export function versionTrouble(packaged: string, said: string): string {
+  return packaged === said
+    ? ""
+    : `package.json has version ${packaged} and base/version.ts ${said}: make them the same, and build`;
 }

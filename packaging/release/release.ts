@@ -7,10 +7,11 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { version } from "../../base/version.ts";
 import { readCommandLine } from "../../lab/kit/command-line.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { checksumLine, writeArchive } from "./archive.ts";
-import { productionProjects, treeVersion, writeContents } from "./contents.ts";
+import { productionProjects, treeVersion, versionTrouble, writeContents } from "./contents.ts";
 import { publicKeyText, readSigningKey, signatureOf } from "./signature.ts";
 
 const { values, stop } = readCommandLine({
@@ -37,6 +38,8 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major * 1000 + minor < 20_018) stop(`the parts list's library needs Node 20.18 or later, this is ${process.versions.node}`);
 // Imported after the check of the version, since an older Node cannot load its library.
 const { sbomText } = await import("./sbom.ts");
+const trouble = versionTrouble(treeVersion(projectRoot), version);
+if (trouble !== "") stop(trouble);
 const signing = values["sign-key"] === undefined ? null : readSigningKey(resolve(values["sign-key"]), projectRoot);
 if (signing?.ok === false) stop(signing.why);
 const name = `autowithdraw-${treeVersion(projectRoot)}`;

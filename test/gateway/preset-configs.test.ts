@@ -1,5 +1,5 @@
 /** Presets in gateway.config.json, in the config.json made from it, and in one written by hand. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -8,6 +8,8 @@ import { familyNames } from "../../chains/family.ts";
 import { chainPresets, currencyPresets } from "../../chains/presets.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
+import { initFolder } from "../../gateway/operator/folder.ts";
+import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "preset-configs-"));
@@ -25,6 +27,18 @@ function agent(change: object): Config["settings"] {
   writeFileSync(path, JSON.stringify({ gatewayUrl: "https://pay.example.com", policy, ...change }), { mode: 0o600 });
   return readConfig(path, { requireSecrets: [] }).settings;
 }
+
+describe("the first configuration that init writes", () => {
+  it("the first configuration that init writes names its chain and currencies by presets, so a merchant gets the chain's own fees", () => {
+    const made = initFolder(join(folder, "first"), silentLog);
+    const written = readFileSync(made.config, "utf8");
+    const { chains, currencies } = JSON.parse(written) as Record<string, Record<string, { preset?: string }>>;
+    for (const one of [...Object.values(chains ?? {}), ...Object.values(currencies ?? {})]) expect(one.preset).toMatch(/./);
+    const config = parseConfig(written, join(folder, "first"), 0);
+    expect(Object.keys(config.currencies)).toEqual(["eth", "usdt-erc20"]);
+    expect(config.currencies["usdt-erc20"]).toMatchObject({ decimal: 6, contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7" });
+  });
+});
 
 describe("the agent's configuration with presets", () => {
   const chains = { bsc: { preset: "bnb-smart-chain", nodes } };

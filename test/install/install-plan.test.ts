@@ -8,11 +8,15 @@ import { dirname, join, normalize, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
+import { version } from "../../base/version.ts";
 import { readInstallCommand } from "../../cli/install/command-line.ts";
 import { layouts, type Part } from "../../cli/install/layout.ts";
+import { openText } from "../../cli/install/main.ts";
 import { assertFit, assertUpgrade, needsRestart, planInstall, type Step, type Survey } from "../../cli/install/plan.ts";
 import { leftBehind, planRemoval, removalPaths } from "../../cli/install/removal.ts";
 import { commandText, unitText } from "../../cli/install/texts.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+import { treeVersion, versionTrouble } from "../../packaging/release/contents.ts";
 import { outcomeOf } from "../support/outcome.ts";
 
 const units = new Map([
@@ -284,11 +288,39 @@ describe("uninstalling", () => {
     expect(leftBehind(survey("agent"), layouts.agent).map(({ command }) => command)).toEqual([
       "rm -r /etc/autowithdraw",
       "rm -r /var/lib/autowithdraw",
+      "rm -r /opt/autowithdraw.failed",
       "shred -u /root/autowithdraw-encKey",
       "userdel autowithdraw-signer",
       "userdel autowithdraw",
       "groupdel autowithdraw-operators",
     ]);
+  });
+
+  it("uninstalling keeps and names the release that the way back set aside, of agent and gateway alike", () => {
+    for (const part of ["agent", "gateway"] as const) {
+      const failed = `${layouts[part].program}.failed`;
+      expect(removalPaths(layouts[part])).toContain(failed);
+      const paths = new Set([...survey(part).paths, failed]);
+      expect(leftBehind({ ...survey(part), paths }, layouts[part]).map(({ command }) => command)).toContain(`rm -r ${failed}`);
+      const without = new Set([...paths].filter((path) => path !== failed));
+      expect(leftBehind({ ...survey(part), paths: without }, layouts[part]).map(({ what }) => what)).not.toContain(failed);
+      const steps = planRemoval({ ...survey(part), paths }, layouts[part]);
+      expect(steps.map(({ name }) => name)).not.toContain(failed);
+    }
+  });
+
+  it("uninstalling names the withdrawals that are open, and says nothing without an agent that answers", () => {
+    const open = (...ids: readonly string[]) =>
+      openText(JSON.stringify({ ok: true, withdrawals: ids.map((transactionId) => ({ transactionId, state: "held" })) }));
+    expect(open("a1")).toMatch(/1 withdrawal is not ended.*\n {4}a1 {2}held\n$/);
+    expect(open("a1", "b2")).toMatch(/2 withdrawals are not ended/);
+    for (const answer of ["", "no JSON", "{}", '{"withdrawals":[]}', "null"]) expect(openText(answer), answer).toBe("");
+  });
+
+  it("releasing is refused for a tree whose package and program say two versions, and names both", () => {
+    expect(versionTrouble("0.2.0", "0.1.0")).toMatch(/0\.2\.0.*0\.1\.0/);
+    expect(versionTrouble("0.2.0", "0.2.0")).toBe("");
+    expect(versionTrouble(treeVersion(projectRoot), version)).toBe("");
   });
 
   it("uninstalling has nothing to do where nothing is", () => {
