@@ -147,7 +147,8 @@ export interface UnattributedRecord {
     readonly pricedAt: string;
   };
   /**
-   * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+   * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin,
+   * XRP). Empty on other networks, and when the currency is no longer configured.
    */
   readonly paymentUri?: string;
   /**

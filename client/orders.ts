@@ -86,9 +86,16 @@ export interface WithdrawalOrder {
    * follows.
    */
   readonly renew?: string;
-  /** External address the funds are sent to; in mixed case with its EIP-55 checksum. */
+  /**
+   * External address the funds are sent to, in the form of the currency's network (EVM chains,
+   * Tron, Bitcoin, Litecoin, XRP). Its checksum is verified; on EVM chains an address in letters
+   * of one case has none.
+   */
   readonly address: string;
-  /** Taken empty only: no network here has tags. */
+  /**
+   * The tag of the address: on XRP a whole number from 0 to 4294967295 as text, as the receiver
+   * says. Empty, or left out, where there is none; any other network refuses a tag.
+   */
   readonly tag?: string;
   /** The `transactionId` of the deposit that this withdrawal pays back. */
   readonly refundOf?: string;
@@ -153,9 +160,16 @@ export interface ManualOrder {
    * follows.
    */
   readonly renew?: string;
-  /** External address the funds are sent to; in mixed case with its EIP-55 checksum. */
+  /**
+   * External address the funds are sent to, in the form of the currency's network (EVM chains,
+   * Tron, Bitcoin, Litecoin, XRP). Its checksum is verified; on EVM chains an address in letters
+   * of one case has none.
+   */
   readonly address?: string;
-  /** Taken empty only: no network here has tags. */
+  /**
+   * The tag of the address: on XRP a whole number from 0 to 4294967295 as text, as the receiver
+   * says. Empty, or left out, where there is none; any other network refuses a tag.
+   */
   readonly tag?: string;
   /** The `transactionId` of the deposit that this withdrawal pays back. */
   readonly refundOf?: string;

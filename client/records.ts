@@ -85,7 +85,8 @@ export interface Transaction {
   /** Withdrawals: who decides. */
   readonly mode?: "auto" | "manual";
   /**
-   * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+   * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin,
+   * XRP). Empty on other networks, and when the currency is no longer configured.
    */
   readonly paymentUri?: string;
   /**
@@ -247,7 +248,8 @@ export interface DepositResult {
   /** The record with the same orderId that follows this ended one. */
   readonly renewedBy?: string;
   /**
-   * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+   * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin,
+   * XRP). Empty on other networks, and when the currency is no longer configured.
    */
   readonly paymentUri: string;
   /**

@@ -6,6 +6,7 @@
 import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../protocol/fields.ts";
 import { depositTermLimits, metadataLimits, ordersMax } from "../answer/body.ts";
 import { fiats } from "../config/fiat.ts";
+import { familyWords } from "./family-words.ts";
 import { decimal, decimalOrEmpty, flag, type Json, oneOfNumbers, reference, shape, text, time } from "./schema.ts";
 import { callbackId, targetOrders, targetSchemas } from "./targets.ts";
 
@@ -26,10 +27,10 @@ const status = oneOfNumbers(
   [0, 1, 2],
 );
 const stage = text("The step within its status; docs/api.md lists the stages.", { examples: ["queued"] });
-const address = text("External address the funds are sent to; in mixed case with its EIP-55 checksum.", {
+const address = text(familyWords.address, {
   examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
 });
-const orderTag = text("Taken empty only: no network here has tags.");
+const orderTag = text(familyWords.tag);
 
 const { keysMax, keyPattern, valueCharactersMax, bytesMax } = metadataLimits;
 const metadata: Json = {
@@ -129,7 +130,7 @@ const quote = shape(
     priceUpdatedAt: time("When that price was right."),
   },
 );
-const paymentUri = text("Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.", {
+const paymentUri = text(familyWords.paymentUri, {
   examples: ["ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000"],
 });
 

@@ -852,11 +852,11 @@ export interface components {
              */
             renew?: string;
             /**
-             * @description External address the funds are sent to; in mixed case with its EIP-55 checksum.
+             * @description External address the funds are sent to, in the form of the currency's network (EVM chains, Tron, Bitcoin, Litecoin, XRP). Its checksum is verified; on EVM chains an address in letters of one case has none.
              * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
              */
             address: string;
-            /** @description Taken empty only: no network here has tags. */
+            /** @description The tag of the address: on XRP a whole number from 0 to 4294967295 as text, as the receiver says. Empty, or left out, where there is none; any other network refuses a tag. */
             tag?: string;
             /**
              * @description The `transactionId` of the deposit that this withdrawal pays back.
@@ -933,11 +933,11 @@ export interface components {
              */
             renew?: string;
             /**
-             * @description External address the funds are sent to; in mixed case with its EIP-55 checksum.
+             * @description External address the funds are sent to, in the form of the currency's network (EVM chains, Tron, Bitcoin, Litecoin, XRP). Its checksum is verified; on EVM chains an address in letters of one case has none.
              * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
              */
             address?: string;
-            /** @description Taken empty only: no network here has tags. */
+            /** @description The tag of the address: on XRP a whole number from 0 to 4294967295 as text, as the receiver says. Empty, or left out, where there is none; any other network refuses a tag. */
             tag?: string;
             /**
              * @description The `transactionId` of the deposit that this withdrawal pays back.
@@ -1080,7 +1080,7 @@ export interface components {
              */
             mode?: "auto" | "manual";
             /**
-             * @description Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+             * @description Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
              * @example ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000
              */
             paymentUri?: string;
@@ -1482,7 +1482,7 @@ export interface components {
             /** @description The record with the same orderId that follows this ended one. */
             renewedBy?: string;
             /**
-             * @description Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+             * @description Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
              * @example ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000
              */
             paymentUri: string;
@@ -1839,7 +1839,7 @@ export interface components {
                 pricedAt: string;
             };
             /**
-             * @description Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+             * @description Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
              * @example ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000
              */
             paymentUri?: string;

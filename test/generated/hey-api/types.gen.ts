@@ -122,11 +122,11 @@ export type WithdrawalOrder = {
      */
     renew?: string;
     /**
-     * External address the funds are sent to; in mixed case with its EIP-55 checksum.
+     * External address the funds are sent to, in the form of the currency's network (EVM chains, Tron, Bitcoin, Litecoin, XRP). Its checksum is verified; on EVM chains an address in letters of one case has none.
      */
     address: string;
     /**
-     * Taken empty only: no network here has tags.
+     * The tag of the address: on XRP a whole number from 0 to 4294967295 as text, as the receiver says. Empty, or left out, where there is none; any other network refuses a tag.
      */
     tag?: string;
     /**
@@ -210,11 +210,11 @@ export type ManualOrder = {
      */
     renew?: string;
     /**
-     * External address the funds are sent to; in mixed case with its EIP-55 checksum.
+     * External address the funds are sent to, in the form of the currency's network (EVM chains, Tron, Bitcoin, Litecoin, XRP). Its checksum is verified; on EVM chains an address in letters of one case has none.
      */
     address?: string;
     /**
-     * Taken empty only: no network here has tags.
+     * The tag of the address: on XRP a whole number from 0 to 4294967295 as text, as the receiver says. Empty, or left out, where there is none; any other network refuses a tag.
      */
     tag?: string;
     /**
@@ -351,7 +351,7 @@ export type Transaction = {
      */
     mode?: 'auto' | 'manual';
     /**
-     * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+     * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
      */
     paymentUri?: string;
     /**
@@ -808,7 +808,7 @@ export type DepositResult = {
      */
     renewedBy?: string;
     /**
-     * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+     * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
      */
     paymentUri: string;
     /**
@@ -1194,7 +1194,7 @@ export type UnattributedRecord = {
         pricedAt: string;
     };
     /**
-     * Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.
+     * Deposits: a link for wallets, in the form of the network (EVM chains, Bitcoin, Litecoin, XRP). Empty on other networks, and when the currency is no longer configured.
      */
     paymentUri?: string;
     /**
