@@ -337,7 +337,7 @@ export const gatewayEvents = table({
     "gateway",
     "error",
     "an account holds another balance than the database explains, see `about`",
-    "see reconcile --last and docs/operations.md: look the address up from the block named there",
+    "do what alarms says for its cause; reconcile --last names address, amount and block",
   ],
   "books-incoming": ["gateway", "info", "money came to a hot wallet from outside: it was no sweep", nothing],
   "books-unclosed": [

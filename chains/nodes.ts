@@ -4,7 +4,6 @@
  * has the agreement of min(2, configured) nodes. All methods reject with AgentErrors NODE_* of
  * effect none, and may be called twice without harm.
  */
-import type { Code } from "../base/codes.ts";
 import type { Refusal } from "../base/fault.ts";
 import type { Coin, FeeMarket, Payment, TxParams } from "./family.ts";
 import type { NodeStatus } from "./node-view.ts";
@@ -217,7 +216,7 @@ export type Judgement =
       readonly code: "chain_reverted" | "chain_slot_consumed" | "cancelled";
       readonly final: Ending;
     }
-  | { readonly kind: "stuck"; readonly code: Code; readonly detail: string }
+  | { readonly kind: "stuck"; readonly code: "WATCHER_SLOT_CONSUMED" | "WATCHER_CONTENT_DIFFERS"; readonly detail: string }
   | { readonly kind: "confirming"; readonly txHash: string; readonly block: number }
   | { readonly kind: "waiting" };
 

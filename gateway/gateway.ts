@@ -218,7 +218,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     addPayerPages(server, service);
     addDescription(server, config);
     const { endsAtMs: certificateEndsAtMs } = certificate;
-    const probes = probesOf({ config, store, clock, certificateEndsAtMs, watcher: () => watcher, outOfService });
+    const probes = probesOf({ config, store, clock, certificateEndsAtMs, watcher: () => watcher, outOfService, prices: board });
     const startedAt = momentOf(clock());
     addStation(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
     const told = { server, probes, prices: board, certificateEndsAtMs, watcher: () => watcher, databaseTimes: times };

@@ -3,6 +3,7 @@
  * ones, and an alarm for each new difference. A closing that compared everything also gets its own
  * row.
  */
+import type { CauseOf } from "../../base/causes.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import {
@@ -51,7 +52,8 @@ export function keepClosed(options: ClosingOptions, closed: Closed, { seen, entr
     for (const row of closed.differences) keepDifference(database, row);
     const news = closed.differences.filter((row) => {
       const detail = differenceWords(row, currencies);
-      return recordAlarm(database, { at: clock(), actor: "books", code: "BOOKS_DIFFERENCE", subject: row.address, detail });
+      const alarm = { code: "BOOKS_DIFFERENCE", cause: causeOf(row), subject: row.address, detail } as const;
+      return recordAlarm(database, { ...alarm, at: clock(), actor: "books" });
     });
     if (options.isWhole) {
       const { firstBlock, lastBlock, addresses, hotWallets, compared } = closed;
@@ -88,6 +90,19 @@ function isCurrent(database: Database, { network, address }: BookEntryRow, count
 export function keepFailed(database: Database, network: string, code: string, nowMs: number): void {
   const none = { closedAt: null, firstBlock: 0, lastBlock: 0, addresses: 0, hotWallets: 0, compared: 0, left: 0 };
   keepClosing(database, { ...none, ...readClosing(database, network), network, triedAt: nowMs, fault: code });
+}
+
+/**
+ * The cause of a difference. Money that only came to a hot wallet is an entry and no difference
+ * (verdict.ts), so from a hot wallet with a difference money left, whatever came in since.
+ */
+export function causeOf({
+  kind,
+  expectedUnits,
+  foundUnits,
+}: Pick<DifferenceRow, "kind" | "expectedUnits" | "foundUnits">): CauseOf<"BOOKS_DIFFERENCE"> {
+  if (kind === "hot") return "hot";
+  return BigInt(foundUnits) < BigInt(expectedUnits) ? "deposit-less" : "deposit-more";
 }
 
 /** A difference in one sentence; the same difference always gives the same sentence. */

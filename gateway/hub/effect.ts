@@ -6,7 +6,7 @@
  * truth).
  */
 
-import type { Code } from "../../base/codes.ts";
+import type { PlainCode } from "../../base/causes.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import { expiryExclusionOf, findFamily } from "../../chains/families.ts";
@@ -86,7 +86,7 @@ export type Effect =
    */
   | { readonly kind: "behind"; readonly detail: string }
   /** Agent and database cannot both be right. */
-  | { readonly kind: "contradiction"; readonly code: Code; readonly detail: string };
+  | { readonly kind: "contradiction"; readonly code: PlainCode; readonly detail: string };
 
 const unsignedStages: ReadonlySet<string> = new Set(["", "awaiting_approval", "queued", "offered"]);
 

@@ -5,7 +5,7 @@
  * docs/architecture.md section 2 (bijection, monotone).
  */
 
-import { type Code, codes } from "../../base/codes.ts";
+import { isPlainCode, type PlainCode } from "../../base/causes.ts";
 import { invariant } from "../../base/fault.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { zeroHash } from "../../protocol/identity.ts";
@@ -41,7 +41,7 @@ export type Refused =
 
 /** `lock`: the agent's statement contradicts the database, and an operator must look. */
 export interface Halt {
-  readonly code: Code;
+  readonly code: PlainCode;
   readonly lock: boolean;
   readonly detail: string;
 }
@@ -258,7 +258,7 @@ function noteChanged({ changed }: Progress, transactionId: string, isOpen: boole
  */
 function keepAlarm(progress: Progress, said: string, locked: boolean): void {
   const { database, agent, nowMs, alarms } = progress;
-  const code: Code = Object.hasOwn(codes, said) ? (said as Code) : "ALARM_UNKNOWN";
+  const code: PlainCode = isPlainCode(said) ? said : "ALARM_UNKNOWN";
   if (!alarms.has(code))
     recordAlarm(database, { at: nowMs, actor: `agent ${agent.id}`, code, subject: agent.id, detail: "" }, "once");
   if (locked) lockAgent(database, agent.id, code);
@@ -348,7 +348,7 @@ function changeWithdrawal(database: Database, transactionId: string, change: Cha
 
 const outdated = (reason: "ledgerEpoch" | "refused"): Refused => ({ ok: false, kind: "outdated", reason });
 
-const halt = (code: Code, detail: string): Refused => ({ ok: false, kind: "halt", code, lock: true, detail });
+const halt = (code: PlainCode, detail: string): Refused => ({ ok: false, kind: "halt", code, lock: true, detail });
 
 const behind = ({ agent }: Progress, detail: string): Refused => ({ ok: false, kind: "halt", ...behindAgent(agent.id, detail) });
 

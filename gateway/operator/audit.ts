@@ -3,8 +3,8 @@
  * an alarm about. Both read one table, whose rows are only ever added. Change nothing.
  */
 import type { Command } from "commander";
-import { type Code, codes } from "../../base/codes.ts";
-import { type Act, alarmPrefix, listActs } from "../store/audit.ts";
+import { adviceOf } from "../../base/causes.ts";
+import { type Act, alarmOf, listActs } from "../store/audit.ts";
 import { dateOf } from "./accounts.ts";
 import { asOperator, type JsonOption, printCsv, printJson, printList } from "./command.ts";
 import { type CsvOptions, csvTable, moment, rowCount, withBoth, withCsv } from "./words.ts";
@@ -20,7 +20,7 @@ interface AuditOptions extends JsonOption, CsvOptions {
 const rowsDefault = 50;
 
 const columns = ["at", "actor", "act", "about", "detail"] as const;
-const alarmColumns = ["at", "code", "from", "about", "detail", "hint"] as const;
+const alarmColumns = ["at", "code", "cause", "from", "about", "detail", "hint"] as const;
 
 const queryOf = ({ since, until, about, by, limit }: AuditOptions, isAlarm: boolean) => {
   return { sinceMs: since, untilMs: until, subject: about, actor: by, isAlarm, most: limit };
@@ -30,9 +30,9 @@ const listedAct = ({ at, actor, act, subject, detail }: Act) => ({ at: dateOf(at
 
 /** An alarm with the advice of its code; a code that this version does not know has none. */
 function listedAlarm({ at, actor, act, subject, detail }: Act) {
-  const code = act.slice(alarmPrefix.length);
-  const hint = Object.hasOwn(codes, code) ? codes[code as Code][4] : "";
-  return { at: dateOf(at), code, from: actor, about: subject, detail, hint };
+  const { code, cause } = alarmOf(act);
+  const hint = adviceOf(code, cause);
+  return { at: dateOf(at), code, cause, from: actor, about: subject, detail, hint };
 }
 
 function audit(options: AuditOptions): void {
@@ -58,8 +58,8 @@ function alarms(options: AuditOptions): void {
   });
 }
 
-const alarmLines = ({ at, code, from, about, detail, hint }: ReturnType<typeof listedAlarm>): string =>
-  `${at}  ${code}  from ${from}, about ${about}\n  ${detail}${hint === "" ? "" : `\n  hint: ${hint}`}`;
+const alarmLines = ({ at, code, cause, from, about, detail, hint }: ReturnType<typeof listedAlarm>): string =>
+  `${at}  ${code}${cause === "" ? "" : ` (${cause})`}  from ${from}, about ${about}\n  ${detail}${hint === "" ? "" : `\n  hint: ${hint}`}`;
 
 function withTimes(command: Command): Command {
   return withCsv(withBoth(command))

@@ -11,6 +11,7 @@ import { type Act, listActsOn, recordAct } from "../store/audit.ts";
 import { type LeftPayment, listCreditedWith, listCreditsTo, listUnattributed } from "../store/credits.ts";
 import { completeExpiredDeposit } from "../store/deposits.ts";
 import type { PaymentRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
 import {
   listedTransactions,
   listPaymentsTo,
@@ -48,10 +49,21 @@ export interface ShownDeposit {
   readonly acts: readonly Act[];
 }
 
-/** A deposit with all payments to its address. Refuses GATEWAY_UNKNOWN_RECORD. */
+/** A deposit, by its id or its order, with all payments to its address. Refuses GATEWAY_UNKNOWN_RECORD. */
 export function showDeposit({ store: { database } }: Operator, id: string): ShownDeposit | Refusal {
-  const row = namedTransaction(database, "deposit", id);
+  const row = namedTransaction(database, "deposit", id) ?? onlyDepositOfOrder(database, id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+  return shownDeposit(database, row);
+}
+
+/** The deposit of a shop's order; undefined if several merchants have an order of that name. */
+function onlyDepositOfOrder(database: Database, orderId: string): NamedTransaction | undefined {
+  const [row, other] = listedTransactions(database, { operations: ["deposit"], orderId, most: 2 });
+  return other === undefined ? row : undefined;
+}
+
+function shownDeposit(database: Database, row: NamedTransaction): ShownDeposit {
+  const { id } = row;
   const payments = listPaymentsTo(database, id);
   const creditedTo = new Map(payments.map((payment) => [paymentName(payment), listCreditedWith(database, payment)]));
   return { ok: true, row, payments, credits: listCreditsTo(database, id), creditedTo, acts: listActsOn(database, id) };

@@ -2,6 +2,7 @@
  * The problems that `status` lists, each with the line to type. Pure: computed from one look at the
  * gateway.
  */
+import { adviceOf, lockedAdvice } from "../../base/causes.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import type { AgentError } from "../../base/fault.ts";
 import type { Counts } from "../store/counts.ts";
@@ -16,8 +17,16 @@ export interface GatewayState {
   readonly ready: ReadyAnswer | null; // null if it gave no answer that can be read
   readonly counts: Counts | null; // null if the database cannot be read
   readonly storeFault: AgentError | null; // why it cannot be read
+  readonly books: readonly ChainBooks[];
   readonly restored: string; // why the database counts as restored from a backup, "" if it does not
   readonly files: { readonly databaseBytes: number; readonly walBytes: number; readonly freeBytes: number | null };
+}
+
+/** The books of a chain. */
+export interface ChainBooks {
+  readonly chain: string;
+  readonly closedAt: number | null; // the newest closing of all balances; null before the first
+  readonly differences: number; // open now
 }
 
 export interface Problem {
@@ -43,6 +52,7 @@ const checkHints: Readonly<Record<string, string>> = {
   chain: "autowithdraw-gateway check asks each node and names its fault",
   currency: "autowithdraw-gateway currencies shows what its contract says",
   books: "autowithdraw-gateway reconcile --last lists each difference",
+  prices: "autowithdraw-gateway prices shows each source's answer; type a price into prices.manual meanwhile",
 };
 
 function checkProblem({ name, ok, detail }: Check): readonly Problem[] {
@@ -56,7 +66,7 @@ function agentProblems({ counts, ready }: GatewayState): readonly Problem[] {
   const { agents, lockedAgents } = counts;
   const locked = lockedAgents.map(({ id, merchant, code }): Problem => {
     const known = Object.hasOwn(codes, code) ? codes[code as Code] : null;
-    const hint = `its own status says more, on the server of ${merchant}; docs/recovering.md`;
+    const hint = lockedAdvice(code);
     return {
       what: `agent ${id} of ${merchant} is locked: ${code}${known === null ? "" : ` (${known[3]})`}`,
       hint,
@@ -70,6 +80,22 @@ function agentProblems({ counts, ready }: GatewayState): readonly Problem[] {
   if (away <= 0) return [...locked, ...rest];
   const what = `${away} of ${agents.paired} paired agents ${away === 1 ? "has" : "have"} no link; their withdrawals wait`;
   return [...locked, ...rest, { what, hint: "autowithdraw-gateway agents shows when each was last seen", isWarning: true }];
+}
+
+/**
+ * Money that may have been stolen: payments of an agent's account that nobody here ordered, and
+ * accounts whose money is gone.
+ */
+function theftProblems({ counts }: GatewayState): readonly Problem[] {
+  const foreign = (counts?.foreignPayments ?? []).map(({ account, merchant, txHash, block }): Problem => {
+    const what = `${account} of ${merchant} paid by a transaction that nobody here ordered: ${txHash} in block ${block}`;
+    return { what, hint: adviceOf("WATCHER_OUTGOING_FOREIGN"), isWarning: false };
+  });
+  const missing = (counts?.missingMoney ?? []).map(({ address, merchant, currency, kind }): Problem => {
+    const what = `${kind === "hot" ? "the hot wallet" : "the deposit address"} ${address} of ${merchant} lacks ${currency}`;
+    return { what, hint: adviceOf("BOOKS_DIFFERENCE", kind === "hot" ? "hot" : "deposit-less"), isWarning: false };
+  });
+  return [...foreign, ...missing];
 }
 
 function withdrawalProblems({ counts, nowMs }: GatewayState): readonly Problem[] {
@@ -90,10 +116,10 @@ function callbackProblems({ counts }: GatewayState): readonly Problem[] {
   });
 }
 
-/** Problems first, warnings last. The same state always gives the same list. */
+/** Problems first, theft before all others; warnings last. The same state always gives the same list. */
 export function problemsOf(state: GatewayState): readonly Problem[] {
   const { configFault, reached, unreachedWhy, ready, storeFault, restored, counts } = state;
-  const problems: Problem[] = [];
+  const problems: Problem[] = [...theftProblems(state)];
   if (configFault !== "") problems.push({ what: `${configFault}; ${configAside[0]}`, hint: configAside[1], isWarning: true });
   if (!reached) {
     const hint =

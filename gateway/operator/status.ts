@@ -6,6 +6,7 @@
 import type { Command } from "commander";
 import { AgentError } from "../../base/fault.ts";
 import { version } from "../../base/version.ts";
+import { booksState } from "../books/state.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Figures } from "../service.ts";
 import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
@@ -14,7 +15,7 @@ import { restoredOf } from "../store/restored-database.ts";
 import { dateOf } from "./accounts.ts";
 import { asOperator, clock, configInForce, configOr, exit, type JsonOption, print, printJson } from "./command.ts";
 import { askHealth, readyAnswerOf } from "./health.ts";
-import { type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
+import { type ChainBooks, type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
 import { withBoth } from "./words.ts";
 
 const dayMs = 86_400_000;
@@ -22,18 +23,22 @@ const dayMs = 86_400_000;
 interface Read {
   readonly counts: Counts | null;
   readonly storeFault: AgentError | null;
+  readonly books: readonly ChainBooks[];
   readonly restored: string;
 }
 
-function readDatabase(options: JsonOption, nowMs: number): Read {
+function readDatabase(options: JsonOption, { chains }: GatewayConfig, nowMs: number): Read {
   try {
     return asOperator(options, ({ store: { database } }) => {
       const restored = restoredOf(database)?.reason ?? "";
-      return { counts: countsOf(database, nowMs - dayMs), storeFault: null, restored };
+      const books = Object.entries(chains).map(([chain, { network }]): ChainBooks => {
+        return { chain, ...booksState(database, network, nowMs) };
+      });
+      return { counts: countsOf(database, nowMs - dayMs), storeFault: null, books, restored };
     });
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    return { counts: null, storeFault: error, restored: "" };
+    return { counts: null, storeFault: error, books: [], restored: "" };
   }
 }
 
@@ -53,7 +58,7 @@ async function lookAt(options: JsonOption, config: GatewayConfig): Promise<Gatew
       walBytes: fileBytesOf(`${database}-wal`),
       freeBytes: freeBytesOf(database),
     },
-    ...readDatabase(options, nowMs),
+    ...readDatabase(options, config, nowMs),
   };
 }
 
@@ -94,7 +99,15 @@ function agentsText({ agents }: Counts, figures: Figures | undefined): string {
   return `${agents.paired} paired: ${more.join(", ")}`;
 }
 
-function rowsOf({ reached, ready, counts, files, nowMs }: GatewayState, config: GatewayConfig): string {
+function booksRows({ books }: GatewayState): readonly (readonly [string, string])[] {
+  return books.map(({ chain, closedAt, differences }) => {
+    const closed = closedAt === null ? "no closing yet" : `closed at ${dateOf(closedAt)}`;
+    return [`books ${chain}`, `${closed}, ${differences} ${differences === 1 ? "difference" : "differences"} open`];
+  });
+}
+
+function rowsOf(state: GatewayState, config: GatewayConfig): string {
+  const { reached, ready, counts, files, nowMs } = state;
   const figures = ready?.figures;
   const since = figures === undefined ? "" : `, runs since ${figures.startedAt}`;
   const run = reached ? `${figures?.version ?? version}${since}, ${ready?.status ?? "no readable answer"}` : "does not run";
@@ -104,6 +117,7 @@ function rowsOf({ reached, ready, counts, files, nowMs }: GatewayState, config: 
     ["address", config.publicUrl],
     ["database", `${config.database}: ${sizeText(files.databaseBytes)}, WAL ${sizeText(files.walBytes)}${free}`],
     ...chainRows(figures),
+    ...booksRows(state),
     ...(counts === null ? [] : countRows(counts, figures, nowMs)),
   ];
   const width = Math.max(...rows.map(([name]) => name.length)) + 3;

@@ -9,15 +9,15 @@ import type { AlertQueueCounts, Deliver } from "../../alerts/queue/alert-queue.t
 import { type Condition, observe, type Standings } from "../../alerts/queue/due-alerts.ts";
 import { createLoggedAlertQueue } from "../../alerts/queue/logged-queue.ts";
 import { type AlertName, alertTable } from "../../alerts/queue/table.ts";
-import { type Code, codes } from "../../base/codes.ts";
+import { adviceOf, dangerOf, lockedAdvice } from "../../base/causes.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";
-import { fiats } from "../config/fiat.ts";
 import type { Hub } from "../hub/hub.ts";
+import { unpricedOf } from "../prices/unpriced.ts";
 import type { Prices, Probe } from "../service.ts";
 import { listPairedAgents } from "../store/agents.ts";
-import { type AlarmRow, alarmPrefix, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
+import { type AlarmRow, alarmOf, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
 import { listFailingTargets } from "../store/counts.ts";
 import { roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import type { Database } from "../store/store.ts";
@@ -104,8 +104,8 @@ function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Con
     const away = hub.online(id) ? [] : [awayFor(id, alerts.agentAwayMinutes)];
     if (lockedCode === "") return away;
     const message = `agent ${id} is locked: ${lockedCode}`;
-    const hint = `autowithdraw status on its server says more; docs/recovering.md, ${lockedCode}`;
-    return [...away, { event: "agent-locked", subject: id, message, context: { code: lockedCode }, afterMs: 0, hint }];
+    const context = { code: lockedCode, danger: dangerOf(lockedCode) };
+    return [...away, { event: "agent-locked", subject: id, message, context, afterMs: 0, hint: lockedAdvice(lockedCode) }];
   });
 }
 
@@ -160,15 +160,10 @@ function probeConditions({ probes }: AlertsOptions): readonly Condition[] {
 }
 
 function priceConditions({ prices, currencies }: AlertsOptions): readonly Condition[] {
-  const enabled = Object.values(currencies).filter((currency) => currency.enabled);
-  return enabled.flatMap((currency) =>
-    fiats.flatMap((fiat): readonly Condition[] => {
-      if (!prices.canHave(currency, fiat) || prices.of(currency, fiat)?.isStale === false) return [];
-      const subject = `${currency.id} ${fiat}`;
-      const message = `no price of ${currency.id} in ${fiat} holds: quotes are refused`;
-      return [{ event: "price-stale", subject, message, context: {}, afterMs: pricesStaleMs }];
-    }),
-  );
+  return unpricedOf(prices, currencies).map(({ currency: { id }, fiat }): Condition => {
+    const message = `no price of ${id} in ${fiat} holds: quotes are refused`;
+    return { event: "price-stale", subject: `${id} ${fiat}`, message, context: {}, afterMs: pricesStaleMs };
+  });
 }
 
 /** Events that merchants' servers do not take, and money that does not go on. */
@@ -198,8 +193,8 @@ function awayFor(id: string, minutes: number): Condition {
 }
 
 function alarmCondition({ id, act, subject, detail }: AlarmRow): Condition {
-  const code = act.slice(alarmPrefix.length);
-  const hint = Object.hasOwn(codes, code) ? codes[code as Code][4] : alertTable.alarm[4];
-  const context = { code, about: subject };
+  const { code, cause } = alarmOf(act);
+  const hint = adviceOf(code, cause) || alertTable.alarm[4];
+  const context = { code, danger: dangerOf(code, cause), about: subject };
   return { event: "alarm", subject: `${code} ${subject} ${id}`, message: detail, context, afterMs: 0, hint };
 }

@@ -2,7 +2,8 @@
 import { booksState } from "../books/state.ts";
 import { certificateState } from "../config/certificate-end.ts";
 import type { GatewayConfig } from "../config/config.ts";
-import type { Probe } from "../service.ts";
+import { unpricedOf } from "../prices/unpriced.ts";
+import type { Prices, Probe } from "../service.ts";
 import { fileBytesOf, freeBytesOf, roomBytesMin, walBytesMax } from "../store/disk.ts";
 import { probe } from "../store/meta.ts";
 import { neighboursOf, neighbourWords } from "../store/neighbours.ts";
@@ -101,6 +102,15 @@ function currencyProbes(config: GatewayConfig, outOfService: (currency: string) 
     });
 }
 
+/** Prices that do not hold. Requests in coins are taken all the same. */
+function pricesProbe(config: GatewayConfig, prices: Prices): Probe {
+  return () => {
+    const unpriced = unpricedOf(prices, config.currencies).map(({ currency, fiat }) => `${currency.id} in ${fiat}`);
+    const detail = unpriced.length === 0 ? "" : `no price holds of ${unpriced.join(", ")}: quotes are refused`;
+    return { name: "prices", ok: unpriced.length === 0, detail, aloneOut: true };
+  };
+}
+
 /**
  * One check for each chain's books. A difference waits for an operator, and the gateway is still
  * ready.
@@ -119,11 +129,12 @@ export interface ProbesOptions {
   readonly certificateEndsAtMs: () => number | null; // null without a certificate
   readonly watcher: () => Watcher | null; // null before it has started
   readonly outOfService: (currency: string) => string; // the reason; "" in service
+  readonly prices: Prices;
 }
 
 /** All checks of one gateway, in the order in which `/ready` shows them. */
 export function probesOf(options: ProbesOptions): readonly Probe[] {
-  const { config, store, clock, certificateEndsAtMs, watcher, outOfService } = options;
+  const { config, store, clock, certificateEndsAtMs, watcher, outOfService, prices } = options;
   return [
     storeProbe(store),
     roomProbe(config.database),
@@ -131,6 +142,7 @@ export function probesOf(options: ProbesOptions): readonly Probe[] {
     certificateProbe(certificateEndsAtMs, clock),
     ...chainProbes(config, watcher),
     ...currencyProbes(config, outOfService),
+    pricesProbe(config, prices),
     ...booksProbes(config, store, clock),
   ];
 }

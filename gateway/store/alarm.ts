@@ -2,27 +2,26 @@
  * Alarms that must outlive the log: one row in `audit` for each different alarm, however often an
  * alarm returns.
  */
-import type { Code } from "../../base/codes.ts";
-import { alarmPrefix, recordAct } from "./audit.ts";
+import type { Caused } from "../../base/causes.ts";
+import { actOfAlarm, recordAct } from "./audit.ts";
 import type { Database } from "./store.ts";
 
-export interface Alarm {
+export type Alarm = Caused & {
   readonly at: number;
   readonly actor: string; // hub, watcher, or agent and its id
-  readonly code: Code;
   readonly subject: string; // the agent, transaction or network of the alarm
   readonly detail: string;
-}
+};
 
 /**
- * Stores an alarm. A second call with the same actor, code, subject and detail changes nothing.
+ * Stores an alarm. A second call with the same actor, code, cause, subject and detail changes nothing.
  * With `once`, the detail is not compared, because an agent can cause such alarms as often as it
  * likes.
  * @returns true if the alarm is new, so that the log has it only once
  */
 export function recordAlarm(database: Database, alarm: Alarm, once?: "once"): boolean {
-  const { at, actor, code, subject, detail } = alarm;
-  const act = `${alarmPrefix}${code}`;
+  const { at, actor, subject, detail } = alarm;
+  const act = actOfAlarm(alarm);
   const known =
     once === undefined
       ? database.get(

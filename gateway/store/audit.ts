@@ -2,6 +2,7 @@
  * The gateway's own record of acts: pairings, keys made and revoked, agents unpaired, alarms. Rows
  * are only ever added.
  */
+import type { Caused } from "../../base/causes.ts";
 import type { Database } from "./store.ts";
 
 export interface Act {
@@ -23,8 +24,19 @@ export function listActsOn(database: Database, subject: string): readonly Act[] 
   return database.all<Act>("SELECT at, actor, act, subject, detail FROM audit WHERE subject = ? ORDER BY id", subject);
 }
 
-/** The beginning of an alarm's act; its code follows. */
+/** The beginning of an alarm's act; its code follows, then its cause if the code has several. */
 export const alarmPrefix = "alarm ";
+
+/** The act of an alarm. */
+export function actOfAlarm({ code, cause }: Caused): string {
+  return `${alarmPrefix}${code}${cause === undefined ? "" : ` ${cause}`}`;
+}
+
+/** Code and cause of an alarm's act; the cause is "" if the code has one only. */
+export function alarmOf(act: string): { readonly code: string; readonly cause: string } {
+  const [code = "", cause = ""] = act.slice(alarmPrefix.length).split(" ");
+  return { code, cause };
+}
 
 /** A missing field lets every act through. */
 export interface ActQuery {

@@ -136,6 +136,10 @@ export function listNewestEntries(database: Database, network: string, most: num
   return database.all<BookEntryRow>(sql, network, most);
 }
 
+/** Finds the ended withdrawal or sweep that explains an outgoing transaction. */
+export const endedBy = `SELECT 1 FROM transactions t WHERE t.depositAddress = outgoing.account AND t.finalBlock = outgoing.block
+         AND t.txHash = outgoing.txHash`;
+
 /**
  * Outgoing transactions of a hot wallet in blocks after `after` and up to `last` that neither a
  * signature here nor an ended withdrawal explains, oldest first, at most `most`.
@@ -148,8 +152,7 @@ export function listForeignOutgoing(
   return database.all<OutgoingRow>(
     `SELECT * FROM outgoing WHERE network = ? AND account = ? AND block > ? AND block <= ?
        AND NOT EXISTS (${explaining})
-       AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.depositAddress = outgoing.account AND t.finalBlock = outgoing.block
-         AND t.txHash = outgoing.txHash)
+       AND NOT EXISTS (${endedBy})
      ORDER BY block, txHash LIMIT ?`,
     ...[network, account, after, last, most],
   );

@@ -3,8 +3,12 @@
  * an index of open rows, or the tables of people and servers; none grows with the past, but the
  * count of given-up callbacks. Reads only.
  */
+import { listSendersFrom } from "./agents.ts";
+import { actOfAlarm } from "./audit.ts";
+import { type DifferenceRow, endedBy, listDifferences } from "./books.ts";
 import { listPendingDepositsByStage } from "./deposits.ts";
 import { countUnanswered } from "./jobs.ts";
+import { explaining } from "./outgoing-transactions.ts";
 import type { Database } from "./store.ts";
 import { listOpenSweepsByStage } from "./sweeps.ts";
 import { listPendingByStage } from "./withdrawals.ts";
@@ -40,9 +44,65 @@ export interface Counts {
   readonly callbacks: { readonly waiting: number; readonly givenUp: number };
   readonly failingTargets: readonly FailingTarget[]; // the first of them
   readonly alarms: { readonly count: number; readonly newestAt: number | null }; // since a time
+  readonly foreignPayments: readonly ForeignPayment[]; // the first of them
+  readonly missingMoney: readonly MissingMoney[]; // the first of them
+}
+
+/** A payment of an agent's account that nobody ordered, until an operator has settled it. */
+export interface ForeignPayment {
+  readonly account: string;
+  readonly merchant: string; // its name
+  readonly txHash: string;
+  readonly block: number;
+}
+
+/** An account that holds less than the database explains, by the newest closing. */
+export interface MissingMoney {
+  readonly kind: "hot" | "deposit";
+  readonly address: string;
+  readonly merchant: string; // its name
+  readonly currency: string;
 }
 
 const namedMax = 20;
+
+/**
+ * Alarms of WATCHER_OUTGOING_FOREIGN that nothing has settled: neither a withdrawal explains the
+ * payment by now, nor has an operator taken the difference in. Books that began after the payment
+ * show no difference, so there it counts as long as an alarm does.
+ */
+function listForeignPayments(database: Database, sinceMs: number): readonly ForeignPayment[] {
+  const rows = database.all<Omit<ForeignPayment, "merchant"> & { readonly network: string }>(
+    `SELECT DISTINCT outgoing.network, outgoing.account, outgoing.txHash, outgoing.block
+     FROM audit JOIN outgoing ON outgoing.txHash = audit.subject
+     WHERE audit.act = ? AND NOT EXISTS (${explaining}) AND NOT EXISTS (${endedBy})
+       AND NOT EXISTS (SELECT 1 FROM bookEntries e WHERE e.address = outgoing.account AND e.network = outgoing.network
+         AND e.block >= outgoing.block AND (e.kind = 'note' OR (e.kind = 'opening' AND audit.at < ?)))
+     ORDER BY outgoing.block, outgoing.txHash`,
+    ...[actOfAlarm({ code: "WATCHER_OUTGOING_FOREIGN" }), sinceMs],
+  );
+  return rows
+    .flatMap(({ network, ...row }): readonly ForeignPayment[] => {
+      const [sender] = listSendersFrom(database, row.account, network);
+      return sender === undefined ? [] : [{ ...row, merchant: merchantOf(database, sender.id) }];
+    })
+    .slice(0, namedMax);
+}
+
+const merchantOf = (database: Database, agent: string): string =>
+  database.get<{ name: string }>("SELECT m.name FROM agents a JOIN merchants m ON m.id = a.merchant WHERE a.id = ?", agent)
+    ?.name ?? "";
+
+function listMissingMoney(database: Database): readonly MissingMoney[] {
+  const isLess = (row: DifferenceRow): boolean => row.kind === "hot" || BigInt(row.foundUnits) < BigInt(row.expectedUnits);
+  return listDifferences(database)
+    .filter(isLess)
+    .slice(0, namedMax)
+    .map(({ kind, address, merchant, currency }) => ({ kind, address, merchant: nameOf(database, merchant), currency }));
+}
+
+const nameOf = (database: Database, merchant: string): string =>
+  database.get<{ name: string }>("SELECT name FROM merchants WHERE id = ?", merchant)?.name ?? merchant;
 
 /** @param alarmsSinceMs from this time on alarms are counted, Unix milliseconds */
 export function countsOf(database: Database, alarmsSinceMs: number): Counts {
@@ -65,6 +125,8 @@ export function countsOf(database: Database, alarmsSinceMs: number): Counts {
     callbacks: { waiting: deliveriesIn(database, "waiting"), givenUp: deliveriesIn(database, "given up") },
     failingTargets: listFailingTargets(database, namedMax),
     alarms: database.get<Counts["alarms"]>(alarms, alarmsSinceMs) ?? { count: 0, newestAt: null },
+    foreignPayments: listForeignPayments(database, alarmsSinceMs),
+    missingMoney: listMissingMoney(database),
   };
 }
 

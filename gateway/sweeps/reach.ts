@@ -77,7 +77,7 @@ function strand(chain: WatchedChain, database: Database, sweep: AssignedSweep, c
     return updateWithdrawal(database, id, { status: 2, stage: "expired", code: unreachableCode }, chain.clock());
   if (now.code === unreachableCode && now.stage === "stuck") return false;
   const detail = `slot ${slot} of ${account}, the chain counts ${count}: end ${id} at the agent`;
-  raiseAlarm(chain, database, unreachableCode, id, detail);
+  raiseAlarm(chain, database, { code: unreachableCode, subject: id, detail });
   keepSweepNote(database, { address: account, network, currency, reason: "slot_unreachable", detail, at: chain.clock() });
   return updateWithdrawal(database, id, { stage: "stuck", code: unreachableCode }, chain.clock());
 }

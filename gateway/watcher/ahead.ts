@@ -103,7 +103,7 @@ async function usedOf(
 
 function tellUsed(chain: WatchedChain, database: Database, address: string, what: string): void {
   const detail = `${address} ${what} before it was given out to anybody; the next deposits pass it over`;
-  raiseAlarm(chain, database, "WATCHER_ADDRESS_USED", address, detail);
+  raiseAlarm(chain, database, { code: "WATCHER_ADDRESS_USED", subject: address, detail });
 }
 
 /**

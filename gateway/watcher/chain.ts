@@ -3,7 +3,7 @@
  * the tokens, and the alarm.
  */
 
-import type { Code } from "../../base/codes.ts";
+import type { Caused } from "../../base/causes.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayCurrency } from "../config/config.ts";
@@ -55,8 +55,12 @@ export function currenciesOf(chain: GatewayChain, all: Readonly<Record<string, G
   return Object.values(all).filter((currency) => currency.network === chain.network);
 }
 
+/** An alarm of the watcher: transaction or network, and words for operators. */
+export type WatcherAlarm = Caused & { readonly subject: string; readonly detail: string };
+
 /** Keeps an alarm permanently, inside the caller's transaction, and logs it only the first time. */
-export function raiseAlarm(chain: WatchedChain, database: Database, code: Code, subject: string, detail: string): void {
-  const isNew = recordAlarm(database, { at: chain.clock(), actor: "watcher", code, subject, detail });
+export function raiseAlarm(chain: WatchedChain, database: Database, alarm: WatcherAlarm): void {
+  const isNew = recordAlarm(database, { ...alarm, at: chain.clock(), actor: "watcher" });
+  const { code, subject, detail } = alarm;
   if (isNew) chain.log.error({ event: "chain-alarm", network: chain.network, code, subject }, detail);
 }

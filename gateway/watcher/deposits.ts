@@ -168,7 +168,7 @@ function tellGone(
   )) {
     if (!standing.has(blockHash) || shown.has(`${txHash} ${logIndex}`)) continue;
     const detail = `${units} base units of ${currency} by ${txHash} were seen in block ${block}, which stands and does not show them`;
-    raiseAlarm(chain, database, "WATCHER_PAYMENT_GONE", transactionId, detail);
+    raiseAlarm(chain, database, { code: "WATCHER_PAYMENT_GONE", subject: transactionId, detail });
   }
 }
 
@@ -230,7 +230,7 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
   memory.seen = [];
   chain.store.write((database) => {
     const detail = `block ${cursor.number} was final as ${cursor.hash} and is not in the chain any more; reading again from ${to.number}`;
-    raiseAlarm(chain, database, "WATCHER_FINAL_REORG", chain.network, detail);
+    raiseAlarm(chain, database, { code: "WATCHER_FINAL_REORG", cause: "chain", subject: chain.network, detail });
     moveTo(database, chain.network, to);
   });
   return to;

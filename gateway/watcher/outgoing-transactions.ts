@@ -8,6 +8,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { WatchedBlock } from "../../chains/nodes.ts";
+import { formatAmount } from "../../protocol/amount.ts";
 import { listSendersFrom } from "../store/agents.ts";
 import { keepOutgoing, listUntoldOutgoing, markOutgoingTold } from "../store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../store/rows.ts";
@@ -57,6 +58,13 @@ export function keepAllOutgoing(chain: WatchedChain, database: Database, outgoin
   }
 }
 
+/** An amount in its currency; in base units of a contract that is not configured. */
+function paidText({ currencies }: WatchedChain, contract: string, units: string): string {
+  const currency = currencies.find((one) => one.contract === contract);
+  if (currency !== undefined) return `${formatAmount(BigInt(units), currency.decimal)} ${currency.id}`;
+  return `${units} units ${contract === "" ? "of the coin" : `of ${contract}`}`;
+}
+
 /**
  * Reports outgoing transactions that nobody here ordered. A database restored from a backup may
  * lack the order until its agent resends it. So nothing is reported before the paying agent has
@@ -75,8 +83,8 @@ export function tellForeign(chain: WatchedChain): void {
       markOutgoingTold(database, outgoingTx);
       if (outgoingTx.isExplained === 1) continue;
       const { txHash, account, units, contract, receiver, block } = outgoingTx;
-      const detail = `${account} paid ${units} units ${contract === "" ? "of the coin" : `of ${contract}`} to ${receiver || "nobody"} in block ${block}`;
-      raiseAlarm(chain, database, "WATCHER_OUTGOING_FOREIGN", txHash, detail);
+      const detail = `${account} paid ${paidText(chain, contract, units)} to ${receiver || "nobody"} in block ${block}`;
+      raiseAlarm(chain, database, { code: "WATCHER_OUTGOING_FOREIGN", subject: txHash, detail });
     }
   });
 }

@@ -33,7 +33,7 @@ export function keepFinal(chain: WatchedChain, database: Database, payment: Paym
   const other = finalInOtherBlock(database, payment);
   if (other !== undefined) {
     const detail = `${payment.txHash} was credited in block ${other.block} and is now final in block ${payment.block}`;
-    raiseAlarm(chain, database, "WATCHER_FINAL_REORG", payment.transactionId, detail);
+    raiseAlarm(chain, database, { code: "WATCHER_FINAL_REORG", cause: "payment", subject: payment.transactionId, detail });
     return false;
   }
   keepFinalPayment(database, payment);

@@ -124,7 +124,7 @@ function keepOne(
   const outgoingTx = outgoingOf(database, chain.network, txHash);
   if (outgoingTx !== undefined) {
     const detail = `${txHash} is in block ${outgoingTx.block}, and enough nodes say that no block holds it`;
-    raiseAlarm(chain, database, "WATCHER_VOID_INCLUDED", transactionId, detail);
+    raiseAlarm(chain, database, { code: "WATCHER_VOID_INCLUDED", subject: transactionId, detail });
     return { isVoid: false, isOver: false };
   }
   if (!markVoid(database, { transactionId, txHash, validUntilMs }, nowMs)) return { isVoid: false, isOver: false };
@@ -156,5 +156,9 @@ export function checkIncluded(
   const isOver = takeExpiry(database, id) !== undefined;
   if (since === undefined && !isOver) return;
   const words = since === undefined ? "its agent called the withdrawal over" : `it was called void at ${momentOf(since)}`;
-  raiseAlarm(chain, database, "WATCHER_VOID_INCLUDED", id, `${txHash} is in block ${block}, and ${words}`);
+  raiseAlarm(chain, database, {
+    code: "WATCHER_VOID_INCLUDED",
+    subject: id,
+    detail: `${txHash} is in block ${block}, and ${words}`,
+  });
 }

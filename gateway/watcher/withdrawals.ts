@@ -5,6 +5,7 @@
  * pending is never changed again. Sources: docs/architecture.md sections 2 and 8.
  */
 
+import type { Caused } from "../../base/causes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
@@ -175,6 +176,12 @@ function applyAll(chain: WatchedChain, database: Database, judged: readonly Judg
   return judged.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict));
 }
 
+/** A slot is also "used" for a withdrawal whose currency is not in the configuration any more. */
+function stuckCause(chain: WatchedChain, row: TransactionRow, code: (Judgement & { kind: "stuck" })["code"]): Caused {
+  if (code !== "WATCHER_SLOT_CONSUMED") return { code };
+  return { code, cause: chain.currencies.some(({ id }) => id === row.currency) ? "foreign" : "unconfigured" };
+}
+
 /**
  * Stores a result; a withdrawal that is final by now is not changed. True if the row changed. Runs
  * inside the caller's transaction; `row` may be older than the table.
@@ -188,10 +195,15 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
     case "failed":
       // A withdrawal that the agent's operator cancelled failed on purpose.
       if (verdict.code !== "cancelled")
-        raiseAlarm(chain, database, "WATCHER_PAYMENT_FAILED", row.id, `${verdict.code} by ${verdict.final.txHash}`);
+        raiseAlarm(chain, database, {
+          code: "WATCHER_PAYMENT_FAILED",
+          cause: verdict.code === "chain_slot_consumed" ? "consumed" : "reverted",
+          subject: row.id,
+          detail: `${verdict.code} by ${verdict.final.txHash}`,
+        });
       return end(chain, database, row, { status: 2, stage: "failed", code: verdict.code, final: verdict.final });
     case "stuck":
-      raiseAlarm(chain, database, verdict.code, row.id, verdict.detail);
+      raiseAlarm(chain, database, { ...stuckCause(chain, row, verdict.code), subject: row.id, detail: verdict.detail });
       return move(chain, database, row.id, "stuck", "");
     case "confirming":
       return move(chain, database, row.id, "confirming", verdict.txHash);

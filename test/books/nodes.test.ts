@@ -137,7 +137,9 @@ describe("books and the nodes", () => {
     expect(closed.left).toContainEqual({ currency: "eth", code: "NODE_UNREACHABLE", balances: 2 });
     expect([closed.compared, closedRow()?.left]).toEqual([0, 4]);
     expect(db.store.database.all("SELECT address FROM bookDifferences")).toEqual([{ address: one.address }]);
-    expect(booksState(db.store.database, network, clock.nowMs).detail).toMatch(/, 1 difference, 4 balances not compared$/);
+    expect(booksState(db.store.database, network, clock.nowMs).detail).toMatch(
+      /^1 difference, found at \S+, 4 balances not compared, newest whole closing at \S+$/,
+    );
   });
 
   it("an account that a signed payout may have moved already is left for the next closing, a stuck one is named", async () => {
@@ -260,10 +262,10 @@ describe("the nightly closing", () => {
     const state = () => booksState(db.store.database, network, clock.nowMs);
     await pass();
     expect(db.store.database.all("SELECT kind FROM bookEntries")).toHaveLength(2);
-    expect(state()).toMatchObject({ ok: true, detail: "not closed yet", closedAt: null });
+    expect(state()).toMatchObject({ ok: true, detail: "", closedAt: null });
     clock.nowMs = night + 24 * 3_600_000;
     await pass();
-    expect(state()).toMatchObject({ ok: true, detail: "closed at 2026-03-03T03:00:00.000Z, 0 differences", differences: 0 });
+    expect(state()).toMatchObject({ ok: true, detail: "", closedAt: night + 24 * 3_600_000, differences: 0 });
     const { calls } = chain;
     clock.nowMs += 20 * 3_600_000;
     await pass();
@@ -272,9 +274,28 @@ describe("the nightly closing", () => {
     mine();
     clock.nowMs += 5 * 3_600_000;
     await pass();
-    expect(state()).toMatchObject({ ok: false, detail: "closed at 2026-03-04T04:00:00.000Z, 1 difference" });
+    expect(state()).toMatchObject({
+      ok: false,
+      detail: "1 difference, found at 2026-03-04T04:00:00.000Z, newest whole closing at 2026-03-04T04:00:00.000Z",
+    });
     await books.close();
     await books.close();
+  });
+
+  it("books closed for one currency alone keep the time of the whole closing, and the difference has its own", async () => {
+    await close();
+    const wholeAt = clock.nowMs;
+    const state = () => booksState(db.store.database, network, clock.nowMs);
+    expect(state().detail).toBe("");
+    clock.nowMs += 3_600_000;
+    outgoingForeign("eth", eth, fee);
+    mine();
+    await close({ currencies: currencies.slice(0, 1), isWhole: false });
+    const [found, whole] = [clock.nowMs, wholeAt].map((at) => new Date(at).toISOString());
+    expect(state()).toMatchObject({
+      ...{ ok: false, differences: 1, closedAt: wholeAt },
+      detail: `1 difference, found at ${found}, newest whole closing at ${whole}`,
+    });
   });
 
   it("books that were not closed for more than a day are not well, and a failed try is named", async () => {
@@ -283,7 +304,9 @@ describe("the nightly closing", () => {
     expect(booksState(db.store.database, network, (closedAt ?? 0) + 29 * 3_600_000).ok).toBe(true);
     expect(booksState(db.store.database, network, (closedAt ?? 0) + 31 * 3_600_000).ok).toBe(false);
     db.store.database.run("UPDATE closings SET fault = 'BOOKS_UNREAD'");
-    expect(booksState(db.store.database, network, clock.nowMs).detail).toMatch(/0 differences, newest try: BOOKS_UNREAD$/);
+    expect(booksState(db.store.database, network, clock.nowMs).detail).toMatch(
+      /^newest try: BOOKS_UNREAD, newest whole closing at \S+$/,
+    );
   });
 
   it("books of a chain that was never read cannot be closed", async () => {

@@ -119,7 +119,11 @@ it("the running gateway names a difference and a disk without room at /ready, an
     const check = checks.find((one) => one.name === name);
     return [answer.status, check?.ok, check?.detail];
   };
-  expect(await said("books local")).toEqual([200, false, expect.stringMatching(/^closed at \S+, 1 difference$/)]);
+  expect(await said("books local")).toEqual([
+    200,
+    false,
+    expect.stringMatching(/^1 difference, found at \S+, newest whole closing at \S+$/),
+  ]);
   expect(await said("disk")).toEqual([200, true, ""]);
   disk.freeBytes = 64 * 1024 * 1024 - 1;
   expect(await said("disk")).toEqual([200, false, "63 MiB are free on the database's disk, too few: make room"]);

@@ -77,6 +77,7 @@ describe("startGateway", () => {
       "chain local",
       "currency usdt",
       "currency off",
+      "prices",
       "books local",
     ]);
     expect(failedChecks(health.text)).toMatch(/^chain local: not read: .+; [01] of 1 nodes answer(; http:.+ since .+ UTC: .+)?$/);

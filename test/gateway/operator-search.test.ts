@@ -4,10 +4,12 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfig } from "../../gateway/config/config.ts";
+import { showDeposit } from "../../gateway/operator/deposits.ts";
 import { search } from "../../gateway/operator/find.ts";
 import { readyAnswerOf } from "../../gateway/operator/health.ts";
 import { ageText, exitOf } from "../../gateway/operator/status.ts";
 import { type GatewayState, problemsOf } from "../../gateway/operator/status-problems.ts";
+import { actOfAlarm, recordAct } from "../../gateway/store/audit.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
 import type { Database, Value } from "../../gateway/store/store.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
@@ -100,6 +102,17 @@ describe("the operator's search", () => {
     expect(ofWallet.others).toEqual([{ kind: "agent", id: agent.id, name: "Shop", by: "address" }]);
   });
 
+  it("a deposit is shown by its id and by the shop's order, unless two merchants have an order of that name", () => {
+    const by = { store: db.store } as Parameters<typeof showDeposit>[0];
+    insertTransaction(db.store, { id: "1".repeat(32), orderId: "bd-1", depositAddress: address });
+    for (const name of ["1".repeat(32), "bd-1"])
+      expect(showDeposit(by, name), name).toMatchObject({ ok: true, row: { orderId: "bd-1" } });
+    db.store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m2', 'Other', 0)");
+    insertTransaction(db.store, { id: "2".repeat(32), orderId: "bd-1", merchant: "m2" });
+    for (const name of ["bd-1", "bd-2"])
+      expect(showDeposit(by, name), name).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
+  });
+
   it("the operator's search and lists read no table of records whole", () => {
     const plans: string[] = [];
     const raw = db.store.database;
@@ -141,6 +154,7 @@ describe("the operator's screen", () => {
     ready: { status: "ready", checks: [{ name: "database", ok: true, detail: "" }] },
     counts: counts(),
     storeFault: null,
+    books: [],
     restored: "",
     files: { databaseBytes: 1, walBytes: 0, freeBytes: null },
   });
@@ -161,6 +175,75 @@ describe("the operator's screen", () => {
     const warned = { status: "ready", checks: [{ name: "chain local", ok: true, detail: "1 of 2 nodes answer" }] };
     expect(seen({ ready: warned })).toEqual([[0, "chain local: 1 of 2 nodes answer"]]);
     expect(seen({ restored: "older marks" })[0]?.[0]).toBe(0);
+  });
+
+  it("the operator's screen lists nothing healthy: neither a check without words nor books that wait for their first closing", () => {
+    const names = ["database", "prices", "books local", "chain local", "currency usdt"];
+    const checks = names.map((name) => ({ name, ok: true, detail: "" }));
+    const books = [{ chain: "local", closedAt: null, differences: 0 }];
+    expect(seen({ ready: { status: "ready", checks }, books })).toEqual([]);
+    const unpriced = { name: "prices", ok: false, detail: "no price holds of eth in USD: quotes are refused" };
+    expect(seen({ ready: { status: "ready", checks: [...checks, unpriced] } })).toEqual([
+      [1, "prices: no price holds of eth in USD: quotes are refused"],
+    ]);
+  });
+
+  it("the operator's screen says first, and with exit 1, that money may be stolen, until somebody has settled it", () => {
+    const { database } = db.store;
+    const agent = pairAgent(db.store, "a");
+    const account = agent.hotWalletAddress;
+    const network = "eip155:31337";
+    const act = actOfAlarm({ code: "WATCHER_OUTGOING_FOREIGN" });
+    const pays = (txHash: string, block: number): void => {
+      database.run(
+        "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, '0xthief', '', '', '5', 0)",
+        ...[network, account, `${block}`, txHash, block],
+      );
+      recordAct(database, { at: 9, actor: "watcher", act, subject: txHash, detail: "paid" });
+    };
+    const enter = (kind: string, block: number): void =>
+      void database.run(
+        "INSERT INTO bookEntries (network, address, currency, kind, units, block, at, operator, reason) VALUES (?, ?, 'eth', ?, '0', ?, 9, '', '')",
+        ...[network, account, kind, block],
+      );
+    const lacks = (kind: string, expected: string, found: string): void =>
+      void database.run(
+        "INSERT INTO bookDifferences VALUES (?, ?, 'eth', ?, ?, ?, ?, 9, 8, '', 9)",
+        ...[network, kind === "hot" ? account : "0xdeposit", "m1", kind, expected, found],
+      );
+    const screen = () => {
+      const problems = problemsOf({ ...well(), restored: "older marks", counts: countsOf(database, 0) });
+      return problems.filter(({ what }) => !/alarms? in the last day/.test(what));
+    };
+    const told = () => screen().map(({ what, isWarning }) => [what.split(" of ")[0], isWarning]);
+    const [restored] = told();
+    expect(told()).toEqual([restored]);
+    pays("0x1", 10);
+    lacks("hot", "5", "4");
+    lacks("deposit", "5", "6");
+    expect(told()).toEqual([[account, false], [`the hot wallet ${account}`, false], restored]);
+    for (const { hint } of screen().slice(0, 2)) expect(hint).toMatch(/pause.*compare.*move the funds/);
+    expect(exitOf({ reached: true }, screen())).toBe(1);
+    // Books that began later show no difference; the alarm still counts as long as an alarm does.
+    database.run("DELETE FROM bookDifferences");
+    enter("opening", 11);
+    expect(told()).toEqual([[account, false], restored]);
+    expect(countsOf(database, 10).foreignPayments).toEqual([]);
+    enter("note", 9);
+    expect(told()).toEqual([[account, false], restored]);
+    enter("note", 10);
+    expect(told()).toEqual([restored]);
+    // A withdrawal that the payment paid settles it as well.
+    pays("0x2", 12);
+    expect(told()).toEqual([[account, false], restored]);
+    insertTransaction(db.store, { id: "7".repeat(32), orderId: "x", depositAddress: account, txHash: "0x2", finalBlock: 12 });
+    expect(told()).toEqual([restored]);
+    pays("0x3", 13);
+    expect(told()).toEqual([[account, false], restored]);
+    database.run("UPDATE agents SET unpairedAt = 1");
+    expect(told()).toEqual([restored]);
+    lacks("deposit", "5", "4");
+    expect(told()).toEqual([["the deposit address 0xdeposit", false], restored]);
   });
 
   it("the operator's screen counts locked and absent agents, also those that it does not name", () => {

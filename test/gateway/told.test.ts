@@ -10,6 +10,7 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Alert } from "../../alerts/queue/due-alerts.ts";
 import { alertTable } from "../../alerts/queue/table.ts";
+import { adviceOf } from "../../base/causes.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import type { Price } from "../../gateway/service.ts";
@@ -54,6 +55,7 @@ function watch() {
   const probes = probesOf({
     ...{ config, store, clock: () => gateway.clock.nowMs, watcher: () => watcher },
     certificateEndsAtMs: () => world.certificateEndsAtMs,
+    prices: { of: () => world.price, canHave: (_currency, fiat) => fiat === "USD" },
     outOfService: (currency) => (currency === "usdt" ? world.outOfService : ""),
   });
   const alerts = startAlerts({
@@ -102,6 +104,12 @@ describe("a gateway that is in trouble", () => {
         subject: "x",
         detail: "two",
       });
+      const foreign = { actor: "watcher", code: "WATCHER_OUTGOING_FOREIGN", subject: "0x1", detail: "paid" } as const;
+      recordAlarm(store.database, { ...foreign, at: gateway.clock.nowMs });
+      for (const cause of ["hot", "deposit-more"] as const) {
+        const alarm = { actor: "books", code: "BOOKS_DIFFERENCE", cause, subject: "0x2", detail: cause } as const;
+        recordAlarm(store.database, { ...alarm, at: gateway.clock.nowMs });
+      }
       world.freeBytes = 5;
       world.certificateEndsAtMs = gateway.clock.nowMs + 86_400_000;
       world.outOfService = "wrong decimals";
@@ -118,6 +126,13 @@ describe("a gateway that is in trouble", () => {
       expect(missing).toEqual(["node-poor", "wal-large"]);
       for (const alert of later) expect(alert.hint, alert.event).not.toBe("");
       expect(later.length).toBe(new Set(later.map(({ event, subject }) => `${event} ${subject}`)).size);
+      const alarms = later.filter(({ event }) => event === "alarm").map(({ context, hint }) => [context.danger, hint]);
+      expect(alarms).toEqual([
+        ["work", adviceOf("HUB_LEDGER_FORKED")],
+        ["theft", adviceOf("WATCHER_OUTGOING_FOREIGN")],
+        ["theft", adviceOf("BOOKS_DIFFERENCE", "hot")],
+        ["work", adviceOf("BOOKS_DIFFERENCE", "deposit-more")],
+      ]);
       const waiting = later.find(({ event }) => event === "withdrawals-waiting");
       expect(waiting?.message).toMatch(/^1 withdrawal waits at Shop \(m-b\), the oldest since \S+ as awaiting_approval$/);
       expect(waiting?.hint).toBe("autowithdraw-gateway withdrawals list --merchant m-b --status 0");

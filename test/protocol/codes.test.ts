@@ -7,7 +7,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { adviceOf, causes, dangerOf } from "../../base/causes.ts";
 import { type Code, codes, passingOf } from "../../base/codes.ts";
+import { actOfAlarm, alarmOf } from "../../gateway/store/audit.ts";
 
 /**
  * Codes that exist only because a ledger or a database can be restored, copied or lost. Codes that
@@ -55,6 +57,16 @@ function tables(): string {
   return parts.join("\n\n");
 }
 
+function causesTable(): string {
+  const rows = Object.entries(causes).flatMap(([code, ofCode]) =>
+    Object.entries(ofCode).map(
+      ([cause, [danger, meaning, advice]]) => `| \`${code}\` | \`${cause}\` | ${danger} | ${cell(meaning)} | ${cell(advice)} |`,
+    ),
+  );
+  const head = ["| code | cause | danger | meaning | what the operator does |", "|---|---|---|---|---|"];
+  return ["## Causes of alarms", "", ...head, ...rows].join("\n");
+}
+
 function sourcesUnder(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
@@ -68,7 +80,46 @@ describe("codes", () => {
     const document = read("docs/errors.md");
     const [before, rest = ""] = document.split("<!-- codes -->\n");
     const [, after = ""] = rest.split("<!-- /codes -->");
-    await expect(`${before}<!-- codes -->\n\n${tables()}\n\n<!-- /codes -->${after}`).toMatchFileSnapshot("../../docs/errors.md");
+    const [between, behind = ""] = after.split("<!-- causes -->\n");
+    const [, end = ""] = behind.split("<!-- /causes -->");
+    const both = `${tables()}\n\n<!-- /codes -->${between}<!-- causes -->\n\n${causesTable()}\n\n<!-- /causes -->${end}`;
+    await expect(`${before}<!-- codes -->\n\n${both}`).toMatchFileSnapshot("../../docs/errors.md");
+  });
+
+  it("codes whose causes want different acts have a hint for each, and the stored alarm keeps its cause", () => {
+    const several = Object.entries(causes).map(([code, rows]) => [code, Object.keys(rows)]);
+    expect(several).toEqual([
+      ["WATCHER_SLOT_CONSUMED", ["foreign", "unconfigured"]],
+      ["WATCHER_PAYMENT_FAILED", ["reverted", "consumed"]],
+      ["WATCHER_FINAL_REORG", ["payment", "chain"]],
+      ["BOOKS_DIFFERENCE", ["hot", "deposit-less", "deposit-more"]],
+    ]);
+    for (const [code, rows] of Object.entries(causes)) {
+      const hints = Object.keys(rows).map((cause) => adviceOf(code, cause));
+      expect(new Set([...hints, codes[code as Code][4]]).size, code).toBe(hints.length + 1);
+    }
+    expect(alarmOf(actOfAlarm({ code: "BOOKS_DIFFERENCE", cause: "hot" }))).toEqual({ code: "BOOKS_DIFFERENCE", cause: "hot" });
+    expect(alarmOf(actOfAlarm({ code: "CLOCK_SKEW" }))).toEqual({ code: "CLOCK_SKEW", cause: "" });
+    expect([adviceOf("CLOCK_SKEW"), adviceOf("FROM_A_LATER_VERSION"), adviceOf("toString", "call")]).toEqual([
+      ...[codes.CLOCK_SKEW[4], "", ""],
+    ]);
+  });
+
+  it("codes that may be a theft say pause first, then compare, then move the funds, and no code of work says pause", () => {
+    const each = [
+      ...Object.entries(codes).flatMap(([code, [kind]]) => (kind === "alarm" && !(code in causes) ? [[code, ""] as const] : [])),
+      ...Object.entries(causes).flatMap(([code, rows]) => Object.keys(rows).map((cause) => [code, cause] as const)),
+    ];
+    const ofDanger = (danger: string) => each.filter(([code, cause]) => dangerOf(code, cause) === danger);
+    // These two sign nothing any more when they are raised.
+    const stands = ["CHAIN_SLOT_FOREIGN", "COURIER_ACCOUNT_CODE"];
+    for (const [code, cause] of ofDanger("theft")) {
+      const hint = adviceOf(code, cause);
+      expect(hint, code).toMatch(/move the funds/);
+      if (!stands.includes(code)) expect(hint, code).toMatch(/pause.*move the funds/);
+    }
+    for (const [code, cause] of ofDanger("work")) expect(adviceOf(code, cause), code).not.toMatch(/pause\b|move the funds/);
+    expect(ofDanger("theft").length).toBeGreaterThan(7);
   });
 
   it("codes are all read from the source", () => {

@@ -304,7 +304,7 @@ describe("the cursor", () => {
     chain.mine(usdPayment("noise", outsider, 1n), usdPayment("a", address, 3_000_000n));
     chain.mine(usdPayment("b", address, 1_000_000n));
     await until(() => row(id).amountReceivedUnits === "4000000");
-    expect(audit()).toEqual(["alarm WATCHER_FINAL_REORG", "alarm WATCHER_FINAL_REORG"]);
+    expect(audit()).toEqual(["alarm WATCHER_FINAL_REORG payment", "alarm WATCHER_FINAL_REORG chain"]);
     expect(payments()).toHaveLength(2);
   });
 

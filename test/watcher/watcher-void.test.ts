@@ -178,7 +178,7 @@ describe("an attempt that a block holds", () => {
     outlive(attempt);
     await until(() => row(id).status === 2);
     expect(row(id)).toMatchObject({ stage: "failed", code: "chain_reverted", txHash: attempt.txHash });
-    expect([isVoid(attempt.txHash), alarms()]).toEqual([false, ["WATCHER_PAYMENT_FAILED"]]);
+    expect([isVoid(attempt.txHash), alarms()]).toEqual([false, ["WATCHER_PAYMENT_FAILED reverted"]]);
   });
 
   it("a missing receipt is no failure: the withdrawal waits until its node remembers", async () => {
@@ -358,7 +358,7 @@ describe("a transaction that nobody here ordered", () => {
       {
         act: "alarm WATCHER_OUTGOING_FOREIGN",
         subject: foreign.txID,
-        detail: expect.stringContaining(`${sender.address} paid 3000000 units of the coin to ${outsider.address}`) as string,
+        detail: expect.stringContaining(`${sender.address} paid 3 trx to ${outsider.address}`) as string,
       },
     ]);
     db.store.database.run(

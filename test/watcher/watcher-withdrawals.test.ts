@@ -127,7 +127,7 @@ describe("a withdrawal on chain", () => {
     chain.mineEmpty(2);
     await until(() => row(id).status === 2);
     expect(row(id)).toMatchObject({ stage: "failed", code: "chain_slot_consumed", txHash: attemptTxHash(other) });
-    expect(audit()).toContain("alarm WATCHER_PAYMENT_FAILED");
+    expect(audit()).toContain("alarm WATCHER_PAYMENT_FAILED consumed");
   });
 
   it("a withdrawal on chain is completed by an equal transaction in its place that is nobody's", async () => {
@@ -209,7 +209,7 @@ describe("a withdrawal on chain", () => {
     chain.mineEmpty(3);
     await until(() => row(withdrawal).stage === (status === 2 ? "failed" : "stuck"));
     expect(row(withdrawal)).toMatchObject({ status, code });
-    expect(audit()).toContain(status === 2 ? "alarm WATCHER_PAYMENT_FAILED" : "alarm WATCHER_SLOT_CONSUMED");
+    expect(audit()).toContain(status === 2 ? "alarm WATCHER_PAYMENT_FAILED consumed" : "alarm WATCHER_SLOT_CONSUMED foreign");
   });
 
   it.each([
@@ -241,7 +241,7 @@ describe("a withdrawal on chain", () => {
       chain.mineEmpty(3);
       await until(() => row(withdrawal).stage === "stuck");
       expect(row(withdrawal).status).toBe(0);
-      expect(audit()).toContain("alarm WATCHER_SLOT_CONSUMED");
+      expect(audit()).toContain("alarm WATCHER_SLOT_CONSUMED foreign");
       chain.mineEmpty(2);
       await until(() => watcher!.ready());
       expect(row(withdrawal)).toMatchObject({ status: 0, stage: "stuck" });
@@ -272,7 +272,7 @@ describe("a withdrawal on chain", () => {
     chain.mine();
     await until(() => row(id).stage === "stuck");
     expect(row(id).status).toBe(0);
-    expect(audit()).toEqual(["alarm WATCHER_SLOT_CONSUMED"]);
+    expect(audit()).toEqual(["alarm WATCHER_SLOT_CONSUMED foreign"]);
   });
 });
 

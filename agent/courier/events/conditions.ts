@@ -1,6 +1,7 @@
 /** Finds the conditions of alerts/queue/table.ts that hold in the courier's snapshot. Pure. */
 import type { Condition } from "../../../alerts/queue/due-alerts.ts";
-import type { AlertName } from "../../../alerts/queue/table.ts";
+import { type AlertName, alertTable } from "../../../alerts/queue/table.ts";
+import { adviceOf, dangerOf } from "../../../base/causes.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
@@ -86,7 +87,9 @@ function condition(event: AlertName, subject: string, message: string, context: 
 function lockConditions({ agent, locked }: Snapshot): readonly Condition[] {
   if (locked === "") return [];
   if (locked === "RECOVERY_OFFERED") return [condition("recovery-offered", agent, "the gateway offers a recovery", {})];
-  return [condition("agent-locked", agent, `the agent is locked: ${locked}`, { code: locked })];
+  const hint = adviceOf(locked) || alertTable["agent-locked"][4];
+  const context = { code: locked, danger: dangerOf(locked) };
+  return [{ ...condition("agent-locked", agent, `the agent is locked: ${locked}`, context), hint }];
 }
 
 function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Condition[] {
@@ -94,7 +97,7 @@ function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Con
   const context = { state, code, currency, amount };
   if (state === "held" || state === "quarantined") return [heldCondition(item, context)];
   if (!moving.has(state) || general.test(why)) return [];
-  const words = `a withdrawal of ${amount} ${currency} does not go on: ${why}`;
+  const words = `a withdrawal of ${amount} ${currency} does not go on: ${why === "" ? "no block has it yet" : why}`;
   const hint = `autowithdraw show ${transactionId} says what it waits for`;
   return [{ ...condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs), hint }];
 }
