@@ -132,6 +132,9 @@ function connectorOf({ origin, ca, connectMs = connectMsDefault }: OutgoingOptio
 
 type Cause = Omit<Failed, "isUnsent">;
 
+/** The rest of a longer time may have a fraction, which nobody needs. */
+const durationText = (ms: number): string => (ms < 1000 ? `${Math.ceil(ms)} ms` : `${Math.round(ms / 100) / 10} s`);
+
 const failed = (kind: Failed["kind"], why: string): Cause => ({ ok: false, kind, code: "", why, isCut: false });
 
 function unreachable(error: unknown, isCut: boolean, why?: string): Cause {
@@ -154,7 +157,7 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
   const chunks: Buffer[] = [];
   let size = 0;
   let head = { status: 0, retryAfter: "", date: "" };
-  let timer = setTimeout(() => fail(failed("timeout", `no answer in ${timeoutMs} ms`)), timeoutMs);
+  let timer = setTimeout(() => fail(failed("timeout", `no answer in ${durationText(timeoutMs)}`)), timeoutMs);
 
   function end(outcome: Outcome): void {
     isDone = true;

@@ -3,7 +3,8 @@
  * withdrawals. Pure.
  */
 import type { LimitView, SignerStatus, SweepLimitView } from "../../agent/socket/verbs.ts";
-import { familyOf } from "../../chains/families.ts";
+import { familyOf, pinExclusionOf } from "../../chains/families.ts";
+import { hasTags } from "../../chains/payees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { moment, momentHere } from "../terminal.ts";
 import { bytesWords } from "./problems.ts";
@@ -88,14 +89,14 @@ function chainRows({ courier, accounts }: SignerStatus): readonly Row[] {
 }
 
 /**
- * Three lines for each currency: amounts with their used parts, fees and lists, sweeps and top-ups.
+ * For each currency: amounts with their used parts, fees and lists, sweeps and top-ups.
  */
 function limitRows(limits: readonly LimitView[]): readonly Row[] {
   if (limits.length === 0) return [["limits", "none: no currency has a policy, so nothing is paid"]];
   return limits.flatMap((one): Row[] => [
     ["limits", `${one.currency}: ${amountWords(one)}`],
     ["", `  ${feeWords(one)}${listWords(one)}`],
-    ["", `  ${sweepWords(one.sweeps)}`],
+    ...sweepRows(one),
   ]);
 }
 
@@ -115,10 +116,17 @@ function feeWords(one: LimitView): string {
   return `fees ${one.maxFee} each, day ${one.usedFeesInDay} of ${one.maxFeePerDay}${tip}`;
 }
 
-function sweepWords(sweeps: SweepLimitView | null): string {
+/** No row where deposits come to the hot wallet itself, and no top-ups where coins pay their own fee. */
+function sweepRows({ network, sweeps }: Pick<LimitView, "network" | "sweeps">): readonly Row[] {
+  if (hasTags(network)) return [];
+  return [["", `  ${sweepWords(sweeps, pinExclusionOf(network) === null)}`]];
+}
+
+function sweepWords(sweeps: SweepLimitView | null, hasTopUps: boolean): string {
   if (sweeps === null) return "sweeps never";
   const { maxFee, maxFeePerDay, usedFeesInDay, maxTopUp, maxTopUpPerDay, usedTopUpsInDay, usedTopUpFeesInDay } = sweeps;
   const fees = `sweeps: fees ${maxFee} each, day ${usedFeesInDay} of ${maxFeePerDay}`;
+  if (!hasTopUps) return fees;
   return `${fees}; top-ups: ${maxTopUp} each, day ${usedTopUpsInDay} of ${maxTopUpPerDay}, their fees ${usedTopUpFeesInDay} of ${maxFeePerDay}`;
 }
 
