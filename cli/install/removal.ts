@@ -61,7 +61,11 @@ export function leftBehind(survey: RemovalSurvey, { part, program, folders, user
     .map(({ path, holds }) => ({ what: path, why: path.startsWith("/etc/") ? holds : why, command: `rm -r ${path}` }));
   const failed = `${program}.failed`;
   if (survey.paths.has(failed))
-    left.push({ what: failed, why: "the release that was set aside by the way back, to be examined", command: `rm -r ${failed}` });
+    left.push({
+      what: failed,
+      why: "the release that was set aside by the way back, to be examined",
+      command: `rm -r ${failed}`,
+    });
   if (part === "agent" && survey.paths.has(takeAwayFile)) {
     left.push({ what: takeAwayFile, why: "encKey, for you to take away", command: `shred -u ${takeAwayFile}` });
   }
