@@ -68,6 +68,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   COURIER_READ_BACK: "twice",
   COURIER_TOKEN_MOVED: "twice",
   WATCHER_CONTENT_DIFFERS: "twice",
+  PIN_UNREADABLE: "work",
   WATCHER_PAYMENT_GONE: "work",
   WATCHER_ADDRESS_USED: "work",
   HUB_CONTRADICTION: "work",

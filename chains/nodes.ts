@@ -216,7 +216,11 @@ export type Judgement =
       readonly code: "chain_reverted" | "chain_slot_consumed" | "cancelled";
       readonly final: Ending;
     }
-  | { readonly kind: "stuck"; readonly code: "WATCHER_SLOT_CONSUMED" | "WATCHER_CONTENT_DIFFERS"; readonly detail: string }
+  | {
+      readonly kind: "stuck";
+      readonly code: "WATCHER_SLOT_CONSUMED" | "WATCHER_CONTENT_DIFFERS" | "PIN_UNREADABLE";
+      readonly detail: string;
+    }
   | { readonly kind: "confirming"; readonly txHash: string; readonly block: number }
   | { readonly kind: "waiting" };
 

@@ -116,7 +116,10 @@ function feeWords(one: LimitView): string {
   return `fees ${one.maxFee} each, day ${one.usedFeesInDay} of ${one.maxFeePerDay}${tip}`;
 }
 
-/** No row where deposits come to the hot wallet itself, and no top-ups where coins pay their own fee. */
+/**
+ * No row where deposits come to the hot wallet itself, and no top-ups where coins pay their own
+ * fee.
+ */
 function sweepRows({ network, sweeps }: Pick<LimitView, "network" | "sweeps">): readonly Row[] {
   if (hasTags(network)) return [];
   return [["", `  ${sweepWords(sweeps, pinExclusionOf(network) === null)}`]];

@@ -49,7 +49,10 @@ export interface ShownDeposit {
   readonly acts: readonly Act[];
 }
 
-/** A deposit, by its id or its order, with all payments to its address. Refuses GATEWAY_UNKNOWN_RECORD. */
+/**
+ * A deposit, by its id or its order, with all payments to its address. Refuses
+ * GATEWAY_UNKNOWN_RECORD.
+ */
 export function showDeposit({ store: { database } }: Operator, id: string): ShownDeposit | Refusal {
   const row = namedTransaction(database, "deposit", id) ?? onlyDepositOfOrder(database, id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");

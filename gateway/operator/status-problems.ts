@@ -116,7 +116,10 @@ function callbackProblems({ counts }: GatewayState): readonly Problem[] {
   });
 }
 
-/** Problems first, theft before all others; warnings last. The same state always gives the same list. */
+/**
+ * Problems first, theft before all others; warnings last. The same state always gives the same
+ * list.
+ */
 export function problemsOf(state: GatewayState): readonly Problem[] {
   const { configFault, reached, unreachedWhy, ready, storeFault, restored, counts } = state;
   const problems: Problem[] = [...theftProblems(state)];

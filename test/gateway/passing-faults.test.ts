@@ -199,6 +199,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
         certificateEndsAtMs: () => null,
         watcher: () => null,
         outOfService: () => "",
+        prices: { of: () => null, canHave: () => false },
       });
       store.write(token("before"));
       disk.fill();
@@ -369,6 +370,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
         certificateEndsAtMs: () => null,
         watcher: () => null,
         outOfService: () => "",
+        prices: { of: () => null, canHave: () => false },
       });
       const waits = (): unknown => (raw.prepare("PRAGMA busy_timeout").get() as { readonly timeout: number }).timeout;
       other.exec("BEGIN IMMEDIATE");

@@ -129,8 +129,10 @@ describe("systemd units", () => {
     const [post = ""] = values(unit, "ExecStopPost");
     const script = /'(.*)'$/.exec(post)?.[1]?.replaceAll("$$", "$") ?? "";
     const acted = (result: string): string =>
-      spawnSync("/bin/sh", ["-c", `systemctl() { printf "%s\n" "$*"; }; ${script}`], { env: { SERVICE_RESULT: result }, encoding: "utf8" })
-        .stdout;
+      spawnSync("/bin/sh", ["-c", `systemctl() { printf "%s\n" "$*"; }; ${script}`], {
+        env: { SERVICE_RESULT: result },
+        encoding: "utf8",
+      }).stdout;
     expect(acted("success")).toBe(`--no-block stop ${alert}\n`);
     for (const result of ["exit-code", "signal", "watchdog", "oom-kill"])
       expect(acted(result), result).toBe(`--no-block start ${alert}\n`);
