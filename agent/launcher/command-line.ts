@@ -22,7 +22,7 @@ export interface CommandTable {
   readonly options: readonly OptionRow[];
 }
 
-/** What was asked for: the help, the version, or the options by their names in camel case. */
+/** A request for the help, the version, or the options by their names in camel case. */
 export type Asked =
   | { readonly is: "help" | "version" }
   | { readonly is: "options"; readonly options: Readonly<Record<string, string | number | boolean>> };
@@ -53,7 +53,7 @@ function parsed(options: readonly OptionRow[], argv: readonly string[]): Readonl
   } catch (cause) {
     const { code = "", message } = cause as NodeJS.ErrnoException;
     if (!code.startsWith("ERR_PARSE_ARGS_")) throw cause;
-    // What follows the first sentence is about positional words, and there are none here.
+    // The text after the first sentence is about positional words, and there are none here.
     const [words = ""] = message.split(/\. |\n/);
     throw new AgentError("COMMAND_USAGE", "none", words.charAt(0).toLowerCase() + words.slice(1), {}, { cause });
   }
