@@ -305,6 +305,13 @@ export const gatewayEvents = table({
     "what deposit addresses hold was counted again at start: it was wrong",
     "tell the developers, with the log before it",
   ],
+  "database-copied": [
+    "gateway",
+    "info",
+    "the database was copied before its upgrade",
+    "keep the copy until the new version works",
+  ],
+  "database-upgraded": ["gateway", "info", "a step of the database's upgrade is done", nothing],
   "database-restored": [
     "gateway",
     "warn",

@@ -35,7 +35,9 @@ import type { Figures, Service } from "./service.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
 import { listPairedAgents } from "./store/agents.ts";
 import { readCursor } from "./store/cursors.ts";
-import { checkKey, ownStore } from "./store/owner.ts";
+import { inspectStore } from "./store/inspect.ts";
+import { migrateStore } from "./store/migrate.ts";
+import { checkFingerprint, checkKey, ownStore } from "./store/owner.ts";
 import { mendReserved } from "./store/reserved.ts";
 import { restoredOf } from "./store/restored-database.ts";
 import { createSignals } from "./store/signals.ts";
@@ -140,9 +142,18 @@ interface Taken {
   close(): void;
 }
 
+/** Brings a database of an earlier version to this program's tables, if it belongs to this key. */
+function upgradeStore(config: GatewayConfig, key: GatewayKey, { log, clock }: GatewayDeps): void {
+  const { gatewayKey, isOlder } = inspectStore(config.database);
+  if (!isOlder) return;
+  checkFingerprint(gatewayKey, key.fingerprint, config);
+  migrateStore(config.database, { log, nowMs: clock() });
+}
+
 /** Opens the database, if it belongs to this key and no other gateway runs on it. */
 function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): Taken {
   const { log } = deps;
+  upgradeStore(config, key, deps);
   const { store, times } = timed(openStore(config.database, log), () => performance.now());
   try {
     checkKey(store.database, key.fingerprint, config);

@@ -5,7 +5,7 @@
  * build changes nothing, and no output stays of a source that is gone.
  */
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sourceStamp, stampFile } from "../cli/launch/stamp.js";
@@ -50,6 +50,8 @@ try {
   else {
     for (const contract of ["lab/kit/token.sol", "lab/deposits/contracts.sol"])
       copyFileSync(join(root, contract), join(fresh, contract));
+    const migrations = join("gateway", "store", "migrations");
+    cpSync(join(root, migrations), join(fresh, migrations), { recursive: true });
     const manual = [join(fresh, "packaging", "manual.js"), fresh];
     const made = troubleOf("the maker of manual pages", spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }));
     if (made !== null) fail(made, "manual pages and completion could not be made");

@@ -4,7 +4,7 @@
  * the place of some hundred. Each process is a bundle of its own and shares no chunk with another.
  * The bundler's own list of what went into a process is held against that process' walls.
  */
-import { writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -84,6 +84,21 @@ export function breachesOf({ inputs }, name) {
 const nameOf = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
 
 /**
+ * Puts the texts of the database's migrations in the place of the file that reads them from disk,
+ * so that a bundle runs no other ones than it was made with.
+ */
+const withMigrationTexts = (root) => ({
+  name: "migration-texts",
+  setup(bundling) {
+    bundling.onLoad({ filter: /[/\\]gateway[/\\]store[/\\]migration-files\.ts$/ }, () => {
+      const folder = join(root, "gateway", "store", "migrations");
+      const texts = readdirSync(folder).map((file) => [file, readFileSync(join(folder, file), "utf8")]);
+      return { contents: `export const migrationTexts = ${JSON.stringify(Object.fromEntries(texts))};`, loader: "js" };
+    });
+  },
+});
+
+/**
  * Bundles the entry files of one process into `outdir`, which is dist/, over the compiler's entry
  * files; without `outdir` it writes nothing. Packages go in as well; only `external` ones and
  * optional ones that are not installed stay outside. Names and lines stay as they are, so a stack
@@ -106,6 +121,7 @@ export async function bundle(root, name, outdir, entryPoints = undefined) {
     format: "esm",
     tsconfig: "tsconfig.json",
     metafile: true,
+    plugins: [withMigrationTexts(root)],
     logLevel: "error",
     // Packages of the older form load builtin modules this way.
     banner: { js: 'import { createRequire as requireFrom } from "node:module";\nconst require = requireFrom(import.meta.url);' },

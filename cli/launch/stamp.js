@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 export const stampFile = join(root, "dist", ".built");
 
 /**
- * SHA-256 over every `.ts`, `.tsx` and `.sol` file of the rooms, the settings of compiler and
+ * SHA-256 over every `.ts`, `.tsx`, `.sol` and `.sql` file of the rooms, the settings of compiler and
  * bundler, and the lock file, whose packages are in the bundles; hex.
  */
 export function sourceStamp() {
@@ -28,7 +28,7 @@ export function sourceStamp() {
     for (const entry of entries) {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory() && entry.name !== "node_modules") walk(path);
-      else if (entry.isFile() && /\.(tsx?|sol)$/.test(entry.name)) add(path);
+      else if (entry.isFile() && /\.(tsx?|sol|sql)$/.test(entry.name)) add(path);
     }
   };
   for (const room of rooms) walk(room);

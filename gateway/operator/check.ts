@@ -17,7 +17,9 @@ import { certificateWarningMs } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { listenFault } from "../config/listen-fault.ts";
 import { freeBytesOf, hasNoRoom, isReadOnlyDisk, roomBytesMin, roomWarningFactor } from "../store/disk.ts";
-import { keyOfStore } from "../store/inspect.ts";
+import { type Inspected, inspectStore } from "../store/inspect.ts";
+import { missingRoomBytes } from "../store/migrate.ts";
+import { schemaVersion } from "../store/migrations.ts";
 import { runningOn } from "../store/owner.ts";
 
 const nodeMs = 3_000;
@@ -45,13 +47,26 @@ export async function checkGateway(path: string, nowMs: number): Promise<readonl
  */
 function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
   const key = orFinding(findings, () => readGatewayKey(config.keyFile));
-  const made = orFinding(findings, () => keyOfStore(config.database));
-  if (made === null) return false;
-  if (key !== null && key.fingerprint !== made)
+  const found = orFinding(findings, () => inspectStore(config.database));
+  if (found === null) return false;
+  findings.push(...upgradeFindings(config, found));
+  if (key !== null && key.fingerprint !== found.gatewayKey)
     findings.push(
       finding("GATEWAY_KEY_OTHER", "error", `the key ${config.keyFile} is not the one ${config.database} was made with`),
     );
   return (orFinding(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
+}
+
+/** A start upgrades a database of an earlier version, and copies it first. */
+function upgradeFindings({ database }: GatewayConfig, { isOlder, version }: Inspected): readonly Finding[] {
+  if (!isOlder) return [];
+  const words = `${database} has tables of version ${version}: the next start copies it and brings it to version ${schemaVersion}`;
+  const missing = missingRoomBytes(database);
+  const room = `the upgrade of ${database} needs ${missing} bytes more on its disk`;
+  return [
+    finding("GATEWAY_STORE_OLDER", "warning", words),
+    ...(missing === 0 ? [] : [finding("GATEWAY_DISK_FULL", "error", room)]),
+  ];
 }
 
 /**

@@ -7,7 +7,8 @@ import { closeSync, constants, existsSync, fsyncSync, openSync, renameSync, rmSy
 import { dirname } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, reasonOf } from "../../base/fault.ts";
-import { schemaFault } from "./schema-check.ts";
+import type { Migration } from "./migrations.ts";
+import { knownVersion } from "./schema-check.ts";
 import type { Database } from "./store.ts";
 import { refuseOthersWal } from "./stray-wal.ts";
 
@@ -37,7 +38,7 @@ const sidecars = ["-journal", "-wal", "-shm"];
  * @throws AgentError GATEWAY_FILE_EXISTS if the copy cannot be made, GATEWAY_BACKUP_DAMAGED; no new
  * file remains
  */
-export function copyStore(database: Database, path: string, nowMs: number): StoreCopy {
+export function copyStore(database: Pick<Database, "run">, path: string, nowMs: number, steps?: readonly Migration[]): StoreCopy {
   const unfinished = `${path}.tmp`;
   const remove = (): void => {
     for (const end of ["", ...sidecars]) rmSync(`${unfinished}${end}`, { force: true });
@@ -49,7 +50,7 @@ export function copyStore(database: Database, path: string, nowMs: number): Stor
     closeSync(openSync(unfinished, O_WRONLY | O_CREAT | O_EXCL, 0o600));
     database.run("VACUUM INTO ?", unfinished);
     stamp(unfinished, nowMs);
-    const copy = checkCopy(unfinished);
+    const copy = checkCopy(unfinished, steps);
     sync(unfinished, constants.O_RDONLY);
     renameSync(unfinished, path);
     sync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
@@ -84,10 +85,11 @@ function sync(path: string, flags: number): void {
 }
 
 /**
- * Reads all of a copy: every page, every index, every reference between rows. Changes nothing.
+ * Reads all of a copy: every page, every index, every reference between rows. Changes nothing. The
+ * copy's tables may be of an earlier version.
  * @throws AgentError GATEWAY_BACKUP_DAMAGED, GATEWAY_STORE_VERSION, GATEWAY_STORE_WAL
  */
-export function checkCopy(path: string): StoreCopy {
+export function checkCopy(path: string, steps?: readonly Migration[]): StoreCopy {
   const damaged = (problem: string, cause?: unknown): AgentError =>
     new AgentError("GATEWAY_BACKUP_DAMAGED", "none", `${path} ${problem}`, { path }, { cause });
   // Opening an empty file would turn it into a database.
@@ -101,7 +103,7 @@ export function checkCopy(path: string): StoreCopy {
     const loose = raw.prepare("PRAGMA foreign_key_check").all() as { table: string }[];
     if (loose.length > 0)
       throw damaged(`is damaged: ${loose.length} rows of ${loose[0]?.table} refer to rows that are not there`);
-    return contents(raw, path);
+    return contents(raw, path, steps);
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
     throw damaged(`is no copy of a gateway's database, or is damaged: ${reasonOf(cause)}`, cause);
@@ -110,16 +112,15 @@ export function checkCopy(path: string): StoreCopy {
   }
 }
 
-function contents(raw: Raw, path: string): StoreCopy {
+function contents(raw: Raw, path: string, steps: readonly Migration[] | undefined): StoreCopy {
   const value = (name: string): string =>
     (raw.prepare("SELECT value FROM meta WHERE name = ?").get(name) as { value: string } | undefined)?.value ?? "";
   const count = (table: "merchants" | "transactions"): number =>
     (raw.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n;
-  const fault = schemaFault(path, value);
-  if (fault !== null) throw fault;
+  const schema = knownVersion(path, value, steps);
   return {
     copiedAt: Number(value("copiedAt") || "0"),
-    schema: Number(value("schema")),
+    schema,
     gatewayKey: value("gatewayKey"),
     merchants: count("merchants"),
     transactions: count("transactions"),

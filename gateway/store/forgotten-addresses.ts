@@ -41,11 +41,8 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
  */
 export function insertStray(database: Database, { network, address }: Pick<PaymentRow, "network" | "address">, at: number): void {
   const owner = database.get<Pick<ForgottenAddressRow, "merchant" | "agent">>(
-    `SELECT t.merchant, d.agent FROM transactions t INDEXED BY taggedDeposits
-       CROSS JOIN depositAddresses d ON d.transactionId = t.id
-     WHERE t.operation = 'deposit' AND t.receiverAddress <> t.depositAddress AND t.receiverAddress = ? AND t.network = ?
-     ORDER BY t.createdAt DESC, t.id LIMIT 1`,
-    ...[payeeOf(network, address).address, network],
+    "SELECT merchant, agent FROM accountOwners WHERE network = ? AND account = ?",
+    ...[network, payeeOf(network, address).address],
   );
   if (owner === undefined) return;
   insertForgotten(database, { ...owner, address, addressIndex: noIndex, addressSpace: addressSpaceOf(network), at });

@@ -3,36 +3,35 @@
  * nothing.
  */
 import { existsSync, statSync } from "node:fs";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../base/fault.ts";
 import { unusableStore } from "./disk.ts";
 import { isBusy } from "./library-errors.ts";
-import { schemaFault } from "./schema-check.ts";
-import { refuseOthersWal } from "./stray-wal.ts";
+import { type Migration, migrations } from "./migrations.ts";
+import { readMeta } from "./read-meta.ts";
+import { knownVersion } from "./schema-check.ts";
+
+export interface Inspected {
+  readonly gatewayKey: string; // fingerprint of the key that the database was made with
+  readonly version: number; // of its tables
+  readonly isOlder: boolean; // a start of the gateway upgrades it
+}
 
 /**
- * Returns the fingerprint of the gateway key that the database at `path` was made with.
+ * Looks at the database at `path`, whose tables may be of an earlier version.
  * @throws AgentError GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION,
  * GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL
  */
-export function keyOfStore(path: string): string {
+export function inspectStore(path: string, steps: readonly Migration[] = migrations): Inspected {
   if (!existsSync(path)) throw fault("GATEWAY_STORE_MISSING", path, `there is no database file ${path}`);
   if (statSync(path).size === 0) throw fault("GATEWAY_STORE_INVALID", path, `${path} is empty and was not made by init`);
-  let raw: InstanceType<typeof DatabaseSync> | null = null;
   try {
-    refuseOthersWal(path);
-    raw = new DatabaseSync(path, { readOnly: true });
-    const meta = (name: string): string =>
-      (raw?.prepare("SELECT value FROM meta WHERE name = ?").get(name) as { value: string } | undefined)?.value ?? "";
-    const other = schemaFault(path, meta);
-    if (other !== null) throw other;
-    return meta("gatewayKey");
+    const meta = readMeta(path);
+    const version = knownVersion(path, (name) => meta.get(name) ?? "", steps);
+    return { gatewayKey: meta.get("gatewayKey") ?? "", version, isOlder: version < steps.length };
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
     if (isBusy(cause)) throw fault("GATEWAY_STORE_BUSY", path, `${path} is held by another process`, cause);
     throw unusableStore(path, cause);
-  } finally {
-    raw?.close();
   }
 }
 

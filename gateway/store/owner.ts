@@ -129,7 +129,15 @@ export function checkKey(
   fingerprint: string,
   paths: { readonly keyFile: string; readonly database: string },
 ): void {
-  const made = readGatewayKeyFingerprint(database);
+  checkFingerprint(readGatewayKeyFingerprint(database), fingerprint, paths);
+}
+
+/** The same for a database that names the key `made`. @throws AgentError GATEWAY_KEY_OTHER */
+export function checkFingerprint(
+  made: string,
+  fingerprint: string,
+  paths: { readonly keyFile: string; readonly database: string },
+): void {
   if (made === fingerprint) return;
   throw new AgentError("GATEWAY_KEY_OTHER", "none", `the key ${paths.keyFile} is not the one ${paths.database} was made with`, {
     path: paths.keyFile,

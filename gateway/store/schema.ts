@@ -1,19 +1,12 @@
 /**
- * The gateway's tables. Constraints carry the invariants: one withdrawal per order, one job per
+ * The gateway's tables as a new database gets them. A database of an earlier version comes to them
+ * by the steps of migrations/; a change here needs such a step. Constraints carry the invariants: one withdrawal per order, one job per
  * position in an agent's list, one withdrawal per slot. Base units are TEXT (SQLite integers are 64
  * bit); times are milliseconds since 1970. Sources: docs/architecture.md; the statuses and stages
  * of the interface and of docs/api.md.
  */
 
-import { createHash } from "node:crypto";
 import { callbackTables } from "./callback-tables.ts";
-
-/**
- * The schema's version, kept in `meta`. Before the first release the tables change in place under
- * version 1, and the digest tells two of them apart. After it, each version comes with the SQL that
- * brings a database of the version before to it; `store.ts` runs it where it now refuses.
- */
-export const schemaVersion = 1;
 
 /** Merchants and their keys. */
 const people = `
@@ -178,7 +171,8 @@ CREATE INDEX outgoingUntold ON outgoing (network) WHERE untold = 1;
 
 /**
  * Deposit addresses; one of a merchant that only receives has no agent. The watcher reads the list
- * by rowid. `addressStates` and `baselines` have known balances (address-states.ts), `depositEnds`
+ * by rowid. `accountOwners` has the owner of each account whose requests differ by their tags: the
+ * trigger writes it with each new address. `addressStates` and `baselines` have known balances (address-states.ts), `depositEnds`
  * the block in which a request ends until this end is final. `depositCredits` has payments that an
  * operator credited to a request of another address, `foundAddresses` the first block whose
  * payments count at an address found by a scan. `forgottenAddresses`, `forgottenRanges` and
@@ -189,6 +183,16 @@ const addresses = `
 CREATE TABLE depositAddresses (
   address TEXT PRIMARY KEY, agent TEXT REFERENCES agents(id), addressIndex INTEGER NOT NULL,
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), UNIQUE (agent, addressIndex)) STRICT;
+CREATE TABLE accountOwners (
+  network TEXT NOT NULL, account TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id), agent TEXT REFERENCES agents(id),
+  PRIMARY KEY (network, account)) STRICT;
+CREATE TRIGGER accountOwned AFTER INSERT ON depositAddresses BEGIN
+  INSERT INTO accountOwners (network, account, merchant, agent)
+    SELECT network, receiverAddress, merchant, NEW.agent FROM transactions
+      WHERE id = NEW.transactionId AND operation = 'deposit' AND receiverAddress <> depositAddress
+    ON CONFLICT (network, account) DO UPDATE SET merchant = excluded.merchant, agent = excluded.agent
+      WHERE merchant <> excluded.merchant OR agent IS NOT excluded.agent;
+END;
 CREATE TABLE receivingKeys (
   merchant TEXT NOT NULL REFERENCES merchants(id), family TEXT NOT NULL, xpub TEXT NOT NULL,
   firstDepositAddress TEXT NOT NULL UNIQUE, nextDepositIndex INTEGER NOT NULL, createdAt INTEGER NOT NULL,
@@ -267,6 +271,3 @@ CREATE INDEX auditBySubject ON audit (subject, act, actor);
 `;
 
 export const schema = [people, agents, transactions, signing, chains, addresses, sums, books, callbackTables].join("");
-
-/** The digest of the tables, kept in `meta` beside the version. */
-export const schemaDigest = createHash("sha256").update(schema).digest("hex");

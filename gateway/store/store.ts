@@ -13,10 +13,11 @@ import type { GatewayLog } from "../../base/log.ts";
 import { unusableStore, walBytesMax } from "./disk.ts";
 import { createTogether } from "./group-commit.ts";
 import { isBusy } from "./library-errors.ts";
-import { schema, schemaDigest, schemaVersion } from "./schema.ts";
-import { schemaFault } from "./schema-check.ts";
+import { schemaDigest, schemaVersion } from "./migrations.ts";
+import { readMeta } from "./read-meta.ts";
+import { schema } from "./schema.ts";
+import { requireNewest } from "./schema-check.ts";
 import type { Statements, Value } from "./statements.ts";
-import { refuseOthersWal } from "./stray-wal.ts";
 import type { Trouble } from "./trouble.ts";
 import { Writer } from "./writer.ts";
 
@@ -98,8 +99,13 @@ function readPragma(raw: InstanceType<typeof DatabaseSync>, name: string): strin
   return String(row === undefined ? "" : Object.values(row)[0]);
 }
 
-function openRaw(path: string): InstanceType<typeof DatabaseSync> {
-  const raw = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
+/**
+ * Opens a file with the settings that this store needs; a migration alone goes without foreign
+ * keys. @throws AgentError GATEWAY_STORE_UNSAFE, and errors of SQLite
+ */
+export function openRaw(path: string, keys: "withKeys" | "withoutKeys" = "withKeys"): InstanceType<typeof DatabaseSync> {
+  const hasKeys = keys === "withKeys";
+  const raw = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: hasKeys });
   try {
     // The checkpoint syncs data that a killed process left only in the kernel's cache, before
     // anything is reported.
@@ -113,7 +119,7 @@ function openRaw(path: string): InstanceType<typeof DatabaseSync> {
       synchronous: readPragma(raw, "synchronous"),
       keys: readPragma(raw, "foreign_keys"),
     };
-    if (got.journal !== "wal" || got.synchronous !== "2" || got.keys !== "1") {
+    if (got.journal !== "wal" || got.synchronous !== "2" || got.keys !== (hasKeys ? "1" : "0")) {
       throw new AgentError("GATEWAY_STORE_UNSAFE", "none", `${path} did not take WAL with synchronous=FULL`, {
         path,
         ...got,
@@ -126,21 +132,12 @@ function openRaw(path: string): InstanceType<typeof DatabaseSync> {
   }
 }
 
-const isThere = (raw: InstanceType<typeof DatabaseSync>, table: string): boolean =>
-  raw.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined;
-
-function checkSchema(raw: InstanceType<typeof DatabaseSync>, path: string): void {
-  const row = isThere(raw, "meta") ? raw.prepare("SELECT value FROM meta WHERE name = ?") : null;
-  const fault = schemaFault(path, (name) => (row?.get(name) as { value: string } | undefined)?.value ?? "");
-  if (fault !== null) throw fault;
-}
-
 /**
  * Statements that are kept hold the file open beyond `close`, so SQLite's own clean-up at the last
  * close would not come. Leaving the write-ahead mode does the same: it needs the file alone, and
  * changes nothing while another process has it open.
  */
-function takeWalBack(raw: InstanceType<typeof DatabaseSync>): void {
+export function takeWalBack(raw: InstanceType<typeof DatabaseSync>): void {
   try {
     raw.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE");
   } catch {
@@ -185,23 +182,19 @@ export function storeOver(
  * Opens the existing database file at `path`.
  * @throws AgentError GATEWAY_STORE_MISSING (a database is never made silently, because an empty one
  * has forgotten every withdrawal), GATEWAY_STORE_INVALID, GATEWAY_DISK_FULL, GATEWAY_DISK_FAILED,
- * GATEWAY_STORE_ACCESS, GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY,
- * GATEWAY_STORE_WAL
+ * GATEWAY_STORE_ACCESS, GATEWAY_STORE_VERSION, GATEWAY_STORE_OLDER, GATEWAY_STORE_UNSAFE,
+ * GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL
  */
 export function openStore(path: string, log: GatewayLog): Store {
   if (!existsSync(path)) throw new AgentError("GATEWAY_STORE_MISSING", "none", `there is no database file ${path}`, { path });
   try {
     // The size is checked first, because opening an empty file turns it into a database.
     if (statSync(path).size === 0) throw invalid(path, "is empty and was not made by init");
-    refuseOthersWal(path);
-    const raw = openRaw(path);
-    try {
-      checkSchema(raw, path);
-    } catch (error) {
-      raw.close();
-      throw error;
-    }
-    return storeOver(raw, path, log);
+    // Before it is opened for work, because that changes the file, and another version's file must
+    // stay as it is.
+    const meta = readMeta(path);
+    requireNewest(path, (name) => meta.get(name) ?? "");
+    return storeOver(openRaw(path), path, log);
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
     if (isBusy(cause))

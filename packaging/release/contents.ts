@@ -43,7 +43,7 @@ const papers = ["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "config.e
 /** The copied files by their paths from the root, sorted. */
 export function releaseFiles(root: string): readonly string[] {
   const built = rootsOf(root, "product").flatMap((room) =>
-    filesUnder(root, `dist/${room}`).filter((path) => path.endsWith(".js")),
+    filesUnder(root, `dist/${room}`).filter((path) => /\.(?:js|sql)$/.test(path)),
   );
   const docs = filesUnder(root, "docs").filter((path) => /\.(?:md|png|svg)$/.test(path));
   const whole = ["systemd", "packaging/monitoring", "dist/man", "dist/completion"].flatMap((folder) => filesUnder(root, folder));

@@ -8,7 +8,7 @@ import { readGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { addressBlock, createBuckets, createFailureCounter } from "../../gateway/auth/rate.ts";
 import { openSecret, sealSecret } from "../../gateway/auth/secret-box.ts";
 import { revoke } from "../../gateway/operator/accounts.ts";
-import { schemaDigest, schemaVersion } from "../../gateway/store/schema.ts";
+import { schemaDigest, schemaVersion } from "../../gateway/store/migrations.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { type Answered, handmadeToken, startTestGateway } from "../../lab/kit/gateway-server.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";

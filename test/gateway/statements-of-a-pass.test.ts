@@ -3,6 +3,7 @@
  * open, new or asked for. No statement of them reads each sweep, payment or slot that ever was.
  */
 import { afterEach, beforeEach, expect, describe as group, it, vi } from "vitest";
+import { familyOf } from "../../chains/families.ts";
 import { explainedUnits, listDueByAge } from "../../gateway/store/address-states.ts";
 import { listDepositMoves, listTaggedMoves } from "../../gateway/store/book-moves.ts";
 import { insertStray } from "../../gateway/store/forgotten-addresses.ts";
@@ -17,6 +18,7 @@ import {
   askWithdrawal,
   type GatewayDatabase,
   gatewayDatabase,
+  giveAddress,
   insertTransaction,
   pairAgent,
 } from "../../lab/kit/gateway-database.ts";
@@ -111,6 +113,61 @@ group("statements of a pass", () => {
     }
     expect(sweepingUnits(db.store.database, merchant, "usdt", 5)).toBe(101n);
     expect(toppedUnitsAfter(db.store.database, merchant, network, 5)).toBe(100n);
+  });
+});
+
+group("a payment with a tag that nobody gave out", () => {
+  const onXrp = "xrpl:1";
+  const hotWallet = "rHsMGQEkVNJmpGWs8XUBoTBiAAbwxZN5v3";
+  const addressAt = (index: number): string => familyOf(onXrp).depositAddress(hotWallet, index);
+
+  /** Requests that strays made before: their addresses were given to nobody. */
+  function keepStrays(count: number): void {
+    const columns = [...insertTransactionColumns].join(", ");
+    const values = insertTransactionColumns.map((name) =>
+      name === "id" || name === "orderId" ? "n" : name === "depositAddress" ? "'stray ' || n" : name,
+    );
+    db.store.database.run(
+      `WITH RECURSIVE count (n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM count WHERE n < ?)
+       INSERT INTO transactions (${columns}) SELECT ${values.join(", ")} FROM transactions, count WHERE id = ?`,
+      999 + count,
+      "1".repeat(32),
+    );
+  }
+  const insertTransactionColumns = [
+    ...["id", "merchant", "operation", "mode", "orderId", "contentHash", "currency", "network", "amount", "amountUnits"],
+    ...["receiverAddress", "depositAddress", "status", "stage", "createdAt", "changedAt", "expiresAt"],
+  ];
+
+  it.each([100, 10_000])("asks and reads the same after %i others: one row by its key", (count) => {
+    const given = { id: "1".repeat(32), address: addressAt(1), place: 1, agent: null };
+    giveAddress(db.store, given, { network: onXrp, currency: "xrp", receiverAddress: hotWallet, tag: "1" });
+    keepStrays(count);
+    const stray = { network: onXrp, address: addressAt(7) };
+    const ask = (database: Database): void => insertStray(database, stray, 5);
+    const plan = stepsOf(ask).filter((step) => !step.startsWith("SCAN CONSTANT"));
+    expect(plan).toEqual([
+      "SEARCH accountOwners USING INDEX sqlite_autoindex_accountOwners_1 (network=? AND account=?)",
+      "SEARCH depositAddresses USING COVERING INDEX sqlite_autoindex_depositAddresses_1 (address=?)",
+    ]);
+    expect(db.store.database.all("SELECT merchant, agent, address, addressIndex FROM forgottenAddresses")).toEqual([
+      { merchant: "m1", agent: null, address: stray.address, addressIndex: -1 },
+    ]);
+    expect(askedBy(ask)).toHaveLength(2);
+  });
+
+  it("belongs to the owner of the newest request, and without any request to nobody", () => {
+    const stray = (index: number): void => insertStray(db.store.database, { network: onXrp, address: addressAt(index) }, 5);
+    stray(3);
+    expect(db.store.database.all("SELECT 1 FROM forgottenAddresses")).toEqual([]);
+    const { id: agent } = pairAgent(db.store, "a");
+    const request = { network: onXrp, currency: "xrp", receiverAddress: hotWallet };
+    giveAddress(db.store, { id: "1".repeat(32), address: addressAt(1), place: 1, agent: null }, request);
+    giveAddress(db.store, { id: "2".repeat(32), address: addressAt(2), place: 2, agent }, request);
+    giveAddress(db.store, { id: "3".repeat(32), address: account, place: 3, agent: null });
+    stray(4);
+    expect(db.store.database.all("SELECT agent FROM forgottenAddresses")).toEqual([{ agent }]);
+    expect(db.store.database.all("SELECT account FROM accountOwners")).toEqual([{ account: hotWallet }]);
   });
 });
 
