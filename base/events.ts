@@ -305,6 +305,7 @@ export const gatewayEvents = table({
     "what deposit addresses hold was counted again at start: it was wrong",
     "tell the developers, with the log before it",
   ],
+  "row-set-aside": ["gateway", "error", "a stored row cannot be shown, told or judged, see `err`", "rows list; report it"],
   "database-copied": [
     "gateway",
     "info",

@@ -211,7 +211,10 @@ export interface Family {
   readTag(text: string): string | null;
   /** True for a canonical address that the protocol itself uses, so no person has its key. */
   isReserved(address: string): boolean;
-  /** A link that wallets of the family open; "" if the family has no form of link. */
+  /**
+   * A link that wallets of the family open; "" if the family has no form of link. With 0 units the
+   * link names no amount.
+   */
   paymentUri(link: PaymentLink): string;
   /** A deposit address under the id of a deposit account. @throws ADDRESS_* */
   depositAddress(accountId: string, index: number): string;

@@ -44,6 +44,7 @@ import { addPriceCommand } from "./operator/prices.ts";
 import { addReconcileCommand } from "./operator/reconcile.ts";
 import { Reload } from "./operator/reload.ts";
 import { addReportCommand } from "./operator/report.ts";
+import { addRowCommands } from "./operator/rows.ts";
 import { addScanCommand } from "./operator/scan.ts";
 import { addStatusCommand } from "./operator/status.ts";
 import { addSweepCommands } from "./operator/sweeps.ts";
@@ -52,6 +53,8 @@ import { acting, configOption, jsonOption, withBoth } from "./operator/words.ts"
 import { tellDown } from "./reporting/reporting.ts";
 import { RunningGateway } from "./running.ts";
 import { hasNoRoom } from "./store/disk.ts";
+import { noteLastItem } from "./store/last-item.ts";
+import { rowOfBug } from "./store/set-aside.ts";
 
 async function start(options: ConfigOption): Promise<void> {
   let read = readConfigText(options.config);
@@ -104,6 +107,8 @@ async function start(options: ConfigOption): Promise<void> {
   process.on("SIGINT", stop);
   process.on("uncaughtException", (error) => {
     log.error({ event: "bug", err: error }, "a bug; the process ends");
+    const row = rowOfBug(error);
+    if (row !== null) noteLastItem(read.config.database, row, error, clock());
     process.exit(exit.bug);
   });
 }
@@ -141,7 +146,7 @@ function epochNumber(text: string): number {
 /** The commands as the help lists them. */
 const commandGroups: CommandGroups = [
   ["Set up and run", ["init", "check", "start", "health", "alert-down", "backup"]],
-  ["Look", ["status", "find", "balances", "alarms", "audit", "currencies", "prices"]],
+  ["Look", ["status", "find", "balances", "alarms", "audit", "currencies", "prices", "rows"]],
   ["Shops and their servers", ["merchant", "key", "callbacks", "agents"]],
   ["Money", ["deposits", "withdrawals", "sweeps"]],
   ["Books", ["reconcile", "report", "scan"]],
@@ -190,6 +195,7 @@ export function tree(): Command {
   addScanCommand(program);
   addCurrencyCommand(program);
   addPriceCommand(program);
+  addRowCommands(program);
   addCallbackCommands(program, withBoth);
   withBoth(program.command("backup").description("copy the database, also while the gateway runs"))
     .argument("<file>", "the copy to write, or with --check to read")

@@ -36,10 +36,12 @@ import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/ad
 import { listPairedAgents } from "./store/agents.ts";
 import { readCursor } from "./store/cursors.ts";
 import { inspectStore } from "./store/inspect.ts";
+import { takeRepeated } from "./store/last-item.ts";
 import { migrateStore } from "./store/migrate.ts";
 import { checkFingerprint, checkKey, ownStore } from "./store/owner.ts";
 import { mendReserved } from "./store/reserved.ts";
 import { restoredOf } from "./store/restored-database.ts";
+import { putAside } from "./store/set-aside.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
 import { type TimedStore, timed } from "./store/timed.ts";
@@ -134,6 +136,15 @@ function endRestored(store: Store, log: GatewayLog, isReadSince: (atMs: number) 
   if (ended) log.info({ event: "database-caught-up" }, "the database that was restored has caught up: deposits are taken again");
 }
 
+/** Sets rows aside that ended the process twice within minutes. */
+function setRepeatedAside(store: Store, { database: path }: GatewayConfig, { log, clock }: GatewayDeps): void {
+  for (const { stack, ...key } of takeRepeated(path, clock())) {
+    const error = new Error("its work ended the process twice within ten minutes");
+    error.stack = stack;
+    putAside({ store, log, clock }, key, error);
+  }
+}
+
 interface Taken {
   readonly store: Store;
   readonly times: TimedStore["times"];
@@ -159,6 +170,7 @@ function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): T
     checkKey(store.database, key.fingerprint, config);
     const ownership = ownStore(config.database);
     try {
+      setRepeatedAside(store, config, deps);
       mendSums(store, config, log);
       const marks = takeMarks(store, config, deps);
       const close = (): void => {

@@ -8,9 +8,11 @@ import { splitAddress } from "./address.ts";
 import { nativeDecimal } from "./network.ts";
 
 /**
- * `ripple:ADDRESS?amount=XRP&dt=TAG`. An X-address is split, because not every wallet reads one.
+ * `ripple:ADDRESS?amount=XRP&dt=TAG`. An X-address is split, because not every wallet reads one. The
+ * payer types the amount where the link asks for none.
  */
 export function paymentUri({ receiver, units }: PaymentLink): string {
   const { address, tag } = splitAddress(receiver) ?? { address: receiver, tag: "" };
-  return `ripple:${address}?amount=${formatAmount(units, nativeDecimal)}${tag === "" ? "" : `&dt=${tag}`}`;
+  const asked = [...(units === 0n ? [] : [`amount=${formatAmount(units, nativeDecimal)}`]), ...(tag === "" ? [] : [`dt=${tag}`])];
+  return `ripple:${address}${asked.length === 0 ? "" : `?${asked.join("&")}`}`;
 }

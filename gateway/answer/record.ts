@@ -9,6 +9,7 @@ import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { FiatValue, Quote } from "../config/fiat.ts";
 import type { TransactionRow } from "../store/rows.ts";
+import { type AsideKeeper, guarded, putAside } from "../store/set-aside.ts";
 
 /**
  * Payment data of a deposit: the link for wallets, the payment page, the amount that may be
@@ -87,6 +88,52 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
           fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
         }),
   };
+}
+
+/** The code of a record that cannot be shown whole. */
+export const unreadableCode = "record_unreadable";
+
+/** A time of a row, also of one that no calendar has. */
+function timeText(ms: number): string {
+  const time = new Date(ms);
+  return new Date(Number.isNaN(time.getTime()) ? 0 : time).toISOString();
+}
+
+/**
+ * The columns of a row as they stand there, without anything that is made from them: a record for
+ * lists, in the place of one that cannot be made. Never throws.
+ */
+export function bareRecord(row: TransactionRow): object {
+  const isDeposit = row.operation === "deposit";
+  const { id: transactionId, receiverAddress, depositAddress, orderId, tag, currency, amount, callbackStatus, status } = row;
+  return {
+    ...{ transactionId, receiverAddress, depositAddress, orderId, tag, currency, amount, callbackStatus },
+    createdAt: timeText(row.createdAt),
+    status,
+    transactionType: isDeposit ? 1 : 2,
+    network: row.network,
+    stage: row.stage,
+    code: unreadableCode,
+    txHash: row.txHash,
+    explorerUrl: "",
+    changedAt: timeText(row.changedAt),
+    expiresAt: timeText(row.expiresAt),
+    metadata: {},
+    ...(isDeposit
+      ? { amountReceived: "", late: row.late === 1, paymentUri: "", paymentUrl: "", paymentTolerance: "" }
+      : { mode: row.mode, fee: "" }),
+  };
+}
+
+/**
+ * The text of a record, by `write`. A record of which none can be made is set aside, and written
+ * bare.
+ */
+export function writeRecord<T>(row: TransactionRow, context: RecordContext & AsideKeeper, write: (record: object) => T): T {
+  const written = guarded(() => write(recordOf(row, context)));
+  if (written.ok) return written.value;
+  putAside(context, { kind: "record", id: row.id, about: row.id }, written.error);
+  return write(bareRecord(row));
 }
 
 /**

@@ -95,8 +95,7 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
     others: othersOf(service, row),
     address: row.receiverAddress,
     tag: row.tag,
-    linkFor: (units) =>
-      contract === undefined || units === 0n ? "" : familyOf(network).paymentUri({ network, contract, receiver, units }),
+    linkFor: (units) => (contract === undefined ? "" : familyOf(network).paymentUri({ network, contract, receiver, units })),
     quote: row.quote === "" ? null : (JSON.parse(row.quote) as Quote),
     status: row.status,
     isLate: row.late === 1,

@@ -15,6 +15,7 @@ import type { Service } from "../service.ts";
 import { depositOfPayToken } from "../store/deposits.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { MerchantRow, TransactionRow } from "../store/rows.ts";
+import { guarded, putAside } from "../store/set-aside.ts";
 import { payerView } from "./payer-view.ts";
 
 const tokenPattern = /^[A-Za-z0-9_-]{22}$/;
@@ -43,6 +44,8 @@ function shownBy({ store: { database } }: Service, token: string): Shown | null 
   const merchant = row === undefined ? undefined : readMerchant(database, row.merchant);
   return row === undefined || merchant === undefined ? null : { row, merchant };
 }
+
+const keyOf = ({ id }: TransactionRow) => ({ kind: "record", id, about: id }) as const;
 
 function languageFor(request: FastifyRequest, fallback: Language): Language {
   const { lang } = request.query as { readonly lang?: unknown };
@@ -78,16 +81,23 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
       return html(response, language).status(404).send(renderNotice("notFound", { language, version }));
     }
     const language = languageFor(request, shown.merchant.language);
-    const page = renderPage(payerView(service, shown.row, shown.merchant, startedAt), { language, version });
-    return html(response, language, shown.merchant).send(page);
+    const page = guarded(() => renderPage(payerView(service, shown.row, shown.merchant, startedAt), { language, version }));
+    if (page.ok) return html(response, language, shown.merchant).send(page.value);
+    putAside(service, keyOf(shown.row), page.error);
+    return html(response, language).status(503).send(renderNotice("unreadable", { language, version }));
   });
 
   server.get("/pay/:token/state", { onRequest: limit }, async (request, response) => {
     const shown = shownBy(service, tokenOf(request));
     void response.headers({ ...headersFor(""), "content-type": "application/json; charset=utf-8" });
     if (shown === null) return response.status(404).send('{"state":""}');
-    const view = payerView(service, shown.row, shown.merchant, startedAt);
-    return response.send(JSON.stringify({ state: stateOf(view), mark: markOf(view), now: view.nowMs }));
+    const state = guarded(() => {
+      const view = payerView(service, shown.row, shown.merchant, startedAt);
+      return JSON.stringify({ state: stateOf(view), mark: markOf(view), now: view.nowMs });
+    });
+    if (state.ok) return response.send(state.value);
+    putAside(service, keyOf(shown.row), state.error);
+    return response.status(503).send('{"state":""}');
   });
 
   const asset = (url: string, type: string, text: string): void => {

@@ -10,7 +10,7 @@ import { orderIdPattern } from "../../protocol/fields.ts";
 import { type Answer, data, isAnswer, list, say } from "../answer/answer.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
 import { onlyInterface } from "../answer/interface-fields.ts";
-import { recordOf } from "../answer/record.ts";
+import { writeRecord } from "../answer/record.ts";
 import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import {
@@ -42,7 +42,7 @@ export function readTransaction(service: Service, merchant: string, id: string, 
   if (operation === undefined) return say("transaction_type_invalid", { field: "transactionType" });
   if (!idPattern.test(id)) return say("transaction_not_found");
   const row = readTransactionOf(service.store.database, { id, merchant, operation });
-  return row === undefined ? say("transaction_not_found") : data(recordOf(row, service));
+  return row === undefined ? say("transaction_not_found") : data(writeRecord(row, service, (record) => record));
 }
 
 type Filter = Omit<TransactionFilter, "merchant">;
@@ -150,7 +150,7 @@ function* textOf(service: Service, filter: TransactionFilter, form: Form): Gener
       partRows,
     );
     last = rows.length < partRows ? null : (rows[rows.length - 1] ?? null);
-    const text = rows.map((row) => form.write(recordOf(row, service))).join(form.between);
+    const text = rows.map((row) => writeRecord(row, service, form.write)).join(form.between);
     if (text !== "") {
       yield `${before}${text}`;
       before = form.between;
@@ -177,6 +177,6 @@ export function listTransactions(service: Service, merchant: string, query: Quer
   const last = page[page.length - 1];
   const link: Record<string, string> =
     rows.length > limit && last !== undefined ? { Link: nextPage(query, placeIn(filter, last)) } : {};
-  const text = page.map((row) => form.write(recordOf(row, service))).join(form.between);
+  const text = page.map((row) => writeRecord(row, service, form.write)).join(form.between);
   return list([`${form.head}${text}${form.tail}`], form.type, { ...vary, ...link });
 }

@@ -24,6 +24,7 @@ import {
 import { hasChanges, refreshStatus } from "../store/callback-outbox.ts";
 import { type CallbackTargetRow, findTarget, switchTargetOff } from "../store/callback-targets.ts";
 import type { TransactionRow } from "../store/rows.ts";
+import { guarded, keepAside, putAside, tellAside } from "../store/set-aside.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 import { hasCompletions, keepValue, listCompletions } from "../store/transactions.ts";
@@ -151,8 +152,10 @@ class Dispatcher {
         for (const outcome of outcomes) this.#store(database, outcome, after);
         if (isForgetting) this.#forget(database);
         // Before the events are made, so that the event of a completion has the value.
-        for (const row of listCompletions(database, changesMax)) keepValue(database, row.id, this.#options.fiatValueOf(row));
-        for (const target of tellChanges(database, this.#options)) {
+        for (const row of listCompletions(database, changesMax)) this.#value(database, row, after);
+        const told = tellChanges(database, this.#options);
+        for (const { key, error } of told.aside) after.push(() => tellAside(log, key, error));
+        for (const target of told.full) {
           const full = (): void => log.warn({ event: "callback-full", target }, "too much waits for a callback target");
           after.push(full);
         }
@@ -166,6 +169,17 @@ class Dispatcher {
       log.warn({ event: "callbacks-unstored", err: error }, "outcomes of callbacks could not be stored; it is tried again");
       return false;
     }
+  }
+
+  #value(database: Database, row: TransactionRow, after: (() => void)[]): void {
+    const { log, clock, fiatValueOf } = this.#options;
+    const value = guarded(() => fiatValueOf(row));
+    if (value.ok) {
+      keepValue(database, row.id, value.value);
+      return;
+    }
+    const key = { kind: "value", id: row.id, about: row.id } as const;
+    if (keepAside(database, key, value.error, clock())) after.push(() => tellAside(log, key, value.error));
   }
 
   #forget(database: Database): void {
@@ -272,9 +286,14 @@ class Dispatcher {
       });
   }
 
-  async #sign(row: CallbackTargetRow, { event, body }: DueDelivery, nowMs: number): Promise<Sent> {
+  async #sign(row: CallbackTargetRow, { event, body, transactionId }: DueDelivery, nowMs: number): Promise<Sent> {
     const secrets = secretsOf(row, this.#options.sealingKey, nowMs);
-    const headers = signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body });
+    const signed = guarded(() => signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body }));
+    if (!signed.ok) {
+      putAside(this.#options, { kind: "event", id: event, about: transactionId ?? event }, signed.error);
+      return { status: 0, answer: "ROW_SET_ASIDE", retryAfter: undefined, durationMs: 0 };
+    }
+    const headers = signed.value;
     return this.#options.callbackSender.send({ url: row.url, headers, body });
   }
 }

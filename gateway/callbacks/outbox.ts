@@ -21,6 +21,7 @@ import {
 import { type CallbackTargetRow, liveTargets } from "../store/callback-targets.ts";
 import { keepsEvents } from "../store/merchants.ts";
 import type { TransactionRow } from "../store/rows.ts";
+import { guardedWrite, keepAside, type RowKey } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { type EventType, eventsOf, rankOf, testType } from "./events.ts";
 
@@ -40,37 +41,55 @@ export const waitingMax = 50_000;
 export const changesMax = 200;
 const idBytes = 16;
 
+/** The targets that were found while changes are told, and the room that each has left. */
+interface Round {
+  readonly targets: Map<string, readonly CallbackTargetRow[]>;
+  readonly room: Map<string, number>;
+  readonly full: Set<string>; // targets with too many waiting deliveries
+}
+
+/** The result of `tellChanges`. */
+export interface Told {
+  readonly full: readonly string[];
+  readonly aside: readonly { readonly key: RowKey; readonly error: unknown }[]; // changes that were set aside
+}
+
 /**
- * Makes events from at most `changesMax` changes, inside the caller's transaction.
- * @returns targets with too many waiting deliveries
+ * Makes events from at most `changesMax` changes, inside the caller's transaction. A change of
+ * which no event can be made is set aside, and the others are told.
  */
-export function tellChanges(database: Database, options: OutboxOptions): readonly string[] {
-  const targets = new Map<string, readonly CallbackTargetRow[]>();
-  const room = new Map<string, number>();
+export function tellChanges(database: Database, options: OutboxOptions): Told {
+  const round: Round = { targets: new Map(), room: new Map(), full: new Set() };
   const touched = new Set<string>();
-  const full = new Set<string>();
+  const aside: Told["aside"][number][] = [];
   for (const change of readChanges(database, changesMax)) {
-    const { merchant, id } = change.row;
-    const takers = targets.get(merchant) ?? liveTargets(database, merchant);
-    targets.set(merchant, takers);
-    for (const type of typesOf(database, change, options)) {
-      const wanting = takers.filter(({ events }) => events === "" || events.split(",").includes(type));
-      if (wanting.length === 0 && !keepsEvents(database, merchant)) continue;
-      const event = eventOf(database, change, type, options);
-      insertEvent(database, event, options.clock());
-      for (const { id: target } of wanting) {
-        const left = room.get(target) ?? waitingMax - countWaiting(database, target, waitingMax);
-        room.set(target, left - 1);
-        if (left <= 0) full.add(target);
-        const state = left > 0 ? "waiting" : "given up";
-        insertDelivery(database, { event: event.id, target, state, nextAt: options.clock(), rank: rankOf(type) });
-      }
-    }
-    touched.add(id);
-    forgetChange(database, change.id);
+    const key = { kind: "change", id: String(change.id), about: change.row.id } as const;
+    const told = guardedWrite(database, () => tell(database, change, round, options));
+    if (told.ok) touched.add(change.row.id);
+    else if (keepAside(database, key, told.error, options.clock())) aside.push({ key, error: told.error });
   }
   refreshStatus(database, touched);
-  return [...full];
+  return { full: [...round.full], aside };
+}
+
+function tell(database: Database, change: RecordChange, { targets, room, full }: Round, options: OutboxOptions): void {
+  const { merchant } = change.row;
+  const takers = targets.get(merchant) ?? liveTargets(database, merchant);
+  targets.set(merchant, takers);
+  for (const type of typesOf(database, change, options)) {
+    const wanting = takers.filter(({ events }) => events === "" || events.split(",").includes(type));
+    if (wanting.length === 0 && !keepsEvents(database, merchant)) continue;
+    const event = eventOf(database, change, type, options);
+    insertEvent(database, event, options.clock());
+    for (const { id: target } of wanting) {
+      const left = room.get(target) ?? waitingMax - countWaiting(database, target, waitingMax);
+      room.set(target, left - 1);
+      if (left <= 0) full.add(target);
+      const state = left > 0 ? "waiting" : "given up";
+      insertDelivery(database, { event: event.id, target, state, nextAt: options.clock(), rank: rankOf(type) });
+    }
+  }
+  forgetChange(database, change.id);
 }
 
 function typesOf(database: Database, change: RecordChange, { config }: OutboxOptions): readonly EventType[] {

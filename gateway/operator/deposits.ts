@@ -29,6 +29,7 @@ import {
   describeRecord,
   type ListOptions,
   listedActs,
+  listedLine,
   listedRecord,
   printRecords,
   queryOf,
@@ -119,11 +120,11 @@ function list(options: ListOptions): void {
   asOperator(options, (by, config) => {
     if (!allowed(areKnown(by, options))) return;
     const rows = listDeposits(by, queryOf(["deposit"], options));
-    if (table !== null) printRecords(table, rows, config);
-    else if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
+    if (table !== null) printRecords(by, table, rows, config);
+    else if (options.json === true) printJson(rows.map((row) => listedRecord(by, row, config)));
     else
       printList(
-        rows.map((row) => describeRecord(row, received(config, row))),
+        rows.map((row) => listedLine(by, row, () => describeRecord(row, received(config, row)))),
         "No deposit is like that.",
       );
   });
@@ -155,7 +156,7 @@ function show(id: string, options: JsonOption): void {
         ...paymentOf(config, { ...one, units }),
         ...payeeOf(row.network, one.address),
       }));
-      printJson({ ...listedRecord(row, config), payments: paid, credited: more, acts: listedActs(acts) });
+      printJson({ ...listedRecord(by, row, config), payments: paid, credited: more, acts: listedActs(acts) });
       return;
     }
     print(
@@ -190,7 +191,7 @@ function credit(id: string, { reason, short, payment: payments, ...options }: Cr
     if (!allowed(credited)) return;
     const { row } = credited;
     const state = row.status === 1 ? "is Completed" : "stays open";
-    if (options.json === true) printJson(listedRecord(row, config));
+    if (options.json === true) printJson(listedRecord(by, row, config));
     else print(`Credited ${id}: it ${state}, with ${received(config, row)} received.`);
   });
 }

@@ -26,6 +26,7 @@ import {
 } from "../store/search.ts";
 import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransactions } from "../store/transaction-lists.ts";
+import type { Operator } from "./accounts.ts";
 import { asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
 import { amountText, describeRecord, listedRecord } from "./records.ts";
 import { rowCount, withBoth } from "./words.ts";
@@ -162,9 +163,11 @@ function describe({ records, others, foreign }: Hits, config: GatewayConfig): st
   ].join("\n");
 }
 
-function listed({ records, others, foreign }: Hits, config: GatewayConfig): object {
+function listed(by: Operator, { records, others, foreign }: Hits, config: GatewayConfig): object {
   return {
-    records: records.map(({ row, by, show }) => ({ kind: kinds[row.operation], by, show, record: listedRecord(row, config) })),
+    records: records.map((one) => {
+      return { kind: kinds[one.row.operation], by: one.by, show: one.show, record: listedRecord(by, one.row, config) };
+    }),
     others: others.map((one) => ({ kind: one.kind, id: one.id, merchant: one.name, by: one.by, show: showOf(one) })),
     foreign: foreign.map(({ txHash, network, account, receiver, contract, units, block }) => {
       return { txHash, network, account, receiver, contract, units, block };
@@ -173,10 +176,10 @@ function listed({ records, others, foreign }: Hits, config: GatewayConfig): obje
 }
 
 function find(text: string, options: JsonOption & { readonly limit: number }): void {
-  asOperator(options, ({ store }, config) => {
-    const hits = search(store.database, config, text, options.limit);
+  asOperator(options, (by, config) => {
+    const hits = search(by.store.database, config, text, options.limit);
     const isEmpty = hits.records.length + hits.others.length + hits.foreign.length === 0;
-    if (options.json === true) printJson(listed(hits, config));
+    if (options.json === true) printJson(listed(by, hits, config));
     else print(isEmpty ? "Nothing here has this id, order, address, transaction hash, amount or name." : describe(hits, config));
     process.exitCode = isEmpty ? exit.no : exit.fine;
   });

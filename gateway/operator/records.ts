@@ -6,11 +6,12 @@ import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { CsvTable } from "../answer/csv-cell.ts";
-import { csvColumns, recordOf } from "../answer/record.ts";
+import { csvColumns, unreadableCode, writeRecord } from "../answer/record.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { Act } from "../store/audit.ts";
+import { guarded, putAside } from "../store/set-aside.ts";
 import type { NamedTransaction, TransactionQuery } from "../store/transaction-lists.ts";
-import { dateOf } from "./accounts.ts";
+import { dateOf, type Operator } from "./accounts.ts";
 import { type JsonOption, printCsv } from "./command.ts";
 import { type CsvOptions, moment, rowCount, withBoth, withCsv } from "./words.ts";
 
@@ -62,14 +63,19 @@ export const queryOf = (operations: TransactionQuery["operations"], options: Lis
 });
 
 /** Prints records as CSV: the merchant, and the columns of the shop's own table. */
-export function printRecords(table: CsvTable, rows: readonly NamedTransaction[], config: GatewayConfig): void {
-  const listed = rows.map((row) => listedRecord(row, config) as Readonly<Record<string, unknown>>);
+export function printRecords(by: Operator, table: CsvTable, rows: readonly NamedTransaction[], config: GatewayConfig): void {
+  const listed = rows.map((row) => listedRecord(by, row, config) as Readonly<Record<string, unknown>>);
   printCsv(table, ["merchantId", "merchant", ...csvColumns], listed);
 }
 
 /** The record as GET transaction answers it, with its merchant. */
-export function listedRecord(row: NamedTransaction, config: GatewayConfig): object {
-  return { merchantId: row.merchant, merchant: row.merchantName, ...recordOf(row, { config, confirmations: () => null }) };
+export function listedRecord(
+  { store, nowMs }: Pick<Operator, "store" | "nowMs">,
+  row: NamedTransaction,
+  config: GatewayConfig,
+): object {
+  const context = { config, confirmations: () => null, store, clock: () => nowMs };
+  return { merchantId: row.merchant, merchant: row.merchantName, ...writeRecord(row, context, (record) => record) };
 }
 
 /** An amount in the usual notation; in base units if the currency left the configuration. */
@@ -88,6 +94,18 @@ export function describeRecord(row: NamedTransaction, amount: string): string {
     `${row.id}  ${states[row.status]} (${row.stage}${code}${late})  ${amount}`,
     `  order ${row.orderId}  ${row.merchantName} (${row.merchant})  made ${dateOf(row.createdAt)}`,
   ].join("\n");
+}
+
+/** The line of a record in a list, by `write`; a record of which none can be made is set aside. */
+export function listedLine(
+  { store, nowMs }: Pick<Operator, "store" | "nowMs">,
+  row: NamedTransaction,
+  write: () => string,
+): string {
+  const line = guarded(write);
+  if (line.ok) return line.value;
+  putAside({ store, clock: () => nowMs }, { kind: "record", id: row.id, about: row.id }, line.error);
+  return `${row.id}  ${unreadableCode}\n  order ${row.orderId}  ${row.merchantName} (${row.merchant}); next: autowithdraw-gateway rows list`;
 }
 
 /** The acts on a record, as lines; no newline at the end, "" without acts. */

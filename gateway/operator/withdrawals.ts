@@ -22,6 +22,7 @@ import {
   describeRecord,
   type ListOptions,
   listedActs,
+  listedLine,
   listedRecord,
   printRecords,
   queryOf,
@@ -56,11 +57,11 @@ function list(options: ListOptions): void {
     if (!allowed(areKnown(by, options))) return;
     const { store } = by;
     const rows = listedTransactions(store.database, queryOf(["withdraw"], options));
-    if (table !== null) printRecords(table, rows, config);
-    else if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
+    if (table !== null) printRecords(by, table, rows, config);
+    else if (options.json === true) printJson(rows.map((row) => listedRecord(by, row, config)));
     else
       printList(
-        rows.map((row) => describeRecord(row, amountOf(row))),
+        rows.map((row) => listedLine(by, row, () => describeRecord(row, amountOf(row)))),
         "No withdrawal is like that.",
       );
   });
@@ -102,7 +103,7 @@ function show(id: string, options: JsonOption): void {
         recalledAt: dateOf(recalledAt),
         assigned: assigned?.txHash ?? "",
       };
-      printJson({ ...listedRecord(row, config), ...place, ...end, attempts, acts: listedActs(acts) });
+      printJson({ ...listedRecord(by, row, config), ...place, ...end, attempts, acts: listedActs(acts) });
       return;
     }
     print(
@@ -153,7 +154,7 @@ function paid(id: string, { transaction: txHash, reason, ...options }: PaidOptio
     if (!allowed(assigned)) return;
     const { row } = assigned;
     const state = row.status === 1 ? "it is Completed" : "it is Completed once its agent has refused or cancelled it";
-    if (options.json === true) printJson(listedRecord(row, config));
+    if (options.json === true) printJson(listedRecord(by, row, config));
     else print(`${txHash} paid ${id}: ${state}.`);
   });
 }

@@ -96,7 +96,7 @@ export function renderPage(shown: PayerView, { language, version }: Dress): stri
 }
 
 /** A page that says one thing: always of the same form. */
-export function renderNotice(which: "notFound" | "tooMany", { language, version }: Dress): string {
+export function renderNotice(which: "notFound" | "tooMany" | "unreadable", { language, version }: Dress): string {
   const [title, text] = wordsIn[language][which];
   return documentOf(
     { language, version, title },

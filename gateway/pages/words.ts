@@ -73,6 +73,7 @@ export interface Words {
   readonly connectionLost: string;
   readonly notFound: readonly [title: string, text: string];
   readonly tooMany: readonly [title: string, text: string];
+  readonly unreadable: readonly [title: string, text: string];
   readonly states: Readonly<Record<PayerState, StateWords>>;
 }
 
@@ -119,6 +120,7 @@ const en: Words = {
   connectionLost: "No connection. The page tries again by itself.",
   notFound: ["There is no such payment", "Check the address, or go back to the shop and open the payment again."],
   tooMany: ["Too many requests", "Wait a minute, then reload this page. A payment that you sent is not lost."],
+  unreadable: ["This payment cannot be shown now", "Do not pay now. A payment that you sent is not lost: ask the shop."],
   states: {
     waiting: {
       title: () => "Waiting for your payment",
@@ -227,6 +229,7 @@ const tr: Words = {
   connectionLost: "Bağlantı yok. Sayfa kendiliğinden yeniden dener.",
   notFound: ["Böyle bir ödeme yok", "Adresi kontrol edin ya da mağazaya dönüp ödemeyi yeniden açın."],
   tooMany: ["Çok fazla istek", "Bir dakika bekleyip sayfayı yenileyin. Gönderdiğiniz ödeme kaybolmaz."],
+  unreadable: ["Bu ödeme şu anda gösterilemiyor", "Şimdi ödeme yapmayın. Gönderdiğiniz ödeme kaybolmaz: mağazaya sorun."],
   states: {
     waiting: {
       title: () => "Ödemeniz bekleniyor",

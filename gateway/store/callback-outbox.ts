@@ -29,11 +29,14 @@ export interface RecordChange {
   readonly payment: OtherPayment | null; // not null: only the payment is new
 }
 
+/** A change that cannot be told waits for an operator, and the next ones go on. */
+const isNotAside = "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'change' AND setAside.id = CAST(c.id AS TEXT))";
+
 export function readChanges(database: Database, most: number): readonly RecordChange[] {
   type Row = TransactionRow & { readonly change: number; before: string | null; after: string | null; payment: string | null };
   const rows = database.all<Row>(
     `SELECT t.*, c.id AS change, c.before, c.after, c.payment FROM callbackChanges c
-     JOIN transactions t ON t.id = c.transactionId ORDER BY c.id LIMIT ?`,
+     JOIN transactions t ON t.id = c.transactionId WHERE ${isNotAside} ORDER BY c.id LIMIT ?`,
     most,
   );
   const read = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T));
@@ -46,7 +49,7 @@ export function readChanges(database: Database, most: number): readonly RecordCh
 }
 
 export function hasChanges(database: Database): boolean {
-  return database.get("SELECT 1 FROM callbackChanges LIMIT 1") !== undefined;
+  return database.get(`SELECT 1 FROM callbackChanges c WHERE ${isNotAside} LIMIT 1`) !== undefined;
 }
 
 export function forgetChange(database: Database, id: number): void {

@@ -12,7 +12,7 @@ import { knownVersion } from "./schema-check.ts";
 
 export interface Inspected {
   readonly gatewayKey: string; // fingerprint of the key that the database was made with
-  readonly version: number; // of its tables
+  readonly version: number; // the version of its tables
   readonly isOlder: boolean; // a start of the gateway upgrades it
 }
 

@@ -1,7 +1,7 @@
 /**
  * Brings the tables of an earlier version to this program's, at a start of the gateway: first a
- * checked copy of the whole database, then step by step, each in one transaction. Whatever
- * interrupts a step, SQLite takes it back, and the next start goes on with it. Sources:
+ * checked copy of the whole database, then step by step, each in one transaction. SQLite
+ * takes an interrupted step back, and the next start goes on with it. Sources:
  * sqlite.org/lang_altertable.html, section 7 (foreign keys off around a rebuilt table);
  * docs/operations.md, section 9.
  */

@@ -10,7 +10,7 @@ import { invariant } from "../../base/fault.ts";
 import { migrationTexts } from "./migration-files.ts";
 
 export interface Migration {
-  readonly version: number; // of the tables after the step
+  readonly version: number; // the tables have it after the step
   readonly name: string;
   readonly sql: string;
 }

@@ -244,7 +244,8 @@ CREATE TABLE sweepNotes (
 
 /**
  * The books (books.ts): entries that no payment or outgoing transaction makes, the newest closing
- * of each network, and its differences. Prices of the markets. The operators' acts.
+ * of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
+ * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts).
  */
 const books = `
 CREATE TABLE bookEntries (
@@ -268,6 +269,9 @@ CREATE TABLE priceReadings (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
+CREATE TABLE setAside (
+  kind TEXT NOT NULL CHECK (kind IN ('record','change','event','value','judgement')), id TEXT NOT NULL, about TEXT NOT NULL,
+  code TEXT NOT NULL, stack TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (kind, id)) STRICT;
 `;
 
 export const schema = [people, agents, transactions, signing, chains, addresses, sums, books, callbackTables].join("");

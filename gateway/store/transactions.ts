@@ -208,16 +208,19 @@ export function refundedUnits(database: Database, deposit: string): bigint {
   return database.all<{ amountUnits: string }>(sql, deposit).reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
 }
 
+/** A record whose value cannot be made waits for an operator. */
+const isNotAside = "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'value' AND setAside.id = c.transactionId)";
+
 /** Records that completed and have no fiat value yet, oldest first. */
 export function listCompletions(database: Database, most: number): readonly TransactionRow[] {
   return database.all<TransactionRow>(
-    "SELECT t.* FROM completions c JOIN transactions t ON t.id = c.transactionId ORDER BY c.rowid LIMIT ?",
+    `SELECT t.* FROM completions c JOIN transactions t ON t.id = c.transactionId WHERE ${isNotAside} ORDER BY c.rowid LIMIT ?`,
     most,
   );
 }
 
 export function hasCompletions(database: Database): boolean {
-  return database.get("SELECT 1 FROM completions LIMIT 1") !== undefined;
+  return database.get(`SELECT 1 FROM completions c WHERE ${isNotAside} LIMIT 1`) !== undefined;
 }
 
 /** Keeps the value of a completed record; "" if there is none. */

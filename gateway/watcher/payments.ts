@@ -9,6 +9,7 @@ import { type DepositCredit, depositEnd, updateDeposit } from "../store/deposits
 import { keepUnjudged } from "../store/meta.ts";
 import { finalInOtherBlock, keepFinalPayment } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import { isAside, onRow } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
@@ -50,7 +51,10 @@ export function judgeRequests(
   ids: Iterable<string>,
   scannedAt: number,
 ): readonly string[] {
-  return [...new Set(ids)].filter((id) => judgeRequest(chain, database, id, scannedAt));
+  return [...new Set(ids)].filter((id) => {
+    if (isAside(database, "judgement", id)) return false;
+    return onRow({ kind: "judgement", id, about: id }, () => judgeRequest(chain, database, id, scannedAt));
+  });
 }
 
 /**

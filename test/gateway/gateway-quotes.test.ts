@@ -173,7 +173,10 @@ describe("a payment link", () => {
       `ethereum:${contract}@1/transfer?address=${to}&uint256=1`,
     );
     expect(() => paymentUri({ network: "tron:1", contract: "", receiver: to, units: 1n })).toThrow();
-    expect(() => paymentUri({ network: "eip155:1", contract: "", receiver: to, units: 0n })).toThrow();
+    expect(paymentUri({ network: "eip155:1", contract: "", receiver: to, units: 0n })).toBe(`ethereum:${to}@1`);
+    expect(paymentUri({ network: "eip155:1", contract, receiver: to, units: 0n })).toBe(
+      `ethereum:${contract}@1/transfer?address=${to}`,
+    );
   });
 
   it("a payment link stands on every deposit, and is empty for a currency that is no longer there", async () => {

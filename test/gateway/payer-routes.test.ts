@@ -190,6 +190,26 @@ describe("GET /pay/TOKEN", () => {
   });
 });
 
+describe("a page that cannot be made", () => {
+  it("a page that cannot be made says so, sets its row aside with one alarm, and leaves the other pages", async () => {
+    await ready();
+    const [broken, whole] = [await asked(), await asked({ orderId: "order-2" })];
+    db().run("UPDATE transactions SET quote = '{' WHERE id = ?", broken.id);
+    for (const place of [broken.path, `${broken.path}/state`]) {
+      const { status, text, headers } = await gateway.send(place);
+      expect([status, headers["referrer-policy"]]).toEqual([503, "no-referrer"]);
+      expect(text).not.toContain(broken.id);
+    }
+    expect((await gateway.send(broken.path)).text).toContain("This payment cannot be shown now");
+    expect((await gateway.send(`${broken.path}?lang=tr`)).text).toContain("Bu ödeme şu anda gösterilemiyor");
+    expect((await gateway.send(whole.path)).status).toBe(200);
+    expect(db().all("SELECT kind, id FROM setAside")).toEqual([{ kind: "record", id: broken.id }]);
+    expect(db().all("SELECT 1 FROM audit WHERE act = 'alarm ROW_SET_ASIDE'")).toHaveLength(1);
+    db().run("UPDATE transactions SET quote = '' WHERE id = ?", broken.id);
+    expect((await gateway.send(broken.path)).status).toBe(200);
+  });
+});
+
 describe("merchant page", () => {
   it("merchant page keeps what is not said, and notes each change", () => {
     const { merchantId } = gateway.merchant;
