@@ -69,6 +69,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   COURIER_TOKEN_MOVED: "twice",
   WATCHER_CONTENT_DIFFERS: "twice",
   PIN_UNREADABLE: "work",
+  ROW_SET_ASIDE: "work",
   WATCHER_PAYMENT_GONE: "work",
   WATCHER_ADDRESS_USED: "work",
   HUB_CONTRADICTION: "work",

@@ -4,7 +4,9 @@
  * object. Pure: the caller writes the lines. Sources: sd-daemon(3) for the prefixes,
  * systemd.exec(5) for JOURNAL_STREAM; docs/events.md.
  */
-import type { agentEvents, gatewayEvents, Level } from "./events.ts";
+import type { Level } from "./event-row.ts";
+import type { agentEvents } from "./events.ts";
+import type { gatewayEvents } from "./events-gateway.ts";
 
 type Table = Readonly<Record<string, readonly [string, Level, string, string]>>;
 

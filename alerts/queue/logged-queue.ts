@@ -1,6 +1,7 @@
 /**
  * A queue of alerts that logs the fate of each. Courier and gateway log it under the same events,
- * which stand in both tables of base/events.ts. Touches nothing: sender and log are passed in.
+ * which stand in base/events.ts and in base/events-gateway.ts. Touches nothing: sender and log are
+ * passed in.
  */
 
 import { type AlertQueue, type AlertQueueOptions, createAlertQueue, type Deliver } from "./alert-queue.ts";

@@ -2,7 +2,7 @@
  * Every event that an agent sends to its `notify` or a gateway to its `alerts`: one frozen table;
  * docs/events.md has the same rows. An event's end is sent under its name with `-over`. Pure.
  */
-import type { Level } from "../../base/events.ts";
+import type { Level } from "../../base/event-row.ts";
 
 type Row = readonly [processes: string, level: Level, subject: string, meaning: string, advice: string];
 

@@ -8,7 +8,7 @@ import { existsSync, fstatSync } from "node:fs";
 import { userInfo } from "node:os";
 import { destination, type Logger, pino } from "pino";
 import { codes } from "../../base/codes.ts";
-import { gatewayEvents } from "../../base/events.ts";
+import { gatewayEvents } from "../../base/events-gateway.ts";
 import { AgentError, type Refusal } from "../../base/fault.ts";
 import { findingLine, verdictOfFindings } from "../../base/finding.ts";
 import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";

@@ -63,5 +63,7 @@ function retry(name: string, options: JsonOption): void {
 export function addRowCommands(program: Command): void {
   const rows = program.command("rows").alias("row").description("stored rows that are set aside because of a bug");
   withBoth(rows.command("list", { isDefault: true }).description("all of them, with the error of each")).action(list);
-  acting(rows.command("retry").description("have one tried again, after an update").argument("<name>", "as the list names it")).action(retry);
+  acting(
+    rows.command("retry").description("have one tried again, after an update").argument("<name>", "as the list names it"),
+  ).action(retry);
 }

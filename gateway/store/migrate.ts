@@ -11,10 +11,11 @@ import type { GatewayLog } from "../../base/log.ts";
 import { copyStore } from "./copy.ts";
 import { fileBytesOf, freeBytesOf, isDiskFull, unusableStore } from "./disk.ts";
 import { inspectStore } from "./inspect.ts";
+import { isBusy } from "./library-errors.ts";
 import { checksOf, digestOfVersion, type Migration, migrations, statementsOf } from "./migrations.ts";
 import { ownStore } from "./owner.ts";
 import type { Value } from "./statements.ts";
-import { isBusy, openRaw, takeWalBack } from "./store.ts";
+import { openRaw, takeWalBack } from "./store.ts";
 
 export interface MigrateOptions {
   readonly log: GatewayLog;

@@ -7,7 +7,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { alertTable } from "../../alerts/queue/table.ts";
-import { agentEvents, gatewayEvents } from "../../base/events.ts";
+import { agentEvents } from "../../base/events.ts";
+import { gatewayEvents } from "../../base/events-gateway.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
