@@ -19,10 +19,10 @@ interface Closable {
 export const closeSoonMs = 2_000;
 
 /**
- * Writes the last bytes and ends the connection. What still comes is read and forgotten, so that the
- * other end gets the answer and no reset. An end that does not close by itself loses the connection
- * after two seconds, because a socket that is only ended keeps its descriptor until the other end
- * agrees. Does nothing on a connection that has ended already.
+ * Writes the last bytes and ends the connection. What still comes is read and forgotten, so that
+ * the other end gets the answer and no reset. An end that does not close by itself loses the
+ * connection after two seconds, because a socket that is only ended keeps its descriptor until the
+ * other end agrees. Does nothing on a connection that has ended already.
  */
 export function closeSoon(socket: Closable, bytes: string | Uint8Array): void {
   if (socket.destroyed || !socket.writable) return;

@@ -1,7 +1,7 @@
 /**
  * Output of a process whose reader may go first, as in `crypto 2>&1 | head -1`. Node makes an error
- * of such a write, and an error that nobody takes ends the process. Pure: the streams are passed in.
- * Source: write(2), EPIPE.
+ * of such a write, and an error that nobody takes ends the process. Pure: the streams are passed
+ * in. Source: write(2), EPIPE.
  */
 
 /** The part of a stream that is used here. */

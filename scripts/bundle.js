@@ -14,8 +14,8 @@ const anything = () => true;
 const nothing = () => false;
 
 /**
- * The packages that may lie beside a secret, as docs/threat-model.md names them: signatures, hashes,
- * addresses, the mnemonic's words and the sealing of the keystore.
+ * The packages that may lie beside a secret, as docs/threat-model.md names them: signatures,
+ * hashes, addresses, the mnemonic's words and the sealing of the keystore.
  */
 const trusted = [
   ...["@bitauth/libauth", "@noble/curves", "@noble/hashes", "@scure/base", "@scure/bip32"],

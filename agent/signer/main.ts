@@ -2,8 +2,8 @@
  * The signer's process. It hardens itself first, then reads settings and encKey from stdin, opens
  * the keystore, replays the ledger, opens the sockets and prints `ready` on stdout. Exits with 0
  * when stdin ends, on SIGTERM, or when a read-only disk accepts writes again. Other codes: 1 for a
- * fault that passes by itself, such as a full disk, 2 for a wrong configuration, 4 if an operator is
- * needed, 70 for a bug. Only this file of the module uses the clock, randomness and the process.
+ * fault that passes by itself, such as a full disk, 2 for a wrong configuration, 4 if an operator
+ * is needed, 70 for a bug. Only this file of the module uses the clock, randomness and the process.
  */
 import "../../base/no-inspector.ts";
 import { randomBytes } from "node:crypto";

@@ -44,8 +44,8 @@ export class KeptBlocks<B extends Agreed> {
   }
 
   /**
-   * What a reader finds in a block. A block in which it cannot read all is forgotten: nodes may show
-   * it oddly for a moment, and alike. The next question asks for it again.
+   * What a reader finds in a block. A block in which it cannot read all is forgotten: nodes may
+   * show it oddly for a moment, and alike. The next question asks for it again.
    */
   read<T>(block: B, reader: (block: B) => T): T {
     try {

@@ -8,8 +8,8 @@ import { splitAddress } from "./address.ts";
 import { nativeDecimal } from "./network.ts";
 
 /**
- * `ripple:ADDRESS?amount=XRP&dt=TAG`. An X-address is split, because not every wallet reads one. The
- * payer types the amount where the link asks for none.
+ * `ripple:ADDRESS?amount=XRP&dt=TAG`. An X-address is split, because not every wallet reads one.
+ * The payer types the amount where the link asks for none.
  */
 export function paymentUri({ receiver, units }: PaymentLink): string {
   const { address, tag } = splitAddress(receiver) ?? { address: receiver, tag: "" };

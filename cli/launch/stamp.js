@@ -11,8 +11,8 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 export const stampFile = join(root, "dist", ".built");
 
 /**
- * SHA-256 over every `.ts`, `.tsx`, `.sol` and `.sql` file of the rooms, the settings of compiler and
- * bundler, and the lock file, whose packages are in the bundles; hex.
+ * SHA-256 over every `.ts`, `.tsx`, `.sol` and `.sql` file of the rooms, the settings of compiler
+ * and bundler, and the lock file, whose packages are in the bundles; hex.
  */
 export function sourceStamp() {
   const hash = createHash("sha256");

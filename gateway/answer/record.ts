@@ -105,11 +105,17 @@ function timeText(ms: number): string {
  */
 export function bareRecord(row: TransactionRow): object {
   const isDeposit = row.operation === "deposit";
-  const { id: transactionId, receiverAddress, depositAddress, orderId, tag, currency, amount, callbackStatus, status } = row;
   return {
-    ...{ transactionId, receiverAddress, depositAddress, orderId, tag, currency, amount, callbackStatus },
+    transactionId: row.id,
+    receiverAddress: row.receiverAddress,
+    depositAddress: row.depositAddress,
+    orderId: row.orderId,
+    tag: row.tag,
+    currency: row.currency,
+    amount: row.amount,
+    callbackStatus: row.callbackStatus,
     createdAt: timeText(row.createdAt),
-    status,
+    status: row.status,
     transactionType: isDeposit ? 1 : 2,
     network: row.network,
     stage: row.stage,

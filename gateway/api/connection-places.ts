@@ -1,9 +1,9 @@
 /**
  * Places of connections at the gateway's listener that have not sent a whole request. An address
  * block (IPv4 /24, IPv6 /64) has 64 of them; the next newcomer closes its oldest. So one outsider
- * cannot use up the descriptors of a gateway that ends TLS itself. Without a limit are this machine,
- * the proxies of `trustProxy`, which bring everybody's connections, and blocks of paired agents. An
- * agent's upgrade goes on to the places of the hub. Source: docs/api.md, Limits.
+ * cannot use up the descriptors of a gateway that ends TLS itself. Without a limit are this
+ * machine, the proxies of `trustProxy`, which bring everybody's connections, and blocks of paired
+ * agents. An agent's upgrade goes on to the places of the hub. Source: docs/api.md, Limits.
  */
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";

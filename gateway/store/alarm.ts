@@ -14,9 +14,9 @@ export type Alarm = Caused & {
 };
 
 /**
- * Stores an alarm. A second call with the same actor, code, cause, subject and detail changes nothing.
- * With `once`, the detail is not compared, because an agent can cause such alarms as often as it
- * likes.
+ * Stores an alarm. A second call with the same actor, code, cause, subject and detail changes
+ * nothing. With `once`, the detail is not compared, because an agent can cause such alarms as often
+ * as it likes.
  * @returns true if the alarm is new, so that the log has it only once
  */
 export function recordAlarm(database: Database, alarm: Alarm, once?: "once"): boolean {

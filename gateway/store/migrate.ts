@@ -44,7 +44,9 @@ export const copyBefore = (path: string, version: number): string => `${path}.be
  */
 const copies = 2;
 
-/** Bytes that are missing on the disk for a migration of the database at `path`; 0 if it has room. */
+/**
+ * Bytes that are missing on the disk for a migration of the database at `path`; 0 if it has room.
+ */
 export function missingRoomBytes(path: string, freeBytes = freeBytesOf): number {
   const free = freeBytes(path);
   const needed = copies * (fileBytesOf(path) + fileBytesOf(`${path}-wal`));

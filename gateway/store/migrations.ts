@@ -59,7 +59,9 @@ export function statementsOf(sql: string): readonly string[] {
   return statements;
 }
 
-/** The questions of a file's lines `-- check: SELECT …`; each answers 1 if the step did its work. */
+/**
+ * The questions of a file's lines `-- check: SELECT …`; each answers 1 if the step did its work.
+ */
 export function checksOf(sql: string): readonly string[] {
   return [...sql.matchAll(/^-- check: (.+)$/gm)].map(([, question = ""]) => question);
 }

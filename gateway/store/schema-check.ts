@@ -32,7 +32,8 @@ function words(path: string, version: number, newest: number): string {
 
 /**
  * Refuses a database that does not have this program's tables.
- * @throws AgentError GATEWAY_STORE_VERSION, GATEWAY_STORE_OLDER (a start of the gateway upgrades it)
+ * @throws AgentError GATEWAY_STORE_VERSION, GATEWAY_STORE_OLDER (a start of the gateway upgrades
+ * it)
  */
 export function requireNewest(path: string, meta: Meta): void {
   const version = knownVersion(path, meta);

@@ -1,9 +1,9 @@
 /**
  * The gateway's tables as a new database gets them. A database of an earlier version comes to them
- * by the steps of migrations/; a change here needs such a step. Constraints carry the invariants: one withdrawal per order, one job per
- * position in an agent's list, one withdrawal per slot. Base units are TEXT (SQLite integers are 64
- * bit); times are milliseconds since 1970. Sources: docs/architecture.md; the statuses and stages
- * of the interface and of docs/api.md.
+ * by the steps of migrations/; a change here needs such a step. Constraints carry the invariants:
+ * one withdrawal per order, one job per position in an agent's list, one withdrawal per slot. Base
+ * units are TEXT (SQLite integers are 64 bit); times are milliseconds since 1970. Sources:
+ * docs/architecture.md; the statuses and stages of the interface and of docs/api.md.
  */
 
 import { callbackTables } from "./callback-tables.ts";
@@ -172,12 +172,13 @@ CREATE INDEX outgoingUntold ON outgoing (network) WHERE untold = 1;
 /**
  * Deposit addresses; one of a merchant that only receives has no agent. The watcher reads the list
  * by rowid. `accountOwners` has the owner of each account whose requests differ by their tags: the
- * trigger writes it with each new address. `addressStates` and `baselines` have known balances (address-states.ts), `depositEnds`
- * the block in which a request ends until this end is final. `depositCredits` has payments that an
- * operator credited to a request of another address, `foundAddresses` the first block whose
- * payments count at an address found by a scan. `forgottenAddresses`, `forgottenRanges` and
- * `vouched` are of a database restored from a backup: addresses it may have forgotten, skipped
- * indexes that are not watched yet, and the blocks from which to read the chains again.
+ * trigger writes it with each new address. `addressStates` and `baselines` have known balances
+ * (address-states.ts), `depositEnds` the block in which a request ends until this end is final.
+ * `depositCredits` has payments that an operator credited to a request of another address,
+ * `foundAddresses` the first block whose payments count at an address found by a scan.
+ * `forgottenAddresses`, `forgottenRanges` and `vouched` are of a database restored from a backup:
+ * addresses it may have forgotten, skipped indexes that are not watched yet, and the blocks from
+ * which to read the chains again.
  */
 const addresses = `
 CREATE TABLE depositAddresses (

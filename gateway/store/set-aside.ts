@@ -31,7 +31,10 @@ export interface AsideRow extends RowKey {
 export type Guarded<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
 
 const stackCharactersMax = 4_000;
-/** SQLite's ERROR, TOOBIG, CONSTRAINT, MISMATCH and RANGE: the statement or its values, not the disk. */
+/**
+ * SQLite's ERROR, TOOBIG, CONSTRAINT, MISMATCH and RANGE: the statement or its values, not the
+ * disk.
+ */
 const codesOfRow: readonly number[] = [1, 18, 19, 20, 25];
 
 /** True if another row would not meet the same error, as it would if the database itself failed. */

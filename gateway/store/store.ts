@@ -1,10 +1,10 @@
 /**
  * The gateway's database file, opened with WAL and synchronous=FULL. Both settings are read back,
  * because the library opens a WAL file with NORMAL and would then lose acknowledged commits in a
- * power cut. There is one connection, one writer at a time, and statements are kept. A full disk and
- * a file that another process holds refuse the write, and nothing happened. After a commit whose
- * sync failed, nobody knows the content of the disk: the store is poisoned and the process must
- * end. Sources: schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
+ * power cut. There is one connection, one writer at a time, and statements are kept. A full disk
+ * and a file that another process holds refuse the write, and nothing happened. After a commit
+ * whose sync failed, nobody knows the content of the disk: the store is poisoned and the process
+ * must end. Sources: schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
  */
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";

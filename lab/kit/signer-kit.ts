@@ -216,12 +216,8 @@ export class Kit {
       },
     });
     this.#courier = courierVerbs(this.signer, {
-      config: this.settings.config,
-      giveWay: () => {
-        this.gaveWay += 1;
-      },
-      residentBytes: () => 0,
-      syncs: () => ({ counts: [], sumUs: 0 }),
+      ...{ config: this.settings.config, giveWay: () => void this.gaveWay++ },
+      ...{ residentBytes: () => 0, syncs: () => ({ counts: [], sumUs: 0 }) },
     });
     this.#operator = operatorVerbs(this.signer, {
       ...{ isolation: "L0 one user", encKeyFrom: "config", config: this.settings.config, isCourierConnected: () => true },

@@ -1,8 +1,8 @@
 /**
  * Writes the answers of this tree's gateway to the questions, from the fixture in a folder: `node
- * dist/lab/store-fixture/answers.js FOLDER [OTHERS]`. Without OTHERS the file is FOLDER/answers.json,
- * the answers of the tree that made the fixture. With OTHERS, only those that differ from
- * answers.json are written, to that file.
+ * dist/lab/store-fixture/answers.js FOLDER [OTHERS]`. Without OTHERS the file is
+ * FOLDER/answers.json, the answers of the tree that made the fixture. With OTHERS, only those that
+ * differ from answers.json are written, to that file.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

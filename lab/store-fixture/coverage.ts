@@ -1,7 +1,7 @@
 /**
- * The fixture must hold each kind, stage and state of the product's own tables; the gateway's answers
- * show whether it does. A new kind, stage or state without a record in the fixture is named, unless a
- * reason stands here.
+ * The fixture must hold each kind, stage and state of the product's own tables; the gateway's
+ * answers show whether it does. A new kind, stage or state without a record in the fixture is
+ * named, unless a reason stands here.
  */
 import { eventTypes } from "../../gateway/callbacks/events.ts";
 import { flows, type Stage } from "../../gateway/openapi/stages.ts";

@@ -1,7 +1,8 @@
 /**
  * Questions to a gateway whose database is the fixture, and their answers as texts: every list with
- * every filter and page, every record, balances, events, pages of customers, and what the operator's
- * commands print. Nothing here knows a table: what is asked next comes out of earlier answers.
+ * every filter and page, every record, balances, events, pages of customers, and what the
+ * operator's commands print. Nothing here knows a table: what is asked next comes out of earlier
+ * answers.
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";

@@ -1,7 +1,7 @@
 /**
  * Answers of the Esplora API about what one provider sees. Sources: the API's description (API.md);
- * Blockstream/electrs #243, mempool/electrs #54 and the src/rest.rs of both (limits and their words;
- * an id or number of another form is refused before anything is looked for).
+ * Blockstream/electrs #243, mempool/electrs #54 and the src/rest.rs of both (limits and their
+ * words; an id or number of another form is refused before anything is looked for).
  */
 import type { IndexedBlock, IndexedOutput, IndexedTransaction, Sight } from "./chain-index.ts";
 import type { UtxoNode } from "./daemon.ts";

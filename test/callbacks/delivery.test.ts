@@ -64,7 +64,8 @@ const statusOf = (id: string): number | undefined => row(id)?.callbackStatus;
 
 beforeEach(async () => {
   Object.assign(gateway.service.config, { callbacks: { ...settings(), allowLoopback: true, retryMs: [5_000, 300_000] } });
-  // The gateway's clock stands still: a send that a slow machine ends by its time would not come again.
+  // The gateway's clock stands still: a send that a slow machine ends by its time would not come
+  // again.
   Object.assign(settings(), { timeoutMs: 30_000 });
   gateway.clock.nowMs = Date.now();
   receiver = await startReceiver();

@@ -134,7 +134,8 @@ describe("addresses of each kind", () => {
       code: "ADDRESS_FORMAT",
       detail: expect.stringContaining("begins with M"),
     });
-    // Published in the tests of libraries for Litecoin; below it with the prefix of the test network.
+    // Published in the tests of libraries for Litecoin; below it with the prefix of the test
+    // network.
     const extension =
       "ltcmweb1qq20e2arnhvxw97katjkmsd35agw3capxjkrkh7dk8d30rczm8ypxuq329nwh2twmchhqn3jqh7ua4ps539f6aazh79jy76urqht4qa59ts3at6gf";
     for (const text of [extension, extension.replace("ltcmweb", "tmweb"), extension.toUpperCase()]) {

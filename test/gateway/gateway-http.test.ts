@@ -204,6 +204,8 @@ describe("HTTP", () => {
     other.close();
     expect([answer.status, answer.body.code]).toEqual([503, "unavailable"]);
     expect(countOf("transactions")).toBe(0);
+    // A file that was held is looked at again a quarter of a second later.
+    await until(() => gateway.service.store.trouble === "");
     expect((await auto()).status).toBe(200);
   });
 

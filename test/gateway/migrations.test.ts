@@ -1,6 +1,7 @@
 /**
  * A database of an earlier version comes to this program's tables: by steps that are taken whole or
- * not at all, after a copy that an operator can restore. A database of a later version stays as it is.
+ * not at all, after a copy that an operator can restore. A database of a later version stays as it
+ * is.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";

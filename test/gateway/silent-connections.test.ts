@@ -1,7 +1,7 @@
 /**
  * Connections at the gateway's own listener that never close, send no request, or read no answer:
- * each is let go, and one address block holds few of them. Loopback has no limit, so the connections
- * of these tests say they came from elsewhere.
+ * each is let go, and one address block holds few of them. Loopback has no limit, so the
+ * connections of these tests say they came from elsewhere.
  */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";

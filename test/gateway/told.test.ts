@@ -121,9 +121,10 @@ describe("a gateway that is in trouble", () => {
       const later = [...first, ...(await look(61)), ...(await look(61))];
       const events = new Set(later.map(({ event }) => event));
       const ofGateway = Object.entries(alertTable).filter(([, [by]]) => by.includes("gateway"));
-      // The node's own row has its test below, the write-ahead file's a process.
+      // The node's own row has its test below, the write-ahead file's a process; a gateway that
+      // does not run is told of by a command of its own.
       const missing = ofGateway.map(([event]) => event).filter((event) => !events.has(event as never));
-      expect(missing).toEqual(["node-poor", "wal-large"]);
+      expect(missing).toEqual(["node-poor", "gateway-down", "wal-large"]);
       for (const alert of later) expect(alert.hint, alert.event).not.toBe("");
       expect(later.length).toBe(new Set(later.map(({ event, subject }) => `${event} ${subject}`)).size);
       const alarms = later.filter(({ event }) => event === "alarm").map(({ context, hint }) => [context.danger, hint]);

@@ -174,6 +174,9 @@ describe("the archive", () => {
       "crypto.js",
       "crypto.ts",
       "dist/.built",
+      "dist/gateway/store/migrations/0001-tables.sql",
+      "dist/gateway/store/migrations/0002-account-owners.sql",
+      "dist/gateway/store/migrations/0003-rows-set-aside.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",
@@ -330,7 +333,7 @@ describe("the parts list", () => {
     expect(new Map(libraries.map((one) => [one["bom-ref"], (one.properties ?? []).map(({ value }) => value)]))).toEqual(wanted);
     for (const one of libraries) expect(one.hashes, one.name).toHaveLength(1);
     const tree = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
-    expect(tree.get("autowithdraw")).toHaveLength(16);
+    expect(tree.get("autowithdraw")).toHaveLength(15);
     expect(tree.get("autowithdraw-gateway")?.some((ref) => ref.startsWith("pkg:npm/fastify@"))).toBe(true);
     const reached = new Set(["autowithdraw", "autowithdraw-gateway"]);
     for (const ref of reached) for (const next of tree.get(ref) ?? []) reached.add(next);

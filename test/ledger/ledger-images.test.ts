@@ -1,8 +1,9 @@
 /**
  * Images of a ledger of fifty records: cuts, flipped bits, records exchanged, doubled, moved and
  * removed, files gone or from an earlier day. Each is opened by the real ledger and pressed by a
- * courier that wants signatures; none forgets a payment. A run takes one bit and one cut in 16, from
- * a place that its seed gives, and all other images; the quick tier takes a tenth of each kind.
+ * courier that wants signatures; none forgets a payment. A run takes one bit and one cut in 16,
+ * from a place that its seed gives, and all other images; the quick tier takes a tenth of each
+ * kind.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

@@ -48,7 +48,9 @@ function tableOf(raw: Raw, name: string, sql: string): readonly string[] {
   ];
 }
 
-/** Tables, columns, types, defaults, checks, keys, indexes, triggers and views, a sorted line each. */
+/**
+ * Tables, columns, types, defaults, checks, keys, indexes, triggers and views, a sorted line each.
+ */
 export function catalogueOf(raw: Raw): readonly string[] {
   const objects = rows(raw, "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'");
   const lines = objects.flatMap(({ type, name, sql }) => {

@@ -1,7 +1,7 @@
 /**
  * Other ends that never close: a socket that goes half-open when its peer ends, stays, and lets the
- * peer keep its descriptor permanently. A test tells with them whether a listener or a client of the
- * product lets go by itself.
+ * peer keep its descriptor permanently. A test tells with them whether a listener or a client of
+ * the product lets go by itself.
  */
 import { connect, createServer, type NetConnectOpts, type Server, type Socket } from "node:net";
 

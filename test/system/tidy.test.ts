@@ -8,6 +8,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { rootsOf } from "../../scripts/roots.ts";
+import { readTitles } from "../runner/titles.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const rooms = rootsOf(root, "product", "examples", "laboratory", "tests");
@@ -82,7 +83,9 @@ describe("the house", () => {
   });
 
   it("the house keeps files to a chapter", () => {
-    expect(code.filter((path) => read(path).split("\n").length > 401)).toEqual([]);
+    // A table is as long as its rows.
+    const chapters = code.filter((path) => path !== "lab/repairs/rows.ts");
+    expect(chapters.filter((path) => read(path).split("\n").length > 401)).toEqual([]);
   });
 
   it("the house wraps comments at a hundred columns", () => {
@@ -143,20 +146,17 @@ describe("the house", () => {
     expect(code.filter((path) => /\bconsole\./.test(bare(path)))).toEqual([]);
   });
 
-  it("the house gives each test of the gateway a title that names its subject, so that it stands alone", () => {
-    const rooms = /^test\/(gateway|hub|callbacks|watcher)\/.*\.test\.ts$/;
+  it("the house has no title that repeats its heading, and none without a heading that leans on one", () => {
     // A verb or a relative word as the first one leans on a heading.
     const leans =
-      /\bit(?:\.\w+(?:\(.*?\))?)?\(\s*["'`](?:is|are|has|have|was|may|must|does|do|never|that|of|with|refuses?|takes?|says?|tells?|gives?|goes|go|keeps?|names?|comes?|makes?|holds?|needs?|answers?|ends?|works?|gets?|shows?|lists?|counts?|reads?|stays?|leaves?|waits?|starts?|stops?|knows?|fails?|expires?|it)\b/;
-    const leaning = sources
-      .filter((path) => rooms.test(path))
-      .flatMap((path) =>
-        read(path)
-          .split("\n")
-          .filter((line) => leans.test(line)),
-      );
-    expect(leans.test('  it("refuses it", () => {')).toBe(true);
-    expect(leaning).toEqual([]);
+      /^(?:is|are|has|have|was|may|must|does|do|never|that|of|with|refuses?|takes?|says?|tells?|gives?|goes|go|keeps?|names?|comes?|makes?|holds?|needs?|answers?|ends?|works?|gets?|shows?|lists?|counts?|reads?|stays?|leaves?|waits?|starts?|stops?|knows?|fails?|expires?|it) /;
+    const tests = sources.filter((path) => /^test\/.*\.test\.ts$/.test(path));
+    const written = tests.flatMap((path) => readTitles(read(path)).map((title) => ({ path, ...title })));
+    const repeating = written.filter(({ headings, title }) => title.startsWith(`${headings.at(-1) ?? title} `));
+    const leaning = written.filter(({ headings, title }) => headings.length === 0 && leans.test(title));
+    expect(written.length).toBeGreaterThan(3_000);
+    expect(leans.test("refuses it")).toBe(true);
+    expect([...repeating, ...leaning].map(({ path, title }) => `${path}: ${title}`)).toEqual([]);
   });
 
   it("the house uses every vector", () => {

@@ -1,3 +1,4 @@
+/** Acts of the story that must succeed. */
 import type { Refusal } from "../../../base/fault.ts";
 
 /** An act of the story that must succeed. */

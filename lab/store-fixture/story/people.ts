@@ -1,6 +1,6 @@
 /**
- * Other merchants, keys and agents: one that was unpaired with an order open, one that is locked and
- * paused and awaits its recovery, one that is switched off, and one with nothing.
+ * Other merchants, keys and agents: one that was unpaired with an order open, one that is locked
+ * and paused and awaits its recovery, one that is switched off, and one with nothing.
  */
 
 import { familyOf } from "../../../chains/families.ts";
