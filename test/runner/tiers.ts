@@ -45,8 +45,19 @@ export const longRows: readonly LongRow[] = [
   },
   {
     file: "system/sweeps-process",
-    twin: { file: "system/deposits", title: "deposits on evm are credited as the final chain has them" },
+    twin: {
+      file: "system/tron-deposits-process",
+      title: "a gateway with a chain of Tron > completes deposits in TRX and USDT",
+    },
     why: "the demo sweeps and pays out again; kills on the way are the deposits' run and the simulator",
+  },
+  {
+    file: "system/deposits",
+    twin: {
+      file: "system/tron-deposits-process",
+      title: "a gateway with a chain of Tron > completes deposits in TRX and USDT",
+    },
+    why: "a real gateway credits through a replaced block and kill -9 there; each family's reader has its own tests",
   },
   {
     file: "system/utxo-process",
@@ -116,6 +127,27 @@ export const longRows: readonly LongRow[] = [
     ],
     twin: { file: "system/simulation", title: "the simulator > catches a gate that opens" },
     why: "one planted bug shows that the hunt works; `simulate --mutants` plants each",
+  },
+  {
+    file: "system/simulation",
+    titles: ["the simulator > finds nothing in four hundred runs"],
+    twin: { file: "system/simulation", title: "the simulator > finds nothing in the seeds that once" },
+    why: "the same code on kept seeds and on a seed of each world; the command's processes are the laboratory's own",
+  },
+  {
+    file: "system/simulation",
+    titles: ["the simulator > does the same again"],
+    twin: { file: "system/simulation", title: "the simulator > runs a seed the same way after other seeds" },
+    why: "one process shows that a seed alone decides a run; the number of processes is the laboratory's own",
+  },
+  {
+    file: "launcher/launcher",
+    titles: ["crypto > starts the signer and the courier again"],
+    twin: {
+      file: "system/xrp-process",
+      title: "an agent with a chain of XRP > pays out with and without a tag",
+    },
+    why: "courier and signer are killed there and pay out afterwards; each end's own words are the supervisor's tests",
   },
   {
     file: "system/mutants",
