@@ -19,6 +19,7 @@ import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts"
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { askHealth, failedChecks } from "../../gateway/operator/health.ts";
 import { createStore } from "../../gateway/store/store.ts";
+import { runGatewayCommand } from "../../lab/kit/commands.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { until } from "../../lab/kit/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
@@ -56,11 +57,12 @@ describe("startGateway", () => {
     await Promise.all([once(silent, "connect"), once(half, "connect")]);
     half.write("POST /api/v1/autoWithdraw HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n");
     const over = Promise.all([silent, half].map((socket) => new Promise((done) => socket.once("close", done))));
-    const begunMs = performance.now();
+    // Node itself would end them with an answer: the half request by a 408, the silent one later.
+    const told: string[] = [];
+    for (const socket of [silent, half]) socket.on("data", (part) => told.push(String(part)));
     await running.close();
-    // Node itself leaves them their ten and fifteen seconds.
-    expect(performance.now() - begunMs).toBeLessThan(9_000);
     await over;
+    expect(told.filter((text) => text.includes(" 408 "))).toEqual([]);
   });
 
   it("startGateway serves REST and the agents' link on one port, is not ready without its chains, and stops whole", async () => {
@@ -177,13 +179,19 @@ describe("the command line", () => {
 
   interface Ran {
     readonly status: number | null;
-    readonly stdout: string;
-    readonly stderr: string;
+    /** Both streams: a refusal begins it, and a command with --json has nothing beside its JSON. */
+    readonly output: string;
   }
-  const run = (...args: string[]): Promise<Ran> =>
+  /** A command in this process; a start only where its settings are refused as soon as they are read. */
+  const run = async (...args: string[]): Promise<Ran> => {
+    const { code, output } = await runGatewayCommand(args);
+    return { status: code, output };
+  };
+  /** A command as it is typed: one that starts the gateway, and the first of the others. */
+  const runProcess = (...args: string[]): Promise<Ran> =>
     new Promise((resolve) => {
       execFile(process.execPath, [launcher, ...args], { cwd: tmpdir() }, (error, stdout, stderr) => {
-        resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr });
+        resolve({ status: error === null ? 0 : Number(error.code), output: stdout + stderr });
       });
     });
 
@@ -198,11 +206,11 @@ describe("the command line", () => {
   });
 
   it("the command line goes from init to a first answered request, typed by hand", async () => {
-    expect((await run("init", "--dir", dir)).status).toBe(0);
+    expect((await runProcess("init", "--dir", dir)).status).toBe(0);
     for (const name of ["gateway.key", "gateway.db", "gateway.config.json"])
       expect(statSync(join(dir, name)).mode & 0o777, name).toBe(0o600);
     const again = await run("init", "--dir", dir);
-    expect([again.status, again.stderr]).toEqual([
+    expect([again.status, again.output]).toEqual([
       2,
       expect.stringMatching(/^autowithdraw-gateway: .* is there already\nhint: /),
     ]);
@@ -211,10 +219,10 @@ describe("the command line", () => {
     writeFileSync(config, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", port: 0 }, prices: {} }));
     const out = join(dir, "config.json");
     const nowhere = await run("merchant", "create", "Shop", "--config", config, "--config-out", join(dir, "no", "config.json"));
-    expect([nowhere.status, nowhere.stdout]).toEqual([2, ""]);
-    expect(JSON.parse((await run("merchant", "list", "--config", config, "--json")).stdout)).toEqual([]);
+    expect([nowhere.status, nowhere.output]).toEqual([2, expect.stringMatching(/^autowithdraw-gateway: /)]);
+    expect(JSON.parse((await run("merchant", "list", "--config", config, "--json")).output)).toEqual([]);
     const made = await run("merchant", "create", "Shop", "--config", config, "--json", "--config-out", out);
-    const merchant = JSON.parse(made.stdout);
+    const merchant = JSON.parse(made.output);
     expect(merchant).toMatchObject({
       merchantId: expect.stringMatching(/^m_/),
       apiKey: expect.stringMatching(/^k_/),
@@ -237,7 +245,7 @@ describe("the command line", () => {
       config,
       "--json",
     );
-    expect(JSON.parse(strict.stdout)).toMatchObject({ scopes: ["read", "deposit"], profile: "strict", alg: "HS256" });
+    expect(JSON.parse(strict.output)).toMatchObject({ scopes: ["read", "deposit"], profile: "strict", alg: "HS256" });
     const child = spawn(process.execPath, [launcher, "start", "--config", config], { stdio: ["ignore", "pipe", "ignore"] });
     const [line] = await once(child.stdout, "data");
     const url = /^gateway: listens at (http\S+)\n/.exec(String(line))?.[1] ?? "";
@@ -260,14 +268,14 @@ describe("the command line", () => {
     const { port } = other.address() as AddressInfo;
     const taken = join(dir, "taken.json");
     writeFileSync(taken, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", port } }));
-    const ran = await run("start", "--config", taken);
-    expect([ran.status, ran.stderr]).toEqual([
+    const ran = await runProcess("start", "--config", taken);
+    expect([ran.status, ran.output]).toEqual([
       1,
       expect.stringMatching(/^autowithdraw-gateway: .* cannot listen at .*EADDRINUSE\nhint: /),
     ]);
     await new Promise((resolve) => other.close(resolve));
     writeFileSync(taken, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", prot: port } }));
-    expect((await run("start", "--config", taken)).status).toBe(2);
+    expect((await runProcess("start", "--config", taken)).status).toBe(2);
   });
 
   it("the command line reads its configuration again on SIGHUP, takes the log's level and every other change, and never ends of it", async () => {
@@ -291,7 +299,7 @@ describe("the command line", () => {
       child.kill("SIGHUP");
       await until(
         words,
-        10_000,
+        60_000,
         async () => (said.includes(words) ? true : undefined),
         () => said,
       );
@@ -301,7 +309,7 @@ describe("the command line", () => {
     await hup("logLevel is error from now on");
     const { "usdt-erc20": _left, ...fewer } = settings.currencies;
     const shown = async (): Promise<readonly string[]> =>
-      JSON.parse((await run("currencies", "--json", "--config", own)).stdout).map(
+      JSON.parse((await run("currencies", "--json", "--config", own)).output).map(
         ({ id, service }: { id: string; service: string }) => `${id} ${service}`,
       );
     write({ logLevel: "error", currencies: fewer });
@@ -326,8 +334,8 @@ describe("the command line", () => {
     expect(said).toContain("the old configuration stays in force");
     // Commands go by the running gateway's copy, and say so; a new start does not.
     for (const words of [["merchant", "list"], ["agents"], ["status"]]) {
-      const ran = await run(...words, "--config", own);
-      expect([ran.status === 2, ran.stderr], words.join(" ")).toEqual([
+      const ran = await runProcess(...words, "--config", own); // a process says it once
+      expect([ran.status === 2, ran.output], words.join(" ")).toEqual([
         false,
         expect.stringContaining("goes by the configuration before"),
       ]);
@@ -343,12 +351,12 @@ describe("the command line", () => {
 
   it("the command line answers a clear no with 1, wrong usage with 2, and no gateway with 3", { timeout: 180_000 }, async () => {
     const revoked = await run("key", "revoke", "k_0000000000000000", "--config", config);
-    expect([revoked.status, revoked.stderr]).toEqual([
+    expect([revoked.status, revoked.output]).toEqual([
       1,
       expect.stringMatching(/^autowithdraw-gateway: there is no such API key.*\nhint: /),
     ]);
-    expect((await run("agents", "unpair", "none", "--config", config)).status).toBe(1);
-    expect(await run("agents", "--config", config, "--json")).toMatchObject({ status: 0, stdout: "[]\n" });
+    expect((await runProcess("agents", "unpair", "none", "--config", config)).status).toBe(1);
+    expect(await run("agents", "--config", config, "--json")).toMatchObject({ status: 0, output: "[]\n" });
     const key = ["key", "create", "--merchant", "m_0", "--config", config];
     for (const args of [
       [],
@@ -359,7 +367,7 @@ describe("the command line", () => {
       ["--x"],
     ]) {
       const ran = await run(...key, ...args);
-      expect([ran.status, ran.stderr], args.join(" ")).toEqual([
+      expect([ran.status, ran.output], args.join(" ")).toEqual([
         args.length === 0 ? 1 : 2,
         expect.stringMatching(/^autowithdraw-gateway: .*\nhint: .*\n$/),
       ]);
@@ -380,8 +388,8 @@ describe("the command line", () => {
     ] as const) {
       writeFileSync(join(dir, name), bytes);
       writeFileSync(join(dir, "other.json"), JSON.stringify({ ...closed, database: `sqlite:${name}` }));
-      const ran = await run("start", "--config", join(dir, "other.json"));
-      expect([ran.status, ran.stderr]).toEqual([2, expect.stringMatching(words)]);
+      const ran = await runProcess("start", "--config", join(dir, "other.json"));
+      expect([ran.status, ran.output]).toEqual([2, expect.stringMatching(words)]);
       expect(readFileSync(join(dir, name), "utf8")).toBe(bytes);
     }
     for (const name of ["merchant", "merchants", "key", "agents", "deposits", "withdrawals", "sweeps", "callbacks"])
@@ -389,10 +397,10 @@ describe("the command line", () => {
     const mistyped = await run("withdrawals", "shw", "--config", config);
     expect(mistyped).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining("unknown command 'withdrawals shw'; there are list, show"),
+      output: expect.stringContaining("unknown command 'withdrawals shw'; there are list, show"),
     });
     const piped = spawnSync("sh", ["-c", `"$0" "$1" agents --config "$2" | true`, process.execPath, launcher, config]);
     expect(String(piped.stderr)).toBe("");
-    expect((await run("--help")).status).toBe(0);
+    expect((await runProcess("--help")).status).toBe(0);
   });
 });
