@@ -7,20 +7,19 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { stop, until } from "../../lab/kit/processes.ts";
-import { agent, eachTestItsPairing, fill } from "../support/pairing.ts";
+import { startsTheBuild } from "../support/built.ts";
+import { pairsOnce } from "../support/paired-crypto.ts";
 
-eachTestItsPairing();
+startsTheBuild();
+
+// One pairing serves: the last test alone leaves another ledger.
+const { agent } = pairsOnce();
 
 const segment = (): string => join(agent.state, "signer", "ledger", "00000001.jsonl");
 const pairingFile = (): string => join(agent.state, "pairing.json");
 const crypto = () => agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state);
 
-async function paired(): Promise<string> {
-  fill();
-  const done = await agent.pair();
-  expect(done.code, done.output).toBe(0);
-  return (JSON.parse(readFileSync(pairingFile(), "utf8")) as { granted: { agent: string } }).granted.agent;
-}
+const agentId = (): string => (JSON.parse(readFileSync(pairingFile(), "utf8")) as { granted: { agent: string } }).granted.agent;
 
 /**
  * The line that docs/ledger.md lets anybody write: its hash is right, and its MAC is an attacker's
@@ -36,7 +35,7 @@ function forgedLine(body: string): string {
 async function starts(): Promise<boolean> {
   const running = agent.crypto();
   try {
-    return await until("the signer is ready", 20_000, async () =>
+    return await until("the signer is ready", 60_000, async () =>
       running.output().includes('"event":"signer-ready"') ? true : undefined,
     );
   } finally {
@@ -46,7 +45,6 @@ async function starts(): Promise<boolean> {
 
 describe("a paired server", () => {
   it("a paired server does not start on a line that another wrote, says which, and verify of the chain alone does not call that sealed", async () => {
-    await paired();
     const before = readFileSync(segment(), "utf8");
     writeFileSync(segment(), before + forgedLine('"kind":"LOCKED","code":"LEDGER_FORKED","detail":""'));
     const ended = await crypto();
@@ -59,8 +57,18 @@ describe("a paired server", () => {
     expect(await starts()).toBe(true);
   });
 
+  it("a paired server begins no new ledger without encKey, nor with another", async () => {
+    const id = agentId();
+    const other = join(agent.dir, "other");
+    writeFileSync(other, createHash("sha256").update("another").digest("hex"), { mode: 0o600 });
+    const refused = await agent.cli("recover", "--new-ledger", "--yes", id, "--enc-key-file", other);
+    expect(refused.code).toBe(2);
+    expect(refused.output).toContain("does not open");
+    expect(readFileSync(segment(), "utf8")).not.toContain("LEDGER_BEHIND_GATEWAY");
+  });
+
   it("a paired server does not start with another gateway's key in pairing.json, and begins no new ledger under it", async () => {
-    const id = await paired();
+    const id = agentId();
     const before = readFileSync(pairingFile(), "utf8");
     const { granted } = JSON.parse(before) as { granted: { gatewayKey: string } };
     writeFileSync(pairingFile(), before.replace(granted.gatewayKey, "ab".repeat(32)));
@@ -82,15 +90,5 @@ describe("a paired server", () => {
     expect(readFileSync(segment(), "utf8")).toContain("LEDGER_BEHIND_GATEWAY");
     expect(readdirSync(join(agent.state, "signer")).filter((name) => name.includes("aside"))).toHaveLength(1);
     expect(await starts()).toBe(true);
-  });
-
-  it("a paired server begins no new ledger without encKey, nor with another", async () => {
-    const id = await paired();
-    const other = join(agent.dir, "other");
-    writeFileSync(other, createHash("sha256").update("another").digest("hex"), { mode: 0o600 });
-    const refused = await agent.cli("recover", "--new-ledger", "--yes", id, "--enc-key-file", other);
-    expect(refused.code).toBe(2);
-    expect(refused.output).toContain("does not open");
-    expect(readFileSync(segment(), "utf8")).not.toContain("LEDGER_BEHIND_GATEWAY");
   });
 });
