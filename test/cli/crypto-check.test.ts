@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { mnemonicToSeedSync } from "bip39";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { check } from "../../agent/check/check.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
@@ -14,6 +14,7 @@ import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { type FakeNode, startFakeNode } from "../../lab/kit/fake-node.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
+import { isLongTier } from "../../lab/kit/share.ts";
 import { AgentFolder, knownMnemonic } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -45,6 +46,15 @@ const answers: Readonly<Record<string, unknown>> = {
   eth_getTransactionByHash: null,
 };
 
+/** One encKey and one keystore serve all tests: sealing is slow on purpose. */
+const encKeyText = randomBytes(32).toString("hex");
+let sealed = "";
+beforeAll(() => {
+  const accounts = deriveAccounts(mnemonicToSeedSync(knownMnemonic), ["evm"]);
+  const contents = { wallet: walletOf(accounts), networks: ["eip155:31337"], accounts, signerSeed: new Secret(randomBytes(32)) };
+  sealed = sealKeystore({ contents, encKey: Buffer.from(encKeyText), random: randomBytes });
+});
+
 beforeEach(async () => {
   folder = new AgentFolder();
   chain = { id: "0x7a69", decimals: { [usdt.toLowerCase()]: 6 } };
@@ -60,10 +70,7 @@ beforeEach(async () => {
   });
   const { state } = folder;
   mkdirSync(join(state, "signer", "ledger"), { recursive: true, mode: 0o700 });
-  const accounts = deriveAccounts(mnemonicToSeedSync(knownMnemonic), ["evm"]);
-  const contents = { wallet: walletOf(accounts), networks: ["eip155:31337"], accounts, signerSeed: new Secret(randomBytes(32)) };
-  const text = sealKeystore({ contents, encKey: Buffer.from(folder.encKey), random: randomBytes });
-  writeFileSync(join(state, "signer", "keystore.json"), text, { mode: 0o600 });
+  writeFileSync(join(state, "signer", "keystore.json"), sealed, { mode: 0o600 });
   writeFileSync(join(state, "signer", "ledger", "00000001.jsonl"), "{}\n", { mode: 0o600 });
   const link = {
     agent: "aa".repeat(8),
@@ -77,7 +84,7 @@ beforeEach(async () => {
     mode: 0o600,
   });
   config();
-  writeFileSync(join(folder.dir, "encKey"), folder.encKey, { mode: 0o600 });
+  writeFileSync(join(folder.dir, "encKey"), encKeyText, { mode: 0o600 });
 });
 afterEach(async () => {
   onAsked = () => {};
@@ -93,6 +100,17 @@ function config(change: (text: string) => string = (text) => text, secrets: Read
 async function checked(...args: string[]): Promise<{ code: number | null; codes: string[]; output: string }> {
   const words = ["--check", "--config", folder.config, "--state", folder.state, ...args];
   const { code, output } = await folder.launcher("crypto.js", ...words, "--json");
+  const { findings } = JSON.parse(output) as { findings: { code: string; severity: string }[] };
+  return { code, codes: findings.map((one) => `${one.severity} ${one.code}`), output };
+}
+
+/** The same for the signer alone, which asks no node, and so in this process. */
+async function checkedHere(encKeyFile?: string): Promise<{ code: number | null; codes: string[]; output: string }> {
+  let output = "";
+  const options = { config: folder.config, state: folder.state, role: "signer", json: true } as const;
+  const code = await check({ ...options, ...(encKeyFile === undefined ? {} : { encKeyFile }) }, (text) => {
+    output += text;
+  });
   const { findings } = JSON.parse(output) as { findings: { code: string; severity: string }[] };
   return { code, codes: findings.map((one) => `${one.severity} ${one.code}`), output };
 }
@@ -160,12 +178,13 @@ it("autowithdraw check says what crypto --check says, with the same exit code, a
   expect([...section.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name)).toEqual(fields);
 });
 
-const cases: readonly (readonly [string, number, string, () => unknown])[] = [
+const cases: readonly (readonly [string, number, string, () => unknown, ofSigner?: true])[] = [
   [
     "a wrong encKey",
     2,
     "error KEYSTORE_ENCKEY",
     () => writeFileSync(join(folder.dir, "encKey"), "0f".repeat(32), { mode: 0o600 }),
+    true,
   ],
   [
     "a keystore that others can read",
@@ -173,9 +192,9 @@ const cases: readonly (readonly [string, number, string, () => unknown])[] = [
     "error FILE_EXPOSED",
     () => chmodSync(join(folder.state, "signer", "keystore.json"), 0o644),
   ],
-  ["no ledger", 2, "error LEDGER_MISSING", () => rmSync(join(folder.state, "signer", "ledger"), { recursive: true })],
+  ["no ledger", 2, "error LEDGER_MISSING", () => rmSync(join(folder.state, "signer", "ledger"), { recursive: true }), true],
   ["no link file", 2, "error STATE_INCOMPLETE", () => rmSync(join(folder.state, "courier", "link.json"))],
-  ["a key that nothing reads", 2, "error CONFIG_UNKNOWN_KEY", () => config((text) => text.replace('"policy"', '"polcy"'))],
+  ["a key that nothing reads", 2, "error CONFIG_UNKNOWN_KEY", () => config((text) => text.replace('"policy"', '"polcy"')), true],
   [
     "a chain that was not paired for",
     2,
@@ -184,6 +203,7 @@ const cases: readonly (readonly [string, number, string, () => unknown])[] = [
       chain.id = "0x1";
       config((text) => text.replace("31337", "1"));
     },
+    true,
   ],
   ["a node of another chain", 2, "error NODE_WRONG_CHAIN", () => void Object.assign(chain, { id: "0x1" })],
   [
@@ -195,22 +215,23 @@ const cases: readonly (readonly [string, number, string, () => unknown])[] = [
   ["a node that is away", 0, "warning NODE_UNREACHABLE", () => node.close()],
 ];
 
-it.each(cases)("crypto --check: %s", async (_, exit, found, broken) => {
+it.each(cases)("crypto --check: %s", async (_, exit, found, broken, ofSigner) => {
   await broken();
-  const { code, codes, output } = await checked(...encKey());
-  expect([code, codes], output).toEqual([exit, [found]]);
+  const answers = ofSigner ? [await checkedHere(join(folder.dir, "encKey"))] : [];
+  if (isLongTier || !ofSigner) answers.push(await checked(...encKey()));
+  for (const { code, codes, output } of answers) expect([code, codes], output).toEqual([exit, [found]]);
 });
 
 it("crypto --check says when it was given no encKey, and still looks at what stands readable", async () => {
   expect(await checked("--role", "signer")).toMatchObject({ code: 0, codes: ["warning ENCKEY_MISSING"] });
   config((text) => text.replace("31337", "1"));
-  expect((await checked("--role", "signer")).codes).toEqual(["warning ENCKEY_MISSING", "error SIGNER_NETWORK"]);
+  expect((await checkedHere()).codes).toEqual(["warning ENCKEY_MISSING", "error SIGNER_NETWORK"]);
 });
 
 it("a courier's config.json holds no secret", async () => {
-  config(undefined, { encKey: folder.encKey });
+  config(undefined, { encKey: encKeyText });
   expect(await checked("--role", "courier")).toMatchObject({ code: 2, codes: ["error CONFIG_SECRET_PRESENT"] });
-  expect((await checked("--role", "signer")).codes).toEqual([]);
+  expect((await checkedHere()).codes).toEqual([]);
 });
 
 it("crypto --check gives each finding the priority that the journal is searched by, and a terminal none", async () => {
