@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isCopyOf } from "../../cli/config-copies.ts";
 import { fileSystemOf } from "../../cli/doctor/machine.ts";
 import { exposureIn } from "../../cli/doctor/outside.ts";
+import { isLongTier } from "../../lab/kit/share.ts";
 import { DoctorKit, nowMs, paid, refusal } from "../support/doctor-kit.ts";
 import { closedPort } from "../support/evm-nodes.ts";
 
@@ -282,10 +283,18 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
 describe("doctor finds", () => {
   it("doctor has at least forty set-ups to find broken", () => expect(cases.length).toBeGreaterThanOrEqual(40));
 
-  it.each(cases as readonly [string, string, Break, Break?][])("doctor finds %s: %s", async (_, code, broken, before) => {
-    await before?.();
+  it("doctor finds nothing in the set-up that each of them breaks", async () => {
     const healthy = await kit.run();
     expect(healthy, healthy.text).toMatchObject({ exit: 0, codes: [], unseen: [] });
+  });
+
+  it.each(cases as readonly [string, string, Break, Break?][])("doctor finds %s: %s", async (_, code, broken, before) => {
+    await before?.();
+    // Without an act before the break it is the set-up of the test above.
+    if (isLongTier || before !== undefined) {
+      const healthy = await kit.run();
+      expect(healthy, healthy.text).toMatchObject({ exit: 0, codes: [], unseen: [] });
+    }
     await broken();
     const ill = await kit.run();
     expect([...new Set(ill.codes)], ill.text).toEqual([code]);
