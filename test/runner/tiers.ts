@@ -150,6 +150,18 @@ export const longRows: readonly LongRow[] = [
     why: "courier and signer are killed there and pay out afterwards; each end's own words are the supervisor's tests",
   },
   {
+    file: "cli/crypto-check",
+    titles: ["crypto --check: a token with other decimals"],
+    twin: { file: "cli/doctor", title: "doctor finds > a token with other decimals" },
+    why: "the same question of the same module; a node of another chain still goes the whole way of the program",
+  },
+  {
+    file: "cli/crypto-check",
+    titles: ["crypto --check: a node that is away"],
+    twin: { file: "cli/doctor", title: "doctor finds > a node that is away" },
+    why: "the same question of the same module; a node of another chain still goes the whole way of the program",
+  },
+  {
     file: "system/mutants",
     titles: ["the mutants > name nothing that is not there"],
     twin: { file: "system/mutants", title: "the mutants > the mutants: " },
@@ -170,7 +182,7 @@ export const longRows: readonly LongRow[] = [
   {
     file: "system/fuzz-growth",
     titles: ["the measure > tells a square"],
-    twin: { file: "system/fuzz-growth", title: "a fuzz target > costs no more" },
+    twin: { file: "system/fuzz-growth", title: "%s > a fuzz target costs no more" },
     why: "a test of the laboratory's own measure, which changes with lab/fuzz alone",
   },
   {
