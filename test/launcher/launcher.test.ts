@@ -124,7 +124,6 @@ describe("crypto", () => {
       await ready(started);
       const children = [childOf(started, "signer"), childOf(started, "courier")];
       started.child.kill(signal);
-      // A child that has to be killed leaves another status, or stays.
       expect(await started.ended).toBe(0);
       expect(children.every(isGone)).toBe(true);
     }
