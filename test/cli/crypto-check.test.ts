@@ -178,7 +178,11 @@ it("autowithdraw check says what crypto --check says, with the same exit code, a
   expect([...section.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name)).toEqual(fields);
 });
 
-const cases: readonly (readonly [string, number, string, () => unknown, ofSigner?: true])[] = [
+/**
+ * `true` last: the finding is the signer's alone, so one check of the signer in this process is
+ * enough.
+ */
+const cases: readonly (readonly [string, number, string, () => unknown, true?])[] = [
   [
     "a wrong encKey",
     2,
@@ -215,7 +219,8 @@ const cases: readonly (readonly [string, number, string, () => unknown, ofSigner
   ["a node that is away", 0, "warning NODE_UNREACHABLE", () => node.close()],
 ];
 
-it.each(cases)("crypto --check: %s", async (_, exit, found, broken, ofSigner) => {
+it.each(cases)("crypto --check: %s", async (...row) => {
+  const [, exit, found, broken, ofSigner] = row as (typeof cases)[number];
   await broken();
   const answers = ofSigner ? [await checkedHere(join(folder.dir, "encKey"))] : [];
   if (isLongTier || !ofSigner) answers.push(await checked(...encKey()));

@@ -132,9 +132,9 @@ describe("startGateway", () => {
     await expect(startGateway({ ...config, listen: { ...config.listen, tls } }, deps)).rejects.toMatchObject({
       code: "GATEWAY_TLS",
     });
-    // The twin of a taken port: a name that is no address of any machine never becomes one.
+    // The twin of a taken port: a name without an address, which name servers may know later.
     const nowhere = { ...config, listen: { ...config.listen, host: "nowhere.invalid" } };
-    await expect(startGateway(nowhere, deps)).rejects.toMatchObject({ code: "GATEWAY_LISTEN" });
+    await expect(startGateway(nowhere, deps)).rejects.toMatchObject({ code: "GATEWAY_LISTEN_NAME" });
   });
 
   it("startGateway speaks TLS when it has a certificate, and refuses a broken one", async (context) => {
@@ -182,7 +182,10 @@ describe("the command line", () => {
     /** Both streams: a refusal begins it, and a command with --json has nothing beside its JSON. */
     readonly output: string;
   }
-  /** A command in this process; a start only where its settings are refused as soon as they are read. */
+  /**
+   * A command in this process; a start only where its settings are refused as soon as they are
+   * read.
+   */
   const run = async (...args: string[]): Promise<Ran> => {
     const { code, output } = await runGatewayCommand(args);
     return { status: code, output };

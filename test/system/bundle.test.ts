@@ -67,7 +67,7 @@ it.each(["sealing", "backup"])(
   "the bundle of %s imports the system's modules for files, hashes and the user's folders alone",
   async (name) => {
     const made = await bundle(projectRoot, name);
-    expect(builtinsOf(made)).toEqual(["buffer", "crypto", "fs", "os", "path", "process"]);
+    expect(builtinsOf(made)).toEqual(["buffer", "crypto", "fs", "os", "path"]);
     expect(breachesOf(made, name)).toEqual([]);
   },
 );
