@@ -182,7 +182,7 @@ it("autowithdraw check says what crypto --check says, with the same exit code, a
  * `true` last: the finding is the signer's alone, so one check of the signer in this process is
  * enough.
  */
-const cases: readonly (readonly [string, number, string, () => unknown, true?])[] = [
+const cases: readonly (readonly [string, number, string, () => unknown, boolean])[] = [
   [
     "a wrong encKey",
     2,
@@ -195,9 +195,10 @@ const cases: readonly (readonly [string, number, string, () => unknown, true?])[
     2,
     "error FILE_EXPOSED",
     () => chmodSync(join(folder.state, "signer", "keystore.json"), 0o644),
+    false,
   ],
   ["no ledger", 2, "error LEDGER_MISSING", () => rmSync(join(folder.state, "signer", "ledger"), { recursive: true }), true],
-  ["no link file", 2, "error STATE_INCOMPLETE", () => rmSync(join(folder.state, "courier", "link.json"))],
+  ["no link file", 2, "error STATE_INCOMPLETE", () => rmSync(join(folder.state, "courier", "link.json")), false],
   ["a key that nothing reads", 2, "error CONFIG_UNKNOWN_KEY", () => config((text) => text.replace('"policy"', '"polcy"')), true],
   [
     "a chain that was not paired for",
@@ -209,18 +210,18 @@ const cases: readonly (readonly [string, number, string, () => unknown, true?])[
     },
     true,
   ],
-  ["a node of another chain", 2, "error NODE_WRONG_CHAIN", () => void Object.assign(chain, { id: "0x1" })],
+  ["a node of another chain", 2, "error NODE_WRONG_CHAIN", () => void Object.assign(chain, { id: "0x1" }), false],
   [
     "a token with other decimals",
     2,
     "error CHECK_DECIMALS",
     () => void Object.assign(chain, { decimals: { [usdt.toLowerCase()]: 18 } }),
+    false,
   ],
-  ["a node that is away", 0, "warning NODE_UNREACHABLE", () => node.close()],
+  ["a node that is away", 0, "warning NODE_UNREACHABLE", () => node.close(), false],
 ];
 
-it.each(cases)("crypto --check: %s", async (...row) => {
-  const [, exit, found, broken, ofSigner] = row as (typeof cases)[number];
+it.each(cases)("crypto --check: %s", async (_, exit, found, broken, ofSigner) => {
   await broken();
   const answers = ofSigner ? [await checkedHere(join(folder.dir, "encKey"))] : [];
   if (isLongTier || !ofSigner) answers.push(await checked(...encKey()));

@@ -5,13 +5,25 @@
  * alone. Reports of the kind: groue/GRDB.swift #1251, stashapp/stash #5782 (a full disk ended the
  * program, and room did not bring it back).
  */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -42,10 +54,14 @@ import { createStore, type Database, openStore, storeOver } from "../../gateway/
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
+import { freePort, until } from "../../lab/kit/processes.ts";
+import { startsTheBuild } from "../support/built.ts";
 import { bodies, paired } from "../support/memory-ledger.ts";
 
 const log = pino({ level: "silent" });
 const deps = { log, clock: Date.now, onPoisoned: () => {} };
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const launcher = join(root, "gateway/gateway.js");
 
 let folder = "";
 beforeEach(() => {
@@ -603,4 +619,88 @@ describe("alerts of a gateway that does not run", () => {
     ]);
     expect(nowMs).toBeGreaterThanOrEqual(2.6 * 3_600_000 + 300_000);
   });
+});
+
+describe.runIf(canMount)("the built gateway on a disk that fills up", () => {
+  startsTheBuild();
+
+  it("the built gateway is up again by itself when there is room, and somebody was told meanwhile", async () => {
+    const disk = smallDisk("16m");
+    const heard: string[] = [];
+    const receiver = createServer((request, response) => {
+      let body = "";
+      request.on("data", (part) => {
+        body += String(part);
+      });
+      request.on("end", () => {
+        heard.push(body);
+        response.end();
+      });
+    }).listen(0, "127.0.0.1");
+    await once(receiver, "listening");
+    onTestFinished(() => void receiver.close());
+    const { config } = database(disk.path);
+    const port = await freePort();
+    const file = join(disk.path, "gateway.config.json");
+    const settings = {
+      ...testConfig,
+      ...{ logLevel: "error", listen: { host: "127.0.0.1", port }, keyFile: config.keyFile },
+      alerts: { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/` },
+    };
+    writeFileSync(file, JSON.stringify(settings), { mode: 0o600 });
+    const ready = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/health`).catch(() => null))?.status ?? 0;
+    /** A service manager's part: what ends with 1 is started again. */
+    const statuses: (number | null)[] = [];
+    let child = spawn(process.execPath, [launcher, "start", "--config", file], { stdio: "ignore" });
+    let isOver = false;
+    const manage = (): void => {
+      child.once("exit", (status) => {
+        statuses.push(status);
+        if (isOver || status !== 1) return;
+        child = spawn(process.execPath, [launcher, "start", "--config", file], { stdio: "ignore" });
+        manage();
+      });
+    };
+    manage();
+    onTestFinished(() => {
+      isOver = true;
+      child.kill("SIGKILL");
+    });
+    const answers = (): Promise<true> =>
+      until(
+        "health",
+        60_000,
+        async () => ((await ready()) === 200 ? true : undefined),
+        () => statuses.join(),
+      );
+    await answers();
+    // It lives on a full disk; what brings it down then is a kill.
+    disk.fill();
+    expect(await ready()).toBe(200);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    child = spawn(process.execPath, [launcher, "start", "--config", file], { stdio: "ignore" });
+    manage();
+    const alerts = spawn(process.execPath, [launcher, "alert-down", "--config", file], { stdio: "ignore" });
+    onTestFinished(() => void alerts.kill("SIGKILL"));
+    await until(
+      "an alert",
+      60_000,
+      async () => (heard.length > 0 ? true : undefined),
+      () => statuses.join(),
+    );
+    await until(
+      "two starts",
+      60_000,
+      async () => (statuses.filter((one) => one === 1).length >= 2 ? true : undefined),
+      () => statuses.join(),
+    );
+    expect(JSON.parse(heard[0] ?? "{}")).toMatchObject({ event: "gateway-down", context: { code: "GATEWAY_DISK_FULL" } });
+    const check = spawnSync(process.execPath, [launcher, "check", "--config", file], { encoding: "utf8" });
+    expect([check.status, check.stdout]).toEqual([1, expect.stringMatching(/would not start now: .*is full/)]);
+    disk.room();
+    await answers();
+    expect(statuses.filter((one) => one !== null && one !== 1)).toEqual([]);
+    expect(readFileSync(file, "utf8")).toBe(JSON.stringify(settings));
+  }, 240_000);
 });

@@ -294,7 +294,7 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
     } finally {
       mend();
     }
-    // In the quick tier one start, the next test's, follows all that was mended.
+    // In the quick tier one start, the next test's, follows all that was corrected.
     if (isLongTier) await says(begin(), "crypto: ready");
   });
 

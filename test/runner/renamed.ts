@@ -66,4 +66,8 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "protocol/foreign-text",
     name: "a long text of %s takes time in proportion",
   },
+  "launcher/launcher: crypto > ends cleanly within five seconds on SIGTERM and SIGINT": {
+    file: "launcher/launcher",
+    name: "crypto > ends with 0 on SIGTERM and SIGINT, and leaves no child",
+  },
 };
