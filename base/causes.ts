@@ -94,13 +94,20 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   COURIER_NOTIFY: "work",
 };
 
+const gravestFirst: readonly Danger[] = ["theft", "twice", "work"];
+
+/**
+ * The row of a stored code and its cause. An alarm of before causes were stored has none: the
+ * gravest one is assumed.
+ */
 const rowOf = (code: string, cause: string): CauseRow | undefined => {
   const rows: Readonly<Record<string, Readonly<Record<string, CauseRow>>>> = causes;
   const ofCode = Object.hasOwn(rows, code) ? rows[code] : undefined;
-  return ofCode !== undefined && Object.hasOwn(ofCode, cause) ? ofCode[cause] : undefined;
+  if (ofCode === undefined || Object.hasOwn(ofCode, cause)) return ofCode?.[cause];
+  return Object.values(ofCode).sort(([a], [b]) => gravestFirst.indexOf(a) - gravestFirst.indexOf(b))[0];
 };
 
-/** The advice for a stored code and its cause, "" without one; "" for a code of another version. */
+/** The advice for a stored code and its cause; "" for a code of another version. */
 export function adviceOf(code: string, cause = ""): string {
   return rowOf(code, cause)?.[2] ?? (Object.hasOwn(codes, code) ? codes[code as Code][4] : "");
 }

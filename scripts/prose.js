@@ -63,6 +63,16 @@ function rangesOf(text, path) {
   return [...ranges].sort(([a], [b]) => a - b);
 }
 
+/** Titles of tests: one below a heading goes on with the words of the heading. */
+function titlesOf(text) {
+  const title = /^([ \t]*)(it|describe)(?:\.\w+(?:\([^()]*\))?)?\(\s*(["'`])((?:\\.|(?!\3).)*)\3/gm;
+  let heading = "";
+  return [...text.matchAll(title)].map(({ index, 1: indent, 2: kind, 4: words }) => {
+    if (kind === "describe") heading = words;
+    return { at: index, body: kind === "it" && indent !== "" ? `${heading} ${words}` : words };
+  });
+}
+
 /** `{line, body}` of each comment, lines of `//` that follow each other as one; and test titles. */
 function textsOfCode(path) {
   const text = readFileSync(join(root, path), "utf8");
@@ -78,8 +88,7 @@ function textsOfCode(path) {
     } else found.push({ isLine, end, line: lineAt(pos), body: bodyOf(raw) });
   }
   if (!path.endsWith(".test.ts")) return found;
-  const title = /\b(?:it|describe)(?:\.\w+(?:\([^()]*\))?)?\(\s*(["'`])((?:\\.|(?!\1).)*)\1/g;
-  return [...found, ...[...text.matchAll(title)].map((match) => ({ line: lineAt(match.index), body: match[2] }))];
+  return [...found, ...titlesOf(text).map(({ at, body }) => ({ line: lineAt(at), body }))];
 }
 
 /** `{line, body}` of each paragraph, list entry and table cell of a page, blocks of code aside. */

@@ -5,7 +5,7 @@
  * dist/simulated.
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -74,10 +74,19 @@ function sourceOf(file: string, patch: Patch | null): Source {
   const isPatched = patch?.file === file;
   const known = compiled.get(file);
   if (known !== undefined && !isPatched) return known;
-  const original = readFileSync(join(root, file), "utf8");
+  const original = file === migrationFiles ? writeMigrations() : readFileSync(join(root, file), "utf8");
   const source = { file, text: compile(isPatched ? patched(original, patch) : original, file) };
   if (!isPatched) compiled.set(file, source);
   return source;
+}
+
+/** The file that reads the texts beside it; here it has them, as in the bundles. */
+const migrationFiles = "gateway/store/migration-files.ts";
+
+function writeMigrations(): string {
+  const folder = join(root, "gateway/store/migrations");
+  const texts = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "utf8")] as const);
+  return `export const migrationTexts = ${JSON.stringify(Object.fromEntries(texts))};\n`;
 }
 
 function patched(text: string, { file, find, replace }: Patch): string {

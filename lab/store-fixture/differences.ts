@@ -10,4 +10,18 @@ export interface Difference {
   readonly reason: string;
 }
 
-export const differences: readonly Difference[] = [];
+const withoutAmount = "a record that no order made is shown with a link without an amount, where 4d8fbe51 failed or linked to 0";
+const causesOfAlarms = "hints and dangers are those of an alarm's cause, of the gravest one where none is stored";
+
+export const differences: readonly Difference[] = [
+  { questions: "Mill Market: ", reason: withoutAmount },
+  { questions: "Harbour & Söhne: /api/v1/transactions", reason: withoutAmount },
+  { questions: "Harbour & Söhne: pages of /api/v1/transactions", reason: withoutAmount },
+  { questions: "Harbour & Söhne: record unattributed/X", reason: withoutAmount },
+  { questions: "$ gateway deposits list --json", reason: withoutAmount },
+  { questions: "$ gateway deposits list --csv", reason: withoutAmount },
+  { questions: "$ gateway deposits show ", reason: `${withoutAmount}; four more records can be asked for` },
+  { questions: "$ gateway status", reason: `${causesOfAlarms}; books are rows, and a theft stands first` },
+  { questions: "$ gateway alarms", reason: causesOfAlarms },
+  { questions: "books of Ethereum, closed now", reason: "the account's kind is told beside a difference" },
+];

@@ -65,7 +65,7 @@ async function someDays(): Promise<number> {
 }
 
 describe("the month's report", () => {
-  it("the month's report sums payments, payouts, fees and money from outside by currency", async () => {
+  it("sums payments, payouts, fees and money from outside by currency", async () => {
     const first = await someDays();
     const lines = await sum(first - 1, chain.block);
     expect(of(lines, "usd")).toEqual({
@@ -80,7 +80,7 @@ describe("the month's report", () => {
     expect(await sum(first - 1, chain.block, true, "m2")).toEqual([]);
   });
 
-  it("the month's report agrees with itself and with the chain between any two blocks, and months follow one another", async () => {
+  it("agrees with itself and with the chain between any two blocks, and months follow one another", async () => {
     await someDays();
     const end = chain.block;
     for (let before = 100; before < end; before += 1)
@@ -101,7 +101,7 @@ describe("the month's report", () => {
       }
   });
 
-  it("the month's report names a balance that the chain does not have, and asks no node unless told to", async () => {
+  it("names a balance that the chain does not have, and asks no node unless told to", async () => {
     const first = await someDays();
     db.store.database.run("UPDATE payments SET units = '60000000' WHERE currency = 'usd'");
     expect(of(await sum(first - 1, chain.block), "usd")).toMatchObject({
@@ -119,7 +119,7 @@ describe("the month's report", () => {
 });
 
 describe("the block before a time", () => {
-  it("the block before a time is the last one whose own time is earlier", async () => {
+  it("is the last one whose own time is earlier", async () => {
     const times = [10, 20, 20, 20, 35, 40];
     let asked = 0;
     const at = (seconds: number): Promise<number> =>

@@ -95,7 +95,7 @@ async function callbackSenderTo(
 const letter = (port: number) => ({ url: `https://${name}:${port}/hook`, headers: { "webhook-id": "msg_1" }, body: "{}" });
 
 describe("a try of a callback", () => {
-  it("a try of a callback reaches the one address that works, wherever it stands among the name's", async () => {
+  it("reaches the one address that works, wherever it stands among the name's", async () => {
     const port = await receiver("127.0.0.1");
     for (const four of [local.slice(0, 3), ["127.0.0.2", "127.0.0.1", "127.0.0.3"], ["127.0.0.3", "127.0.0.2", "127.0.0.1"]])
       expect(await (await callbackSenderTo(four)).send(letter(port)), `${four}`).toMatchObject({ status: 204 });
@@ -108,7 +108,7 @@ describe("a try of a callback", () => {
     expect(none).toMatchObject({ status: 0, answer: "could not be reached (ECONNREFUSED)" });
   });
 
-  it("a try of a callback never connects to an address that the guard refuses, though others fail", async () => {
+  it("never connects to an address that the guard refuses, though others fail", async () => {
     const port = await receiver("127.0.0.4");
     const four = ["127.0.0.2", "169.254.169.254", "10.0.0.1", "127.0.0.3", "127.0.0.4"];
     const closed = { ...settings, allowNetworks: ["127.0.0.2", "127.0.0.3"] };
@@ -119,7 +119,7 @@ describe("a try of a callback", () => {
     expect(connected).not.toContain("169.254.169.254");
   });
 
-  it("a try of a callback has time left for the address after a silent one", async () => {
+  it("has time left for the address after a silent one", async () => {
     const port = await receiver("127.0.0.1");
     await silent("127.0.0.2", port);
     await silent("127.0.0.3", port);
@@ -127,7 +127,7 @@ describe("a try of a callback", () => {
     expect([sent.status, sent.durationMs < settings.timeoutMs]).toEqual([204, true]);
   });
 
-  it("a try of a callback ends in time where every address is silent", async () => {
+  it("ends in time where every address is silent", async () => {
     const port = await silent("127.0.0.2", 0);
     await silent("127.0.0.3", port);
     const none = await (await callbackSenderTo(["127.0.0.2", "127.0.0.3"], [], short)).send(letter(port));
@@ -136,7 +136,7 @@ describe("a try of a callback", () => {
     expect([none.status, none.durationMs < 20_000]).toEqual([0, true]);
   });
 
-  it("a try of a callback does not wait for a name server that leaves one family's question unanswered", async () => {
+  it("does not wait for a name server that leaves one family's question unanswered", async () => {
     const port = await receiver("127.0.0.1");
     const sent = await (await callbackSenderTo(["127.0.0.1"], null)).send(letter(port));
     expect(sent.status).toBe(204);
@@ -146,7 +146,7 @@ describe("a try of a callback", () => {
     expect((await (await callbackSenderTo(null, null, short)).send(letter(port))).answer).toBe("the name servers do not answer");
   });
 
-  it("a try of a callback tells a name that is not there from name servers that fail", async () => {
+  it("tells a name that is not there from name servers that fail", async () => {
     const port = await receiver("127.0.0.1");
     const answerFor = async (code: number): Promise<string> => {
       const server = await startNameServer({ four: () => [], six: () => [], code });
@@ -164,7 +164,7 @@ describe("a try of a callback", () => {
     expect(whyNoAddress(["ENOTFOUND", "ETIMEOUT"])).toBe("the name servers do not answer");
   });
 
-  it("a try of a callback begins at the address that took the last one", async () => {
+  it("begins at the address that took the last one", async () => {
     const port = await receiver("127.0.0.3");
     const callbackSender = await callbackSenderTo(["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
     expect(await callbackSender.send(letter(port))).toMatchObject({ status: 204 });
@@ -174,7 +174,7 @@ describe("a try of a callback", () => {
     expect(connected).toEqual(["127.0.0.3"]);
   });
 
-  it("a try of a callback stays at the address that got its first byte; the next try begins at another", async () => {
+  it("stays at the address that got its first byte; the next try begins at another", async () => {
     const port = await receiver("127.0.0.1", 0, () => 0);
     await receiver("127.0.0.2", port);
     const callbackSender = await callbackSenderTo(["127.0.0.1", "127.0.0.2"]);
@@ -189,7 +189,7 @@ describe("the order of addresses", () => {
   let nowMs = 0;
   const order = (): AddressOrder => new AddressOrder(() => nowMs);
 
-  it("the order of addresses alternates the families, and ends after eight", () => {
+  it("alternates the families, and ends after eight", () => {
     const many = Array.from({ length: 20 }, (_, index) => `192.0.2.${index}`);
     expect(order().of(name, ["1.1.1.1", "1.0.0.1", "2606::1", "2606::2", "1.1.1.1"])).toEqual([
       ...["1.1.1.1", "2606::1", "1.0.0.1", "2606::2"],
@@ -200,7 +200,7 @@ describe("the order of addresses", () => {
     expect(failing.of(name, many)).toEqual(many.slice(addressesMax, 2 * addressesMax));
   });
 
-  it("the order of addresses puts a family without a route last for a minute, for every name", () => {
+  it("puts a family without a route last for a minute, for every name", () => {
     const known = order();
     known.keep("other.example", "2606::1", "failed", "ENETUNREACH");
     expect(known.of(name, ["2606::1", "1.1.1.1", "2606::2", "1.0.0.1"])).toEqual(["1.1.1.1", "1.0.0.1", "2606::1", "2606::2"]);
@@ -210,7 +210,7 @@ describe("the order of addresses", () => {
     expect(known.of(name, ["2606::1", "1.1.1.1", "1.0.0.1"])).toEqual(["1.1.1.1", "2606::1", "1.0.0.1"]);
   });
 
-  it("the order of addresses prefers an answer to none: a receiver that says no is reached before one that is gone", () => {
+  it("prefers an answer to none: a receiver that says no is reached before one that is gone", () => {
     const known = order();
     known.keep(name, "1.1.1.1", "answered", "");
     known.keep(name, "1.0.0.1", "failed", "ETIMEDOUT");

@@ -39,7 +39,7 @@ function stock(one: string, given: Readonly<Record<string, string>>, text: strin
 }
 
 describe("verifyCallback", () => {
-  it("verifyCallback takes what the stock package signs, and the stock package what the gateway signs", () => {
+  it("takes what the stock package signs, and the stock package what the gateway signs", () => {
     const signature = new Webhook(secret).sign("msg_1", new Date(seconds * 1000), body);
     expect(headers["webhook-signature"]).toBe(signature);
     const taken = verifyCallback(secret, { headers, body });
@@ -61,7 +61,7 @@ describe("verifyCallback", () => {
       expect([verifyCallback(one, { headers: both, body }).ok, stock(one, both, body)]).toEqual([true, true]);
   });
 
-  it("verifyCallback refuses every change of it, as the stock package does", () => {
+  it("refuses every change of it, as the stock package does", () => {
     const malformed = { ...headers, "webhook-signature": `${headers["webhook-signature"]?.slice(0, -3)}AA=` };
     const cases: readonly [string, Readonly<Record<string, string>>, string, string][] = [
       [other, headers, body, "signature_wrong"],
@@ -85,7 +85,7 @@ describe("verifyCallback", () => {
     }
   });
 
-  it("verifyCallback refuses a secret that is none, and a body that is no callback although it is signed", () => {
+  it("refuses a secret that is none, and a body that is no callback although it is signed", () => {
     for (const none of ["", "whsec_", `whsec_${secret}`, secret.replace("whsec_", "WHSEC_"), "not base64!"])
       expect(verifyCallback(none, { headers, body }), none).toMatchObject({ ok: false, code: "secret_invalid" });
     for (const text of ["", "null", "[]", '"x"', "{}", '{"type":"x","timestamp":"","sequence":"1","data":{}}']) {
@@ -94,7 +94,7 @@ describe("verifyCallback", () => {
     }
   });
 
-  it("verifyCallback takes a secret in the spellings of the stock package, and in no other", () => {
+  it("takes a secret in the spellings of the stock package, and in no other", () => {
     const digits = secret.slice("whsec_".length);
     expect(verifyCallback(digits, { headers, body }).ok).toBe(true);
     const spelled = fc.oneof(
@@ -119,7 +119,7 @@ describe("verifyCallback", () => {
     );
   });
 
-  it("verifyCallback takes a signature in the one spelling of the stock package", () => {
+  it("takes a signature in the one spelling of the stock package", () => {
     const mac = headers["webhook-signature"]!.slice(3);
     const spelled = [`v1,${mac}`, `v1,${mac.slice(0, -1)}`, `v1,${mac}=`, `v1,${mac}A`, `v1,${mac.slice(0, -1)}=A`, `v1,${mac} `];
     spelled.push(

@@ -78,7 +78,7 @@ afterEach(async () => {
 });
 
 describe("a callback", () => {
-  it("a callback is what the stock verifier takes, and carries the record as GET answers it", async () => {
+  it("is what the stock verifier takes, and carries the record as GET answers it", async () => {
     add();
     const { transactionId } = (await auto()).body;
     await arrived(1);
@@ -95,7 +95,7 @@ describe("a callback", () => {
     await until(() => statusOf(transactionId) === 1);
   });
 
-  it("a callback tells each change with a rising sequence, to each target what its filter takes", async () => {
+  it("tells each change with a rising sequence, to each target what its filter takes", async () => {
     add();
     const other = await startReceiver();
     try {
@@ -117,7 +117,7 @@ describe("a callback", () => {
     }
   });
 
-  it("a callback is written in the transaction of its change, so that a rolled back change tells nothing", async () => {
+  it("is written in the transaction of its change, so that a rolled back change tells nothing", async () => {
     add();
     const { transactionId } = (await deposit()).body;
     expect(statusOf(transactionId)).toBe(0);
@@ -135,7 +135,7 @@ describe("a callback", () => {
     expect(types()).toEqual(["deposit.expired"]);
   });
 
-  it("a callback tells what was paid, by the watcher's own writing, and what came in another coin", async () => {
+  it("tells what was paid, by the watcher's own writing, and what came in another coin", async () => {
     add();
     const { transactionId, address } = (await deposit()).body;
     const chain = { network: "eip155:31337", address, txHash: "0x1", block: 5, blockHash: "0xb" };
@@ -166,7 +166,7 @@ describe("a callback", () => {
     ]);
   });
 
-  it("a callback is not made for a merchant without a target, whose records say so", async () => {
+  it("is not made for a merchant without a target, whose records say so", async () => {
     const { transactionId } = (await auto()).body;
     expect([statusOf(transactionId), db().all("SELECT * FROM callbackChanges")]).toEqual([3, []]);
     add();
@@ -278,7 +278,7 @@ describe("a receiver that does not take it", () => {
 });
 
 describe("a secret", () => {
-  it("a secret of callbacks is changed without a gap: both sign for a day, then the new one alone", async () => {
+  it("of callbacks is changed without a gap: both sign for a day, then the new one alone", async () => {
     const id = add();
     const old = receiver.secret;
     const rotated = rotateCallback(gateway.operator, id);
@@ -300,7 +300,7 @@ describe("a secret", () => {
     expect([check(old), check(rotated.secret).ok]).toMatchObject([{ ok: false, code: "signature_wrong" }, true]);
   });
 
-  it("a secret of callbacks stands nowhere in the database, and none in the lists", () => {
+  it("of callbacks stands nowhere in the database, and none in the lists", () => {
     add();
     db().run("PRAGMA wal_checkpoint(TRUNCATE)");
     const file = readFileSync(join(gateway.dir, "gateway.db"));
@@ -311,7 +311,7 @@ describe("a secret", () => {
 });
 
 describe("a target", () => {
-  it("a target of callbacks is refused for a merchant that is none, for a wrong address, twice, and removed permanently", async () => {
+  it("of callbacks is refused for a merchant that is none, for a wrong address, twice, and removed permanently", async () => {
     const { merchantId } = gateway.merchant;
     const put = (merchant: string, url: string) => addCallback(gateway.operator, { merchant, url, events: [] }, settings());
     expect(put("m_0", "https://shop.example/hook")).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_MERCHANT" });
@@ -340,7 +340,7 @@ describe("a target", () => {
 });
 
 describe("the log", () => {
-  it("the log of deliveries is kept for 60 days, and longer while something waits", async () => {
+  it("of deliveries is kept for 60 days, and longer while something waits", async () => {
     add();
     await auto();
     await arrived(1);
@@ -363,7 +363,7 @@ describe("the log", () => {
 });
 
 describe("a restored database", () => {
-  it("a restored database goes on with a sequence above what was told before", async () => {
+  it("goes on with a sequence above what was told before", async () => {
     add();
     const { transactionId } = (await auto()).body;
     await until(() => statusOf(transactionId) === 1);
@@ -379,7 +379,7 @@ describe("a restored database", () => {
 });
 
 describe("development", () => {
-  it("development alone opens loopback, and only where the gateway is local itself", async () => {
+  it("alone opens loopback, and only where the gateway is local itself", async () => {
     const local = await startTestGateway({ ...many, ...development });
     expect(local.service.config.callbacks).toEqual({
       ...{ allowLoopback: true, allowNetworks: [], retryMs: [5_000, 300_000], timeoutMs: 1_000 },

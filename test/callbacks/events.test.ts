@@ -34,7 +34,7 @@ const told = (
   );
 
 describe("a deposit", () => {
-  it("a deposit is told of on its way", () => {
+  it("is told of on its way", () => {
     const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>) => told("deposit", before, after);
     expect(on(null, {})).toEqual([]);
     expect(on({}, { stage: "seen" })).toEqual(["deposit.detected"]);
@@ -51,7 +51,7 @@ describe("a deposit", () => {
     expect(on({ stage: "partial", amountReceivedUnits: "50" }, { stage: "confirming", amountReceivedUnits: "50" })).toEqual([]);
   });
 
-  it("a deposit ends once, and says what came over or late", () => {
+  it("ends once, and says what came over or late", () => {
     const on = (before: Partial<Glimpse>, after: Partial<Glimpse>) => told("deposit", before, after);
     expect(on({ stage: "seen" }, { status: 1, stage: "completed", amountReceivedUnits: "100" })).toEqual(["deposit.completed"]);
     expect(on({}, { status: 1, stage: "completed", amountReceivedUnits: "101" })).toEqual([
@@ -67,7 +67,7 @@ describe("a deposit", () => {
     expect(on(done, { ...done, amountReceivedUnits: "150" })).toEqual(["deposit.late"]);
   });
 
-  it("a deposit that another coin came to is unattributed", () => {
+  it("that another coin came to is unattributed", () => {
     const payment = { currency: "usdt", units: "5", txHash: "0x1" };
     expect(eventsOf({ row: base, before: null, payment }, { minPaymentUnits: 0n, wasBroadcast: false })).toEqual([
       "deposit.unattributed",
@@ -79,7 +79,7 @@ describe("a withdrawal", () => {
   const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>, wasBroadcast = false) =>
     told("withdraw", before, after, wasBroadcast);
 
-  it("a withdrawal is told of from its making to its end, each step once", () => {
+  it("is told of from its making to its end, each step once", () => {
     expect(on(null, { stage: "queued" })).toEqual(["withdrawal.created"]);
     expect(on({ stage: "queued" }, { stage: "awaiting_approval" })).toEqual([]);
     expect(on({ stage: "awaiting_approval" }, { stage: "queued" })).toEqual(["withdrawal.approved"]);
@@ -93,7 +93,7 @@ describe("a withdrawal", () => {
     expect(on({ status: 1, stage: "completed" }, { status: 1, stage: "other" })).toEqual([]);
   });
 
-  it("a withdrawal that was refused is rejected and failed; one that ran out failed", () => {
+  it("that was refused is rejected and failed; one that ran out failed", () => {
     expect(on({ stage: "awaiting_approval" }, { status: 2, stage: "refused" })).toEqual([
       "withdrawal.rejected",
       "withdrawal.failed",
@@ -108,7 +108,7 @@ describe("a withdrawal", () => {
 describe("the schedule", () => {
   const { retryMs } = callbackSettings(undefined, false);
 
-  it("the schedule of callbacks is the one of Standard Webhooks, a fifth longer at most, and ends", () => {
+  it("of callbacks is the one of Standard Webhooks, a fifth longer at most, and ends", () => {
     const seconds = (chance: number) =>
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((tries) => {
         const at = nextTry(retryMs, { tries, nowMs: 1_000, retryAfterMs: 0, chance });
@@ -118,7 +118,7 @@ describe("the schedule", () => {
     expect(seconds(1)).toEqual([6, 360, 2_160, 8_640, 21_600, 43_200, 60_480, 86_400, 103_680, null]);
   });
 
-  it("the schedule of callbacks waits longer where a receiver asks for it, a day at most", () => {
+  it("of callbacks waits longer where a receiver asks for it, a day at most", () => {
     const at = Date.parse("2026-01-02T03:04:05Z");
     expect(nextTry(retryMs, { tries: 1, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(at + 9_000);
     expect(nextTry(retryMs, { tries: 2, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(at + 300_000);
@@ -154,7 +154,7 @@ describe("permits of callbacks", () => {
     expect(takeAll(permits, [of("n")])).toEqual(["n"]);
   });
 
-  it("permits of callbacks go to the merchant with the fewest, then to the one that waited longest", () => {
+  it("go to the merchant with the fewest, then to the one that waited longest", () => {
     const permits = new DeliveryConcurrency();
     const all = [of("m", "m1"), of("m", "m2"), of("n")];
     for (const { target } of all) {
@@ -165,7 +165,7 @@ describe("permits of callbacks", () => {
     expect(first.slice(0, 4)).toEqual(["m1", "n", "m2", "n"]);
   });
 
-  it("permits of callbacks are left for good targets, however many others hang; a target that is good again gets more", () => {
+  it("are left for good targets, however many others hang; a target that is good again gets more", () => {
     const permits = new DeliveryConcurrency();
     const good = [of("shop"), of("other shop")];
     for (const { target } of good) {

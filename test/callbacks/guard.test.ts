@@ -130,14 +130,14 @@ const odd = (port: number): readonly string[] => [
 ];
 
 describe("an address", () => {
-  it("an address of a receiver that no public host has is closed, one beside it open", () => {
+  it("of a receiver that no public host has is closed, one beside it open", () => {
     for (const address of closedAddresses) expect(mayReach(address, strict), address).toBe(false);
     for (const address of [...openAddresses, ...openAddresses6]) expect(mayReach(address, strict), address).toBe(true);
     for (const none of ["", "shop.example", "1.1.1", "1.1.1.1.1", "fe80::1%eth0", "[::1]"])
       expect(mayReach(none, strict)).toBe(false);
   });
 
-  it("an address of a receiver opens by the operator's list alone, which opens no other", () => {
+  it("of a receiver opens by the operator's list alone, which opens no other", () => {
     const some = { ...strict, allowNetworks: ["10.1.2.0/24", "fd00:1::/32", "127.0.0.2"] };
     expect(["10.1.2.9", "fd00:1::5", "127.0.0.2"].map((address) => mayReach(address, some))).toEqual([true, true, true]);
     expect(["10.1.3.1", "fd00:2::1", "127.0.0.1", "::ffff:10.1.2.9"].map((one) => mayReach(one, some))).toEqual([
@@ -245,7 +245,7 @@ describe("a receiver", () => {
     rmSync(dir, { recursive: true });
   });
 
-  it("a receiver is known by the name on its certificate, though reached by its address", async () => {
+  it("is known by the name on its certificate, though reached by its address", async () => {
     const names = await nameServer(["127.0.0.1"]);
     const known = callbackSender({ settings: open, nameServers: [names.at], ca });
     expect(await known.send(letter(`https://shop.example:${port}/`))).toMatchObject({ status: 204, answer: "" });
@@ -257,7 +257,7 @@ describe("a receiver", () => {
     names.close();
   });
 
-  it("a receiver redirects nobody, and is read a little and not for long", async () => {
+  it("redirects nobody, and is read a little and not for long", async () => {
     const names = await nameServer(["127.0.0.1"]);
     const known = callbackSender({ settings: open, nameServers: [names.at], ca });
     const url = `https://shop.example:${port}/`;

@@ -72,7 +72,7 @@ afterEach(async () => {
 });
 
 describe("a target that works again", () => {
-  it("a target that works again gets all that waits with its first success, money's ends first, each once", async () => {
+  it("gets all that waits with its first success, money's ends first, each once", async () => {
     receiver.answer = away;
     const ids = await Promise.all(["a", "b", "c", "d", "e", "f"].map(order));
     await triedOnce(6);
@@ -97,7 +97,7 @@ describe("a target that works again", () => {
     expect([ofOne[0]?.type, ofOne.at(-1)?.type]).toEqual(["withdrawal.created", "withdrawal.completed"]);
   });
 
-  it("a target that works again gets no burst: one request, then two, and four at most", async () => {
+  it("gets no burst: one request, then two, and four at most", async () => {
     receiver.answer = away;
     for (let i = 0; i < 40; i++) await order(`order-${i}`);
     await triedOnce(40);
@@ -204,7 +204,7 @@ describe("a target that works again", () => {
 describe("callbacks redeliver --callback", () => {
   const at = (id: string, ms: number): void => void db().run("UPDATE callbackEvents SET at = ? WHERE transactionId = ?", ms, id);
 
-  it("callbacks redeliver --callback takes all that wait or were given up since a time, and no other", async () => {
+  it("takes all that wait or were given up since a time, and no other", async () => {
     Object.assign(settings(), { retryMs: [] });
     receiver.answer = away;
     const [old = "", lost = "", ended = ""] = [await order("old"), await order("lost"), await order("ended")];
@@ -241,7 +241,7 @@ describe("callbacks redeliver --callback", () => {
     expect(redeliverAll(gateway.operator, target, 0)).toMatchObject({ again: 1 });
   });
 
-  it("callbacks redeliver --callback refuses an unknown target and one that is off, and keeps to the limit of what waits", async () => {
+  it("refuses an unknown target and one that is off, and keeps to the limit of what waits", async () => {
     receiver.answer = (response) => void response.writeHead(410).end();
     await order("gone");
     await until(() => listCallbacks(gateway.operator, undefined)[0]?.offAt !== "");

@@ -72,7 +72,7 @@ async function typed(...line: readonly string[]): Promise<{ readonly text: strin
 const states = () => db().all<{ state: string; tries: number }>("SELECT state, tries FROM callbackDeliveries ORDER BY id");
 
 describe("callbacks redeliver", () => {
-  it("callbacks redeliver takes one by its number, or all of a target that did not arrive since a time", async () => {
+  it("takes one by its number, or all of a target that did not arrive since a time", async () => {
     const since = await typed("--callback", target, "--since", "2026-01-02", "--json");
     expect(since.code).toBe(0);
     expect(JSON.parse(since.text)).toEqual({ callbackId: target, since: "2026-01-02T00:00:00.000Z", deliveries: 1, left: 0 });
@@ -98,13 +98,13 @@ describe("callbacks redeliver", () => {
     [["--callback", "cb_1", "--since", "yesterday"], 2, "a time in UTC"],
     [["--callback", "cb_1"], 1, "there is no such callback target or delivery"],
     [["99"], 1, "there is no such callback target or delivery"],
-  ] as const)("callbacks redeliver %j is refused", async (line, code, words) => {
+  ] as const)("%j is refused", async (line, code, words) => {
     const refused = await typed(...line);
     expect([refused.code, refused.text]).toEqual([code, expect.stringContaining(words)]);
     expect(states().map((one) => one.tries)).toEqual([4, 4, 4]);
   });
 
-  it("callbacks redeliver is the same in help, JSON, docs, manual page and completion", async () => {
+  it("is the same in help, JSON, docs, manual page and completion", async () => {
     const command = tree()
       .commands.find((one) => one.name() === "callbacks")
       ?.commands.find((one) => one.name() === "redeliver");

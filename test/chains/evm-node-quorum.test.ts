@@ -64,7 +64,7 @@ describe("the base fee", () => {
   it.each([
     ["one wei", 1n],
     ["a thousandfold", 10_000n * gwei],
-  ])("the base fee is not one node's of two: %s", async (_, wei) => {
+  ])("is not one node's of two: %s", async (_, wei) => {
     for (const lies of [
       [baseFee(wei), honest],
       [honest, baseFee(wei)],
@@ -77,13 +77,13 @@ describe("the base fee", () => {
     }
   });
 
-  it("the base fee is the higher of two that differ by a few blocks", async () => {
+  it("is the higher of two that differ by a few blocks", async () => {
     const { nodes, named } = await nodesThatSay(baseFee(12n * gwei), honest);
     expect((await nodes.fees()).baseFeePerGas).toBe(12n * gwei);
     expect(named).toEqual([]);
   });
 
-  it.each([1n, 10_000n * gwei])("the base fee is that of two nodes of three, and the third is named (%s wei)", async (wei) => {
+  it.each([1n, 10_000n * gwei])("is that of two nodes of three, and the third is named (%s wei)", async (wei) => {
     for (const at of [0, 1, 2]) {
       const { nodes, named } = await nodesThatSay(...[0, 1, 2].map((each) => (each === at ? baseFee(wei) : honest)));
       expect((await nodes.fees()).baseFeePerGas).toBe(10n * gwei);
@@ -93,7 +93,7 @@ describe("the base fee", () => {
 });
 
 describe("the tip", () => {
-  it("the tip is the lower of two, and the higher node is named", async () => {
+  it("is the lower of two, and the higher node is named", async () => {
     for (const lies of [
       [tip(440n * gwei), honest],
       [honest, tip(440n * gwei)],
@@ -112,7 +112,7 @@ describe("the tip", () => {
     expect(named).toEqual([]);
   });
 
-  it("the tip of three nodes is the middle one", async () => {
+  it("of three nodes is the middle one", async () => {
     for (const lie of [0n, 440n * gwei]) {
       const { nodes } = await nodesThatSay(honest, tip(lie), honest);
       expect(await nodes.fees()).toMatchObject({ maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei });
@@ -121,7 +121,7 @@ describe("the tip", () => {
 });
 
 describe("gas", () => {
-  it.each([21_000n, 5_000_000n])("gas is not one node's of two (%s)", async (units) => {
+  it.each([21_000n, 5_000_000n])("is not one node's of two (%s)", async (units) => {
     const { nodes, named } = await nodesThatSay(gas(units), honest);
     expect(await codeOf(nodes.estimateGas(call))).toBe("NODE_DISAGREE");
     expect(named.sort()).toEqual(["0 gas estimate", "1 gas estimate"]);
@@ -145,7 +145,7 @@ describe("gas", () => {
 });
 
 describe("funds and code", () => {
-  it("funds and code are what two nodes say alike", async () => {
+  it("are what two nodes say alike", async () => {
     const { nodes } = await nodesThatSay(honest, honest);
     expect(await nodes.agreedBalance(receiver, "", 100)).toBe(5n);
     expect(await nodes.hasCode(receiver)).toBe(false);
@@ -159,14 +159,14 @@ describe("funds and code", () => {
 });
 
 describe("a receipt", () => {
-  it("a receipt that one node of two makes up, denies or moves is shown and no place", async () => {
+  it("that one node of two makes up, denies or moves is shown and no place", async () => {
     for (const lie of [null, { ...receipt, blockHash: hash("d") }, { ...receipt, blockNumber: "0x1" }]) {
       const { nodes } = await nodesThatSay({ eth_getTransactionReceipt: lie }, honest);
       expect(await nodes.shownReceipt(hash("c"))).toEqual({ receipt: null, isShown: true });
     }
   });
 
-  it("a receipt is one that two nodes show alike, and none that none shows", async () => {
+  it("is one that two nodes show alike, and none that none shows", async () => {
     const { nodes } = await nodesThatSay(honest, honest);
     expect((await nodes.shownReceipt(hash("c"))).receipt).toMatchObject({ blockNumber: 100, blockHash: hash("a") });
     const none = await nodesThatSay({ eth_getTransactionReceipt: null }, { eth_getTransactionReceipt: null });
@@ -175,14 +175,14 @@ describe("a receipt", () => {
     expect((await alone.nodes.shownReceipt(hash("c"))).receipt?.blockNumber).toBe(100);
   });
 
-  it("a receipt that two nodes showed alike is not asked for again when its block is final", async () => {
+  it("that two nodes showed alike is not asked for again when its block is final", async () => {
     const { nodes, asked } = await nodesThatSay(honest, honest);
     await nodes.shownReceipt(hash("c"));
     expect(await nodes.finalReceipt(hash("c"))).toMatchObject({ blockNumber: 100, status: 1 });
     expect(asked("eth_getTransactionReceipt")).toBe(2);
   });
 
-  it("a receipt is asked for again when they differed in anything, or its block is another by then", async () => {
+  it("is asked for again when they differed in anything, or its block is another by then", async () => {
     const apart = await nodesThatSay(honest, { eth_getTransactionReceipt: { ...receipt, status: "0x0" } });
     expect((await apart.nodes.shownReceipt(hash("c"))).receipt).toMatchObject({ blockNumber: 100 });
     expect(await codeOf(apart.nodes.finalReceipt(hash("c")))).toBe("NODE_DISAGREE");

@@ -45,7 +45,7 @@ const blocks = async (nodes: ReturnType<typeof nodesOf>, wanted: readonly string
   (await Promise.all(wanted.map((txHash) => nodes.receipt(txHash)))).map((one) => one?.blockNumber ?? null);
 
 describe("receipts of many transactions", () => {
-  it("receipts of many transactions cost two questions a block, and those of few one each", async () => {
+  it("cost two questions a block, and those of few one each", async () => {
     const one = await node();
     const nodes = nodesOf([one.url]);
     expect(await blocks(nodes, hashes(1, 41))).toEqual(hashes(1, 41).map(blockOf));

@@ -43,7 +43,7 @@ const refusedBy =
   };
 
 describe("the tip of one node", () => {
-  it("the tip of one node is its own answer where it has one, and nothing else is asked", async () => {
+  it("is its own answer where it has one, and nothing else is asked", async () => {
     const { fake, nodes } = await nodeThatSays({});
     expect((await nodes.fees()).maxPriorityFeePerGas).toBe(gwei);
     expect([fake.count("eth_gasPrice"), fake.count("eth_feeHistory")]).toEqual([0, 0]);

@@ -20,7 +20,7 @@ const { slots, fees } = families.evm;
 const { replacement, replacementAt } = fees.bidding!;
 
 describe("families", () => {
-  it("families are found by the names of their networks, and only ours are", () => {
+  it("are found by the names of their networks, and only ours are", () => {
     expect(networkOf({ family: "evm", chainId: 31337 })).toBe("eip155:31337");
     expect(familyOf("eip155:1")).toBe(families.evm);
     expect(["bip122:0f9188f13cb7b2c71f2a335e3a4fc328f", "eip155", "", "constructor:1"].map(findFamily)).toEqual(
@@ -29,7 +29,7 @@ describe("families", () => {
     expect(() => familyOf("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp")).toThrow(Bug);
   });
 
-  it("families exclude a second payment by a slot or by expiry, and only a family that excludes by expiry asks which attempts are void", () => {
+  it("exclude a second payment by a slot or by expiry, and only a family that excludes by expiry asks which attempts are void", () => {
     const [waits, pays] = ["tron:0x2b6653dc", "eip155:1"];
     expect([waits, pays].map((network) => familyOf(network).exclusion.kind)).toEqual(["expiry", "slot"]);
     expect([expiryExclusionOf(waits)?.marginMs, expiryExclusionOf(pays)]).toEqual([120_000, null]);
@@ -66,13 +66,13 @@ describe("families", () => {
 });
 
 describe("slots of an account", () => {
-  it("slots of an account have one spelling and end where the chain's do", () => {
+  it("have one spelling and end where the chain's do", () => {
     for (const text of ["0", "7", "18446744073709551614"]) expect(slots.read(text)).toBe(text);
     for (const text of ["", "00", "07", "-1", "0x7", "1.0", "18446744073709551615"]) expect(slots.read(text)).toBeNull();
     expect([slots.next("0"), slots.next("9")]).toEqual(["1", "10"]);
   });
 
-  it("slots of an account stand in the order in which blocks take them", () => {
+  it("stand in the order in which blocks take them", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }), fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }), (a, b) => {
         expect(Math.sign(slots.compare(`${a}`, `${b}`))).toBe(a < b ? -1 : a > b ? 1 : 0);
@@ -90,7 +90,7 @@ describe("a replacement with a higher fee", () => {
   const figure = (txParams: TxParams, name: string): bigint => BigInt(txParams[name] ?? "-1");
   const isEighthAbove = (now: bigint, before: bigint): boolean => 8n * now >= 9n * before && now > before;
 
-  it("a replacement with a higher fee raises both fees by an eighth at least, and the same rule leaves its own result as it is", () => {
+  it("raises both fees by an eighth at least, and the same rule leaves its own result as it is", () => {
     fc.assert(
       fc.property(offer, offer, (newest, asked) => {
         const next = replacement([attempt(newest)], asked, false);
@@ -102,7 +102,7 @@ describe("a replacement with a higher fee", () => {
     );
   });
 
-  it("a replacement with a higher fee is to the signer what the courier reckoned it to be", () => {
+  it("is to the signer what the courier reckoned it to be", () => {
     const feeMarket = { baseFeePerGas: 30n, maxPriorityFeePerGas: 2n, maxPriorityFeePerGasHigh: 5n };
     const wanted = { network: "eip155:1", contract: "", destination: "", tag: "", amountUnits: 1n };
     fc.assert(
@@ -122,7 +122,7 @@ describe("the rule for paid", () => {
   };
   const sent = { to: shop, valueUnits: 5n, input: "0x" };
 
-  it("the rule for paid knows a payment in coins, one that failed, one of nothing to oneself, and anything else", () => {
+  it("knows a payment in coins, one that failed, one of nothing to oneself, and anything else", () => {
     expect(outcomeOf(payment, sent, receipt)).toBe("paid");
     expect(outcomeOf(payment, sent, { ...receipt, status: 0 })).toBe("reverted");
     expect(outcomeOf(payment, { ...sent, to: token, valueUnits: 0n }, receipt)).toBe("cancelled");
@@ -130,7 +130,7 @@ describe("the rule for paid", () => {
     expect(outcomeOf(payment, { ...sent, to: token }, receipt)).toBe("moved");
   });
 
-  it("the rule for paid takes a call for no payment where the token says nothing", () => {
+  it("takes a call for no payment where the token says nothing", () => {
     const call = `0x${Buffer.from(encodeTransferCall(shop, 5n)).toString("hex")}`;
     const inToken = { ...payment, account: shop, contract: token };
     expect(outcomeOf(inToken, { to: token, valueUnits: 0n, input: call }, receipt)).toBe("moved");

@@ -21,27 +21,27 @@ const out = (url: string, detail: string, outForMs = 170_000): NodeStatus => ({
 const judge = (...nodes: NodeStatus[]) => healthOf("local", 1_000, nodes, nowMs);
 
 describe("the time after which a head is too old", () => {
-  it("the time after which a head is too old is ten block times of the preset, and at least 30 s", () => {
+  it("is ten block times of the preset, and at least 30 s", () => {
     expect(headLimitMs(presetBlockMs({ family: "evm", chainId: 1 }))).toBe(120_000);
     expect(headLimitMs(presetBlockMs({ family: "evm", chainId: 42_161 }))).toBe(30_000);
     expect(headLimitMs(presetBlockMs({ family: "tron", chainId: "0x2b6653dc" }))).toBe(30_000);
     expect(presetBlockMs({ family: "evm", chainId: 31_337 })).toBeNull();
   });
 
-  it("the time after which a head is too old is by the blocks that a chain without a preset has shown", () => {
+  it("is by the blocks that a chain without a preset has shown", () => {
     const seen = (blockMs: number | null) => healthOf("own", null, [up("http://a", head(9, 0, { blockMs }))], nowMs).limitMs;
     expect([seen(1_000), seen(5_000), seen(null), seen(3_600_000)]).toEqual([30_000, 50_000, 120_000, 600_000]);
   });
 });
 
 describe("a chain", () => {
-  it("a chain with nodes that do well, or were not asked yet, has nothing to say", () => {
+  it("with nodes that do well, or were not asked yet, has nothing to say", () => {
     const well = judge(up("http://a", head(9, 29_000)), up("http://b", head(8, 30_000)), up("http://c", null));
     expect(well).toMatchObject({ code: "", words: "", headAgeMs: 29_000, nodes: [{ lagBlocks: 0 }, { lagBlocks: 1 }, {}] });
     expect(judge({ ...out("http://a", "not asked yet"), outForMs: null })).toMatchObject({ code: "", words: "" });
   });
 
-  it("a chain whose only node refuses is told in one sentence, with the node's own words", () => {
+  it("whose only node refuses is told in one sentence, with the node's own words", () => {
     const words = "no node of chain local can be used: http://a answers HTTP 429 (too many requests) since 13:47:10 UTC";
     expect(judge(out("http://a", "NODE_QUOTA: HTTP status 429 (too many requests)"))).toMatchObject({
       code: "NODE_QUOTA",
@@ -58,7 +58,7 @@ describe("a chain", () => {
     expect(judge(out("http://a", "NODE_UNREACHABLE: ECONNREFUSED", 4_000))).toMatchObject({ code: "" });
   });
 
-  it("a chain that stands still is told by the age of its newest block", () => {
+  it("that stands still is told by the age of its newest block", () => {
     const still = judge(up("http://a", head(655, 150_000)), up("http://b", head(655, 150_000)));
     expect(still.code).toBe("NODE_STALE");
     expect(still.words).toContain("http://a shows no new block for 150 s: its newest block is 655, of 13:47:30 UTC");
@@ -69,7 +69,7 @@ describe("a chain", () => {
     expect(judge(up("http://a", head(655, 150_000, { seenAgoMs: 140_000 }))).code).toBe("");
   });
 
-  it("a chain with one of two nodes far behind names that one, and cannot be used", () => {
+  it("with one of two nodes far behind names that one, and cannot be used", () => {
     const one = judge(up("http://a", head(655, 500)), up("http://b", head(155, 500_500)));
     expect(one.nodes.map(({ code }) => code)).toEqual(["", "NODE_LAG"]);
     expect(one).toMatchObject({ code: "NODE_LAG", headAgeMs: 500 });
@@ -81,7 +81,7 @@ describe("a chain", () => {
     expect(three.nodes.map(({ code }) => code)).toEqual(["", "NODE_LAG", ""]);
   });
 
-  it("a chain with a node that was rolled back says so", () => {
+  it("with a node that was rolled back says so", () => {
     const back = judge(up("http://a", head(195, 460_000, { highest: 655 })));
     expect(back.code).toBe("NODE_ROLLED_BACK");
     expect(back.words).toContain("http://a rolled back from block 655 to block 195 and shows no new block for 460 s");

@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 closesItsNodes();
 
 describe("the heads of a node", () => {
-  it("the heads of a node show how long the number stood while the node was asked, and the chain's pace", () => {
+  it("show how long the number stood while the node was asked, and the chain's pace", () => {
     const heads = new Heads();
     expect(heads.view(0)).toBeNull();
     heads.saw(100, 1_000_000, 0);
@@ -21,7 +21,7 @@ describe("the heads of a node", () => {
     expect(heads.view(60_000)).toMatchObject({ number: 104, seenAgoMs: 40_000, stoodForMs: 12_000, blockMs: 2_000 });
   });
 
-  it("the heads of a node keep the highest number of a node that was rolled back, and forget it after an hour", () => {
+  it("keep the highest number of a node that was rolled back, and forget it after an hour", () => {
     const heads = new Heads();
     heads.saw(655, 1_000_000, 0);
     heads.saw(195, 500_000, 1_000);
@@ -45,7 +45,7 @@ describe("a pool of nodes", () => {
       return { result: method === "eth_chainId" ? "0x7a69" : head };
     };
 
-  it("a pool of nodes asks every node for its head, and one that stands still after the others", async () => {
+  it("asks every node for its head, and one that stands still after the others", async () => {
     let clock = 0;
     let number = 100;
     const stuck = await fakeNode({ answer: answering(() => 100) });

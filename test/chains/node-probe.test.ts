@@ -52,14 +52,14 @@ const findingsOf = (...views: NodeView[]) =>
 const quiet = (view: NodeView): NodeView => ({ ...view, lacks: [] });
 
 describe("a look at one node", () => {
-  it("a look at one node finds nothing where it answers all", async () => {
+  it("finds nothing where it answers all", async () => {
     const view = await seen("plain");
     expect(view.lacks).toEqual([]);
     expect(view.blockMs).toBe(1_000);
     expect(findingsOf(view)).toEqual([]);
   });
 
-  it("a look at one node finds a pruned state by the node's own words, an error where too few nodes are left", async () => {
+  it("finds a pruned state by the node's own words, an error where too few nodes are left", async () => {
     const view = await seen("state pruned below the final block");
     expect(view.lacks.map(({ code, question }) => [code, question])).toEqual([
       ["NODE_PRUNED", "a balance at the final block"],
@@ -73,21 +73,21 @@ describe("a look at one node", () => {
     expect(findingsOf(view, quiet(view), quiet(view))[0]).toMatch(/^warning NODE_PRUNED /);
   });
 
-  it("a look at one node finds refused batches, which cost time alone", async () => {
+  it("finds refused batches, which cost time alone", async () => {
     const view = await seen("no batches");
     expect(findingsOf(view)).toEqual([
       `warning CHECK_BATCH ${view.url} of local does not answer questions together, and is asked one by one then, which takes longer: HTTP status 400: batch requests are not supported by this server`,
     ]);
   });
 
-  it("a look at one node finds that the node keeps no logs", async () => {
+  it("finds that the node keeps no logs", async () => {
     const view = await seen("no logs");
     expect(findingsOf(view)).toEqual([
       `error NODE_ERROR ${view.url} of local does not answer logs of the final block, which deposits need: limit exceeded`,
     ]);
   });
 
-  it("a look at one node finds a missing estimate, and a tip that has another way", async () => {
+  it("finds a missing estimate, and a tip that has another way", async () => {
     const view = await seen("plain", ["eth_estimateGas", "eth_maxPriorityFeePerGas"]);
     expect(findingsOf(view)).toEqual([
       expect.stringMatching(/^error NODE_ERROR .+ does not answer an estimate of gas, which payments need: the method/),
@@ -97,7 +97,7 @@ describe("a look at one node", () => {
     ]);
   });
 
-  it("a look at one node finds a newest block that is too old", async () => {
+  it("finds a newest block that is too old", async () => {
     const view = await seen("plain");
     expect(findingsOf({ ...view, blockAtMs: nowMs - 31_000 })).toEqual([
       `warning NODE_STALE ${view.url} of local shows no block newer than 23, of 13:49:29 UTC, 31 s ago`,
@@ -106,7 +106,7 @@ describe("a look at one node", () => {
 });
 
 describe("nodes of one chain", () => {
-  it("nodes of one chain are held against the best of them", async () => {
+  it("are held against the best of them", async () => {
     const view = await seen("plain");
     const behind = { ...view, url: "http://behind", block: view.block - 40, blockAtMs: view.blockAtMs - 40_000 };
     expect(findingsOf(view, behind)).toEqual([
@@ -126,9 +126,9 @@ describe("a state that is gone", () => {
     "old data not available due to pruning",
     "state at block #19000000 is pruned",
   ];
-  it.each(gone)("a state that is gone is known by the words: %s", (words) => expect(isPruned(words)).toBe(true));
+  it.each(gone)("is known by the words: %s", (words) => expect(isPruned(words)).toBe(true));
   it.each(["execution reverted: the state is closed", "header not found", "insufficient funds", "state override"])(
-    "a state that is gone is not known by the words: %s",
+    "is not known by the words: %s",
     (words) => expect(isPruned(words)).toBe(false),
   );
 });

@@ -27,7 +27,7 @@ describe("a refusal of a provider", () => {
     [-32029, "Too Many Requests"],
     [-32000, "You have reached your monthly quota"],
   ];
-  it.each(quota)("a refusal of a provider with code %d is about quota: %s", (rpcCode, words) => {
+  it.each(quota)("with code %d is about quota: %s", (rpcCode, words) => {
     expect(quietMsOf({ ...ok, words, rpcCode })).not.toBeNull();
   });
 
@@ -42,11 +42,11 @@ describe("a refusal of a provider", () => {
     [-32000, "missing trie node"],
     [3, "execution reverted: capped, the supply is exhausted"],
   ];
-  it.each(other)("a refusal of a provider with code %d is about something else: %s", (rpcCode, words) => {
+  it.each(other)("with code %d is about something else: %s", (rpcCode, words) => {
     expect(quietMsOf({ ...ok, words, rpcCode })).toBeNull();
   });
 
-  it("a refusal of a provider names the time of quiet in seconds or in its words, and ten minutes are the most", () => {
+  it("names the time of quiet in seconds or in its words, and ten minutes are the most", () => {
     const quiet = (retryAfter: string, words = "", status = 429) => quietMsOf({ status, retryAfter, words });
     expect(quiet("60")).toBe(60_000);
     expect(quiet("")).toBe(0);
@@ -57,7 +57,7 @@ describe("a refusal of a provider", () => {
     expect(quiet("", "", 503)).toBeNull();
   });
 
-  it("a refusal of a provider is told in its own words, without what may be a key", () => {
+  it("is told in its own words, without what may be a key", () => {
     expect(statusWords(429, "")).toBe("HTTP status 429 (too many requests)");
     expect(statusWords(429, "<html><head><title>429 Too Many Requests</title></head></html>")).toBe(
       "HTTP status 429 (too many requests)",
@@ -124,7 +124,7 @@ describe("an EVM node that is asked too much", () => {
 });
 
 describe("questions that a node refuses together", () => {
-  it("questions that a node refuses together count as one failure: the node rests as long as it asked for, and longer only after the next refusal", async () => {
+  it("count as one failure: the node rests as long as it asked for, and longer only after the next refusal", async () => {
     let clock = 0;
     const client = { origin: "http://node", close: () => {} };
     const options = {

@@ -59,7 +59,7 @@ const items = Array.from({ length: 600 }, (_, index) => index);
 const answers = items.map((item) => item * 2);
 
 describe("paced waves", () => {
-  it("paced waves end behind any quota, at no less than a third of it, and rest as long as a node asks", async () => {
+  it("end behind any quota, at no less than a third of it, and rest as long as a node asks", async () => {
     for (const [perSecond, quietMs] of [
       ...[
         [120, 0],
@@ -78,7 +78,7 @@ describe("paced waves", () => {
     }
   });
 
-  it("paced waves wait for nothing where the quota is large, and use it again after a narrow time", async () => {
+  it("wait for nothing where the quota is large, and use it again after a narrow time", async () => {
     const wide = new LimitedNode(1_000_000);
     const waves = new PacedWaves(256, wide.pacing);
     expect(await waves.ask(items, (item) => wide.answer(item))).toEqual(answers);
@@ -98,7 +98,7 @@ describe("paced waves", () => {
     expect(grown.nowMs - beforeMs).toBe(0);
   });
 
-  it("paced waves pass on every other fault at once, and a refusal that never ends after two minutes", async () => {
+  it("pass on every other fault at once, and a refusal that never ends after two minutes", async () => {
     const down = new LimitedNode(1_000_000);
     const fault = new AgentError("NODE_TIMEOUT", "none", "no answer");
     const asked = new PacedWaves(256, down.pacing).ask(items, async (item) => {
@@ -116,7 +116,7 @@ describe("paced waves", () => {
 });
 
 describe("paced waves that are closed", () => {
-  it("paced waves that are closed end at once, in the middle of a rest of a minute", async () => {
+  it("end at once, in the middle of a rest of a minute", async () => {
     const waves = new PacedWaves(256);
     const quota = new AgentError("NODE_QUOTA", "none", "too many", { quietMs: 60_000 });
     let asked = 0;
@@ -132,7 +132,7 @@ describe("paced waves that are closed", () => {
 });
 
 describe("an EVM watcher whose node takes few questions a second", () => {
-  it("an EVM watcher whose node takes few questions a second reads more balances than it takes at once", async () => {
+  it("reads more balances than it takes at once", async () => {
     let [second, inSecond] = [0, 0];
     const answer = ({ method }: { method: string }): FakeAnswer => {
       if (method === "eth_chainId") return { result: "0x7a69" };

@@ -25,7 +25,7 @@ const evm = Object.entries(chainPresets).filter(([, preset]) => preset.lines.fam
 const onEvm = Object.entries(currencyPresets).filter(([, { chain }]) => chainPresets[chain]?.lines.family === "evm");
 
 describe("the presets of EVM chains", () => {
-  it("the presets of EVM chains are the nine that are promised", () => {
+  it("are the nine that are promised", () => {
     expect(evm.map(([name]) => name).sort()).toEqual(Object.keys(theirs).sort());
   });
 
@@ -61,7 +61,7 @@ describe("the presets of Tron", () => {
     expect(families.tron.fees.decimal).toBe(decimals);
   });
 
-  it("the presets of Tron are of the family whole, and USDT has 6 decimals and a contract whose checksum tronweb confirms", () => {
+  it("are of the family whole, and USDT has 6 decimals and a contract whose checksum tronweb confirms", () => {
     const chains = Object.entries(chainPresets).filter(([, { lines }]) => lines.family === "tron");
     expect(chains.map(([name]) => name)).toEqual(["tron", "tron-nile", "tron-shasta"]);
     const tokens = onTron.filter(([, { lines }]) => lines.contract !== undefined);
@@ -96,7 +96,7 @@ describe("the presets of Bitcoin and Litecoin", () => {
 });
 
 describe("the presets of currencies", () => {
-  it("the presets of currencies are the coin of each EVM chain, and USDT and USDC but for USDT of Sepolia, which nobody issues", () => {
+  it("are the coin of each EVM chain, and USDT and USDC but for USDT of Sepolia, which nobody issues", () => {
     for (const [name] of evm) {
       const own = onEvm.filter(([, { chain }]) => chain === name).map(([, { lines }]) => lines);
       expect(own.filter(({ contract }) => contract === undefined)).toHaveLength(1);
@@ -120,7 +120,7 @@ describe("the presets of currencies", () => {
     if (symbol === "USDC" && known !== undefined) expect(contract).toBe(known);
   });
 
-  it("the presets of currencies give no contract to two ids", () => {
+  it("give no contract to two ids", () => {
     const assets = Object.values(currencyPresets).map(({ chain, lines }) => `${chain} ${lines.contract ?? ""}`);
     expect(new Set(assets).size).toBe(assets.length);
   });
@@ -130,7 +130,7 @@ describe("a preset in a configuration", () => {
   const wrong = (path: string, problem: string): Error => new Error(`${path} ${problem}`);
   const known = { chainLines: ["family", "chainId", "confirmations"], currencyLines: ["decimal", "contract"], wrong };
 
-  it("a preset in a configuration stands for its lines that the reader knows, and each line given beside it wins", () => {
+  it("stands for its lines that the reader knows, and each line given beside it wins", () => {
     const chains = { mine: { preset: "base", nodes: ["http://n"], confirmations: 5 } };
     const { chains: found, currencies } = expandPresets(chains, { "usdc-base": { preset: "usdc-base", decimal: 7 } }, known);
     expect(found).toEqual({ mine: { family: "evm", chainId: 8453, confirmations: 5, nodes: ["http://n"] } });
@@ -174,7 +174,7 @@ describe("docs/chains.md", () => {
     return new Map(rows.map(([, name = "", cells = ""]) => [name, cells.split(" | ")]));
   };
 
-  it("docs/chains.md has a row for each chain that says its id, what is final, when, its blocks and its model of fees", () => {
+  it("has a row for each chain that says its id, what is final, when, its blocks and its model of fees", () => {
     const rows = rowsOf("2. The chains");
     expect([...rows.keys()].sort()).toEqual(Object.keys(chainPresets).sort());
     for (const [name, { lines, blockMs, finalSeconds, name: words }] of Object.entries(chainPresets)) {
@@ -187,7 +187,7 @@ describe("docs/chains.md", () => {
     }
   });
 
-  it("docs/chains.md says of Tron how long a payment waits, what one is counted with and what the presets bear, as the code has it", () => {
+  it("says of Tron how long a payment waits, what one is counted with and what the presets bear, as the code has it", () => {
     const section = page.split("## 6. Tron")[1] ?? "";
     const { fees, exclusion } = families.tron;
     if (exclusion.kind !== "expiry") throw new Error("nothing excludes by expiry");
@@ -211,7 +211,7 @@ describe("docs/chains.md", () => {
     }
   });
 
-  it("docs/chains.md has a row for each currency that says its chain, ticker, decimals, contract and source", () => {
+  it("has a row for each currency that says its chain, ticker, decimals, contract and source", () => {
     const rows = rowsOf("4. The currencies");
     expect([...rows.keys()].sort()).toEqual(Object.keys(currencyPresets).sort());
     for (const [id, { chain, lines, source }] of Object.entries(currencyPresets)) {

@@ -23,7 +23,7 @@ const hex = (value: Uint8Array | null): string => (value === null ? "none" : Buf
 const cases = 200;
 
 describe("the curve as WebAssembly", () => {
-  it("the curve as WebAssembly signs, recovers and multiplies as noble does", () => {
+  it("signs, recovers and multiplies as noble does", () => {
     expect(fastCurve).not.toBeNull();
     for (let at = 0; at < cases; at += 1) {
       const [key, digest] = [bytes(at, "key"), bytes(at, "digest")];
@@ -39,14 +39,14 @@ describe("the curve as WebAssembly", () => {
     }
   });
 
-  it("the curve as WebAssembly finds no signer of what is no signature", () => {
+  it("finds no signer of what is no signature", () => {
     const digest = bytes(0, "digest");
     const none = new Uint8Array(64);
     const over = Buffer.alloc(64, 0xff);
     for (const signature of [none, over]) expect(recoverPublicKey(digest, signature, 0)).toBeNull();
   });
 
-  it("the curve as WebAssembly takes no digest, key or signature of another length", () => {
+  it("takes no digest, key or signature of another length", () => {
     const [digest, key] = [bytes(0, "digest"), bytes(0, "key")];
     const signature = signDigest(digest, key).subarray(0, 64);
     for (const wrong of [digest.subarray(1), Buffer.concat([digest, key])]) {
@@ -60,7 +60,7 @@ describe("the curve as WebAssembly", () => {
     expect(signDigest(digest, key).subarray(0, 64)).toEqual(signature);
   });
 
-  it("the curve as WebAssembly gives each result its own bytes", () => {
+  it("gives each result its own bytes", () => {
     const [first, second] = [bytes(1, "key"), bytes(2, "key")];
     const point = pointOf(first);
     const before = hex(point);
@@ -71,7 +71,7 @@ describe("the curve as WebAssembly", () => {
 });
 
 describe("the hash as WebAssembly", () => {
-  it("the hash as WebAssembly is noble's at every length around its blocks, and each result has its own bytes", () => {
+  it("is noble's at every length around its blocks, and each result has its own bytes", () => {
     const empty = "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470";
     expect(hex(keccak256(new Uint8Array(0)))).toBe(empty);
     const kept = keccak256(Uint8Array.of(1));
@@ -93,13 +93,13 @@ describe("a runtime without WebAssembly", () => {
   // The runtime itself says that one of its flags ends another.
   const ownWords = (stderr: string): string => stderr.replace(/^Warning: disabling flag --expose_wasm .*\n/, "");
 
-  it("a runtime without WebAssembly starts the program", () => {
+  it("starts the program", () => {
     const started = jitless("crypto.js", "--help");
     expect([started.status, ownWords(started.stderr)]).toEqual([0, ""]);
     expect(started.stdout).toContain("Usage");
   });
 
-  it("a runtime without WebAssembly signs, recovers, multiplies and hashes the same", () => {
+  it("signs, recovers, multiplies and hashes the same", () => {
     const file = (path: string): string => JSON.stringify(join(projectRoot, "dist", path));
     const program = `
       const { signDigest } = await import(${file("agent/signer/vault/curve.js")});

@@ -66,7 +66,7 @@ afterEach(async () => {
 });
 
 describe("a question to a node", () => {
-  it.each(rows)("a question to a node holds no text that its family has not read: %s", (_, make, good) => {
+  it.each(rows)("holds no text that its family has not read: %s", (_, make, good) => {
     expect(() => make(good)).not.toThrow();
     for (const text of odd) {
       const refused = { code: expect.stringMatching(/^(?:NODE_QUESTION|ADDRESS_\w+)$/), effect: "none" };
@@ -74,7 +74,7 @@ describe("a question to a node", () => {
     }
   });
 
-  it("a question to a node is refused by the compiler where a plain string stands in a path or a field", () => {
+  it("is refused by the compiler where a plain string stands in a path or a field", () => {
     const read = (): string => "";
     const path: string = `/tx/${hash}/status`;
     // @ts-expect-error: a path is made by pathOf alone
@@ -92,7 +92,7 @@ describe("a question to a node", () => {
     expect(twin.path).toBe(path);
   });
 
-  it("a question to a node about a pin that is no coin is never sent", async () => {
+  it("about a pin that is no coin is never sent", async () => {
     server = await fakeEsplora();
     const limits = { confirmations: 1, timeoutMs: 5_000, patienceMs: 5_000 };
     const watcher = createUtxoWatcher({ urls: [server.url], network: fakeNetwork, log: () => undefined, ...limits });
@@ -117,7 +117,7 @@ describe("the stand-in for electrs", () => {
   const sight = { blocks: [block], mempool: [] } as unknown as Sight;
   const ask = (path: string) => answerOf({ program: "electrs" } as unknown as Server, sight, path);
 
-  it("the stand-in for electrs answers 400 to an id or a number of another form, and looks for no such thing", async () => {
+  it("answers 400 to an id or a number of another form, and looks for no such thing", async () => {
     for (const path of [
       "/tx/zz/outspend/0",
       "/tx/zz/status",

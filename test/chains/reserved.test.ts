@@ -24,12 +24,12 @@ const payable: readonly (readonly [string, string])[] = [
 ];
 
 describe("an address of the chain itself", () => {
-  it.each(reserved)("an address of the chain itself is reserved in every family: %s", (_, digits) => {
+  it.each(reserved)("is reserved in every family: %s", (_, digits) => {
     expect(evm.isReserved(`0x${digits}`)).toBe(true);
     expect(tron.isReserved(addressOfHash(Buffer.from(digits, "hex")))).toBe(true);
   });
 
-  it.each(payable)("an address of the chain itself is not %s", (_, digits) => {
+  it.each(payable)("is not %s", (_, digits) => {
     expect(evm.isReserved(`0x${digits}`)).toBe(false);
     expect(tron.isReserved(addressOfHash(Buffer.from(digits, "hex")))).toBe(false);
   });

@@ -42,7 +42,7 @@ function senderOn(feeModel: FeeModel, tokens: { contract: string; decimal: numbe
 }
 
 describe("a sender on an OP Stack chain", () => {
-  it("a sender on an OP Stack chain prices data and the operator's fee with double room, and offers it in the parameters", async () => {
+  it("prices data and the operator's fee with double room, and offers it in the parameters", async () => {
     await fake(answering(unit));
     const sender = senderOn("op-stack");
     const { feeMarket } = await sender.chainState(account);
@@ -53,7 +53,7 @@ describe("a sender on an OP Stack chain", () => {
     sender.close();
   });
 
-  it("a sender on an OP Stack chain gives no chain state if the oracle does not answer, so that nothing is signed by a guess", async () => {
+  it("gives no chain state if the oracle does not answer, so that nothing is signed by a guess", async () => {
     const sender = senderOn("op-stack");
     for (const code of ["0x", refusing]) {
       await fake(code);
@@ -64,7 +64,7 @@ describe("a sender on an OP Stack chain", () => {
     sender.close();
   });
 
-  it("a sender on an OP Stack chain asks no oracle on a chain that bills gas alone", async () => {
+  it("asks no oracle on a chain that bills gas alone", async () => {
     await fake(answering(unit));
     const sender = senderOn("ethereum");
     expect(Object.keys((await sender.chainState(account)).feeMarket)).not.toContain("dataFee");
@@ -73,7 +73,7 @@ describe("a sender on an OP Stack chain", () => {
 });
 
 describe("a sender on Arbitrum", () => {
-  it("a sender on Arbitrum estimates a plain payment and a cancel, with double room, where Ethereum's takes 21,000", async () => {
+  it("estimates a plain payment and a cancel, with double room, where Ethereum's takes 21,000", async () => {
     const payment = { contract: "", destination: shop, tag: "", amountUnits: 0n };
     const arbitrum = senderOn("arbitrum");
     const ethereum = senderOn("ethereum");
@@ -87,7 +87,7 @@ describe("a sender on Arbitrum", () => {
 });
 
 describe("a token of a sender", () => {
-  it("a token of a sender has no funds while its contract counts otherwise than configured, and the others go on", async () => {
+  it("has no funds while its contract counts otherwise than configured, and the others go on", async () => {
     const [right, wrong] = [await deployToken(anvil.url), await deployToken(anvil.url)];
     const none = { contract: shop, decimal: 6 };
     let nowMs = 0;
@@ -116,7 +116,7 @@ describe("the fees of a rollup", () => {
   });
   const attempt = (txParams: TxParams) => ({ txHash: "0x1", txParams, feeMax: `${fees.most(txParams)}` });
 
-  it("the fees of a rollup keep the highest figure for data of all attempts, since one of them comes into the block", () => {
+  it("keep the highest figure for data of all attempts, since one of them comes into the block", () => {
     const attempts = [attempt(offer({ dataFee: "900" })), attempt(offer({ dataFee: "500" }))];
     expect(fees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false).dataFee).toBe("900");
     expect(fees.bidding!.replacement(attempts, offer({ dataFee: "1000" }), false).dataFee).toBe("1000");
@@ -125,7 +125,7 @@ describe("the fees of a rollup", () => {
     expect(fees.bidding!.replacement(attempts, next, false)).toEqual(next);
   });
 
-  it("the fees of a rollup give a cancel the gas that its chain asks for one, and 21,000 elsewhere", () => {
+  it("give a cancel the gas that its chain asks for one, and 21,000 elsewhere", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
     const gasOf = (txParams: TxParams): unknown => {
       const found = fees.bidding!.manualReplacement([attempt(txParams)], true, wish);
@@ -140,7 +140,7 @@ describe("the fees of a rollup", () => {
     expect(fees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "70000" }), true).gasLimit).toBe("90000");
   });
 
-  it("the fees of a rollup let an operator name the figure for data, and take the highest known one otherwise", () => {
+  it("let an operator name the figure for data, and take the highest known one otherwise", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
     const dataOf = (over: TxParams): unknown => {
       const found = fees.bidding!.manualReplacement([attempt(offer({ dataFee: "900" }))], false, { ...wish, ...over });
@@ -153,7 +153,7 @@ describe("the fees of a rollup", () => {
     expect(fees.read(offer({ dataFee: "15" }))).toEqual(offer({ dataFee: "15" }));
   });
 
-  it("the fees of a rollup are known of Base, OP Mainnet and Arbitrum without a word of the configuration, which may say another", () => {
+  it("are known of Base, OP Mainnet and Arbitrum without a word of the configuration, which may say another", () => {
     const modelOf = (chainId: number, feeModel?: string) =>
       feeModelOf({ family: "evm", chainId, ...(feeModel === undefined ? {} : { feeModel }) });
     expect([8453, 10, 42161, 1, 56].map((id) => modelOf(id))).toEqual([
@@ -175,7 +175,7 @@ describe("the receipt of a rollup", () => {
   };
   const operator = { operatorFeeScalar: "0x64", operatorFeeConstant: "0x7" };
 
-  it("the receipt of a rollup bills data and the operator's fee by the formula of its fork, and nothing on other chains", () => {
+  it("bills data and the operator's fee by the formula of its fork, and nothing on other chains", () => {
     expect(readReceipt(plain).dataFee).toBe(0n);
     expect(readReceipt({ ...plain, l1Fee: "0x3e8" }).dataFee).toBe(1000n);
     expect(readReceipt({ ...plain, l1Fee: null }).dataFee).toBe(0n);
@@ -188,7 +188,7 @@ describe("the receipt of a rollup", () => {
 });
 
 describe("the fee that the gateway records", () => {
-  it("the fee that the gateway records is the receipt's gas and the data that was billed with it", () => {
+  it("is the receipt's gas and the data that was billed with it", () => {
     const receipt = readReceipt({
       ...{ transactionHash: hash, blockNumber: "0x9", blockHash: hash, status: "0x0", from: account, to: shop, logs: [] },
       ...{ gasUsed: "0x5208", effectiveGasPrice: "0xa", l1Fee: "0x3e8" },
@@ -226,13 +226,13 @@ describe("the policy on a rollup", () => {
   const gasMost = 21_000n * gwei;
   const room = 10n ** 15n - gasMost;
 
-  it("the policy on a rollup signs nothing without a figure for data where the chain bills it beside the gas", () => {
+  it("signs nothing without a figure for data where the chain bills it beside the gas", () => {
     expect(clear(policyOf("op-stack"))).toMatchObject({ ok: false, code: "POLICY_FEE_UNBOUNDED" });
     expect(clear(policyOf("op-stack"), "1")).toMatchObject({ ok: true, description: { txParams: { dataFee: "1" } } });
     expect(clear(policyOf())).toMatchObject({ ok: true });
   });
 
-  it("the policy on a rollup holds gas and data together under the ceiling of a withdrawal and of a day", () => {
+  it("holds gas and data together under the ceiling of a withdrawal and of a day", () => {
     const found = clear(policyOf("op-stack"), `${room}`);
     expect(found.ok && found.description.feeMaxUnits).toBe(10n ** 15n);
     expect(clear(policyOf("op-stack"), `${room + 1n}`)).toMatchObject({ ok: false, code: "POLICY_FEE_ABOVE_WITHDRAWAL" });

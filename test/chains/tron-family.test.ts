@@ -58,7 +58,7 @@ describe("networks of Tron", () => {
 });
 
 describe("slots of a Tron account", () => {
-  it("slots of a Tron account are ordinals with one spelling, which nothing stands in front of", () => {
+  it("are ordinals with one spelling, which nothing stands in front of", () => {
     for (const text of ["0", "7", slots.last]) expect(slots.read(text)).toBe(text);
     for (const text of ["", "00", "07", "-1", "0x7", "1.0", `${2n ** 53n}`, "9".repeat(17)]) expect(slots.read(text)).toBeNull();
     expect([slots.first, slots.next("0"), slots.next("9"), slots.say("9")]).toEqual(["0", "1", "10", "payment 9"]);
@@ -180,7 +180,7 @@ describe("the offer of a Tron payment", () => {
 });
 
 describe("an attempt on Tron", () => {
-  it("an attempt on Tron is valid until its expiration, and the margin behind that is two minutes of chain time", () => {
+  it("is valid until its expiration, and the margin behind that is two minutes of chain time", () => {
     expect([exclusion.validUntilMs(fees.first({ feeMarket: feeMarket, computeLimit: 0n })), exclusion.marginMs]).toEqual([
       1_700_000_300_000, 120_000,
     ]);
@@ -212,7 +212,7 @@ describe("Tron transactions through the interface", () => {
   const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
   const plainTxParams = fees.first({ feeMarket: feeMarket, computeLimit: 1n });
 
-  it("Tron transactions through the interface are described as they were built, with the parameters given beside the bytes", () => {
+  it("are described as they were built, with the parameters given beside the bytes", () => {
     for (const [payment, each] of [
       [inCoins, plainTxParams],
       [inTokens, txParams],
@@ -225,7 +225,7 @@ describe("Tron transactions through the interface", () => {
     }
   });
 
-  it("Tron transactions through the interface are refused when a figure told is not the one in the bytes", () => {
+  it("are refused when a figure told is not the one in the bytes", () => {
     const unsigned = tronTransactions.build(inTokens, txParams);
     for (const name of ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"]) {
       const other = { ...txParams, [name]: `${BigInt(txParams[name]!) + 1n}` };
@@ -234,7 +234,7 @@ describe("Tron transactions through the interface", () => {
     expect(tronTransactions.describe(unsigned, told({ ...txParams, energy: "64286" }))).toMatchObject({ ok: true });
   });
 
-  it("Tron transactions through the interface are neither built nor described with figures that no such payment has", () => {
+  it("are neither built nor described with figures that no such payment has", () => {
     const wrong: readonly (readonly [payment: Payment, txParams: TxParams])[] = [
       [inTokens, { ...txParams, energy: "0" }],
       [inTokens, { ...txParams, energy: "1000000001" }],
@@ -258,7 +258,7 @@ describe("Tron transactions through the interface", () => {
     expect(codeOf(() => tronTransactions.build(inTokens, { ...txParams, energy: "1000000000" }))).toBe("");
   });
 
-  it("Tron transactions through the interface take one signature of the sender, and know no cancel", () => {
+  it("take one signature of the sender, and know no cancel", () => {
     const key = bytes("2d8f68944bdbfbc0769542fba8fc2d2a3de67393334471624364c7006da2aa54");
     const unsigned = tronTransactions.build(inTokens, txParams);
     const signature = signDigest(tronTransactions.digests(unsigned)[0]!, key);

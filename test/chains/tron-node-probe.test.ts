@@ -61,7 +61,7 @@ async function lookAt(behind: Behind): Promise<{ readonly lacks: readonly Lack[]
 }
 
 describe("a look at a node of Tron", () => {
-  it("a look at a node of Tron finds that the node keeps no internal transactions, once two hundred calls had none", async () => {
+  it("finds that the node keeps no internal transactions, once two hundred calls had none", async () => {
     const { lacks, asked } = await lookAt({ callsInBlock: 60, entryAt: 0 });
     expect(lacks).toMatchObject([
       {
@@ -86,7 +86,7 @@ describe("a look at a node of Tron", () => {
     expect(await lookAt({ callsInBlock: 60, entryAt: newest })).toEqual({ lacks: [], asked: [1000] });
   });
 
-  it("a look at a node of Tron says nothing of a quiet chain, nor of a node that gives no older receipts", async () => {
+  it("says nothing of a quiet chain, nor of a node that gives no older receipts", async () => {
     const quiet = await lookAt({ callsInBlock: 5, entryAt: 0 });
     expect([quiet.lacks, quiet.asked.length]).toEqual([[], 20]);
     expect(await lookAt({ callsInBlock: 60, entryAt: 0, fails: true })).toEqual({ lacks: [], asked: [1000, 999] });

@@ -29,7 +29,7 @@ const head = { id: hash, height: 7, version: 2, timestamp: 1_700_000_000, tx_cou
 const output = { txid: hash, vout: 2, status, value: 2_100_000_000_000_000 };
 
 describe("an answer", () => {
-  it("an answer of a usual server is read", () => {
+  it("of a usual server is read", () => {
     expect(readHash(Buffer.from(`${hash}\n`))).toBe(hash);
     expect(readHex(Buffer.from("00ff"))).toEqual(Buffer.from([0, 255]));
     expect(readHead(json(head))).toEqual({ number: 7, hash, parentHash: other, timestampMs: 1_700_000_000_000 });
@@ -45,7 +45,7 @@ describe("an answer", () => {
     expect(readTransactionCount(json({ address: "a", chain_stats: { tx_count: 3 }, mempool_stats: { tx_count: 1 } }))).toBe(3);
   });
 
-  it("an answer of the Esplora API with rates is read in sat for 1,000 vB, rounded up, and may be empty", () => {
+  it("of the Esplora API with rates is read in sat for 1,000 vB, rounded up, and may be empty", () => {
     const rates = { "144": 1, "3": 2.2520000000000002, "10": 0.1, "1008": 1e-7, "2": 87.882 };
     expect([...readRates(json(rates))]).toEqual([
       [2, 87_882n],
@@ -95,7 +95,7 @@ describe("an answer", () => {
     ["address", readAddressSums, [{}, { chain_stats: {} }, { chain_stats: { funded_txo_count: 1, spent_txo_count: 0 } }]],
     ["address", readTransactionCount, [{}, { chain_stats: {} }, { chain_stats: { tx_count: "many" } }]],
     ["rate", readRates, [[], 7, { a: 1 }, { "3": -1 }, { "3": "high" }, { "3": 1e9 }, { "3": null }]],
-  ])("an answer of the Esplora API of another shape is refused: %s", (_, read, values) => {
+  ])("of the Esplora API of another shape is refused: %s", (_, read, values) => {
     for (const value of values) {
       const text = JSON.stringify(value);
       expect(() => read(json(value)), text).toThrow(expect.objectContaining({ code: "NODE_ANSWER" }));
@@ -103,7 +103,7 @@ describe("an answer", () => {
     }
   });
 
-  it("an answer of the Esplora API of hex with an odd length, with other digits, or of nothing is refused", () => {
+  it("of the Esplora API of hex with an odd length, with other digits, or of nothing is refused", () => {
     for (const text of ["", "0", "0g", "0x00", "AB"])
       expect(() => readHex(Buffer.from(text)), text).toThrow(expect.objectContaining({ code: "NODE_ANSWER" }));
   });
@@ -161,7 +161,7 @@ describe("a server", () => {
   const tip = { "/blocks/tip/hash": hash, [`/block/${hash}`]: json(head), "/block-height/7": hash };
   const empty = { ...tip, "/fee-estimates": "{}", [`/address/${account}/utxo`]: "[]" };
 
-  it("a server of the Esplora API that gives estimates for many blocks only, or none, leaves a market all the same", async () => {
+  it("of the Esplora API that gives estimates for many blocks only, or none, leaves a market all the same", async () => {
     const [a, b] = [{ ...empty, "/fee-estimates": '{"504":5.026,"144":5.026}' }, empty];
     expect((await (await senderOn(a, b)).chainState(account)).feeMarket).toEqual({ satPerKvB: 5_026n });
     sender?.close();
@@ -177,7 +177,7 @@ describe("a server", () => {
     expect((await (await senderOn(at(9), at(4), at(7))).chainState(account)).feeMarket).toEqual({ satPerKvB: 7_000n });
   });
 
-  it("a server of the Esplora API at its quota is asked again after the time that it names", async () => {
+  it("of the Esplora API at its quota is asked again after the time that it names", async () => {
     let times = 0;
     const busy = (response: Parameters<Exclude<FakeAnswer, string | Buffer | readonly unknown[]>>[0]): void => {
       times += 1;
@@ -195,16 +195,16 @@ describe("a server", () => {
     ["another text", "not a hash", "NODE_ANSWER"],
     ["words of its own", [400, "Invalid hash"], "NODE_ERROR"],
     ["an endless text", Buffer.alloc(200_000, "a"), "NODE_ANSWER_SIZE"],
-  ])("a server of the Esplora API that answers %s gives no head", async (_, answer, code) => {
+  ])("of the Esplora API that answers %s gives no head", async (_, answer, code) => {
     await expect((await senderOn({ ...tip, "/blocks/tip/hash": answer })).tip()).rejects.toMatchObject({ code, effect: "none" });
   });
 
-  it("a server of the Esplora API whose head has another hash than the tip that it named gives no head", async () => {
+  it("of the Esplora API whose head has another hash than the tip that it named gives no head", async () => {
     const table = { ...tip, [`/block/${hash}`]: json({ ...head, id: other }) };
     await expect((await senderOn(table)).tip()).rejects.toMatchObject({ code: "NODE_ANSWER" });
   });
 
-  it("a server of the Esplora API of another chain is never asked for anything else", async () => {
+  it("of the Esplora API of another chain is never asked for anything else", async () => {
     await expect((await senderOn({ ...tip, "/block-height/0": other })).tip()).rejects.toMatchObject({
       code: "NODE_WRONG_CHAIN",
     });
@@ -216,7 +216,7 @@ describe("a server", () => {
     "Too many history entries",
     "Too many unspent transaction outputs (>500). Contact support",
   ])(
-    "a server that lists no coins of a popular address (%s) is asked for its transactions, and its words say where even that ends",
+    "that lists no coins of a popular address (%s) is asked for its transactions, and its words say where even that ends",
     async (refusal) => {
       const sums = { funded_txo_count: 20_002, spent_txo_count: 1, funded_txo_sum: 9, spent_txo_sum: 1 };
       const totals = json({ address: account, chain_stats: sums });
@@ -230,7 +230,7 @@ describe("a server", () => {
     },
   );
 
-  it("a server of the Esplora API that gives other bytes for a transaction or a block is not believed", async () => {
+  it("of the Esplora API that gives other bytes for a transaction or a block is not believed", async () => {
     const bytes =
       "01000000010000000000000000000000000000000000000000000000000000000000000000ffffffff0151ffffffff010000000000000000015100000000";
     const table = { ...tip, [`/tx/${hash}/hex`]: bytes, [`/block/${hash}/raw`]: Buffer.from(bytes, "hex") };
@@ -242,7 +242,7 @@ describe("a server", () => {
     watcher.close();
   });
 
-  it("a server of the Esplora API that took a write and gave no answer leaves the outcome unknown; one that cannot be reached has not got it", async () => {
+  it("of the Esplora API that took a write and gave no answer leaves the outcome unknown; one that cannot be reached has not got it", async () => {
     const raw =
       "01000000010000000000000000000000000000000000000000000000000000000000000000ffffffff0151ffffffff010000000000000000015100000000";
     const cut: FakeAnswer = (response) => response.socket?.destroy();

@@ -28,11 +28,11 @@ const sumOf = (seen: Partial<Parameters<typeof coinsAt>[0]>): bigint =>
   coinsAt({ unspent: [], later: [], block, script, ...seen }).reduce((sum, { units }) => sum + units, 0n);
 
 describe("the coins of an address at the end of a block", () => {
-  it("the coins of an address at the end of a block are those of blocks up to it, and no later ones", () => {
+  it("are those of blocks up to it, and no later ones", () => {
     expect(sumOf({ unspent: [unspent("1", 5n, 100), unspent("2", 3n, 101), unspent("3", 9n, null)] })).toBe(5n);
   });
 
-  it("the coins of an address at the end of a block are also those that a later block or the mempool spends, each once", () => {
+  it("are also those that a later block or the mempool spends, each once", () => {
     expect(sumOf({ later: [spending("a", null, ["1"]), spending("b", 101, ["2"])] })).toBe(14n);
     // A node that saw the spend between its two answers shows the coin in both.
     expect(sumOf({ unspent: [unspent("1", 7n, 99)], later: [spending("a", null, ["1"])] })).toBe(7n);
@@ -40,13 +40,13 @@ describe("the coins of an address at the end of a block", () => {
     expect(sumOf({ later: [spending("a", null, ["1"]), spending("b", null, ["1"])] })).toBe(7n);
   });
 
-  it("the coins of an address at the end of a block are none that were made later, though something spends them already, and none of another address", () => {
+  it("are none that were made later, though something spends them already, and none of another address", () => {
     const later = [spending("b", null, ["a"]), spending("a", 101, ["1"])];
     expect(sumOf({ unspent: [unspent("b", 4n, null)], later })).toBe(7n);
     expect(sumOf({ later: [spending("a", 101, ["1"], `0014${"cd".repeat(20)}`)] })).toBe(0n);
   });
 
-  it("the coins of an address at the end of a block are the same whatever the node's mempool has", () => {
+  it("are the same whatever the node's mempool has", () => {
     const full = coinsAt({ unspent: [unspent("2", 3n, 90)], later: [spending("a", null, ["1"])], block, script });
     const empty = coinsAt({ unspent: [unspent("1", 7n, 80), unspent("2", 3n, 90)], later: [], block, script });
     const key = (coins: readonly UnspentOutput[]): string => coins.map(({ id, units }) => `${id} ${units}`).join();
@@ -61,7 +61,7 @@ describe("the history of an address", () => {
   const vout = [{ value: 5 }, { scriptpubkey: script, value: 6 }];
   const read = (change: object) => readHistory(Buffer.from(JSON.stringify([{ txid: hash("a"), status, vin, vout, ...change }])));
 
-  it("the history of an address is read with the coins that each transaction spends and makes; a reward spends none", () => {
+  it("is read with the coins that each transaction spends and makes; a reward spends none", () => {
     const inputs = [{ id: `${hash("1")}:3`, txHash: hash("1"), units: 12n, script }];
     const outputs = [{ id: `${hash("a")}:1`, txHash: hash("a"), units: 6n, script }];
     expect(read({})).toEqual([{ txHash: hash("a"), place: at(100), inputs, outputs }]);
@@ -79,7 +79,7 @@ describe("the history of an address", () => {
     ["half a coin", { vin: [{ ...vin[0], prevout: { scriptpubkey: script, value: 1.5 } }] }],
     ["no status", { status: undefined }],
     ["another id", { txid: "x" }],
-  ])("the history of an address is refused with %s", (_, change) => {
+  ])("is refused with %s", (_, change) => {
     expect(() => read(change)).toThrow(expect.objectContaining({ code: "NODE_ANSWER" }));
   });
 });

@@ -69,7 +69,7 @@ describe("a raw block", () => {
     expect(block.transactions[0]?.outputs[0]?.units).toBe(5_000_000_000n);
   });
 
-  it.each([0, 1, 2, 5, 12])("a raw block of the other library reads alike with %d payments", (count) => {
+  it.each([0, 1, 2, 5, 12])("of the other library reads alike with %d payments", (count) => {
     const payments = Array.from({ length: count }, (_, at) => payment(at % 2 === 0 ? 33 : 0));
     const { raw, hash } = blockOf(payments, count > 0);
     const read = readBlock(raw, hash);
@@ -90,7 +90,7 @@ describe("a raw block", () => {
     );
   });
 
-  it("a raw block with SegWit data longer than 65,535 bytes reads, and so does such a transaction alone", () => {
+  it("with SegWit data longer than 65,535 bytes reads, and so does such a transaction alone", () => {
     const long = payment(200_000);
     const { raw, hash } = blockOf([long]);
     expect(readBlock(raw, hash)).toMatchObject({ ok: true });
@@ -99,7 +99,7 @@ describe("a raw block", () => {
     expect(readWhole(Buffer.concat([long.toBuffer(), Buffer.alloc(1)]))).toBeNull();
   });
 
-  it("a raw block with one bit changed anywhere is refused", () => {
+  it("with one bit changed anywhere is refused", () => {
     const { raw, hash } = blockOf([payment(33), payment(0), payment(33)]);
     expect(readBlock(raw, hash)).toMatchObject({ ok: true });
     for (let at = 0; at < raw.length; at += 1) {
@@ -115,7 +115,7 @@ describe("a raw block", () => {
     expect(readBlock(Uint8Array.of(...raw, 0), hash)).toEqual({ ok: false, problem: "bytes are left behind its transactions" });
   });
 
-  it("a raw block that repeats its last payments has the same root, and is refused", () => {
+  it("that repeats its last payments has the same root, and is refused", () => {
     const payments = [payment(0), payment(0)];
     const { raw, hash } = blockOf(payments, false);
     const last = payments[1]!.toBuffer();
@@ -125,12 +125,12 @@ describe("a raw block", () => {
     expect(readBlock(repeated, hash)).toEqual({ ok: false, problem: "its transactions repeat" });
   });
 
-  it("a raw block whose SegWit data nothing covers is refused", () => {
+  it("whose SegWit data nothing covers is refused", () => {
     const { raw, hash } = blockOf([payment(33)], false);
     expect(readBlock(raw, hash)).toEqual({ ok: false, problem: "nothing covers its SegWit data" });
   });
 
-  it("a raw block without a reward, or with two, is refused", () => {
+  it("without a reward, or with two, is refused", () => {
     const block = new bitcoinjs.Block();
     for (const [transactions, problem] of [
       [[payment(0)], "its first transaction is no reward"],

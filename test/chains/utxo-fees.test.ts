@@ -224,28 +224,28 @@ describe("a payment of an account with many coins", () => {
   const offer = (satPerKvB: bigint, offered = coins) => figuresOf(firstMerging(network, { satPerKvB, coins: offered }, target)!);
   const plain = (satPerKvB: bigint) => figuresOf(first(network, { satPerKvB, coins }, target)!);
 
-  it("a payment of an account with many coins merges the smallest, and loses nothing but their fee", () => {
+  it("merges the smallest, and loses nothing but their fee", () => {
     const { coins: taken, feeSat, changeSat } = offer(1_000n);
     expect(taken).toEqual([...plain(1_000n).coins, ...small.slice(0, merging.coinsMost)]);
     expect(feeSat).toBe(plain(1_000n).feeSat + 8n * 68n);
     expect(unitsOf(taken)).toBe(35_000n + feeSat + changeSat[0]!);
   });
 
-  it("a payment of an account with many coins leaves those that are not worth their fee, and all of them above 10 sat for a byte", () => {
+  it("leaves those that are not worth their fee, and all of them above 10 sat for a byte", () => {
     // 4.5 sat for a byte: 306 sat for each.
     expect(offer(4_500n).coins.slice(1)).toEqual(small.slice(7, 15));
     expect(offer(10_000n).coins.slice(1)).toEqual(large.slice(0, 8));
     expect(offer(10_001n)).toEqual(plain(10_001n));
   });
 
-  it("a payment of an account with many coins merges none of an account with 100 coins, and none where the payment needs all that fit", () => {
+  it("merges none of an account with 100 coins, and none where the payment needs all that fit", () => {
     expect(offer(1_000n, coins.slice(0, merging.coinsMin))).toEqual(plain(1_000n));
     const all = { satPerKvB: 1_000n, coins };
     const most = { destination, amountUnits: 100_000n * 62n };
     expect(figuresOf(firstMerging(network, all, most)!).coins).toHaveLength(coinsMax);
   });
 
-  it("a payment of an account with many coins merges none after a refusal for its fee", () => {
+  it("merges none after a refusal for its fee", () => {
     const { first: offered, bidding } = utxoFamilies.bitcoin.fees;
     const wanted = { network: network.id, contract: "", tag: "", ...target };
     const at = (step: number) => {

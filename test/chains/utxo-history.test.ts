@@ -71,33 +71,30 @@ const ids = (coins: readonly { readonly id: string }[]): readonly string[] => co
 const fault = (words: RegExp) => expect.objectContaining({ code: "NODE_ERROR", message: expect.stringMatching(words) });
 
 describe("the history of an address", () => {
-  it.each(seedsOfRun(share(20)))(
-    "the history of an address has the coins of the chain while blocks come and go: seed %i",
-    async (seed) => {
-      const random = new Seeded(seed);
-      const { node, read } = open();
-      for (let step = 0; step < 60; step += 1) {
-        if (node.blocks.length > 3 && random.below(5) === 0) node.blocks.splice(node.blocks.length - 1 - random.below(3));
-        for (let made = random.below(4); made > 0; made -= 1) {
-          const coins = [...node.coins()];
-          const transactions = Array.from({ length: random.below(30) }, () => ({
-            inputs: coins.splice(0, random.below(3)),
-            makes: Array.from({ length: random.below(3) }, () => BigInt(1 + random.below(1_000))),
-          }));
-          node.mine(transactions);
-        }
-        const since = random.below(2) === 0 ? Number.MAX_SAFE_INTEGER : random.below(node.blocks.length + 1);
-        const { unspent, later } = await read(since);
-        expect(ids(unspent)).toEqual(ids(node.coins()));
-        const above = node.blocks.slice(since + 1).flat();
-        expect(ids(later.filter(({ place }) => place!.block > since).map(({ txHash: id }) => ({ id })))).toEqual(
-          ids(above.map(({ txHash: id }) => ({ id }))),
-        );
+  it.each(seedsOfRun(share(20)))("has the coins of the chain while blocks come and go: seed %i", async (seed) => {
+    const random = new Seeded(seed);
+    const { node, read } = open();
+    for (let step = 0; step < 60; step += 1) {
+      if (node.blocks.length > 3 && random.below(5) === 0) node.blocks.splice(node.blocks.length - 1 - random.below(3));
+      for (let made = random.below(4); made > 0; made -= 1) {
+        const coins = [...node.coins()];
+        const transactions = Array.from({ length: random.below(30) }, () => ({
+          inputs: coins.splice(0, random.below(3)),
+          makes: Array.from({ length: random.below(3) }, () => BigInt(1 + random.below(1_000))),
+        }));
+        node.mine(transactions);
       }
-    },
-  );
+      const since = random.below(2) === 0 ? Number.MAX_SAFE_INTEGER : random.below(node.blocks.length + 1);
+      const { unspent, later } = await read(since);
+      expect(ids(unspent)).toEqual(ids(node.coins()));
+      const above = node.blocks.slice(since + 1).flat();
+      expect(ids(later.filter(({ place }) => place!.block > since).map(({ txHash: id }) => ({ id })))).toEqual(
+        ids(above.map(({ txHash: id }) => ({ id }))),
+      );
+    }
+  });
 
-  it("the history of an address is read only until all coins are found, and then by its newest page", async () => {
+  it("is read only until all coins are found, and then by its newest page", async () => {
     const { node, read, many } = open();
     many(50, 25);
     node.mine([{ inputs: node.coins() }]);
@@ -109,7 +106,7 @@ describe("the history of an address", () => {
     expect(node.asked).toHaveLength(5);
   });
 
-  it("the history of an address has old coins again once the block that spent them is gone", async () => {
+  it("has old coins again once the block that spent them is gone", async () => {
     const { node, read, many } = open();
     many(50, 25);
     node.mine([{ inputs: node.coins() }]);
@@ -121,7 +118,7 @@ describe("the history of an address", () => {
     expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
   });
 
-  it("the history of an address goes on where the question before it ended, and says how far it is", async () => {
+  it("goes on where the question before it ended, and says how far it is", async () => {
     const { node, read, many } = open();
     many(historyLimits.pagesAtOnce, 30);
     await expect(read()).rejects.toEqual(fault(/being read, 2500 so far, with 2500 of its 3000 coins: wait$/));
@@ -130,7 +127,7 @@ describe("the history of an address", () => {
     expect(node.asked.length).toBeLessThan(130);
   });
 
-  it("the history of an address takes no more pages for totals that fit nothing", async () => {
+  it("takes no more pages for totals that fit nothing", async () => {
     const { node, read, many } = open();
     many(400, 25);
     node.mine([{ inputs: node.coins() }, ...Array.from({ length: 24 }, () => ({}))]);
@@ -142,7 +139,7 @@ describe("the history of an address", () => {
     expect(node.asked.length - before).toBeLessThan(historyLimits.pagesAtOnce + 10);
   });
 
-  it("the history of an address keeps of old transactions only the coins", async () => {
+  it("keeps of old transactions only the coins", async () => {
     const { node, read, many } = open();
     for (let part = 0; part < 3; part += 1) {
       many(70, 30);
@@ -155,7 +152,7 @@ describe("the history of an address", () => {
     await expect(read(0)).rejects.toEqual(fault(/too long ago/));
   });
 
-  it("the history of an address begins again where a block is gone that spent coins of which no transaction is kept", async () => {
+  it("begins again where a block is gone that spent coins of which no transaction is kept", async () => {
     const { node, read, many } = open();
     many(60, 25);
     const old = node.coins();
@@ -169,7 +166,7 @@ describe("the history of an address", () => {
     expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
   });
 
-  it("the history of an address is not read above the bound of coins, and the words say what to do", async () => {
+  it("is not read above the bound of coins, and the words say what to do", async () => {
     const { node, read } = open();
     node.mine([{ makes: Array.from({ length: historyLimits.coins }, () => 1n) }]);
     expect((await read()).unspent).toHaveLength(historyLimits.coins);
@@ -177,7 +174,7 @@ describe("the history of an address", () => {
     await expect(read()).rejects.toEqual(fault(/has 20001 coins, and more than 20000 are not read: pair a new wallet/));
   });
 
-  it("the history of an address that does not fit the node's own totals is refused, and read again once it does", async () => {
+  it("that does not fit the node's own totals is refused, and read again once it does", async () => {
     const { node, read, many } = open();
     many(5, 30);
     node.falseCount = 1;

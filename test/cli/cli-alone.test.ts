@@ -58,7 +58,7 @@ describe("status right after a start", () => {
   const startedAt = nowMs - 2_000;
   const silent = { ...well, startedAt, courier: null };
 
-  it("status right after a start waits for the courier's first word, and then everything works", async () => {
+  it("waits for the courier's first word, and then everything works", async () => {
     let asked = 0;
     kit.signer.answers = { status: () => ({ status: ++asked < 4 ? silent : { ...well, startedAt } }) };
     const screen = new Screen();
@@ -68,7 +68,7 @@ describe("status right after a start", () => {
     expect(text).toContain("everything works");
   });
 
-  it("status right after a start waits no longer than a start takes, nor when the terminal ends the wait", async () => {
+  it("waits no longer than a start takes, nor when the terminal ends the wait", async () => {
     for (const [at, rounds] of [
       [nowMs - 15_000, 100],
       [startedAt, 0],
@@ -82,7 +82,7 @@ describe("status right after a start", () => {
 });
 
 describe("verify without a running signer", () => {
-  it("verify without a running signer reads the folder itself, and names what is damaged", async () => {
+  it("reads the folder itself, and names what is damaged", async () => {
     await kit.signer.close();
     const missing = await run("verify --state STATE");
     expect(missing.code).toBe(4);
@@ -99,7 +99,7 @@ describe("verify without a running signer", () => {
 });
 
 describe("the service manager's output", () => {
-  it("the service manager's output is read by unit, and a block without a name is passed over", () => {
+  it("is read by unit, and a block without a name is passed over", () => {
     const text =
       "Id=autowithdraw-courier.service\nActiveState=active\nStatusText=a=b\n\nId=autowithdraw-signer.service\nActiveState=failed\n\nno unit\n";
     expect([...unitsIn(text)]).toEqual([
@@ -112,7 +112,7 @@ describe("the service manager's output", () => {
 
 describe("a reader that is gone", () => {
   startsTheBuild();
-  it("a reader that is gone ends the command quietly", async () => {
+  it("ends the command quietly", async () => {
     const program = join(projectRoot, "dist", "cli", "main.js");
     const look = `import { main } from ${JSON.stringify(program)}; process.exitCode = await main(["--help"]);`;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", look], { stdio: ["ignore", "pipe", "pipe"] });

@@ -169,7 +169,7 @@ describe("docs/cli-json.md", () => {
     ["recover", `recover --yes ${recoveryPlan.digest} --state DIR`],
     ["token", "token --api-key-file DIR/api.key"],
     ["a command that did not do it", "show 0 --state DIR"],
-  ])("docs/cli-json.md says of %s what %s answers", async (section, line) => {
+  ])("says of %s what %s answers", async (section, line) => {
     const found = fieldsOf(await answerOf(line)).map(short);
     const inOne = found.flatMap((field) => /^withdrawals?(?:\[\])?\.(.+)/.exec(field)?.[1] ?? []);
     if (inOne.length > 0) expect(rowsOf("a withdrawal")).toEqual(inOne.sort());
@@ -179,13 +179,13 @@ describe("docs/cli-json.md", () => {
     expect(rowsOf(section)).toEqual([...new Set(own)].sort());
   });
 
-  it("docs/cli-json.md says of a limit and of the courier what status --state DIR answers", async () => {
+  it("says of a limit and of the courier what status --state DIR answers", async () => {
     const { status } = (await answerOf("status --state DIR")) as { readonly status: SignerStatus };
     expect(rowsOf("a limit")).toEqual(Object.keys(status.limits[0] ?? {}).sort());
     expect(rowsOf("the courier")).toEqual(Object.keys(status.courier ?? {}).sort());
   });
 
-  it("docs/cli-json.md has a section for every command that takes --json", () => {
+  it("has a section for every command that takes --json", () => {
     const sections = page.split(/^## /m).flatMap((part) => (part.split("\n")[0] ?? "").split(", "));
     const taking = commandTree()
       .commands.filter((command) => command.options.some(({ long }) => long === "--json"))

@@ -20,9 +20,9 @@ const folder = fileURLToPath(new URL("../cli", import.meta.url));
 
 describe("transcripts", () => {
   const files = readdirSync(folder).filter((name) => name.endsWith(".txt"));
-  it("transcripts of autowithdraw are there", () => expect(files.length).toBeGreaterThanOrEqual(5));
+  it("of autowithdraw are there", () => expect(files.length).toBeGreaterThanOrEqual(5));
 
-  it.each(files)("transcripts of autowithdraw: %s", async (file) => {
+  it.each(files)("of autowithdraw: %s", async (file) => {
     const lines = readFileSync(join(folder, file), "utf8").split("\n");
     const said: string[] = [];
     const screen = new Screen();
@@ -53,7 +53,7 @@ describe("transcripts", () => {
 describe("the transcripts", () => {
   const textOf = (file: string): string => readFileSync(join(folder, file), "utf8");
 
-  it("the transcripts show every state of a withdrawal, each with the next step or none", () => {
+  it("show every state of a withdrawal, each with the next step or none", () => {
     const text = textOf("states.txt");
     for (const state of Object.keys(well.counts)) expect(text, state).toMatch(new RegExp(`^  state +${state}:`, "m"));
     const blocks = text.split("# scene: ").slice(1);
@@ -65,7 +65,7 @@ describe("the transcripts", () => {
     }
   });
 
-  it("the transcripts show at least forty faults, and each scene names the next step or ends by itself", () => {
+  it("show at least forty faults, and each scene names the next step or ends by itself", () => {
     const blocks = textOf("faults.txt").split("# scene: ").slice(1);
     expect(blocks.length).toBe(Object.keys(faults).length);
     const wrong = [...blocks, ...textOf("status.txt").split("# scene: ").slice(1)].filter((block) => !block.includes("[exit 0]"));
@@ -75,7 +75,7 @@ describe("the transcripts", () => {
       expect(block).toMatch(/hint: \S|not said yet/);
   });
 
-  it("the transcripts never advise to start crypto by hand when units run it", () => {
+  it("never advise to start crypto by hand when units run it", () => {
     for (const block of textOf("faults.txt").split("# scene: ")) {
       if (/units|on purpose|credential|a loop|failed w/.test(block.split("\n")[0] ?? ""))
         expect(block).not.toContain("node crypto.js");

@@ -13,7 +13,7 @@ const notify = (value: JsonValue) => readNotify(value, currencies);
 const gateway = (change: object) => parseConfig(JSON.stringify({ ...testConfig, ...change }), "/", 0);
 
 describe("notify", () => {
-  it("notify is a command or an address, with what else is left out by default", () => {
+  it("is a command or an address, with what else is left out by default", () => {
     expect(notify({ command: ["/bin/tell", "a"] })).toEqual({
       ...{ target: { kind: "command", command: ["/bin/tell", "a"] }, stuckMinutes: 30, awayMinutes: 10, lowFunds: {} },
     });
@@ -52,7 +52,7 @@ describe("metrics", () => {
 });
 
 describe("the gateway's", () => {
-  it("the gateway's alerts and metrics are absent, or right, or named with what is wrong", () => {
+  it("alerts and metrics are absent, or right, or named with what is wrong", () => {
     expect([gateway({}).alerts, gateway({}).metrics]).toEqual([null, null]);
     expect(gateway({ alerts: { command: ["/bin/tell"] } }).alerts).toEqual({
       ...{ target: { kind: "command", command: ["/bin/tell"] }, agentAwayMinutes: 10 },

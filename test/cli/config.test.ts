@@ -82,7 +82,7 @@ function faultAfter(change: (config: Sample) => void): AgentError {
 }
 
 describe("a good config.json", () => {
-  it("a good config.json gives settings without secrets, and secrets as bytes", () => {
+  it("gives settings without secrets, and secrets as bytes", () => {
     const { settings, secrets } = readConfig(write(JSON.stringify(sample())), every);
     expect(settings.gatewayUrl).toBe("https://pay.example.com");
     expect(settings.chains.ethereum).toEqual(sample().chains.ethereum);
@@ -94,20 +94,17 @@ describe("a good config.json", () => {
     expect(Buffer.from(secrets.mnemonic ?? []).toString()).toMatch(/^test .* junk$/);
   });
 
-  it("a good config.json puts addresses into their checksummed form", () => {
+  it("puts addresses into their checksummed form", () => {
     const config = sample();
     (config.currencies["usdt-erc20"] as Record<string, unknown>).contract = usdt.toLowerCase();
     expect(readConfig(write(JSON.stringify(config)), every).settings.currencies["usdt-erc20"]?.contract).toBe(usdt);
   });
 
-  it.each(["http://127.0.0.1:8080", "http://localhost:9", "http://[::1]:80", "https://pay.example.com/"])(
-    "a good config.json takes %s",
-    (url) => {
-      expect(() => readConfig(write(JSON.stringify({ ...sample(), gatewayUrl: url })), every)).not.toThrow();
-    },
-  );
+  it.each(["http://127.0.0.1:8080", "http://localhost:9", "http://[::1]:80", "https://pay.example.com/"])("takes %s", (url) => {
+    expect(() => readConfig(write(JSON.stringify({ ...sample(), gatewayUrl: url })), every)).not.toThrow();
+  });
 
-  it("a good config.json may lack the secrets nobody asked for, and a policy for a currency", () => {
+  it("may lack the secrets nobody asked for, and a policy for a currency", () => {
     const { mnemonic, apiKey, encKey, ...rest } = sample();
     const { eth, ...policy } = rest.policy as Record<string, unknown>;
     const config = readConfig(write(JSON.stringify({ ...rest, policy })), { requireSecrets: [] });
@@ -332,7 +329,7 @@ describe("a value", () => {
     ["CONFIG_PLACEHOLDER", "mnemonic", "<MNEMONIC>"],
     ["CONFIG_PLACEHOLDER", "apiKey", "<API_KEY>"],
     ["CONFIG_PLACEHOLDER", "encKey", "<ENCRYPTION_KEY>"],
-  ])("a value of config.json: %s: %s", (code, place, value) => {
+  ])("of config.json: %s: %s", (code, place, value) => {
     const error = faultAfter((config) => path(config, place, value));
     expect(error.code).toBe(code);
     expect(error.effect).toBe("none");
@@ -353,7 +350,7 @@ describe("a value", () => {
     ["policy/eth/allow", [receiver.toLowerCase()]],
     ["currencies/usdt-erc20/decimal", 0],
     ["currencies/weth", { chain: "ethereum", decimal: 18, contract: "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2" }],
-  ])("a value of config.json is taken: %s", (place, value) => {
+  ])("of config.json is taken: %s", (place, value) => {
     const config = sample();
     if (place === "currencies/usdt-erc20/decimal") path(config, "policy/usdt-erc20", undefined);
     path(config, place, value);

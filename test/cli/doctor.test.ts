@@ -283,12 +283,12 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
 describe("doctor finds", () => {
   it("doctor has at least forty set-ups to find broken", () => expect(cases.length).toBeGreaterThanOrEqual(40));
 
-  it("doctor finds nothing in the set-up that each of them breaks", async () => {
+  it("nothing in the set-up that each of them breaks", async () => {
     const healthy = await kit.run();
     expect(healthy, healthy.text).toMatchObject({ exit: 0, codes: [], unseen: [] });
   });
 
-  it.each(cases as readonly [string, string, Break, Break?][])("doctor finds %s: %s", async (_, code, broken, before) => {
+  it.each(cases as readonly [string, string, Break, Break?][])("%s: %s", async (_, code, broken, before) => {
     await before?.();
     // Without an act before the break it is the set-up of the test above.
     if (isLongTier || before !== undefined) {
@@ -313,7 +313,7 @@ describe("doctor finds", () => {
 });
 
 describe("doctor without a signer", () => {
-  it("doctor without a signer says that none runs, and still looks at everything else", async () => {
+  it("says that none runs, and still looks at everything else", async () => {
     await kit.signer.close();
     rmSync(inSigner("ledger/00000001.jsonl"));
     const ill = await kit.run();
@@ -321,7 +321,7 @@ describe("doctor without a signer", () => {
     expect(ill.codes).toContain("LEDGER_MISSING");
   });
 
-  it("doctor without a signer judges the disk's room by itself", async () => {
+  it("judges the disk's room by itself", async () => {
     await kit.signer.close();
     kit.outside = { ...kit.outside, freeBytes: () => 1_000_000 };
     expect((await kit.run()).codes).toContain("LEDGER_DISK_FULL");
@@ -329,7 +329,7 @@ describe("doctor without a signer", () => {
     expect((await kit.run()).codes).toContain("DOCTOR_DISK_LOW");
   });
 
-  it("doctor without a signer says of a folder that holds no agent just that", async () => {
+  it("says of a folder that holds no agent just that", async () => {
     await kit.signer.close();
     rmSync(kit.state.pairing);
     rmSync(inSigner("keystore.json"));

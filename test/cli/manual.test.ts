@@ -51,7 +51,7 @@ describe("completion of autowithdraw-gateway", () => {
   const offered = (...words: string[]): string[] => offeredBy(script(), program, words);
   const names = (of: readonly { name(): string }[]): readonly string[] => of.map((one) => one.name());
 
-  it("completion of autowithdraw-gateway in bash gives every command, and every command of a group, each with its own options", () => {
+  it("in bash gives every command, and every command of a group, each with its own options", () => {
     const { commands: groups } = gatewayTree();
     expect(offered("")).toEqual([...names(groups), "--help"]);
     for (const group of groups) {
@@ -65,7 +65,7 @@ describe("completion of autowithdraw-gateway", () => {
     }
   });
 
-  it("completion of autowithdraw-gateway in bash gives an option's choices, and files elsewhere", () => {
+  it("in bash gives an option's choices, and files elsewhere", () => {
     expect(offered("key", "create", "--alg", "")).toEqual(["HS256", "EdDSA"]);
     expect(offered("key", "nothing-like-it", "--alg", "config.exam")).toEqual([]);
     const begun = join(projectRoot, "config.exam");
@@ -84,13 +84,13 @@ describe("completion", () => {
 
   const offered = (...words: string[]): string[] => offeredBy(script, "autowithdraw", words);
 
-  it("completion in bash gives every command, and those that begin so", () => {
+  it("in bash gives every command, and those that begin so", () => {
     expect(offered("")).toEqual([...commands.map((command) => command.name()), "--help"]);
     expect(offered("re")).toEqual(commands.map((command) => command.name()).filter((name) => name.startsWith("re")));
     expect(offered("nothing-like-it")).toEqual([]);
   });
 
-  it("completion in bash gives each command's own options, an option's choices, and files elsewhere", () => {
+  it("in bash gives each command's own options, an option's choices, and files elsewhere", () => {
     for (const command of commands) {
       const flags = command.options.map(({ long }) => long);
       expect(offered(command.name(), "--"), command.name()).toEqual([...flags, "--help"]);
@@ -101,7 +101,7 @@ describe("completion", () => {
     expect(offered("rekey", "--enc-key-file", join(projectRoot, "config.exam"))).toHaveLength(1);
   });
 
-  it("completion in bash offers the ids that the program lists, for each command that takes one", () => {
+  it("in bash offers the ids that the program lists, for each command that takes one", () => {
     const bin = mkdtempSync(join(tmpdir(), "aw-completion-"));
     const [held, open, ended] = ["a1", "b2", "c3"].map((part) => part.repeat(16));
     const program = `#!/bin/sh
@@ -147,7 +147,7 @@ esac
     }
   });
 
-  it("completion for other shells names every command and option too; an unknown shell is refused", async () => {
+  it("for other shells names every command and option too; an unknown shell is refused", async () => {
     for (const shell of ["zsh", "fish"]) {
       const { code, text } = await printed(`completion ${shell}`);
       expect(code).toBe(0);
@@ -182,7 +182,7 @@ describe("manual pages", () => {
   const hasMan = spawnSync("man", ["--version"]).error === undefined && spawnSync("groff", ["--version"]).error === undefined;
   if (!hasMan) process.stderr.write("SKIPPED: no manual page is read by man; to have them read: apt-get install man-db groff\n");
 
-  it("manual pages have their sections, and each line of EXAMPLES is a command that the program takes", () => {
+  it("have their sections, and each line of EXAMPLES is a command that the program takes", () => {
     const trees = { autowithdraw: commandTree(), "autowithdraw-gateway": gatewayTree() } as const;
     for (const [name, root] of Object.entries(trees)) {
       const text = page(name).replaceAll("\\-", "-");
@@ -217,7 +217,7 @@ describe("manual pages", () => {
     }
   });
 
-  it("manual pages have every command and every option", () => {
+  it("have every command and every option", () => {
     const bare = (text: string): string => text.replaceAll("\\-", "-").replaceAll("\\(dq", '"').replaceAll("\\&", "");
     const own = bare(page("autowithdraw"));
     for (const command of commands) {

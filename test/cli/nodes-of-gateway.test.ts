@@ -39,7 +39,7 @@ function ofGateway(file: Made): readonly string[] {
 }
 
 describe("the file that the gateway makes", () => {
-  it("the file that the gateway makes marks its nodes, and the operator's line takes the mark away", () => {
+  it("marks its nodes, and the operator's line takes the mark away", () => {
     const file = made();
     expect(ofGateway(file)).toEqual(["mine", "other"]);
     file.chains.mine!.nodesFrom = "own";
@@ -47,13 +47,13 @@ describe("the file that the gateway makes", () => {
     expect(ofGateway(file)).toEqual([]);
   });
 
-  it("the file that the gateway makes without the mark counts as marked where only expiry excludes, so that leaving it out gains nothing", () => {
+  it("without the mark counts as marked where only expiry excludes, so that leaving it out gains nothing", () => {
     const file = made();
     for (const chain of Object.values(file.chains)) delete chain.nodesFrom;
     expect(ofGateway(file)).toEqual(["mine"]);
   });
 
-  it("the file that the gateway makes can leave the nodes to the merchant, and the reader names each line that is to be filled in", () => {
+  it("can leave the nodes to the merchant, and the reader names each line that is to be filled in", () => {
     const file = made(false);
     expect(() => ofGateway(file)).toThrow("chains.mine.nodes is empty: write the addresses of your own nodes there");
     expect(writtenWords("f", JSON.stringify(file, null, 2))).toContain("fills in nodes of their own");
@@ -61,7 +61,7 @@ describe("the file that the gateway makes", () => {
     expect(ofGateway(file)).toEqual([]);
   });
 
-  it("the file that the gateway makes takes no other word for the mark", () => {
+  it("takes no other word for the mark", () => {
     const file = made();
     file.chains.mine!.nodesFrom = "mine";
     expect(() => ofGateway(file)).toThrow('chains.mine.nodesFrom must be "own" or "gateway"');
@@ -71,7 +71,7 @@ describe("the file that the gateway makes", () => {
 describe("nodes of the gateway", () => {
   const chains = { tron: { ...waitingSettings.chains.tron!, nodesFrom: "gateway" as const } };
 
-  it("nodes of the gateway leave another attempt to an operator, whatever the amount, and status names the chain", () => {
+  it("leave another attempt to an operator, whatever the amount, and status names the chain", () => {
     const kit = waitingKit({ settings: { ...waitingSettings, chains } });
     const id = kit.payout({ amount: "0.000001" });
     kit.callVoid(id);
@@ -85,7 +85,7 @@ describe("nodes of the gateway", () => {
     expect(kit.next(id).ok).toBe(true);
   });
 
-  it("nodes of the gateway that are the merchant's own leave it to the courier, and status names no chain", () => {
+  it("that are the merchant's own leave it to the courier, and status names no chain", () => {
     const kit = waitingKit();
     const id = kit.payout();
     kit.callVoid(id);
@@ -93,7 +93,7 @@ describe("nodes of the gateway", () => {
     expect(kit.operate("status").status.nodesOfGateway).toEqual([]);
   });
 
-  it("nodes of the gateway are named where a slot excludes too, and there no operator is asked", () => {
+  it("are named where a slot excludes too, and there no operator is asked", () => {
     const kit = new Kit();
     const evm = Object.fromEntries(
       Object.entries(kit.settings.chains).map(([name, chain]) => [name, { ...chain, nodesFrom: "gateway" as const }]),

@@ -86,12 +86,12 @@ describe.runIf(hasScript)("encKey on a terminal", () => {
   it.each([
     ["Ctrl-C", keys.ctrlC],
     ["Ctrl-D", keys.ctrlD],
-  ])("encKey on a terminal is given up by %s", async (_, answer) => {
+  ])("is given up by %s", async (_, answer) => {
     const { code, output } = await check(answer);
     expect([code, output]).toEqual([2, expect.stringMatching(/^encKey: \nautowithdraw: no encKey was typed\nhint: .+\n$/)]);
   });
 
-  it("encKey on a terminal is not shown", async () => {
+  it("is not shown", async () => {
     const secret = randomBytes(32).toString("hex");
     const { output } = await check(`${secret}${keys.enter}`);
     expect(output).toMatch(/^encKey: \n[\s\S]*autowithdraw: /);

@@ -16,14 +16,14 @@ const heading = ["currency", "network", "address"];
 const address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
 describe("a table", () => {
-  it("a table that fits is one, to the last column", () => {
+  it("that fits is one, to the last column", () => {
     const row = ["eth", "eip155:1", address];
     const exactly = `currency  network   address`.length - "address".length + address.length;
     expect(table(heading, [row], exactly)).toBe(`currency  network   address\neth       eip155:1  ${address}`);
     expect(table(heading, [row], exactly - 1)).toBe(`currency eth\n  network   eip155:1\n  address   ${address}`);
   });
 
-  it("a table is 80 columns wide when nobody says, and shortens no value in any width", () => {
+  it("is 80 columns wide when nobody says, and shortens no value in any width", () => {
     const wide = ["a-currency-with-a-long-name", "eip155:1", address];
     expect(table(heading, [wide, wide]).split("\n\n")).toHaveLength(2);
     expect(table(heading, [wide, wide], 200).split("\n")).toHaveLength(3);
@@ -34,7 +34,7 @@ describe("a table", () => {
 });
 
 describe("a table with long cells", () => {
-  it("a table with long cells that is too wide loses no character of a cell", () => {
+  it("that is too wide loses no character of a cell", () => {
     const row = ["1", "x".repeat(42), "y".repeat(64)];
     for (const columns of [200, 80, 20]) {
       const text = table(["a", "b", "c"], [row], columns);
@@ -48,7 +48,7 @@ describe("a table with long cells", () => {
 });
 
 describe("a moment", () => {
-  it("a moment is told in local time too if that is another", () => {
+  it("is told in local time too if that is another", () => {
     const atMs = 1795210863000;
     expect(momentHere(atMs, 0)).toBe("2026-11-20 21:41:03 UTC");
     expect(momentHere(atMs, 60)).toBe("2026-11-20 21:41:03 UTC (22:41:03 here)");
@@ -58,7 +58,7 @@ describe("a moment", () => {
 });
 
 describe("fields", () => {
-  it("fields go on below themselves where a line would be wider than the terminal, with every word whole", () => {
+  it("go on below themselves where a line would be wider than the terminal, with every word whole", () => {
     const rows = [
       ["account", `${address} on a chain with a long name`],
       ["now", "well"],
@@ -107,18 +107,18 @@ describe("progress", () => {
     return done;
   }
 
-  it("progress is told each second, and cleared at the end", async () => {
+  it("is told each second, and cleared at the end", async () => {
     expect(await working(3, true)).toBe("the answer");
     expect(said).toBe(`\rreading: 1 s\rreading: 2 s\rreading: 3 s\r${" ".repeat(12)}\r`);
   });
 
-  it("progress says nothing of what is quick, and nothing where nobody watches", async () => {
+  it("says nothing of what is quick, and nothing where nobody watches", async () => {
     expect(await working(0, true)).toBe("the answer");
     expect(await working(3, false)).toBe("the answer");
     expect(said).toBe("");
   });
 
-  it("progress is cleared when the work fails, too", async () => {
+  it("is cleared when the work fails, too", async () => {
     const failing = withProgress(
       terminal(true),
       "reading",
@@ -132,7 +132,7 @@ describe("progress", () => {
 });
 
 describe("a command in a hint", () => {
-  it("a command in a hint is typed by its short name where the agent is installed, else by the file that a checkout has", () => {
+  it("is typed by its short name where the agent is installed, else by the file that a checkout has", () => {
     expect(typed("approve ID", "/var/lib/autowithdraw")).toBe("autowithdraw approve ID");
     expect(typed("approve ID", "")).toBe("node autowithdraw.js approve ID");
   });
@@ -143,7 +143,7 @@ describe("output", () => {
   const failing = (code: string): Writable =>
     new Writable({ autoDestroy: false, write: (_text, _coding, done) => done(Object.assign(new Error(code), { code })) });
 
-  it("output that no reader is left for is dropped, and every other fault of it is thrown", async () => {
+  it("that no reader is left for is dropped, and every other fault of it is thrown", async () => {
     const [gone, other] = [failing("EPIPE"), failing("EPIPE")];
     const isUnread = dropUnread(gone, other);
     expect(isUnread()).toBe(false);
@@ -157,7 +157,7 @@ describe("output", () => {
   });
 
   it.each(["cli/terminal.ts", "gateway/command.ts", "agent/crypto.ts", "agent/courier/main.ts", "agent/signer/main.ts"])(
-    "output of %s may lose its reader",
+    "of %s may lose its reader",
     (file) => {
       // Every program that logs, or does something an operator asked for. A program whose only
       // output is an answer to its parent ends with that parent.

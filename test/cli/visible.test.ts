@@ -23,7 +23,7 @@ const dirty = "\u001b[2J\u009b31m\neverything works\r\u202egpj\u2028\u200b";
 const unseen = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u;
 
 describe("text of others", () => {
-  it("text of others is shown with a sign where nothing is to be seen, and otherwise as it is", () => {
+  it("is shown with a sign where nothing is to be seen, and otherwise as it is", () => {
     expect(visible(dirty)).toBe("\ufffd[2J\ufffd31m\ufffdeverything works\ufffd\ufffdgpj\ufffd\ufffd");
     expect(visible("Zürich 東京 – ok")).toBe("Zürich 東京 – ok");
     expect(visibleAll({ a: [dirty, 1, null, true], [dirty]: {} })).toEqual({
@@ -32,14 +32,14 @@ describe("text of others", () => {
     });
   });
 
-  it("text of others as JSON moves no cursor, and a program reads the very text", () => {
+  it("as JSON moves no cursor, and a program reads the very text", () => {
     const value = { a: [dirty, 1, null], [dirty]: "\u{e0041} ü" };
     expect(jsonText(value)).not.toMatch(unseen);
     expect(JSON.parse(jsonText(value))).toEqual(value);
     expect(jsonText({ a: "Zürich" })).toBe('{"a":"Zürich"}');
   });
 
-  it("text of others is one word in a shell, or none", () => {
+  it("is one word in a shell, or none", () => {
     for (const name of ["/var/lib/a", "x; id #", "it's $(id) `id`", "-rf", "a\\b", "ü"]) {
       const word = shellWord(name) ?? "";
       expect(
@@ -137,12 +137,12 @@ describe("a copy of the installed agent's folder", () => {
     return String((whyAway(stateFolder(root), away, machine, installed) as AgentError).context.hint);
   };
 
-  it("a copy of the installed agent's folder is never offered to be started; a folder of a checkout is", () => {
+  it("is never offered to be started; a folder of a checkout is", () => {
     expect(hintFor("/srv/drill", "/var/lib/autowithdraw")).toMatch(/leave --state out .* start nothing on a copy/);
     expect(hintFor("/srv/own", undefined)).toBe("start it with: node crypto.js");
   });
 
-  it("a copy of the installed agent's folder that lost its agent: the one that the units know is not looked for with --state", () => {
+  it("that lost its agent: the one that the units know is not looked for with --state", () => {
     expect(unpaired({ root: "/var/lib/autowithdraw" }).context.hint).toMatch(/never paired: autowithdraw pair; else bring back/);
     expect(unpaired({ root: "/srv/own" }).context.hint).toBeUndefined();
   });

@@ -53,11 +53,11 @@ const named = (change: Partial<Snapshot>): readonly string[] =>
   conditionsOf({ ...well, ...change }, notify, currencies).conditions.map(({ event, subject }) => `${event} ${subject}`);
 
 describe("conditions", () => {
-  it("conditions are none while all is well", () => {
+  it("are none while all is well", () => {
     expect(conditionsOf(well, notify, currencies)).toEqual({ conditions: [], unknown: [] });
   });
 
-  it("conditions hold by what is seen, each with its twin that is nothing", () => {
+  it("hold by what is seen, each with its twin that is nothing", () => {
     expect(named({ locked: "LEDGER_BEHIND_GATEWAY" })).toEqual(["agent-locked a1"]);
     expect(named({ locked: "RECOVERY_OFFERED" })).toEqual(["recovery-offered a1"]);
     expect(named({ link: "down", linkDetail: "ECONNREFUSED" })).toEqual(["link-down gateway"]);
@@ -111,7 +111,7 @@ describe("conditions", () => {
 });
 
 describe("the alert monitor", () => {
-  it("the alert monitor tells what begins and ends, and shows a failing receiver in status", async () => {
+  it("tells what begins and ends, and shows a failing receiver in status", async () => {
     const bodies: string[] = [];
     let no = "";
     const alertMonitor = createAlertMonitor({
@@ -139,7 +139,7 @@ describe("the alert monitor", () => {
     alertMonitor.close();
   });
 
-  it("the alert monitor tells nobody where nobody is named, and says so by null", () => {
+  it("tells nobody where nobody is named, and says so by null", () => {
     const alertMonitor = createAlertMonitor({
       ...{ settings: { currencies }, deliver: null, clock: () => 0, monotonic: () => 0, log: pino({ level: "silent" }) },
     });

@@ -78,7 +78,7 @@ describe("the access to the chain", () => {
     return found?.chainOutcome?.outcome;
   };
 
-  it("the access to the chain calls a token payment paid only for one exact Transfer out of the account, and no other of the token", async () => {
+  it("calls a token payment paid only for one exact Transfer out of the account, and no other of the token", async () => {
     const right = transfer(tokenView.address, 500n);
     expect(await chainOutcome(1, [right])).toBe("paid");
     expect(await chainOutcome(1, [right, transfer(account, 9n, tokenView.address, account)])).toBe("paid");
@@ -93,7 +93,7 @@ describe("the access to the chain", () => {
     expect(await chainOutcome(1, [right, transfer("0x0000000000000000000000000000000000000fee", 1n)])).toBe("moved");
   });
 
-  it("the access to the chain knows the native balance when a token's cannot be read", async () => {
+  it("knows the native balance when a token's cannot be read", async () => {
     const access = accessTo({
       head: () => Promise.resolve({ number: 9, hash: "0x9", baseFeePerGas: 1n, timestamp: 1 }),
       finalBlock: () => Promise.resolve({ number: 8, hash: "0x8" }),
@@ -107,13 +107,13 @@ describe("the access to the chain", () => {
     await expect(away.chainState(account)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
   });
 
-  it("the access to the chain calls a payment in the native coin paid by its status", async () => {
+  it("calls a payment in the native coin paid by its status", async () => {
     const native = sentView(1, "included");
     expect(await chainOutcome(1, [], native)).toBe("paid");
     expect(await chainOutcome(0, [], native)).toBe("reverted");
   });
 
-  it("the access to the chain names 21000 gas to a plain address, an estimate and a quarter for the rest", async () => {
+  it("names 21000 gas to a plain address, an estimate and a quarter for the rest", async () => {
     const estimate = () => Promise.resolve({ ok: true as const, gas: 40_001n });
     const plain = accessTo({ hasCode: () => Promise.resolve(false), estimateGas: estimate });
     const contract = accessTo({ hasCode: () => Promise.resolve(true), estimateGas: estimate });
@@ -122,7 +122,7 @@ describe("the access to the chain", () => {
     expect(await plain.gas(account, viewOf(1, "approved", { contract: token }))).toEqual({ ok: true, gasLimit: 50_002n });
   });
 
-  it("the access to the chain names no gas below the floor of a token's transfer, and none that the nodes do not agree on", async () => {
+  it("names no gas below the floor of a token's transfer, and none that the nodes do not agree on", async () => {
     const view = viewOf(1, "approved", { contract: token });
     const low = accessTo({ estimateGas: () => Promise.resolve({ ok: true, gas: 30_000n }) });
     expect(await low.gas(account, view)).toEqual({ ok: true, gasLimit: 45_000n });
@@ -134,7 +134,7 @@ describe("the access to the chain", () => {
     });
   });
 
-  it("the access to the chain answers from what it asked ahead, once and for seconds only", async () => {
+  it("answers from what it asked ahead, once and for seconds only", async () => {
     let asked = 0;
     let nowMs = 0;
     const nodes = nodesWith({
@@ -160,7 +160,7 @@ describe("the access to the chain", () => {
     expect(asked).toBe(6);
   });
 
-  it("the access to the chain asks ahead about receivers as the signer spells them, and about none that is no address", () => {
+  it("asks ahead about receivers as the signer spells them, and about none that is no address", () => {
     const { gateway } = new Kit();
     const asked: string[] = [];
     const expected: string[] = [];
@@ -184,7 +184,7 @@ describe("the access to the chain", () => {
     expect(expected).toEqual(["local", "local"]);
   });
 
-  it("the access to the chain asks for void attempts in one question, and one by one where that is no", async () => {
+  it("asks for void attempts in one question, and one by one where that is no", async () => {
     const asked: string[][] = [];
     const wanted = [1, 2].map((sequence) => {
       const txHash = `${sequence}`.repeat(64);
@@ -216,14 +216,14 @@ describe("the access to the chain", () => {
     expect(asked).toEqual([["1", "2"]]);
   });
 
-  it("the access to the chain tells a call that would revert from a node in trouble", async () => {
+  it("tells a call that would revert from a node in trouble", async () => {
     const view = viewOf(1, "approved", { contract: token });
     const reverting = accessTo({ estimateGas: () => Promise.resolve({ ok: false, code: "NODE_WOULD_REVERT" }) });
     expect(await reverting.gas(account, view)).toMatchObject({ ok: false, wouldRevert: true });
     expect(await accessTo({}).gas(account, view)).toMatchObject({ ok: false, code: "NODE_TIMEOUT", wouldRevert: false });
   });
 
-  it("the access to the chain leaves out what the nodes could not answer", async () => {
+  it("leaves out what the nodes could not answer", async () => {
     const wanted = [1, 2].map((sequence) => {
       const view = sentView(sequence, "broadcast");
       return { withdrawal: view, txHashes: [view.attempts[0]!.txHash] };
@@ -241,7 +241,7 @@ describe("the access to the chain", () => {
 });
 
 describe("the independent reading", () => {
-  it("the independent reading finds each single difference", async () => {
+  it("finds each single difference", async () => {
     const kit = await kitOn();
     const told: Partial<CourierView>[] = [];
     kit.tamper = (verb, answer) => {

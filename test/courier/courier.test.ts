@@ -48,7 +48,7 @@ describe("two versions of config.json", () => {
 });
 
 describe("a withdrawal", () => {
-  it("a withdrawal is paid once, exactly, and reported to its end", async () => {
+  it("is paid once, exactly, and reported to its end", async () => {
     const kit = await kitOn();
     const before = await transactionCount(anvil.url, hotWallet);
     const to = receiver();
@@ -64,7 +64,7 @@ describe("a withdrawal", () => {
     expect(kit.signer.kinds().filter((kind) => kind === "OBSERVED").length).toBeLessThanOrEqual(3);
   });
 
-  it("a withdrawal is counted and timed, and logged once signed and once final", async () => {
+  it("is counted and timed, and logged once signed and once final", async () => {
     const kit = await kitOn();
     const { transactionId } = kit.gateway.order({ address: receiver() });
     const { transactionId: heldId } = kit.gateway.order({ address: receiver(), mode: "manual" });
@@ -82,7 +82,7 @@ describe("a withdrawal", () => {
     expect(info(heldId)).toEqual(["withdrawal-admitted"]);
   });
 
-  it("a withdrawal flows with others, one nonce after the other", async () => {
+  it("flows with others, one nonce after the other", async () => {
     const kit = await kitOn();
     const before = await transactionCount(anvil.url, hotWallet);
     const receivers = Array.from({ length: 40 }, receiver);
@@ -92,7 +92,7 @@ describe("a withdrawal", () => {
     for (const to of receivers) expect(await balanceWei(anvil.url, to)).toBe(ether / 100n);
   });
 
-  it("a withdrawal survives the courier's end at any step", async () => {
+  it("survives the courier's end at any step", async () => {
     const kit = await kitOn();
     await until(() => kit.signer.core.heads.acked.seq > 0);
     kit.gateway.acknowledges = false;
@@ -113,7 +113,7 @@ describe("a withdrawal", () => {
     expect(kit.view(transactionId)?.attempts).toHaveLength(1);
   });
 
-  it("a withdrawal survives the signer's end, and finds the handshake of the new run complete", async () => {
+  it("survives the signer's end, and finds the handshake of the new run complete", async () => {
     const kit = await kitOn();
     await until(() => kit.signer.core.heads.acked.seq > 0);
     kit.gateway.acknowledges = false;
@@ -126,7 +126,7 @@ describe("a withdrawal", () => {
     expect(await balanceWei(anvil.url, to)).toBe(ether);
   });
 
-  it("a withdrawal waits for a gateway that is away, and goes on where it was", async () => {
+  it("waits for a gateway that is away, and goes on where it was", async () => {
     const kit = await kitOn();
     await until(() => kit.signer.core.heads.acked.seq > 0);
     await kit.gateway.stop();
@@ -294,7 +294,7 @@ describe("a withdrawal", () => {
     expect(kit.signer.signer.run.courier).toMatchObject({ link: "up", linkDetail: "" });
   });
 
-  it("a withdrawal never reaches a node when independent code reads other bytes", async () => {
+  it("never reaches a node when independent code reads other bytes", async () => {
     const kit = await kitOn();
     await until(() => kit.signer.core.heads.acked.seq > 0);
     const before = await transactionCount(anvil.url, hotWallet);
@@ -314,7 +314,7 @@ describe("a withdrawal", () => {
     await paid(kit, transactionId);
   });
 
-  it("a withdrawal waits, and says why, while the chain would revert it", async () => {
+  it("waits, and says why, while the chain would revert it", async () => {
     const kit = await kitOn();
     const refusing = "0xc0de000000000000000000000000000000000de0";
     await rpc(anvil.url, "anvil_setCode", [refusing, "0x60006000fd"]);
@@ -325,7 +325,7 @@ describe("a withdrawal", () => {
 });
 
 describe("metrics", () => {
-  it("metrics time a job from its frame to its signature on disk, and give the median of the newest", () => {
+  it("time a job from its frame to its signature on disk, and give the median of the newest", () => {
     let nowMs = 0;
     const metrics = createMetrics(() => nowMs);
     expect(metrics.durableMedianUs()).toBe(0);

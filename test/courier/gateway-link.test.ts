@@ -25,7 +25,7 @@ function standing(code: string) {
 }
 
 describe("an acknowledgement", () => {
-  it("an acknowledgement that the signer refuses for its clock begins the connection again after half a minute, once", async () => {
+  it("that the signer refuses for its clock begins the connection again after half a minute, once", async () => {
     const { take, check, clock } = standing("CLOCK_SKEW");
     await take();
     clock.ms = 20_000;
@@ -35,7 +35,7 @@ describe("an acknowledgement", () => {
     expect(check(90_000)).toHaveLength(1);
   });
 
-  it("an acknowledgement that the signer takes leaves the connection as it is", async () => {
+  it("that the signer takes leaves the connection as it is", async () => {
     const { take, check } = standing("");
     await take();
     expect(check(90_000)).toEqual([]);

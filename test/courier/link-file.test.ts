@@ -40,7 +40,7 @@ describe("link.json", () => {
     gatewayUrl: "https://pay.example.com",
   });
 
-  it("link.json is read back as it was written, for its owner alone", () => {
+  it("is read back as it was written, for its owner alone", () => {
     const location = folder();
     writeLinkFile(location, identity());
     writeLinkFile(location, { ...identity(), ledgerEpoch: 4 });
@@ -52,7 +52,7 @@ describe("link.json", () => {
     });
   });
 
-  it("link.json is written through nothing that was planted in its temporary file's place", () => {
+  it("is written through nothing that was planted in its temporary file's place", () => {
     const location = folder();
     mkdirSync(location);
     const planted = join(location, "link.json.new");

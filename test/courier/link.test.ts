@@ -75,7 +75,7 @@ const heartbeat = (at: number) => ({ agent, head: null, at });
 const jobsOf = (bytes: number) => sealEnvelope("jobs", Buffer.alloc(bytes - 66, 0x20), gatewayKey.privateKey);
 
 describe("the handshake", () => {
-  it("the handshake answers the pinned gateway's challenge with who it is, and is up with the welcome", async () => {
+  it("answers the pinned gateway's challenge with who it is, and is up with the welcome", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
@@ -84,7 +84,7 @@ describe("the handshake", () => {
     expect(watched.downs).toEqual([]);
   });
 
-  it("the handshake tells an impostor nothing", async () => {
+  it("tells an impostor nothing", async () => {
     const peer = await gateway({ challengeKey: keyPair() });
     const watched = linkTo(peer.url);
     expect(await firstDown(watched)).toBe("ENVELOPE_SIGNATURE");
@@ -92,7 +92,7 @@ describe("the handshake", () => {
     expect(watched.ups).toEqual([]);
   });
 
-  it("the handshake takes no welcome for another run, agent or wallet, nor one of another key", async () => {
+  it("takes no welcome for another run, agent or wallet, nor one of another key", async () => {
     const other = keyPair();
     const cases: readonly (readonly [LinkGatewayOptions["welcome"], string])[] = [
       [(welcome) => ({ ...welcome, answers: "00".repeat(32) }), "LINK_WELCOME_CHALLENGE"],
@@ -110,7 +110,7 @@ describe("the handshake", () => {
     }
   });
 
-  it("the handshake takes no welcome recorded from a run before", async () => {
+  it("takes no welcome recorded from a run before", async () => {
     const first = await gateway();
     const before = linkTo(first.url);
     await until(() => before.link.isUp);
@@ -122,12 +122,12 @@ describe("the handshake", () => {
     await until(() => sameRun.link.isUp);
   });
 
-  it("the handshake gives up on a gateway that says nothing", async () => {
+  it("gives up on a gateway that says nothing", async () => {
     expect(await firstDown(linkTo((await gateway({ challenges: false })).url))).toBe("LINK_HANDSHAKE");
     expect(await firstDown(linkTo((await gateway({ welcome: () => null })).url))).toBe("LINK_HANDSHAKE");
   });
 
-  it("the handshake follows no redirect", async () => {
+  it("follows no redirect", async () => {
     const target = await gateway();
     const redirecting = createServer((_request, response) => response.writeHead(302, { location: target.url }).end());
     redirecting.on("upgrade", (_request, socket) =>
@@ -142,7 +142,7 @@ describe("the handshake", () => {
 });
 
 describe("an open link", () => {
-  it("an open link sends signed heartbeats, and lives on the gateway's", async () => {
+  it("sends signed heartbeats, and lives on the gateway's", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
@@ -157,7 +157,7 @@ describe("an open link", () => {
     expect(parseHeartbeat(opened.payload)).toMatchObject({ agent, head: { seq: 7 } });
   });
 
-  it("an open link ends by its timeout when the other end is silent, and is made again", async () => {
+  it("ends by its timeout when the other end is silent, and is made again", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
@@ -167,7 +167,7 @@ describe("an open link", () => {
     await until(() => watched.ups.length === 2);
   });
 
-  it("an open link takes no heartbeat twice, and none of another key", async () => {
+  it("takes no heartbeat twice, and none of another key", async () => {
     for (const [key, code] of [
       [gatewayKey, "LINK_HEARTBEAT"],
       [keyPair(), "ENVELOPE_SIGNATURE"],
@@ -182,7 +182,7 @@ describe("an open link", () => {
     }
   });
 
-  it("an open link takes a frame of 64 KiB and none above", async () => {
+  it("takes a frame of 64 KiB and none above", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
@@ -194,7 +194,7 @@ describe("an open link", () => {
     expect(watched.frames).toHaveLength(1);
   });
 
-  it("an open link takes sixteen fragments and none above", async () => {
+  it("takes sixteen fragments and none above", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
@@ -215,7 +215,7 @@ describe("an open link", () => {
     expect(await firstDown(watched)).toBe("LINK_SOCKET");
   });
 
-  it("an open link ends over text, over noise, and over a frame that has no place", async () => {
+  it("ends over text, over noise, and over a frame that has no place", async () => {
     const frames: readonly (readonly [string | Uint8Array, string])[] = [
       ["hello", "LINK_FRAME"],
       [Buffer.alloc(100), "LINK_FRAME"],
@@ -231,7 +231,7 @@ describe("an open link", () => {
     }
   });
 
-  it("an open link is closed when a megabyte waits unread", async () => {
+  it("is closed when a megabyte waits unread", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url, { times: { ...quick, deadMs: 5000 } });
     await until(() => watched.link.isUp);
@@ -243,7 +243,7 @@ describe("an open link", () => {
     expect(watched.downs[0]?.code).toBe("LINK_BACKLOG");
   });
 
-  it("an open link tries permanently, and says why", async () => {
+  it("tries permanently, and says why", async () => {
     const first = await gateway();
     const { port } = first;
     await first.close();
@@ -260,7 +260,7 @@ describe("an open link", () => {
 });
 
 describe("the wait between tries", () => {
-  it("the wait between tries is anything from nothing to a ceiling that doubles up to thirty seconds", () => {
+  it("is anything from nothing to a ceiling that doubles up to thirty seconds", () => {
     const limits = { baseMs: 500, capMs: 30_000 };
     expect([0, 1, 2, 5, 6, 100].map((attempt) => backoffMs(attempt, 0.999_999, limits))).toEqual([
       499, 999, 1999, 15_999, 29_999, 29_999,
@@ -269,7 +269,7 @@ describe("the wait between tries", () => {
     expect(backoffMs(50, 0.5, limits)).toBe(15_000);
   });
 
-  it("the wait between tries starts again from the bottom only after a link that lasted", async () => {
+  it("starts again from the bottom only after a link that lasted", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url, { times: { ...quick, baseMs: 8, capMs: 100_000, settledMs: 100_000 } });
     for (let i = 1; i <= 4; i++) {
@@ -282,7 +282,7 @@ describe("the wait between tries", () => {
 });
 
 describe("a recovery offered instead of a welcome", () => {
-  it("a recovery offered instead of a welcome is handed on part by part, and is why the link is down", async () => {
+  it("is handed on part by part, and is why the link is down", async () => {
     const peer = await gateway({ welcome: () => null });
     const parts: Uint8Array[] = [];
     const watched = linkTo(peer.url, { onRecovery: (frame) => parts.push(frame) });
@@ -294,7 +294,7 @@ describe("a recovery offered instead of a welcome", () => {
     expect(await firstDown(watched)).toBe("RECOVERY_OFFERED");
   });
 
-  it("a recovery offered instead of a welcome is no frame of a link that is up", async () => {
+  it("is no frame of a link that is up", async () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
@@ -304,20 +304,20 @@ describe("a recovery offered instead of a welcome", () => {
 });
 
 describe("the link's address", () => {
-  it("the link's address is TLS off loopback", () => {
+  it("is TLS off loopback", () => {
     expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link");
     expect(() => linkAddress("http://pay.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
     expect(() => linkAddress("http://127.0.0.1.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
     expect(() => linkAddress("http://10.0.0.1")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
   });
 
-  it("the link's address may be plain on loopback", () => {
+  it("may be plain on loopback", () => {
     expect(linkAddress("http://127.0.0.1:8080")).toBe("ws://127.0.0.1:8080/agent/v1/link");
     expect(linkAddress("http://localhost")).toBe("ws://localhost/agent/v1/link");
     expect(linkAddress("http://[::1]:1")).toBe("ws://[::1]:1/agent/v1/link");
   });
 
-  it("the link's address is only an origin", () => {
+  it("is only an origin", () => {
     for (const url of ["ftp://pay.example.com", "https://user:word@pay.example.com", "https://pay.example.com/?a=1", "pay"]) {
       expect(() => linkAddress(url)).toThrow(expect.objectContaining({ code: "LINK_ADDRESS" }));
     }

@@ -19,7 +19,7 @@ describe("the account", () => {
     expect(only(driver.feed({ kind: "adopted", chain: "local", answer: { ok: true, account: adopted } }), "gas")).toHaveLength(1);
   });
 
-  it("the account is asked about as soon as the handshake is complete, and not before", () => {
+  it("is asked about as soon as the handshake is complete, and not before", () => {
     const driver = drive([], { ...unadopted, handshakeDone: false });
     driver.block(10);
     expect(only(driver.tick(5000), "slotCounts")).toEqual([]);
@@ -27,7 +27,7 @@ describe("the account", () => {
     expect(only(driver.feed(handshake), "slotCounts")).toHaveLength(1);
   });
 
-  it("the account begins elsewhere when nothing is under way and all slot counts say so; the signer knows whether it still may", () => {
+  it("begins elsewhere when nothing is under way and all slot counts say so; the signer knows whether it still may", () => {
     const driver = drive([]);
     expect(only(slotCounts(driver, 9n, 9n, 8n), "adopt")).toEqual([]);
     expect(only(slotCounts(driver, 7n, 7n, 7n), "adopt")).toEqual([]);

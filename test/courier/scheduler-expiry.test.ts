@@ -34,7 +34,7 @@ const voidAttemptBy = (voidBy: AttemptView["voidBy"], sequence = 1, attempt = 1)
   attemptAt(sequence, attempt, voidBy === undefined ? {} : { voidBy });
 
 describe("a chain that counts nothing of an account", () => {
-  it("a chain that counts nothing of an account is signed for without a counter, a first slot or an order among slots", () => {
+  it("is signed for without a counter, a first slot or an order among slots", () => {
     const driver = driveWaiting([waitingView(1, "approved", []), waitingView(2, "released")], "");
     const effects = driver.at(startMs);
     expect(only(effects, "slotCounts")).toEqual([]);
@@ -114,7 +114,7 @@ describe("the same bytes again", () => {
 });
 
 describe("the nodes' word that an attempt is void", () => {
-  it("the nodes' word that an attempt is void is asked for when the final block's time is past its end by the margin, and not a millisecond before", () => {
+  it("is asked for when the final block's time is past its end by the margin, and not a millisecond before", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.nowMs = 10 ** 9;
     expect(voidAsked(driver.at(past - 1))).toEqual([]);
@@ -124,7 +124,7 @@ describe("the nodes' word that an attempt is void", () => {
     ]);
   });
 
-  it("the nodes' word that an attempt is void is asked for where somebody told of an end that no node shows, and told to the signer", () => {
+  it("is asked for where somebody told of an end that no node shows, and told to the signer", () => {
     for (const state of ["paid", "reverted"] as const) {
       const driver = driveWaiting([waitingView(1, state)]);
       const [question] = only(driver.at(past), "void");
@@ -132,7 +132,7 @@ describe("the nodes' word that an attempt is void", () => {
     }
   });
 
-  it("the nodes' word that an attempt is void is asked for one question at a time, and again after a while", () => {
+  it("is asked for one question at a time, and again after a while", () => {
     const driver = driveWaiting([waitingView(1, "broadcast"), waitingView(2, "broadcast")]);
     expect(voidAsked(driver.at(past))).toEqual([[1, 2]]);
     expect(voidAsked(driver.at(past + 3_000))).toEqual([]);
@@ -144,7 +144,7 @@ describe("the nodes' word that an attempt is void", () => {
     expect(voidAsked(driver.tick(1_000))).toEqual([[1, 2]]);
   });
 
-  it("the nodes' word that an attempt is void is not asked for of an attempt in a block, or of one that some node shows", () => {
+  it("is not asked for of an attempt in a block, or of one that some node shows", () => {
     for (const found of ["in a block", "doubtful", "nothing"] as const) {
       const driver = driveWaiting([waitingView(1, "broadcast")]);
       driver.at(startMs);
@@ -153,7 +153,7 @@ describe("the nodes' word that an attempt is void", () => {
     }
   });
 
-  it("the nodes' word that an attempt is void is told once, with its block and its quorum, and of each attempt", () => {
+  it("is told once, with its block and its quorum, and of each attempt", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
     const [body] = observedBody(answerVoid(driver, [1], true));
@@ -167,7 +167,7 @@ describe("the nodes' word that an attempt is void", () => {
     expect(whyOf(driver, 1)).toBe("waits for the gateway's word that no block takes it any more");
   });
 
-  it("the nodes' word that an attempt is void is sent again when the signer's answer was about something earlier", () => {
+  it("is sent again when the signer's answer was about something earlier", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
     expect(observedBody(answerVoid(driver, [1], true))).toHaveLength(1);
@@ -177,7 +177,7 @@ describe("the nodes' word that an attempt is void", () => {
     expect(observedBody(driver.tick(1)).map(({ stage }) => stage)).toEqual(["void"]);
   });
 
-  it("the nodes' word that an attempt is void is not told of what is not void, nor when a block turned up meanwhile", () => {
+  it("is not told of what is not void, nor when a block turned up meanwhile", () => {
     const alive = driveWaiting([waitingView(1, "broadcast")]);
     alive.at(past);
     expect(observedBody(answerVoid(alive, [1], false))).toEqual([]);
@@ -187,7 +187,7 @@ describe("the nodes' word that an attempt is void", () => {
     expect(observedBody(answerVoid(located, [1], true)).map(({ stage }) => stage)).not.toContain("void");
   });
 
-  it("the nodes' word that an attempt is void comes after the signer's answer to the report that the block is gone", () => {
+  it("comes after the signer's answer to the report that the block is gone", () => {
     const driver = driveWaiting([waitingView(1, "included")]);
     driver.at(past);
     const effects = answerVoid(driver, [1], true);
@@ -198,7 +198,7 @@ describe("the nodes' word that an attempt is void", () => {
     expect(later.map(({ stage }) => stage)).toEqual(["void"]);
   });
 
-  it("the nodes' word that an attempt is void comes after a second report that no block has it, if another connection has told the signer of a block", () => {
+  it("comes after a second report that no block has it, if another connection has told the signer of a block", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
     const answered = (state: "broadcast" | "included", changedAt: number) => {
@@ -262,7 +262,7 @@ describe("the nodes' word that an attempt is void", () => {
     expect(whyOf(driver, 1)).toBe(`${words}${timeOf(past + 3_000)}; NODE_DISAGREE: receipt`);
   });
 
-  it("the nodes' word that an attempt is void is spoken of in status only for what stays in no block for long", () => {
+  it("is spoken of in status only for what stays in no block for long", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(startMs);
     sentAs(driver, 1);
@@ -282,7 +282,7 @@ describe("another attempt", () => {
     return { driver, effects: driver.at(past) };
   };
 
-  it("another attempt is asked for with the parameters of that moment when both have called every one before void", () => {
+  it("is asked for with the parameters of that moment when both have called every one before void", () => {
     const { driver, effects } = voided();
     expect(only(effects, "gas")).toHaveLength(1);
     const [ask] = only(workFor(driver, 1), "ask");
@@ -290,14 +290,14 @@ describe("another attempt", () => {
     expect(ask?.verb).toBe("replace");
   });
 
-  it("another attempt is not asked for before a look of this run has found it in no block", () => {
+  it("is not asked for before a look of this run has found it in no block", () => {
     const driver = driveWaiting([waitingView(1, "broadcast", [voidAttemptBy("both")])]);
     expect(only(driver.at(past), "gas")).toEqual([]);
     looked(driver, 1, null);
     expect(only(driver.at(past + 3_000), "gas")).toHaveLength(1);
   });
 
-  it("another attempt is not asked for while one of the two has yet to say so", () => {
+  it("is not asked for while one of the two has yet to say so", () => {
     for (const one of [undefined, "gateway", "courier"] as const) {
       const { driver, effects } = voided([voidAttemptBy("both"), voidAttemptBy(one, 1, 2)]);
       expect(only(effects, "gas"), one).toEqual([]);
@@ -307,12 +307,12 @@ describe("another attempt", () => {
     expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
   });
 
-  it("another attempt is not asked for beside one that is signed and not out", () => {
+  it("is not asked for beside one that is signed and not out", () => {
     const { raw: _, ...unreleased } = attemptAt(1, 2);
     expect(only(voided([voidAttemptBy("both"), unreleased]).effects, "gas")).toEqual([]);
   });
 
-  it("another attempt is not asked for if an operator has to judge, in a quarantine or after fourteen", () => {
+  it("is not asked for if an operator has to judge, in a quarantine or after fourteen", () => {
     expect(only(voided([voidAttemptBy("both")], "quarantined").effects, "gas")).toEqual([]);
     const many = Array.from({ length: 14 }, (_, i) => voidAttemptBy("both", 1, i + 1));
     const { driver, effects } = voided(many);
@@ -322,7 +322,7 @@ describe("another attempt", () => {
     expect(only(voided(many.slice(0, 13)).effects, "gas")).toHaveLength(1);
   });
 
-  it("another attempt waits for the funds that it takes", () => {
+  it("waits for the funds that it takes", () => {
     const poor = driveWaiting([waitingView(1, "broadcast", [voidAttemptBy("both")])]);
     looked(poor, 1, null);
     poor.at(past, { balances: new Map([["", 1_276_999n]]) });
@@ -340,7 +340,7 @@ describe("another attempt", () => {
     expect(asked(token.at(past + 3_000, { balances }))).toEqual(["replace:1"]);
   });
 
-  it("another attempt waits for no more than its own cost, whatever the one before was bound with", () => {
+  it("waits for no more than its own cost, whatever the one before was bound with", () => {
     const dear = driveWaiting([waitingView(1, "broadcast", [{ ...voidAttemptBy("both"), feeMax: "16000000" }])]);
     looked(dear, 1, null);
     dear.at(past, { balances: new Map([["", 1_276_999n]]) });
@@ -348,7 +348,7 @@ describe("another attempt", () => {
     expect(asked(dear.at(past + 3_000, { balances: new Map([["", 1_277_000n]]) }))).toEqual(["replace:1"]);
   });
 
-  it("another attempt is not asked for while the chain would revert it, and is afterwards", () => {
+  it("is not asked for while the chain would revert it, and is afterwards", () => {
     const { driver } = voided();
     expect(asked(revertFor(driver, 1))).toEqual([]);
     expect(whyOf(driver, 1)).toBe("the chain would revert it");
@@ -357,7 +357,7 @@ describe("another attempt", () => {
     expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
   });
 
-  it("another attempt that the signer refuses is set aside with its words, and asked for later", () => {
+  it("that the signer refuses is set aside with its words, and asked for later", () => {
     for (const code of ["WITHDRAWAL_ALIVE", "WITHDRAWAL_WAITS_FOR_OPERATOR"]) {
       const { driver } = voided();
       workFor(driver, 1);
@@ -368,14 +368,14 @@ describe("another attempt", () => {
     }
   });
 
-  it("another attempt takes the market's price of its own moment", () => {
+  it("takes the market's price of its own moment", () => {
     const driver = driveWaiting([waitingView(1, "broadcast", [voidAttemptBy("both")])]);
     looked(driver, 1, null);
     driver.at(past, { feeMarket: { ...priceAt(past), byteSun: 2_000n } });
     expect(only(workFor(driver, 1), "ask")[0]?.body).toMatchObject({ txParams: { byteSun: "2000" } });
   });
 
-  it("another attempt is sent when it is out, and the one before is not", () => {
+  it("is sent when it is out, and the one before is not", () => {
     const { driver } = voided();
     const second = attemptAt(1, 2, { validUntilMs: past + lifetimeMs });
     const effects = driver.feed({
@@ -387,7 +387,7 @@ describe("another attempt", () => {
 });
 
 describe("a place that turns up after all", () => {
-  it("a place that turns up after all is believed over the word that the attempt is void, with an alarm, and nothing more is sent", () => {
+  it("is believed over the word that the attempt is void, with an alarm, and nothing more is sent", () => {
     const second = attemptAt(1, 2, { validUntilMs: past + lifetimeMs });
     const driver = driveWaiting([waitingView(1, "broadcast", [voidAttemptBy("both"), second])]);
     driver.at(past);

@@ -62,7 +62,7 @@ describe("the open slots of a hello", () => {
 });
 
 describe("a quarantined withdrawal", () => {
-  it("a quarantined withdrawal is looked for under every hash and told of, and nothing of it is sent, replaced or signed", () => {
+  it("is looked for under every hash and told of, and nothing of it is sent, replaced or signed", () => {
     const driver = drive([quarantined(1, [outOf(1), outOf(1, 2)])]);
     const effects = [...driver.block(10), ...driver.tick(120_000), ...driver.block(20)];
     expect(only(effects, "look")[0]?.wanted[0]?.txHashes).toEqual([hashOf(1, 1), hashOf(1, 2)]);
@@ -71,7 +71,7 @@ describe("a quarantined withdrawal", () => {
     expect(asked(location(driver, 1))).toEqual(["observed:1"]);
   });
 
-  it("a quarantined withdrawal is told of to its end without waiting, though its state stays as it is", () => {
+  it("is told of to its end without waiting, though its state stays as it is", () => {
     const driver = drive([quarantined(1)]);
     driver.block(10);
     location(driver, 1);
@@ -82,7 +82,7 @@ describe("a quarantined withdrawal", () => {
     expect(only(effects, "ask")).toMatchObject([{ verb: "observed", body: { stage: "final", outcome: "paid" } }]);
   });
 
-  it("a quarantined withdrawal binds its funds, so that nothing is signed on top that it may need", () => {
+  it("binds its funds, so that nothing is signed on top that it may need", () => {
     const driver = drive([quarantined(1), viewOf(2, "approved")]);
     const funds = new Map([["", 10n ** 18n + 10n ** 17n]]);
     driver.block(10, { balances: funds });
@@ -134,7 +134,7 @@ describe("an approved one whose bytes are gone", () => {
 });
 
 describe("a locked signer", () => {
-  it("a locked signer is told the chain's count, and asked for no first nonce", () => {
+  it("is told the chain's count, and asked for no first nonce", () => {
     const over = { handshakeDone: false, locked: "LEDGER_BEHIND_GATEWAY" } as const;
     const unknown = [{ chain: "local", network: "eip155:31337", address: account, nextSlot: "" }];
     const driver = drive([], { ...over, accounts: unknown });

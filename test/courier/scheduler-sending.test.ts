@@ -99,7 +99,7 @@ describe("a replacement with a higher fee", () => {
     return [...effects, ...driver.feed({ kind: "gas", transactionId, answer: { ok: true, gasLimit } })];
   };
 
-  it("a replacement with a higher fee is asked for the lowest nonce alone, after six blocks, an eighth more expensive", () => {
+  it("is asked for the lowest nonce alone, after six blocks, an eighth more expensive", () => {
     const driver = waited();
     expect(asked(blockLater(driver, 15))).toEqual([]);
     const [ask] = only(blockLater(driver, 16), "ask");
@@ -110,7 +110,7 @@ describe("a replacement with a higher fee", () => {
     });
   });
 
-  it("a replacement with a higher fee follows the market where that is higher", () => {
+  it("follows the market where that is higher", () => {
     const driver = waited();
     const [ask] = only(
       blockLater(driver, 16, {
@@ -129,7 +129,7 @@ describe("a replacement with a higher fee", () => {
     });
   });
 
-  it("a replacement with a higher fee never answers a refusal that a price cannot cure, and answers any other", () => {
+  it("never answers a refusal that a price cannot cure, and answers any other", () => {
     const cap = "http://one: tx fee (2.10 ether) exceeds the configured cap (1.00 ether)";
     const driver = drive([sentView(1, "released")]);
     driver.block(10);
@@ -148,13 +148,13 @@ describe("a replacement with a higher fee", () => {
     expect(asked(blockLater(other, 20))).toEqual(["replace:1"]);
   });
 
-  it("a replacement with a higher fee comes after a minute on a slow chain, but never without a new block", () => {
+  it("comes after a minute on a slow chain, but never without a new block", () => {
     const driver = waited();
     expect(asked(driver.tick(61_000)).filter((ask) => ask.startsWith("replace"))).toEqual([]);
     expect(asked(blockLater(driver, 11))).toContain("replace:1");
   });
 
-  it("a replacement with a higher fee is not asked for within half a minute, however many blocks go by and whatever a node says of the fee", () => {
+  it("is not asked for within half a minute, however many blocks go by and whatever a node says of the fee", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     driver.feed({ kind: "sent", transactionId: idOf(1), attempt: 1, outcome: "underpriced", detail: "" });
@@ -163,7 +163,7 @@ describe("a replacement with a higher fee", () => {
     expect(asked(blockLater(driver, 41))).toContain("replace:1");
   });
 
-  it("a replacement with a higher fee has an estimate of its own, which the limit of the attempt before is no part of", () => {
+  it("has an estimate of its own, which the limit of the attempt before is no part of", () => {
     const [ask] = only(blockLater(waited(), 16, {}, 65_000n), "ask");
     expect(ask?.verb === "replace" && ask.body.txParams.gasLimit).toBe("65000");
     const reverting = waited();
@@ -181,7 +181,7 @@ describe("a replacement with a higher fee", () => {
     expect(asked(blockLater(apart, 17))).toContain("replace:1");
   });
 
-  it("a replacement with a higher fee is not asked for while some nodes show a receipt and others do not, and status says so", () => {
+  it("is not asked for while some nodes show a receipt and others do not, and status says so", () => {
     const driver = waited();
     look(driver, 1, null, 1, true);
     expect(asked(blockLater(driver, 16))).toEqual([]);
@@ -191,7 +191,7 @@ describe("a replacement with a higher fee", () => {
     expect(asked(blockLater(driver, 17))).toEqual(["replace:1"]);
   });
 
-  it("a replacement with a higher fee nears the higher tip that a node names, as far as the base fee, and not where the signer refused that", () => {
+  it("nears the higher tip that a node names, as far as the base fee, and not where the signer refused that", () => {
     const high = {
       feeMarket: { baseFeePerGas: 10_000_000_000n, maxPriorityFeePerGas: 0n, maxPriorityFeePerGasHigh: 440_000_000_000n },
     };
@@ -219,7 +219,7 @@ describe("a replacement with a higher fee", () => {
     expect(tipOf(blockLater(refusedOnce, 31, high))).toEqual(["1"]);
   });
 
-  it("a replacement with a higher fee is an operator's from the fifteenth on, and status says so", () => {
+  it("is an operator's from the fifteenth on, and status says so", () => {
     const driver = drive([sentView(1, "broadcast", 14)]);
     driver.block(10);
     sent(driver, 1, "sent", 14);
@@ -229,7 +229,7 @@ describe("a replacement with a higher fee", () => {
     expect(whyOf(driver, 1)).toBe("WITHDRAWAL_WAITS_FOR_OPERATOR");
   });
 
-  it("a replacement with a higher fee counts blocks from the first one known after a start", () => {
+  it("counts blocks from the first one known after a start", () => {
     const driver = drive([sentView(1, "broadcast")]);
     sent(driver, 1);
     expect(asked(driver.block(1000))).not.toContain("replace:1");
@@ -250,7 +250,7 @@ describe("a replacement with a higher fee", () => {
       answer: { ok: true, latest, pending: latest, final: 0n, quorum: 1, isSame: true },
     });
 
-  it("a replacement with a higher fee is not asked for above a nonce that nobody here can send, until the chain's count comes to it", () => {
+  it("is not asked for above a nonce that nobody here can send, until the chain's count comes to it", () => {
     const driver = waited();
     driver.nowMs = 31_000;
     counted(driver, 0n);
@@ -265,27 +265,27 @@ describe("a replacement with a higher fee", () => {
     expect(asked(blockLater(driver, 19))).toEqual(["replace:1"]);
   });
 
-  it("a replacement with a higher fee is asked for above one of our own that is in a block, though nodes count it late", () => {
+  it("is asked for above one of our own that is in a block, though nodes count it late", () => {
     const driver = waited();
     look(driver, 1, 12);
     counted(driver, 1n);
     expect(asked(blockLater(driver, 16))).toContain("replace:2");
   });
 
-  it("a replacement with a higher fee is asked for a nonce that is used: it may be the very attempt that a restored ledger forgot", () => {
+  it("is asked for a nonce that is used: it may be the very attempt that a restored ledger forgot", () => {
     const driver = waited();
     counted(driver, 2n);
     expect(asked(blockLater(driver, 16))).toEqual(["replace:1"]);
   });
 
-  it("a replacement with a higher fee is asked for where the chain's count cannot be had", () => {
+  it("is asked for where the chain's count cannot be had", () => {
     const driver = waited();
     counted(driver, 0n);
     driver.feed({ kind: "slotCounts", chain: "local", answer: { ok: false, code: "NODE_UNREACHABLE", effect: "none" } });
     expect(asked(blockLater(driver, 16))).toEqual(["replace:1"]);
   });
 
-  it("a replacement with a higher fee waits for its ceiling block by block", () => {
+  it("waits for its ceiling block by block", () => {
     const driver = waited();
     blockLater(driver, 16);
     const offers: bigint[] = [];
@@ -301,7 +301,7 @@ describe("a replacement with a higher fee", () => {
     expect(offers.at(-1)).toBeGreaterThanOrEqual(offers[0] ?? 0n);
   });
 
-  it("a replacement with a higher fee begins at the usual offer, also after the first attempt was signed for less", () => {
+  it("begins at the usual offer, also after the first attempt was signed for less", () => {
     const offers = [false, true].map((isLowered) => {
       const driver = drive([viewOf(1, "approved")]);
       driver.block(10);
@@ -324,7 +324,7 @@ describe("a replacement with a higher fee", () => {
     expect(offers[1]).toBe(offers[0]);
   });
 
-  it("a replacement with a higher fee is sent once released, and both attempts are looked for", () => {
+  it("is sent once released, and both attempts are looked for", () => {
     const driver = waited();
     blockLater(driver, 16);
     const effects = driver.feed({

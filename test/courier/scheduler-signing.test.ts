@@ -270,7 +270,7 @@ describe("asking for a signature", () => {
 });
 
 describe("a call that would revert", () => {
-  it("a call that would revert is declined after three estimates over thirty seconds with funds at hand", () => {
+  it("is declined after three estimates over thirty seconds with funds at hand", () => {
     const driver = drive([viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" })]);
     expect(only(driver.block(10), "gas")).toHaveLength(1);
     expect(asked(revertFor(driver, 1))).toEqual([]);
@@ -284,7 +284,7 @@ describe("a call that would revert", () => {
     expect(ask?.body).toEqual({ transactionId: idOf(1), code: "CHAIN_WOULD_REVERT" });
   });
 
-  it("a call that would revert is asked about no more while it is being declined, and holds up nobody behind it", () => {
+  it("is asked about no more while it is being declined, and holds up nobody behind it", () => {
     const usdt = { currency: "usdt", contract: token, amountUnits: "5" };
     const driver = drive([viewOf(1, "approved", usdt), viewOf(2, "approved", usdt)]);
     driver.block(10);
@@ -341,13 +341,13 @@ describe("a call that would revert", () => {
     return driver;
   };
 
-  it("a call that would revert is signed, not declined, when the token is released between the last estimate and the next", () => {
+  it("is signed, not declined, when the token is released between the last estimate and the next", () => {
     const driver = failing();
     expect(only(ownTransferFor(driver, 1, false), "gas")).toHaveLength(1);
     expect(asked(gasFor(driver, 1))).toEqual(["sign:1"]);
   });
 
-  it("a call that would revert after a pause of the token is declined only after three failures over thirty seconds of its own", () => {
+  it("after a pause of the token is declined only after three failures over thirty seconds of its own", () => {
     const driver = failing();
     ownTransferFor(driver, 1, true);
     driver.tick(60_000);
@@ -360,7 +360,7 @@ describe("a call that would revert", () => {
     expect(asked(revertFor(driver, 1))).toEqual(["decline:1"]);
   });
 
-  it("a call that would revert holds up no other withdrawal of a token that refuses every transfer to the sender", () => {
+  it("holds up no other withdrawal of a token that refuses every transfer to the sender", () => {
     const driver = failing();
     expect(asked(ownTransferFor(driver, 1, true))).toEqual([]);
     driver.feed({ kind: "views", withdrawals: [viewOf(2, "approved", usdt)] });
@@ -371,7 +371,7 @@ describe("a call that would revert", () => {
     expect(whyOf(driver, 1)).toBe("the chain would revert it");
   });
 
-  it("a call that would revert is not declined while funds are missing", () => {
+  it("is not declined while funds are missing", () => {
     const balances = new Map([
       ["", 10n ** 18n],
       [token, 4n],

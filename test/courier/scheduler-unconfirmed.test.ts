@@ -8,7 +8,7 @@ import { confirm, look, observedBody } from "../support/scheduler-answers.ts";
 import { attemptOf, drive, helloOf, idOf, only, sentView } from "../support/scheduler-views.ts";
 
 describe("an end that was told and not confirmed", () => {
-  it("an end that was told and not confirmed does not keep the bytes from the nodes, and is sent again as the chain has it", () => {
+  it("does not keep the bytes from the nodes, and is sent again as the chain has it", () => {
     const driver = drive([sentView(1, "paid")]);
     const view = sentView(2, "paid");
     expect(only(driver.feed({ kind: "views", withdrawals: [view] }), "send")).toMatchObject([{ withdrawal: view, attempt: 1 }]);

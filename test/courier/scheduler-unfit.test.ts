@@ -4,7 +4,7 @@ import { createScheduler, step } from "../../agent/courier/scheduler/scheduler.t
 import { chainStateOf, helloOf, token, viewOf } from "../support/scheduler-views.ts";
 
 describe("a token that counts otherwise than configured", () => {
-  it("a token that counts otherwise than configured is not signed, and says why, while the coin of the same account is", () => {
+  it("is not signed, and says why, while the coin of the same account is", () => {
     const coin = viewOf(1, "approved", { currency: "eth", contract: "" });
     const paid = viewOf(2, "approved", { currency: "usdt", contract: token, amountUnits: "500" });
     const askedWith = (unfit: ReadonlyMap<string, string>, balances: ReadonlyMap<string, bigint>) => {

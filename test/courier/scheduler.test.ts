@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { drive, helloOf, only, sentView, viewOf } from "../support/scheduler-views.ts";
 
 describe("a start", () => {
-  it("a start takes the same steps for each unfinished withdrawal, wherever it stood", () => {
+  it("takes the same steps for each unfinished withdrawal, wherever it stood", () => {
     const driver = drive([]);
     const hello = helloOf([sentView(1, "included"), sentView(2, "broadcast"), sentView(3, "released"), viewOf(4, "approved")]);
     const effects = driver.feed({ kind: "hello", hello, isFresh: true, askedAtMs: driver.nowMs });

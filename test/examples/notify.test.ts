@@ -97,7 +97,7 @@ async function relay(refuses = ""): Promise<{ readonly port: number; readonly li
 }
 
 describe("an alert on a telephone", () => {
-  it("an alert on a telephone goes to a topic of ntfy, with what to do", async () => {
+  it("goes to a topic of ntfy, with what to do", async () => {
     const { url, received } = await httpServer();
     expect(await tell({ by: "ntfy", url: `${url}/topic`, token: "tk" })).toEqual({ code: 0, said: "" });
     expect(received).toMatchObject([
@@ -106,7 +106,7 @@ describe("an alert on a telephone", () => {
     expect(received[0]?.body).toBe("a withdrawal of 2 eth\n.waits\ndo: approve ab\nsince 2026-11-23T04:00:00.000Z, courier");
   });
 
-  it("an alert on a telephone goes to a chat of a Telegram bot, and a refusal is told without the token", async () => {
+  it("goes to a chat of a Telegram bot, and a refusal is told without the token", async () => {
     const { url: api, received } = await httpServer();
     expect((await tell({ by: "telegram", token: "SECRET", chat: "-5", api })).code).toBe(0);
     expect(received[0]?.url).toBe("/botSECRET/sendMessage");
@@ -118,7 +118,7 @@ describe("an alert on a telephone", () => {
     expect([away.code, away.said]).toEqual([1, expect.not.stringContaining("SECRET")]);
   });
 
-  it("an alert on a telephone goes by mail to a relay, whole, and a relay that refuses is told", async () => {
+  it("goes by mail to a relay, whole, and a relay that refuses is told", async () => {
     const { port, lines } = await relay();
     const letter = { by: "mail", from: "agent@example.com", to: "ops@example.com", port };
     expect(await tell(letter)).toEqual({ code: 0, said: "" });
@@ -133,7 +133,7 @@ describe("an alert on a telephone", () => {
     });
   });
 
-  it("an alert on a telephone needs settings that are whole", async () => {
+  it("needs settings that are whole", async () => {
     const bad = [
       {},
       { by: "sms" },
@@ -160,7 +160,7 @@ describe("an approval from a telephone", () => {
     return { ran: existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : null, result };
   }
 
-  it("an approval from a telephone passes its four forms", () => {
+  it("passes its four forms", () => {
     const id = "0123456789abcdef0123456789abcdef";
     expect(typed(undefined).ran).toEqual(["status"]);
     expect(typed("status").ran).toEqual(["status"]);
@@ -169,7 +169,7 @@ describe("an approval from a telephone", () => {
     expect(typed(`refuse ${id}`).ran).toEqual(["refuse", id, "--yes"]);
   });
 
-  it("an approval from a telephone passes nothing else", () => {
+  it("passes nothing else", () => {
     const others = [
       "approve",
       "approve ab; id",

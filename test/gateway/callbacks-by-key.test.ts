@@ -173,7 +173,7 @@ describe("callback targets by a key", () => {
 });
 
 describe("the scope callbacks", () => {
-  it("the scope callbacks is what an existing key lacks, and a key of that scope does nothing else", async () => {
+  it("is what an existing key lacks, and a key of that scope does nothing else", async () => {
     const id = await add("https://shop.example/hook");
     const old = clientOf(gateway.merchant.shopKey);
     const refused = { ok: false, status: 403, code: "scope_missing", scope: "callbacks" };
@@ -184,7 +184,7 @@ describe("the scope callbacks", () => {
     for (const [name, act] of acts) expect(await act(shop, id), name).toMatchObject({ ok: true });
   });
 
-  it("the scope callbacks reaches the key's own merchant alone", async () => {
+  it("reaches the key's own merchant alone", async () => {
     const id = await add("https://shop.example/hook");
     const outsider = clientOf(keyOf(createMerchant(gateway.operator, { name: "Other", language: "en" }).merchantId));
     expect(await outsider.callbacks()).toMatchObject({ ok: true, value: { callbacks: [] } });
@@ -202,7 +202,7 @@ describe("the scope callbacks", () => {
     for (const [name, act] of acts) expect(await act(shop, id), name).toMatchObject(refused);
   });
 
-  it("the scope callbacks does not let one token act twice", async () => {
+  it("does not let one token act twice", async () => {
     const apiKey = keyOf(gateway.merchant.merchantId);
     const headers = { "Content-Type": "application/json", signatureToken: handmadeToken(apiKey, gateway.clock.nowMs) };
     const send = (at: number) => {
@@ -215,7 +215,7 @@ describe("the scope callbacks", () => {
 });
 
 describe("a paused target", () => {
-  it("a paused target gets nothing until it is resumed, and then all that waited", async () => {
+  it("gets nothing until it is resumed, and then all that waited", async () => {
     const id = await add();
     expect(await shop.pauseCallback(id)).toMatchObject({ value: { callbackId: id, state: "paused" } });
     expect(await shop.pauseCallback(id)).toMatchObject({ value: { state: "paused" } });

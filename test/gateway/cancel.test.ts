@@ -47,7 +47,7 @@ function refuses(): void {
 }
 
 describe("a cancelled withdrawal", () => {
-  it("a cancelled withdrawal ends with its agent's refusal, frees its funds, and answers the same each time", async () => {
+  it("ends with its agent's refusal, frees its funds, and answers the same each time", async () => {
     const id = await made();
     online();
     refuses();
@@ -60,14 +60,14 @@ describe("a cancelled withdrawal", () => {
     expect((await auto({ renew: id })).body).toMatchObject({ status: 0, renews: id });
   });
 
-  it("a cancelled withdrawal of an agent that is away stays open and recalled, and the answer says that it may be paid", async () => {
+  it("of an agent that is away stays open and recalled, and the answer says that it may be paid", async () => {
     const id = await made();
     expect(await cancel(id)).toMatchObject({ status: 200, body: { cancelled: false, status: 0 } });
     expect(await cancel(id)).toMatchObject({ status: 200, body: { cancelled: false } });
     expect(countOf("recalls")).toBe(1);
   });
 
-  it("a cancelled withdrawal that waits for an operator ends as well", async () => {
+  it("that waits for an operator ends as well", async () => {
     await ready();
     const id = (await manual()).body.transactionId;
     decide(id, { stage: "awaiting_approval", code: "POLICY_MANUAL" });

@@ -65,7 +65,7 @@ const servedName = (port: number): Promise<string> =>
   });
 
 describe("a reload of the gateway", () => {
-  it("a reload of the gateway serves a renewed certificate to new connections, and says when it ends", async () => {
+  it("serves a renewed certificate to new connections, and says when it ends", async () => {
     issue("old", 1);
     issue("new", 90);
     install("old");
@@ -104,7 +104,7 @@ describe("a reload of the gateway", () => {
     expect(said).toHaveLength(4);
   });
 
-  it("a reload of the gateway by SIGHUP takes the renewed certificate in the process that operators run", async () => {
+  it("by SIGHUP takes the renewed certificate in the process that operators run", async () => {
     issue("old", 1);
     issue("new", 90);
     install("old");
@@ -135,7 +135,7 @@ describe("a reload of the gateway", () => {
 });
 
 describe("the end of a certificate", () => {
-  it("the end of a certificate is told from two weeks before it on", () => {
+  it("is told from two weeks before it on", () => {
     const day = 86_400_000;
     const left = (endsAtMs: number | null) => certificateState(endsAtMs, 100 * day).left;
     expect([left(null), left(114 * day), left(114 * day - 1), left(100 * day + 1), left(100 * day), left(0)]).toEqual([

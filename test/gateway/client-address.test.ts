@@ -35,11 +35,11 @@ describe("readAddress", () => {
     ["for=203.0.113.5", null],
     ["", null],
     ["1".repeat(200), null],
-  ])("readAddress reads %j as %j", (written, address) => {
+  ])("reads %j as %j", (written, address) => {
     expect(readAddress(written)).toBe(address);
   });
 
-  it("readAddress answers for a megabyte at once", () => {
+  it("answers for a megabyte at once", () => {
     expect(readAddress('"'.repeat(1_000_000))).toBeNull();
   });
 });
@@ -49,21 +49,21 @@ describe("addressReader", () => {
   const from = (forwarded: string, remoteAddress = "10.0.0.1") =>
     read({ socket: { remoteAddress }, headers: { "x-forwarded-for": forwarded } } as never);
 
-  it("addressReader takes the entry of a trusted proxy in each form", () => {
+  it("takes the entry of a trusted proxy in each form", () => {
     expect(from("203.0.113.5:51234")).toEqual({ address: "203.0.113.5", unreadable: "" });
     expect(from("6.6.6.6, [2001:db8::1]:443")).toEqual({ address: "2001:db8::1", unreadable: "" });
     expect(from("203.0.113.5, 10.0.0.9:4711").address).toBe("203.0.113.5");
   });
 
-  it("addressReader counts an entry that is no address as the proxy, and names the entry", () => {
+  it("counts an entry that is no address as the proxy, and names the entry", () => {
     expect(from("203.0.113.5, unknown")).toEqual({ address: "10.0.0.1", unreadable: "unknown" });
   });
 
-  it("addressReader passes over the header of an address that is no trusted proxy", () => {
+  it("passes over the header of an address that is no trusted proxy", () => {
     expect(from("203.0.113.5", "192.0.2.1")).toEqual({ address: "192.0.2.1", unreadable: "" });
   });
 
-  it("addressReader counts one client as one name, whatever ports its proxy writes", () => {
+  it("counts one client as one name, whatever ports its proxy writes", () => {
     const list = addressList(["203.0.113.5"]);
     const named = new Set([1, 2, 3].map((port) => from(`203.0.113.5:${port}`).address));
     expect([...named]).toEqual(["203.0.113.5"]);

@@ -35,7 +35,7 @@ afterAll(async () => {
 });
 
 describe("the client's package", () => {
-  it("the client's package installs into an empty folder and works there, with every file of client/ behind an entry of its own", async () => {
+  it("installs into an empty folder and works there, with every file of client/ behind an entry of its own", async () => {
     const file = packClient(projectRoot, join(folder, "out"));
     writeFileSync(join(folder, "package.json"), '{"private": true, "type": "module"}');
     const install = ["install", file, "--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
@@ -63,7 +63,7 @@ describe("the client's package", () => {
     expect(JSON.parse(stdout)).toEqual([true, ["eth", "usdt"], 3]);
   });
 
-  it("the client's package is what require takes, on a Node that requires no ECMAScript modules too", async () => {
+  it("is what require takes, on a Node that requires no ECMAScript modules too", async () => {
     const shop = `const { createClient } = require("autowithdraw-client");
       const { verifyCallback } = require("autowithdraw-client/callbacks");
       const client = createClient({ baseUrl: process.env.BASE_URL, key: { apiKey: process.env.SHOP_KEY } });
@@ -83,14 +83,12 @@ describe("the client's package", () => {
     ["nodenext from an ECMAScript module", "mts", ["--module", "nodenext"]],
     ["bundler", "ts", ["--module", "esnext", "--moduleResolution", "bundler"]],
   ];
-  it.each(kinds)(
-    "the client's package has types for %s, and they refuse an amount that is a number",
-    (_name, ending, options) => {
-      mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
-      for (const name of ["@types/node", "undici-types"])
-        if (!existsSync(join(folder, "node_modules", name)))
-          symlinkSync(join(projectRoot, "node_modules", name), join(folder, "node_modules", name));
-      const source = (amount: string) => `import { createClient, type Result } from "autowithdraw-client";
+  it.each(kinds)("has types for %s, and they refuse an amount that is a number", (_name, ending, options) => {
+    mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
+    for (const name of ["@types/node", "undici-types"])
+      if (!existsSync(join(folder, "node_modules", name)))
+        symlinkSync(join(projectRoot, "node_modules", name), join(folder, "node_modules", name));
+    const source = (amount: string) => `import { createClient, type Result } from "autowithdraw-client";
       import type { WithdrawalResult } from "autowithdraw-client/records";
       import { verifyCallback } from "autowithdraw-client/callbacks";
       const client = createClient({ baseUrl: "https://pay.example.com", key: { apiKey: "" } });
@@ -102,20 +100,19 @@ describe("the client's package", () => {
       void pay().then((result) => {
         if (!result.ok) { const retry: "never" | "later" | "same-order" | "new-order" = result.retry; void retry; }
       });`;
-      writeFileSync(join(folder, `good.${ending}`), source('"0.5"'));
-      writeFileSync(join(folder, `bad.${ending}`), source("0.5"));
-      const usual = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--lib", "es2022"];
-      const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
-      const files = [`good.${ending}`, `bad.${ending}`];
-      const { stdout } = spawnSync(process.execPath, [compiler, ...usual, ...options, ...files], {
-        cwd: folder,
-        encoding: "utf8",
-      });
-      expect(stdout.trim()).toMatch(/^bad\.[cm]?ts\(8,\d+\): error TS2322: Type 'number' is not assignable to type 'string'\.$/);
-    },
-  );
+    writeFileSync(join(folder, `good.${ending}`), source('"0.5"'));
+    writeFileSync(join(folder, `bad.${ending}`), source("0.5"));
+    const usual = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--lib", "es2022"];
+    const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
+    const files = [`good.${ending}`, `bad.${ending}`];
+    const { stdout } = spawnSync(process.execPath, [compiler, ...usual, ...options, ...files], {
+      cwd: folder,
+      encoding: "utf8",
+    });
+    expect(stdout.trim()).toMatch(/^bad\.[cm]?ts\(8,\d+\): error TS2322: Type 'number' is not assignable to type 'string'\.$/);
+  });
 
-  it("the client's package is fine to publint, which finds a file that is not there", () => {
+  it("is fine to publint, which finds a file that is not there", () => {
     const pkgDir = join(folder, "node_modules/autowithdraw-client");
     const publint = () => {
       const words = [join(projectRoot, "node_modules/publint/src/cli.js"), pkgDir, "--strict", "--pack", "false"];
@@ -132,7 +129,7 @@ describe("the client's package", () => {
   const attw = spawnSync("attw", ["--version"], { encoding: "utf8" });
   if (attw.status !== 0)
     process.stderr.write("\n*** SKIPPED for want of attw: npm install --global @arethetypeswrong/cli@0.18.5 (39 MB)\n\n");
-  it.skipIf(attw.status !== 0)("the client's package is fine to attw, in every way to resolve it", () => {
+  it.skipIf(attw.status !== 0)("is fine to attw, in every way to resolve it", () => {
     const file = join(folder, "out", readdirSync(join(folder, "out")).find((name) => name.endsWith(".tgz")) ?? "");
     const { stdout } = spawnSync("attw", [file, "--format", "json"], { encoding: "utf8", maxBuffer: 2 ** 26 });
     const { analysis } = JSON.parse(stdout);

@@ -23,13 +23,13 @@ afterAll(() => gateway.close());
 const committed = (name: string): string => readFileSync(join(projectRoot, "client", name), "utf8");
 
 describe("the client's types", () => {
-  it("the client's types are made from the description that the gateway serves: npm run client -- --types", () => {
+  it("are made from the description that the gateway serves: npm run client -- --types", () => {
     const made = clientTypes(served);
     expect(Object.keys(made)).toEqual(["orders.ts", "records.ts", "targets.ts", "events.ts", "codes.ts"]);
     for (const [name, text] of Object.entries(made)) expect(committed(name), name).toBe(text);
   });
 
-  it("the client's types change with a field, a value, a code and an event of the description", () => {
+  it("change with a field, a value, a code and an event of the description", () => {
     const { components, paths, webhooks } = structuredClone(served);
     const fields = components.schemas.Transaction as { properties: Record<string, object> };
     fields.properties.tide = { type: "string", description: "New." };

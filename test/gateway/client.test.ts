@@ -20,7 +20,7 @@ const apiKey = `k_0123456789abcdef.${randomBytes(32).toString("base64url")}.${"a
 const currentDate = new Date(nowMs);
 
 describe("a token", () => {
-  it("a token is what another library verifies: HS256 by the text of the secret", async () => {
+  it("is what another library verifies: HS256 by the text of the secret", async () => {
     const token = createTokenMaker({ apiKey }, now)();
     const { secret, keyId } = parseApiKey(apiKey);
     const { payload, protectedHeader } = await jwtVerify(token, secret, { algorithms: ["HS256"], currentDate });
@@ -30,7 +30,7 @@ describe("a token", () => {
     await expect(jwtVerify(token, Buffer.from(Buffer.from(secret).toString(), "base64url"), { currentDate })).rejects.toThrow();
   });
 
-  it("a token is EdDSA by the seed of an apiKey or by a key of one's own", async () => {
+  it("is EdDSA by the seed of an apiKey or by a key of one's own", async () => {
     const seed = Buffer.from(Buffer.from(parseApiKey(apiKey).secret).toString(), "base64url");
     const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
     const fromSeed = createPublicKey(createPrivateKey({ key: der, format: "der", type: "pkcs8" }));
@@ -43,7 +43,7 @@ describe("a token", () => {
     await expect(jwtVerify(ownToken, fromSeed, { algorithms: ["EdDSA"], currentDate })).rejects.toThrow();
   });
 
-  it("a token binds method, path and body when asked, and differs each time", async () => {
+  it("binds method, path and body when asked, and differs each time", async () => {
     const make = createTokenMaker({ apiKey }, now);
     const bound = { method: "POST", path: "/api/v1/autoWithdraw", body: '{"ü":1}' };
     const token = make({ bound, audience: "https://pay.example.com", lifetimeSeconds: 300 });
@@ -52,7 +52,7 @@ describe("a token", () => {
     expect(new Set([make(), make(), make()]).size).toBe(3);
   });
 
-  it("a token is not made from a wrong key or with a wrong lifetime", () => {
+  it("is not made from a wrong key or with a wrong lifetime", () => {
     for (const wrong of ["", "k_1.x.y", `${apiKey} `, apiKey.replace("k_", "K_")]) {
       expect(() => createTokenMaker({ apiKey: wrong }), wrong).toThrow(TypeError);
     }

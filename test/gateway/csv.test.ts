@@ -31,7 +31,7 @@ const textOf = (value: unknown): string => (typeof value === "object" ? JSON.str
 const csv = (path: string) => read(path, { Accept: "text/csv" });
 
 describe("GET /transactions as CSV", () => {
-  it("GET /transactions as CSV holds what the JSON holds, record for record, in columns that are the record's fields", async () => {
+  it("holds what the JSON holds, record for record, in columns that are the record's fields", async () => {
     await ready();
     await auto({ orderId: "a", metadata: { note: 'ş, "ö"' } });
     await deposit({ orderId: 'b,"c"' });
@@ -53,7 +53,7 @@ describe("GET /transactions as CSV", () => {
     expect(head).toEqual(csvColumns);
   });
 
-  it("GET /transactions as CSV comes whole, whatever its length, and empty with its head alone", async () => {
+  it("comes whole, whatever its length, and empty with its head alone", async () => {
     expect((await csv("/transactions")).text).toBe(csvHead(tableForPrograms));
     await ready();
     const { transactionId } = (await auto({ orderId: "a" })).body;
@@ -70,7 +70,7 @@ describe("GET /transactions as CSV", () => {
     expect(page.headers.link).toContain("cursor=");
   });
 
-  it("GET /transactions as CSV keeps a spreadsheet from running what a shop wrote", async () => {
+  it("keeps a spreadsheet from running what a shop wrote", async () => {
     await ready();
     for (const orderId of ["=1+1", "@x", "+2", "-3", "4=4"]) await deposit({ orderId });
     const [head = [], ...lines] = rowsOf((await csv("/transactions")).text);
@@ -93,7 +93,7 @@ describe("GET /transactions as CSV", () => {
     expect(csvCell(value)).toBe(cell);
   });
 
-  it("GET /transactions as CSV is asked for by Accept alone, and errors stay JSON", async () => {
+  it("is asked for by Accept alone, and errors stay JSON", async () => {
     for (const [accept, isCsv] of [
       ["text/csv", true],
       ["TEXT/CSV;q=0.5, */*;q=0.1", true],
@@ -123,7 +123,7 @@ describe("the table for people", () => {
     );
 
   it.each(Object.keys(separators) as SeparatorName[])(
-    "the table for people separates cells by %s, and begins with a byte order mark",
+    "separates cells by %s, and begins with a byte order mark",
     async (name) => {
       await ready();
       await deposit({ orderId: "000200397", metadata: { customer: "Şükrü; Ağaoğlu, A.Ş." } });
@@ -146,7 +146,7 @@ describe("the table for people", () => {
     },
   );
 
-  it("the table for people is separated by semicolons unless the reader asks for another, which has to exist", async () => {
+  it("is separated by semicolons unless the reader asks for another, which has to exist", async () => {
     await ready();
     await deposit();
     const asked = (accept: string) => read("/transactions", { Accept: accept });
@@ -180,7 +180,7 @@ describe("the table for people", () => {
     ["2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678Z"],
     [7, "7"],
     [undefined, ""],
-  ])("the table for people keeps %j a text where it would become a number, a date or a truth value", (value, cell) => {
+  ])("keeps %j a text where it would become a number, a date or a truth value", (value, cell) => {
     expect(tableForPeople("semicolon").cell(value)).toBe(cell);
     if (typeof value === "string") expect(tableForPrograms.cell(value).replace(/^'/, "")).toBe(value);
   });
@@ -196,11 +196,11 @@ describe("the table for people", () => {
     ["＝1+1", "'＝1+1"],
     ["\t=1", `"\t'=1"`],
     ["1\n=2", `"1\n'=2"`],
-  ])("the table for people runs nothing of %j, whichever separator its reader has", (value, cell) => {
+  ])("runs nothing of %j, whichever separator its reader has", (value, cell) => {
     expect(tableForPeople("semicolon").cell(value)).toBe(cell);
   });
 
-  it("the table for people has only constants where a cell begins with a sign of a formula", () => {
+  it("has only constants where a cell begins with a sign of a formula", () => {
     const signs = ["=", "+", "-", "@", "", "1", '"', ",", ";", "\t", " ", "A1", "x"];
     for (const one of signs)
       for (const two of signs)
@@ -233,7 +233,7 @@ describe("sweeps list --csv", () => {
     }
   }
 
-  it("sweeps list --csv prints the table for programs, and with people the one for spreadsheets, by any separator", async () => {
+  it("prints the table for programs, and with people the one for spreadsheets, by any separator", async () => {
     const { merchantId: merchant } = gateway.merchant;
     const of = { merchant, operation: "sweep", orderId: "0x1/1", amount: "1.5", amountUnits: "1500000000000000000" } as const;
     insertTransaction(gateway.service.store, { ...of, id: "1".repeat(32) });

@@ -77,7 +77,7 @@ async function differences(): Promise<readonly string[]> {
 }
 
 describe("a payment that counts for no request", () => {
-  it("a payment that counts for no request is listed until it is credited, and then counts once, in a balance that stays", async () => {
+  it("is listed until it is credited, and then counts once, in a balance that stays", async () => {
     const [payment] = waiting();
     expect(waiting()).toEqual([expect.objectContaining({ address: lost, leftUnits: eth, orderId: `unattributed/${lost}` })]);
     const held = heldUnitsOf(kit.store.database, "m1", "eth");
@@ -101,7 +101,7 @@ describe("a payment that counts for no request", () => {
     expect(await differences()).toEqual([]);
   });
 
-  it("a payment that counts for no request is refused where it would count twice, or was never made so", async () => {
+  it("is refused where it would count twice, or was never made so", async () => {
     const name = paymentName(waiting()[0]!);
     await kit.orderSoon("bora");
     const own = await kit.orderSoon("carl");
@@ -121,7 +121,7 @@ describe("a payment that counts for no request", () => {
     expect(deposit("bora")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
   });
 
-  it("a payment that counts for no request is not credited after it was paid back, and is when that refund has failed", async () => {
+  it("is not credited after it was paid back, and is when that refund has failed", async () => {
     const name = paymentName(waiting()[0]!);
     const refundOf = deposit(`unattributed/${lost}`).id;
     const row = { id: "f".repeat(32), orderId: "refund", operation: "withdraw", amountUnits: `${eth}`, refundOf } as const;
@@ -137,7 +137,7 @@ describe("a payment that counts for no request", () => {
     expect(credit("anna", [name])).toMatchObject({ ok: true, row: { status: 1 } });
   });
 
-  it("a payment that counts for no request may have come in another currency than its address was asked for", async () => {
+  it("may have come in another currency than its address was asked for", async () => {
     await kit.orderSoon("dollars");
     kit.store.database.run("UPDATE transactions SET currency = 'usd', amountUnits = '5' WHERE orderId = 'dollars'");
     const { id, depositAddress } = deposit("anna");
@@ -151,7 +151,7 @@ describe("a payment that counts for no request", () => {
     expect(deposit("anna")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
   });
 
-  it("a payment that counts for no request and grows after its credit is listed with the rest alone", async () => {
+  it("and grows after its credit is listed with the rest alone", async () => {
     const [payment] = waiting();
     expect(credit("anna", [paymentName(payment!)]).ok).toBe(true);
     // Coins of one block without a transaction are one payment, and a later look adds to that
@@ -164,7 +164,7 @@ describe("a payment that counts for no request", () => {
     expect(credit("anna", [paymentName(payment!)])).toMatchObject({ ok: true, row: { amountReceivedUnits: `${eth}` } });
   });
 
-  it("a payment that counts for no request completes an expired one, whole or by an operator's word, with what came late to its own address", async () => {
+  it("completes an expired one, whole or by an operator's word, with what came late to its own address", async () => {
     const own = deposit("anna").depositAddress;
     await expire("anna");
     kit.pay(own, eth / 2n);
@@ -178,7 +178,7 @@ describe("a payment that counts for no request", () => {
     expect(await differences()).toEqual([]);
   });
 
-  it("a payment that counts for no request leaves an open one open while more is wanted, and its own money completes it", async () => {
+  it("leaves an open one open while more is wanted, and its own money completes it", async () => {
     const own = deposit("anna").depositAddress;
     kit.store.database.run("UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'", `${2n * eth}`);
     expect(credit("anna", [paymentName(waiting()[0]!)])).toMatchObject({ ok: true, row: { status: 0, stage: "partial" } });

@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => kit.remove());
 
 describe("an order right after a start", () => {
-  it("an order right after a start waits for the first look, and gets no address that was used", async () => {
+  it("waits for the first look, and gets no address that was used", async () => {
     await kit.stop();
     kit.chain.coins.push({ block: 1, address: addressAt(0), units: 1n });
     kit.start();
@@ -30,7 +30,7 @@ describe("an order right after a start", () => {
     expect(await kit.order("anna")).toMatchObject({ address: addressAt(1) });
   });
 
-  it("an order right after a start counts coins that a contract sends at once", async () => {
+  it("counts coins that a contract sends at once", async () => {
     await kit.stop();
     kit.start();
     kit.store.database.run("DELETE FROM addressStates");
@@ -54,13 +54,13 @@ describe("nodes that do not answer", () => {
     kit.isDeaf = true;
   };
 
-  it("nodes that do not answer stop no order while an address is left that was looked at", async () => {
+  it("stop no order while an address is left that was looked at", async () => {
     await seen();
     kit.nowMs += 10 * lookMs;
     expect(await kit.order("anna")).toMatchObject({ address: addressAt(0) });
   });
 
-  it("nodes that do not answer after a start stop no order for a quarter of an hour, and what comes then waits for them", async () => {
+  it("after a start stop no order for a quarter of an hour, and what comes then waits for them", async () => {
     await seen();
     await kit.stop();
     kit.start();

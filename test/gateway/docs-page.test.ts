@@ -41,33 +41,30 @@ const blocksOf = (html: string): string[] =>
   [...html.matchAll(/<pre [^>]*><code>([\s\S]*?)<\/code><\/pre>/g)].map(([, text = ""]) => unescaped(text));
 
 describe("/docs", () => {
-  it.each(languages)(
-    "/docs in %s is one page under a strict policy that allows no script, and names every operation",
-    async (lang) => {
-      const { status, headers, text } = await gateway.send(`/docs?lang=${lang}`);
-      expect([status, headers["content-type"], headers["content-language"]]).toEqual([200, "text/html; charset=utf-8", lang]);
-      expect(headers["content-security-policy"]).toContain("default-src 'none'; style-src 'self';");
-      expect(headers["content-security-policy"]).not.toMatch(/script|unsafe|\*/);
-      for (const { method, path: place } of operations) {
-        const shown = `${method}</span> <code>/api/v1${place.replace(/:(\w+)/g, "{$1}")}</code>`;
-        expect(text).toContain(shown);
-      }
-      for (const type of [...eventTypes, testType]) expect(text).toContain(`POST</span> <code>${type}</code>`);
-      expect(text).not.toMatch(/<script|\bon[a-z]+=|style="|undefined|\[object/);
-      const elsewhere = [...text.matchAll(/(?:src|href)="([^"]*)"/g)]
-        .map(([, place = ""]) => place)
-        .filter((place) => /^\w+:/.test(place));
-      expect(elsewhere).toEqual(["data:,"]);
-      const ids = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
-      expect(new Set(ids).size).toBe(ids.length);
-      const targets = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
-      expect(targets.filter((id) => !ids.includes(id))).toEqual([]);
-      expect(text.indexOf("<h1>")).toBeLessThan(text.indexOf("<nav"));
-      expect(text.match(/<(?:pre|div class="wide")(?! tabindex="0")/g)).toBeNull();
-    },
-  );
+  it.each(languages)("in %s is one page under a strict policy that allows no script, and names every operation", async (lang) => {
+    const { status, headers, text } = await gateway.send(`/docs?lang=${lang}`);
+    expect([status, headers["content-type"], headers["content-language"]]).toEqual([200, "text/html; charset=utf-8", lang]);
+    expect(headers["content-security-policy"]).toContain("default-src 'none'; style-src 'self';");
+    expect(headers["content-security-policy"]).not.toMatch(/script|unsafe|\*/);
+    for (const { method, path: place } of operations) {
+      const shown = `${method}</span> <code>/api/v1${place.replace(/:(\w+)/g, "{$1}")}</code>`;
+      expect(text).toContain(shown);
+    }
+    for (const type of [...eventTypes, testType]) expect(text).toContain(`POST</span> <code>${type}</code>`);
+    expect(text).not.toMatch(/<script|\bon[a-z]+=|style="|undefined|\[object/);
+    const elsewhere = [...text.matchAll(/(?:src|href)="([^"]*)"/g)]
+      .map(([, place = ""]) => place)
+      .filter((place) => /^\w+:/.test(place));
+    expect(elsewhere).toEqual(["data:,"]);
+    const ids = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    const targets = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+    expect(targets.filter((id) => !ids.includes(id))).toEqual([]);
+    expect(text.indexOf("<h1>")).toBeLessThan(text.indexOf("<nav"));
+    expect(text.match(/<(?:pre|div class="wide")(?! tabindex="0")/g)).toBeNull();
+  });
 
-  it("/docs is in the language of the link, else of the browser, else English, and takes no other method", async () => {
+  it("is in the language of the link, else of the browser, else English, and takes no other method", async () => {
     const languageOf = async (query: string, accept?: string) =>
       (await gateway.send(`/docs${query}`, accept === undefined ? {} : { headers: { "Accept-Language": accept } })).headers[
         "content-language"
@@ -82,7 +79,7 @@ describe("/docs", () => {
     expect((await gateway.send("/docs", { method: "POST", headers: { "Content-Type": "application/json" } })).status).toBe(405);
   });
 
-  it("/docs has a maker of tokens that the gateway takes, as it stands there", async () => {
+  it("has a maker of tokens that the gateway takes, as it stands there", async () => {
     const { text } = await gateway.send("/docs");
     const { publicUrl } = gateway.service.config;
     const script = tokenScript(publicUrl);
@@ -103,7 +100,7 @@ describe("/docs", () => {
     expect(JSON.parse(await run(`${gateway.merchant.shopKey.split(".")[0]}.${"A".repeat(43)}.0`)).code).toBe("token_invalid");
   });
 
-  it("/docs has a verifier that takes its own example of a callback, and no changed, old or foreign one", async () => {
+  it("has a verifier that takes its own example of a callback, and no changed, old or foreign one", async () => {
     expect(blocksOf((await gateway.send("/docs")).text)).toContain(verifyScript);
     const { isGenuine } = (await import(`data:text/javascript,${encodeURIComponent(verifyScript)}`)) as {
       isGenuine(secret: string, headers: object, body: string, nowMs: number): boolean;
@@ -120,7 +117,7 @@ describe("/docs", () => {
     expect(isGenuine(`whsec_${Buffer.alloc(31, 1).toString("base64")}`, headers, body, sentAt)).toBe(false);
   });
 
-  it("/docs has examples of answers with the fields of their schemas, all that these require", async () => {
+  it("has examples of answers with the fields of their schemas, all that these require", async () => {
     const document = (await gateway.send("/openapi.json")).body;
     const { schemas } = document.components;
     const fieldsFit = (
@@ -155,7 +152,7 @@ describe("/docs", () => {
     fieldsFit(JSON.parse(callbackExample.body), { $ref: "#/components/schemas/Callback" });
   });
 
-  it("/docs draws and lists the stages of docs/api.md with their statuses, each reached by a way or a beginning", async () => {
+  it("draws and lists the stages of docs/api.md with their statuses, each reached by a way or a beginning", async () => {
     const api = readFileSync(join(projectRoot, "docs/api.md"), "utf8");
     for (const [flow, { stages, ways }] of Object.entries(flows)) {
       const table = api.split(`| stage of a ${flow} |`)[1]?.split("\n\n")[0] ?? "";
@@ -179,7 +176,7 @@ describe("/docs", () => {
     ["tr", "light", 1280],
     ["en", "dark", 1280],
   ] as const)(
-    "/docs in Chromium is readable for all in %s, %s, %i px wide, and asks nobody else",
+    "in Chromium is readable for all in %s, %s, %i px wide, and asks nobody else",
     async (language, scheme, width) => {
       const { page, problems, close } = await openPage(browser, `${gateway.url}/docs`, { language, scheme, width, script: true });
       expect([...(await violationsOf(page)), ...problems]).toEqual([]);

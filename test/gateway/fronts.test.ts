@@ -153,7 +153,7 @@ async function behind(front: Front, change: (lines: string) => string, work: (po
 
 describe("a server before the gateway", () => {
   for (const front of ["nginx", "haproxy", "caddy"] as const)
-    it.skipIf(!existsSync(programs[front]))(`a server before the gateway passes requests and the link on: ${front}`, async () => {
+    it.skipIf(!existsSync(programs[front]))(`passes requests and the link on: ${front}`, async () => {
       await behind(
         front,
         (lines) => lines,
@@ -168,7 +168,7 @@ describe("a server before the gateway", () => {
       );
     });
 
-  it.skipIf(!existsSync(programs.nginx))("a server before the gateway that drops the upgrade is named as the cause", async () => {
+  it.skipIf(!existsSync(programs.nginx))("that drops the upgrade is named as the cause", async () => {
     const plain = (lines: string): string => lines.replace(/ +proxy_set_header (?:Upgrade|Connection) .*\n/g, "");
     await behind("nginx", plain, async (port) => {
       const seen = await link(port);

@@ -45,13 +45,13 @@ const claimsText = (change: object = {}): string => {
 };
 
 describe("a token that is let in", () => {
-  it("a token that is let in was made by another library", async () => {
+  it("was made by another library", async () => {
     const answer = await knock(await byJose());
     expect(answer.status).toBe(200);
     expect(Array.isArray(answer.body)).toBe(true);
   });
 
-  it("a token that is let in has the least a token may have, or a Bearer prefix, or the full lifetime, or a known audience", async () => {
+  it("has the least a token may have, or a Bearer prefix, or the full lifetime, or a known audience", async () => {
     const iat = nowSeconds();
     const good = [
       signed(headerText(), claimsText()),
@@ -153,7 +153,7 @@ describe("a malformed or wrong token", () => {
 
   const bodies = new Set<string>();
   for (const [name, make] of Object.entries(wrong)) {
-    it(`a malformed or wrong token is refused when it ${name}`, async () => {
+    it(`is refused when it ${name}`, async () => {
       const answer = await knock(make());
       expect(answer.status).toBe(401);
       expect(answer.headers["www-authenticate"]).toMatch(/^signatureToken /);
@@ -162,8 +162,8 @@ describe("a malformed or wrong token", () => {
     });
   }
 
-  it("a malformed or wrong token never learns which of these it was", () => expect([...bodies]).toHaveLength(1));
-  it("a malformed or wrong token is refused when the header comes twice", async () => {
+  it("never learns which of these it was", () => expect([...bodies]).toHaveLength(1));
+  it("is refused when the header comes twice", async () => {
     const answer = await gateway.send(path, {
       headers: { "Content-Type": "application/json", signatureToken: `${made()}, ${made()}` },
     });
@@ -185,7 +185,7 @@ describe("a token on POST", () => {
       body,
     });
 
-  it("a token on POST is used up by its first use, also for another path and after a restart", async () => {
+  it("is used up by its first use, also for another path and after a restart", async () => {
     const token = made();
     expect((await post(token)).status).toBe(400); // no agent paired: past the token
     expect((await post(token)).status).toBe(401);
@@ -194,7 +194,7 @@ describe("a token on POST", () => {
     expect(database.get("SELECT 1 FROM jtis WHERE key = ?", gateway.merchant.shopKeyId)).toBeDefined();
   });
 
-  it("a token on POST is used up by a request that made nothing, after a restart too", async () => {
+  it("is used up by a request that made nothing, after a restart too", async () => {
     const token = made();
     expect((await post(token, "{")).status).toBe(400);
     // as a gateway that starts now sees it
@@ -202,7 +202,7 @@ describe("a token on POST", () => {
     expect(createSeen(gateway.service.store).has(seenOf(made()))).toBe(false);
   });
 
-  it("a token on POST is refused when any request carried it before, after a restart too; a GET may carry it again and writes nothing more", async () => {
+  it("is refused when any request carried it before, after a restart too; a GET may carry it again and writes nothing more", async () => {
     const { database } = gateway.service.store;
     const writes = (): unknown => database.get("SELECT total_changes() AS n");
     const read = made();
@@ -223,7 +223,7 @@ describe("a token on POST", () => {
     expect(createSeen(gateway.service.store).has(seenOf(unscoped))).toBe(true);
   });
 
-  it("a token on POST is refused in the very moment in which a GET carries it, and one commit keeps all that come together", async () => {
+  it("is refused in the very moment in which a GET carries it, and one commit keeps all that come together", async () => {
     const read = made();
     const answers = await Promise.all([knock(read), post(read), ...Array.from({ length: 20 }, () => knock(made()))]);
     const [first, second, ...others] = answers.map(({ status }) => status);
@@ -233,7 +233,7 @@ describe("a token on POST", () => {
     expect((await post(read)).status).toBe(401);
   });
 
-  it("a token on POST forgets a jti only after its token has expired", async () => {
+  it("forgets a jti only after its token has expired", async () => {
     const token = made({ claims: { jti: "remembered-for-as-long" } });
     await post(token);
     gateway.clock.nowMs += 89_000;
@@ -246,7 +246,7 @@ describe("a token on POST", () => {
     expect((await post(token)).status).toBe(401); // by time
   });
 
-  it("a token on POST may be bound to its body in the compatible profile, and then must fit", async () => {
+  it("may be bound to its body in the compatible profile, and then must fit", async () => {
     expect((await post(made({ claims: { bodyHash: sha256(order) } }))).status).toBe(400);
     expect((await post(made({ claims: { bodyHash: sha256(order) } }), `${order} `)).status).toBe(401);
   });
@@ -263,7 +263,7 @@ describe("the strict profile", () => {
     });
   const bound = { bodyHash: sha256(body), method: "POST", path: target };
 
-  it("the strict profile takes a token bound to method, path and body, and no other", async () => {
+  it("takes a token bound to method, path and body, and no other", async () => {
     const { apiKey } = gateway.key({ profile: "strict", scopes: ["deposit", "read"] });
     expect((await post(apiKey, bound)).body.code).toBe("deposits_not_ready");
     for (const change of [
@@ -279,7 +279,7 @@ describe("the strict profile", () => {
     }
   });
 
-  it("the strict profile binds the query of a read too", async () => {
+  it("binds the query of a read too", async () => {
     const { apiKey } = gateway.key({ profile: "strict", scopes: ["read"] });
     const full = "/api/v1/transactions?status=1";
     const read = (claimed: string): Promise<Answered> => {
@@ -304,7 +304,7 @@ describe("an EdDSA key", () => {
       .setJti(randomBytes(12).toString("hex"))
       .sign(pair.privateKey);
 
-  it("an EdDSA key is pinned to its algorithm: its public key is no HMAC secret", async () => {
+  it("is pinned to its algorithm: its public key is no HMAC secret", async () => {
     const publicKey = publicKeyHex(pair.publicKey);
     const { keyId, apiKey } = gateway.key({ alg: "EdDSA", publicKey });
     expect(apiKey).toBe("");
@@ -320,7 +320,7 @@ describe("an EdDSA key", () => {
     }
   });
 
-  it("an EdDSA key does not take another key's signature", async () => {
+  it("does not take another key's signature", async () => {
     const { keyId } = gateway.key({ alg: "EdDSA", publicKey: publicKeyHex(generateKeyPairSync("ed25519").publicKey) });
     expect((await knock(await token(keyId))).status).toBe(401);
   });

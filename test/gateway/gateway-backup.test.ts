@@ -51,7 +51,7 @@ function codeOf(act: () => unknown): string {
 }
 
 describe("a copy", () => {
-  it("a copy of the database has what was committed a moment ago, which a copy of the file alone has not, and opens as a database", () => {
+  it("of the database has what was committed a moment ago, which a copy of the file alone has not, and opens as a database", () => {
     const { database } = gateway.service.store;
     database.run("INSERT INTO audit (at, actor, act, subject, detail) VALUES (1, 'operator', 'just now', 'x', '')");
     const seen = (path: string): number => {
@@ -71,14 +71,14 @@ describe("a copy", () => {
     expect(made.gatewayKey).toBe(gateway.service.key.fingerprint);
   });
 
-  it("a copy of the database into a folder that this user may not use is refused, whether or not anything can be removed there", () => {
+  it("of the database into a folder that this user may not use is refused, whether or not anything can be removed there", () => {
     writeFileSync(at("file"), "");
     expect(codeOf(() => copy("file/good.db"))).toBe("GATEWAY_FILE_EXISTS");
     expect(codeOf(() => copy("missing/good.db"))).toBe("GATEWAY_FILE_EXISTS");
     expect(codeOf(() => copy("good.db"))).toBe("");
   });
 
-  it("a copy of the database is one moment's, though others write while it is made", async () => {
+  it("of the database is one moment's, though others write while it is made", async () => {
     const { store } = gateway.service;
     let written = 0;
     const writing = setInterval(() => {
@@ -108,7 +108,7 @@ describe("a copy", () => {
     expect(one).toBeLessThan(written);
   });
 
-  it("a copy of the database is its owner's alone, leaves nothing beside it, and no secret stands in it", () => {
+  it("of the database is its owner's alone, leaves nothing beside it, and no secret stands in it", () => {
     const { secret } = parseApiKey(gateway.merchant.apiKey);
     copy("private.db");
     expect(statSync(at("private.db")).mode & 0o777).toBe(0o600);
@@ -120,7 +120,7 @@ describe("a copy", () => {
     expect(bytes.includes(Buffer.from(gateway.merchant.keyId))).toBe(true);
   });
 
-  it("a copy of the database goes over no file that is there, unless told; one that cannot be made leaves it as it was", () => {
+  it("of the database goes over no file that is there, unless told; one that cannot be made leaves it as it was", () => {
     writeFileSync(at("mine"), "mine");
     expect(codeOf(() => copy("mine"))).toBe("GATEWAY_FILE_EXISTS");
     expect(readFileSync(at("mine"), "utf8")).toBe("mine");
@@ -131,7 +131,7 @@ describe("a copy", () => {
 });
 
 describe("a copy that was kept", () => {
-  it("a copy that was kept is looked through, and must be of this gateway's key where there is one", () => {
+  it("is looked through, and must be of this gateway's key where there is one", () => {
     const made = copy("kept.db");
     expect(checkBackup(at("kept.db"), null)).toEqual(made);
     expect(checkBackup(at("kept.db"), gateway.service.key.fingerprint)).toEqual(made);
@@ -172,7 +172,7 @@ function edited(path: string, sql: string): void {
 }
 
 describe("a database of another version", () => {
-  it("a database of another version or digest is refused, and a look changes nothing in it", () => {
+  it("or digest is refused, and a look changes nothing in it", () => {
     const others = [
       `UPDATE meta SET value = '${schemaVersion + 1}' WHERE name = 'schema'`,
       "UPDATE meta SET value = '0' WHERE name = 'schema'",
@@ -195,7 +195,7 @@ describe("a database of another version", () => {
 });
 
 describe("key list", () => {
-  it("key list has every key with what it may do and when it was used, never a secret", () => {
+  it("has every key with what it may do and when it was used, never a secret", () => {
     const shop = gateway.key({ scopes: ["read", "deposit"], profile: "strict" });
     const old = gateway.key({ scopes: ["read"], alg: "EdDSA" });
     expect(revoke(gateway.operator, old.keyId).ok).toBe(true);
@@ -236,7 +236,7 @@ describe("key list", () => {
 });
 
 describe("agents", () => {
-  it("agents say no software before the first handshake", () => {
+  it("say no software before the first handshake", () => {
     expect(listAgents(gateway.operator).map(({ software }) => software)).toEqual([""]);
   });
 });

@@ -11,7 +11,7 @@ import { auto, deposit, eachTestItsGateway, gateway, read, ready } from "../supp
 eachTestItsGateway();
 
 describe("an amount", () => {
-  it("an amount may end in zeros beyond the currency's decimals, and comes back without them", async () => {
+  it("may end in zeros beyond the currency's decimals, and comes back without them", async () => {
     await ready();
     const zeros = await deposit({ currency: "usdt", amount: "5.5000000000" });
     expect([zeros.status, zeros.body.amount]).toEqual([200, "5.5"]);
@@ -20,7 +20,7 @@ describe("an amount", () => {
     expect((await deposit({ currency: "usdt", amount: `5.${"0".repeat(36)}1`, orderId: "wider" })).status).toBe(400);
   });
 
-  it("an amount may have any 41 digits before the point, and no 42 beyond 2^256-1 in units of 36 decimals", async () => {
+  it("may have any 41 digits before the point, and no 42 beyond 2^256-1 in units of 36 decimals", async () => {
     await ready();
     expect((await deposit({ amount: "9".repeat(41) })).status).toBe(200);
     expect((await deposit({ amount: "2".repeat(42), orderId: "longer" })).body.code).toBe("amount_format");
@@ -32,7 +32,7 @@ describe("the headers of the rate", () => {
   const names = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
   const hasAll = (headers: object): boolean[] => names.map((name) => name in headers);
 
-  it("the headers of the rate are on every answer that comes after the token was verified, errors included", async () => {
+  it("are on every answer that comes after the token was verified, errors included", async () => {
     await ready();
     const { apiKey } = gateway.key({ scopes: ["deposit"] });
     const narrow = {
@@ -49,7 +49,7 @@ describe("the headers of the rate", () => {
       expect(hasAll(answer.headers), String(answer.status)).toEqual([true, true, true]);
   });
 
-  it("the headers of the rate are on none that is given before: 401, 404, 405, 413, 415", async () => {
+  it("are on none that is given before: 401, 404, 405, 413, 415", async () => {
     const bare = { "Content-Type": "application/json" };
     for (const [status, answer] of [
       [401, await gateway.send("/api/v1/transactions", { headers: bare })],
@@ -65,7 +65,7 @@ describe("the headers of the rate", () => {
 });
 
 describe("/ready", () => {
-  it("/ready names a currency that is out of service, which takes nothing else out; a chain that is not read does", async () => {
+  it("names a currency that is out of service, which takes nothing else out; a chain that is not read does", async () => {
     const ask = async (isRead: boolean) => {
       const server = createServer(gateway.service);
       addStation(server, gateway.service, [

@@ -242,7 +242,7 @@ describe("transcripts of the gateway's operator", () => {
     await expect(`${said.join("\n").trimEnd()}\n`).toMatchFileSnapshot(join(folder, file));
   });
 
-  it("transcripts of the gateway's operator hold every command of these groups, and each of them takes --json", () => {
+  it("hold every command of these groups, and each of them takes --json", () => {
     const groups = tree().commands.filter((one) =>
       ["merchant", "key", "deposits", "withdrawals", "currencies", "find", "audit", "alarms", "balances", "status"].includes(
         one.name(),

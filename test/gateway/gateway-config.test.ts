@@ -19,7 +19,7 @@ describe("configuration", () => {
   const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://key@one.example"], confirmations: "finalized" };
   const trc20 = { chain: "tron", decimal: 6, name: "Tether", symbol: "USDT", minPaymentAmount: "5" };
 
-  it("configuration is taken as the tests use it, with its defaults and absolute paths", () => {
+  it("is taken as the tests use it, with its defaults and absolute paths", () => {
     const config = parse({});
     expect(config.limits).toMatchObject({ readsPerSecond: 10, writesPerSecond: 20, burst: 5, bodyBytesMax: 16_384 });
     expect(config.database).toBe(join(folder, "gateway.db"));
@@ -94,7 +94,7 @@ describe("configuration", () => {
     });
   }
 
-  it("configuration takes a chain of each family, whose id is one network in each of its spellings", () => {
+  it("takes a chain of each family, whose id is one network in each of its spellings", () => {
     const contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
     for (const chainId of ["0x2b6653dc", 728_126_428]) {
       const both = {
@@ -122,7 +122,7 @@ describe("configuration", () => {
     expect(parse(named).chains.local?.feeModel).toBe("arbitrum");
   });
 
-  it("configuration keeps plaintext to this machine and the named proxies", () => {
+  it("keeps plaintext to this machine and the named proxies", () => {
     const plain = createPeers({ listen: { ...listen, tls: null }, trustProxy: ["10.1.0.0/16", "2001:db8::1"] });
     for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.1.2.3", "2001:db8::1"])
       expect(plain.mayComePlain(address), address).toBe(true);
@@ -132,7 +132,7 @@ describe("configuration", () => {
     expect(tls.mayComePlain("192.0.2.1")).toBe(true);
   });
 
-  it("configuration names one network of Tron in the agent's file, which takes no second one beside it", () => {
+  it("names one network of Tron in the agent's file, which takes no second one beside it", () => {
     const path = join(folder, "both-families.json");
     const trx = { ...trc20, symbol: "TRX" };
     const nile = { ...tron, chainId: "0xcd8690dc" };
@@ -151,7 +151,7 @@ describe("configuration", () => {
     expect(() => readAgentConfig(added, { requireSecrets: [] })).toThrow(expect.objectContaining({ code: "CONFIG_VALUE" }));
   });
 
-  it("configuration leaves the gateway's own keys of providers out of the agent's file, which wants others in their place", () => {
+  it("leaves the gateway's own keys of providers out of the agent's file, which wants others in their place", () => {
     const nodes = [
       "https://0f1e2d3c-secret@api.trongrid.io/tron",
       "https://user:secret@node.example",
@@ -184,7 +184,7 @@ describe("configuration", () => {
     expect(readAgentConfig(filled, { requireSecrets: [] }).settings.chains.local?.nodes).toHaveLength(6);
   });
 
-  it("configuration writes nodes without a key to the letter, and those named for agents with the keys they have", () => {
+  it("writes nodes without a key to the letter, and those named for agents with the keys they have", () => {
     const nodes = ["http://127.0.0.1:8545", "https://rpc.example/v1/jsonrpc", "https://Rpc.Example/"];
     expect(writtenWords("f", agentConfigText(parse({})))).toBe("Wrote f: the merchant replaces the three secrets in it.");
     const fileOf = (chain: object) =>
@@ -195,7 +195,7 @@ describe("configuration", () => {
     expect(fileOf({ nodes: ["https://one-secret@rpc.example", "https://two-secret@rpc.example"] })).toHaveLength(1);
   });
 
-  it("configuration makes the agent's own file, which the agent takes but for the three secrets", () => {
+  it("makes the agent's own file, which the agent takes but for the three secrets", () => {
     const path = join(folder, "config.json");
     writeOwnFile(path, agentConfigText(parse({ prices: { manual: { eth: { usd: "3000", eur: "1", try: "1" } } } })));
     const { settings } = readAgentConfig(path, { requireSecrets: [] });

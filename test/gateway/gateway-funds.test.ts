@@ -8,7 +8,7 @@ import { auto, countOf, db, decide, deposit, eachTestItsGateway, ether, gateway,
 eachTestItsGateway();
 
 describe("funds", () => {
-  it("funds are reserved with the agent's own maxFee: the last wei counts", async () => {
+  it("are reserved with the agent's own maxFee: the last wei counts", async () => {
     await ready();
     const above = await auto({ amount: "9.990000000000000001" });
     expect([above.status, above.body]).toEqual([
@@ -25,7 +25,7 @@ describe("funds", () => {
     expect((await auto({ amount: "0.001", orderId: "order-2" })).body.code).toBe("balance_insufficient");
   });
 
-  it("funds of a token need the native coin for the fee", async () => {
+  it("of a token need the native coin for the fee", async () => {
     await ready();
     gateway.fund("eth", ether / 50n - 1n);
     const short = await auto({ currency: "usdt", amount: "5" });
@@ -43,7 +43,7 @@ describe("funds", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ available: "0", reserved: "0.02" });
   });
 
-  it("funds stay reserved until the balance was read at a block that has the payment", async () => {
+  it("stay reserved until the balance was read at a block that has the payment", async () => {
     await ready();
     const { transactionId } = (await auto()).body;
     const place = { txHash: "0x01", feeUnits: "1000000000000000", finalBlock: 120, changedAt: 1 };
@@ -54,7 +54,7 @@ describe("funds", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ available: "8.999", reserved: "0" });
   });
 
-  it("funds of a refused withdrawal are free again; of a reverted one all but the fee", async () => {
+  it("of a refused withdrawal are free again; of a reverted one all but the fee", async () => {
     await ready();
     const { transactionId } = (await auto()).body;
     decide(transactionId, { status: 2, stage: "refused", code: "POLICY_DENIED" });
@@ -63,7 +63,7 @@ describe("funds", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ available: "9.99", reserved: "0.01" });
   });
 
-  it("funds that nobody has read yet make it 503, and nothing is created", async () => {
+  it("that nobody has read yet make it 503, and nothing is created", async () => {
     await gateway.pair();
     const answer = await auto();
     expect([answer.status, answer.body.code, answer.headers["retry-after"]]).toEqual([503, "unavailable", "5"]);
@@ -72,7 +72,7 @@ describe("funds", () => {
     expect((await auto()).status).toBe(200);
   });
 
-  it("funds are told as a number that is never above the truth", async () => {
+  it("are told as a number that is never above the truth", async () => {
     expect(balanceNumber(1_234_567_890_123_456_789n, 18)).toBe("1.23456789012345");
     expect(balanceNumber(999_999_999_999_999_999n, 18)).toBe("0.999999999999999");
     expect(balanceNumber(1n, 18)).toBe("0.000000000000000001");
@@ -89,7 +89,7 @@ describe("funds", () => {
     expect((await read("/balance/constructor")).status).toBe(404);
   });
 
-  it("funds without a paired agent are zero; deposits paid finally are pending, not available", async () => {
+  it("without a paired agent are zero; deposits paid finally are pending, not available", async () => {
     expect((await read("/balance/eth")).body).toMatchObject({ balance: 0, total: "0", pending: "0" });
     await ready();
     const { transactionId, address } = (await deposit()).body;

@@ -219,7 +219,7 @@ describe("HTTP", () => {
 });
 
 describe("the language of messages", () => {
-  it("the language of messages follows Accept-Language with its weights, then the merchant's, then English", () => {
+  it("follows Accept-Language with its weights, then the merchant's, then English", () => {
     const cases: [string | undefined, "en" | "tr", "en" | "tr"][] = [
       [undefined, "en", "en"],
       [undefined, "tr", "tr"],
@@ -249,7 +249,7 @@ describe("the language of messages", () => {
     for (const [header, fallback, expected] of cases) expect(languageOf(header, fallback), String(header)).toBe(expected);
   });
 
-  it("the language of messages is named in the answer, errors and successes alike", async () => {
+  it("is named in the answer, errors and successes alike", async () => {
     const turkish = await read("/balance/none", { "Accept-Language": "tr" });
     expect([turkish.body.message, turkish.headers["content-language"], turkish.headers.vary]).toEqual([
       "Para birimi bulunamadı.",
@@ -267,7 +267,7 @@ describe("the language of messages", () => {
     expect(answer.headers["content-language"]).toBe("tr");
   });
 
-  it("the language of messages has words in both for every code", () => {
+  it("has words in both for every code", () => {
     for (const [code, [status, en, tr]] of Object.entries(answerCodes)) {
       expect(status, code).toBeGreaterThanOrEqual(200);
       expect(en.length * tr.length, code).toBeGreaterThan(0);
@@ -292,7 +292,7 @@ describe("docs/api.md", () => {
     return `${before}<!-- ${name} -->\n\n${lines.join("\n")}\n\n<!-- /${name} -->${after}`;
   };
 
-  it("docs/api.md holds the tables of codes and of reasons (write them again with -u)", async () => {
+  it("holds the tables of codes and of reasons (write them again with -u)", async () => {
     const answers = Object.entries(answerCodes).map(([code, [status, en, tr]]) => `| ${status} | \`${code}\` | ${en} | ${tr} |`);
     const reasons = Object.entries(codes)
       .filter(([, [kind, , audience]]) => kind === "refusal" && audience === "merchant")

@@ -17,7 +17,7 @@ import { gateway, knock, oneGateway, path } from "../support/one-gateway.ts";
 oneGateway();
 
 describe("a key", () => {
-  it("a key does only what its scopes say", async () => {
+  it("does only what its scopes say", async () => {
     const { apiKey } = gateway.key({ scopes: ["deposit"] });
     const answer = await knock(handmadeToken(apiKey, gateway.clock.nowMs));
     expect([answer.status, answer.body.code, answer.body.scope]).toEqual([403, "scope_missing", "read"]);
@@ -31,7 +31,7 @@ describe("a key", () => {
     expect([post.status, post.body.scope]).toEqual([403, "withdraw:auto"]);
   });
 
-  it("a key is told it was revoked only when it could have signed", async () => {
+  it("is told it was revoked only when it could have signed", async () => {
     const { keyId, apiKey } = gateway.key({});
     expect((await knock(handmadeToken(apiKey, gateway.clock.nowMs))).status).toBe(200);
     expect(revoke(gateway.operator, keyId).ok).toBe(true);
@@ -41,7 +41,7 @@ describe("a key", () => {
     expect(revoke(gateway.operator, keyId)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
   });
 
-  it("a key has a secret that stands nowhere in the database, and opens for its own row only", () => {
+  it("has a secret that stands nowhere in the database, and opens for its own row only", () => {
     const { secret, keyId } = parseApiKey(gateway.merchant.shopKey);
     const { database } = gateway.service.store;
     database.run("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -218,7 +218,7 @@ describe("limits", () => {
 });
 
 describe("the gateway's own files", () => {
-  it("the gateway's own files are refused when others can read the key, when it is gone, and when it is no key", () => {
+  it("are refused when others can read the key, when it is gone, and when it is no key", () => {
     const file = gateway.service.config.keyFile;
     expect(readGatewayKey(file).fingerprint).toBe(gateway.service.key.fingerprint);
     chmodSync(file, 0o640);
@@ -233,7 +233,7 @@ describe("the gateway's own files", () => {
     expect(() => readGatewayKey(other)).toThrow(expect.objectContaining({ code: "GATEWAY_KEY_INVALID" }));
   });
 
-  it("the gateway's own files are refused when the database is gone or another version's", () => {
+  it("are refused when the database is gone or another version's", () => {
     const { log, config, store } = gateway.service;
     expect(() => openStore(`${config.database}.gone`, log)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_MISSING" }));
     openStore(config.database, log).close();

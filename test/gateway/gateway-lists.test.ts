@@ -78,21 +78,18 @@ function filterOf(rows: readonly TransactionRow[], seeded: Seeded): TransactionF
 }
 
 describe("a list of transactions", () => {
-  it.each(seedsOfRun(share(2, 1)))(
-    "a list of transactions is what reading every row gives, for every filter, seed %i",
-    (seed) => {
-      const seeded = new Seeded(seed);
-      const rows = fill(300, seeded);
-      for (let i = 0; i < share(400, 100); i += 1) {
-        const filter = filterOf(rows, seeded);
-        const most = 1 + seeded.below(30);
-        const got = listTransactionRows(db.store.database, filter, most).map(({ id }) => id);
-        expect(got, JSON.stringify({ filter, most })).toEqual(listed(rows, filter, most));
-      }
-    },
-  );
+  it.each(seedsOfRun(share(2, 1)))("is what reading every row gives, for every filter, seed %i", (seed) => {
+    const seeded = new Seeded(seed);
+    const rows = fill(300, seeded);
+    for (let i = 0; i < share(400, 100); i += 1) {
+      const filter = filterOf(rows, seeded);
+      const most = 1 + seeded.below(30);
+      const got = listTransactionRows(db.store.database, filter, most).map(({ id }) => id);
+      expect(got, JSON.stringify({ filter, most })).toEqual(listed(rows, filter, most));
+    }
+  });
 
-  it("a list of transactions takes an index for every filter, and sorts no row but those of one order or one refunded deposit", () => {
+  it("takes an index for every filter, and sorts no row but those of one order or one refunded deposit", () => {
     const seeded = new Seeded(3);
     const rows = fill(20, seeded);
     for (let i = 0; i < 200; i += 1) {

@@ -172,12 +172,12 @@ const addresses: readonly unknown[] = [
 ];
 
 describe("a malformed request", () => {
-  it("a malformed request with a body that is no order gets 400", async () => {
+  it("with a body that is no order gets 400", async () => {
     for (const path of Object.keys(orders))
       for (const [at, body] of bodies.entries()) await refused(`${path} body ${at}`, ask("POST", `/api/v1/${path}`, body), 400);
   });
 
-  it("a malformed request with a field that is missing, unknown or wrong gets 400", async () => {
+  it("with a field that is missing, unknown or wrong gets 400", async () => {
     for (const [path, order] of Object.entries(orders)) {
       const post = (change: object): Promise<Answered> => ask("POST", `/api/v1/${path}`, JSON.stringify({ ...order, ...change }));
       for (const field of Object.keys(order)) await refused(`${path} without ${field}`, post({ [field]: undefined }), 400);
@@ -194,7 +194,7 @@ describe("a malformed request", () => {
     await refused("a tag", ask("POST", "/api/v1/autoWithdraw", JSON.stringify({ ...orders.autoWithdraw, tag: "1" })), 400);
   });
 
-  it("a malformed request that asks for what is not there, or with what an operation does not know, gets 400, 404 or 405", async () => {
+  it("that asks for what is not there, or with what an operation does not know, gets 400, 404 or 405", async () => {
     for (const query of ["", "?transactionType=", "?transactionType=0", "?transactionType=01", "?transactionType=١", "?x=1"])
       await refused(query, ask("GET", `/api/v1/transaction/${"0".repeat(32)}${query}`), 400);
     for (const id of ["0", "'", "%00", "..", "%2e%2e", "x".repeat(600), "0".repeat(32)])
@@ -238,7 +238,7 @@ describe("a malformed request", () => {
     for (const method of ["GET", "PUT", "DELETE"]) await refused(method, ask(method, "/api/v1/autoWithdraw"), 405);
   });
 
-  it("a malformed request with another content type, an unreadable encoding or too many bytes gets 400, 413, 415 or 431", async () => {
+  it("with another content type, an unreadable encoding or too many bytes gets 400, 413, 415 or 431", async () => {
     const body = JSON.stringify(orders.autoWithdraw);
     for (const type of [
       "text/plain",
@@ -253,7 +253,7 @@ describe("a malformed request", () => {
     await refused("headers", ask("GET", "/api/v1/transactions", undefined, { "X-Large": "x".repeat(20_000) }), 431);
   });
 
-  it("a malformed request with a token that is wrong in any way gets 401", async () => {
+  it("with a token that is wrong in any way gets 401", async () => {
     const claims: readonly object[] = [
       ...[
         { exp: 1 },
@@ -290,7 +290,7 @@ describe("a malformed request", () => {
       await refused(`token ${text.slice(0, 9)}`, ask("GET", "/api/v1/transactions", undefined, {}, text), 401);
   });
 
-  it("a malformed request that is no HTTP at all gets an answer with the error body too", async () => {
+  it("that is no HTTP at all gets an answer with the error body too", async () => {
     const port = Number(new URL(gateway.url).port);
     const raw = (text: string): Promise<string> =>
       new Promise((resolve, reject) => {
@@ -322,7 +322,7 @@ describe("a malformed request", () => {
     }
   });
 
-  it("a malformed request differs from one that passes by the mistake alone", async () => {
+  it("differs from one that passes by the mistake alone", async () => {
     const passing = await startTestGateway(many);
     expect((await passing.pair()).status).toBe(200);
     passing.fund("eth", 10n ** 20n);

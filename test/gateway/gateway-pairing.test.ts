@@ -45,7 +45,7 @@ function caughtUp(): void {
 }
 
 describe("pairing", () => {
-  it("pairing grants under the key that apiKey names, with the same short code on both sides", async () => {
+  it("grants under the key that apiKey names, with the same short code on both sides", async () => {
     const { keyId, fingerprint } = parseApiKey(gateway.merchant.apiKey);
     const sealed = gateway.sealed();
     const answer = await gateway.register(sealed);
@@ -63,7 +63,7 @@ describe("pairing", () => {
     expect(keyId).toBe(gateway.merchant.keyId);
   });
 
-  it("pairing again with the same keys raises the epoch; with others it is refused until the agent is released", async () => {
+  it("again with the same keys raises the epoch; with others it is refused until the agent is released", async () => {
     await gateway.pair();
     const { id } = agentRow();
     const again = await gateway.pair();
@@ -78,7 +78,7 @@ describe("pairing", () => {
     expect((await gateway.pair()).body.code).toBe("pairing_taken");
   });
 
-  it("pairing comes back to an unpaired agent with its jobs and a higher epoch", async () => {
+  it("comes back to an unpaired agent with its jobs and a higher epoch", async () => {
     await ready();
     await auto();
     const { id } = agentRow();
@@ -94,7 +94,7 @@ describe("pairing", () => {
     });
   });
 
-  it("pairing is the right of one of the merchant's two keys, which has no other; the shop's has every other", async () => {
+  it("is the right of one of the merchant's two keys, which has no other; the shop's has every other", async () => {
     const { apiKey, shopKey } = gateway.merchant;
     const noPairing = await gateway.pair({}, shopKey);
     expect([noPairing.status, noPairing.body.code, noPairing.body.scope]).toEqual([403, "scope_missing", "agent:pair"]);
@@ -119,7 +119,7 @@ describe("pairing", () => {
     expect(shopKey).not.toBe(apiKey);
   });
 
-  it("pairing is refused with accounts of a family that is not served, and with a network whose family has none", async () => {
+  it("is refused with accounts of a family that is not served, and with a network whose family has none", async () => {
     const named = (family: string): PairedAccount[] => wallet.accounts.map((account) => ({ ...account, family }));
     for (const accounts of [named("other"), [...wallet.accounts, ...named("other")]]) {
       const change = { wallet: walletFingerprintOf(accounts), accounts };
@@ -150,7 +150,7 @@ describe("pairing", () => {
     expect(unpairAgent(gateway.operator, agentRow().id)).toEqual({ ok: true, openWithdrawals: 0 });
   });
 
-  it("pairing uses up the key's right, once for every key", async () => {
+  it("uses up the key's right, once for every key", async () => {
     await gateway.pair();
     db().run("UPDATE agents SET unpairedAt = 1");
     expect((await gateway.pair()).body.code).toBe("pairing_used");
@@ -223,7 +223,7 @@ describe("pairing", () => {
     );
   });
 
-  it("pairing answers the same request again with the very same grant and changes nothing", async () => {
+  it("answers the same request again with the very same grant and changes nothing", async () => {
     const sealed = gateway.sealed();
     const granted = await gateway.register(sealed);
     const before = agentRow();
@@ -235,7 +235,7 @@ describe("pairing", () => {
     expect(JSON.parse((await gateway.pair()).body.grant).ledgerEpoch).toBe(2);
   });
 
-  it("pairing refuses a recorded request once a newer one was granted, and after the agent was released", async () => {
+  it("refuses a recorded request once a newer one was granted, and after the agent was released", async () => {
     const recorded = gateway.sealed();
     const newer = gateway.sealed();
     for (const sealed of [recorded, newer]) expect((await gateway.register(sealed)).status).toBe(200);
@@ -252,7 +252,7 @@ describe("pairing", () => {
   it.each([
     ["link", "linkSignature"],
     ["signer", "signerSignature"],
-  ] as const)("pairing needs the signature of the %s key that the transcript names", async (key, field) => {
+  ] as const)("needs the signature of the %s key that the transcript names", async (key, field) => {
     const sealed = gateway.sealed();
     const { [field]: signature, ...unsigned } = sealed;
     const without = await gateway.register(unsigned);
@@ -271,7 +271,7 @@ describe("pairing", () => {
     expect((await gateway.register(sealed)).status).toBe(200);
   });
 
-  it("pairing needs the proof of each account's own key, over this transcript, in the accounts' order", async () => {
+  it("needs the proof of each account's own key, over this transcript, in the accounts' order", async () => {
     const sealed = gateway.sealed();
     const [hotWallet = "", deposits = ""] = sealed.proofs;
     const [oldHotWallet = "", oldDeposits = ""] = gateway.sealed().proofs;
@@ -316,7 +316,7 @@ describe("pairing", () => {
     "one key for both": [{ signerKey: "1".repeat(64), linkKey: "1".repeat(64) }, 400, "pairing_invalid"],
   };
   for (const [name, [change, status, code]] of Object.entries(wrong)) {
-    it(`pairing is refused with ${name}, and uses nothing up`, async () => {
+    it(`is refused with ${name}, and uses nothing up`, async () => {
       const answer = await gateway.pair(change);
       expect([answer.status, answer.body.code]).toEqual([status, code]);
       expect(countOf("agents")).toBe(0);
@@ -324,7 +324,7 @@ describe("pairing", () => {
     });
   }
 
-  it("pairing is refused with a wrong secret, a revoked key, a key without the right, a public-key one, and a malformed MAC", async () => {
+  it("is refused with a wrong secret, a revoked key, a key without the right, a public-key one, and a malformed MAC", async () => {
     const { keyId, fingerprint } = parseApiKey(gateway.merchant.apiKey);
     const forged = `${keyId}.${Buffer.alloc(32).toString("base64url")}.${fingerprint}`;
     expect((await gateway.pair({}, forged)).body.code).toBe("pairing_key_invalid");
@@ -343,7 +343,7 @@ describe("pairing", () => {
     expect((await gateway.pair()).status).toBe(200);
   });
 
-  it("pairing is limited by address", async () => {
+  it("is limited by address", async () => {
     await anotherGateway();
     for (let i = 0; i < 5; i += 1) expect((await gateway.pair()).status).toBe(200);
     const away = await gateway.pair();

@@ -196,7 +196,7 @@ async function world(prices: Partial<Record<SourceName, string>>, settings: obje
 const marketOf = (one: World, name: SourceName): LocalMarket => one.markets.find((market) => market.name === name) as LocalMarket;
 
 describe("a price", () => {
-  it("a price is read digit by digit, never as a float", () => {
+  it("is read digit by digit, never as a float", () => {
     for (const [given, read] of [
       ["3000.12", "3000.12"],
       ["0.1000", "0.1"],
@@ -216,7 +216,7 @@ describe("a price", () => {
       expect(text(readPrice(given)), given).toBe(read);
   });
 
-  it("a price comes out of a market's JSON as it was written, whatever else stands there", () => {
+  it("comes out of a market's JSON as it was written, whatever else stands there", () => {
     expect(parseExact('{"a": 0.1000, "b": [1e-7, -3, "x1.5\\"2"], "c": {"1": true}}')).toEqual({
       ...{ a: "0.1000", b: ["1e-7", "-3", 'x1.5"2'] },
       c: { "1": true },
@@ -273,7 +273,7 @@ describe("the judgement", () => {
     return `${text(price)} ${[...leftOut.values()].map((why) => why || "counts").join(" ")}`;
   };
 
-  it("the judgement of prices is the median of those that agree, when they are two or more and more than half", () => {
+  it("of prices is the median of those that agree, when they are two or more and more than half", () => {
     for (const [prices, expected] of [
       [[100], "null alone"],
       [[100, 102], "101 counts counts"],
@@ -289,7 +289,7 @@ describe("the judgement", () => {
       expect(judged(...prices), prices.join()).toBe(expected);
   });
 
-  it("the judgement of prices never leaves the range of what counts, and is the same in any order", () => {
+  it("of prices never leaves the range of what counts, and is the same in any order", () => {
     const set = fc.array(fc.integer({ min: 1, max: 1_000 }), { minLength: 0, maxLength: 7 });
     void fc.assert(
       fc.property(set, (prices) => {
@@ -311,7 +311,7 @@ describe("the judgement", () => {
 });
 
 describe("the feed", () => {
-  it("the feed of prices asks for dollars, euros and liras, and shows each source", async () => {
+  it("of prices asks for dollars, euros and liras, and shows each source", async () => {
     const prices = {
       coinbase: "3000.5",
       kraken: "3001",
@@ -332,7 +332,7 @@ describe("the feed", () => {
     expect(one.events).toEqual([]);
   });
 
-  it("the feed of prices does without one that is away, and leaves it alone for as long as it says, else longer and longer", async () => {
+  it("of prices does without one that is away, and leaves it alone for as long as it says, else longer and longer", async () => {
     const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
     await one.round();
     const paribu = marketOf(one, "paribu");
@@ -383,7 +383,7 @@ describe("the feed", () => {
     "a connection that breaks": (request) => void request.socket.destroy(),
   };
   for (const [name, behaves] of Object.entries(failures)) {
-    it(`the feed of prices leaves out a market that gives ${name}, and nobody waits for it`, async () => {
+    it(`of prices leaves out a market that gives ${name}, and nobody waits for it`, async () => {
       const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
       Object.assign(marketOf(one, "paribu"), { behaves, waitMs: 150 });
       await one.round();
@@ -393,7 +393,7 @@ describe("the feed", () => {
     });
   }
 
-  it("the feed of prices leaves out a price a thousand times off, and with two sources that differ keeps the last good one until it is stale", async () => {
+  it("of prices leaves out a price a thousand times off, and with two sources that differ keeps the last good one until it is stale", async () => {
     const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
     await one.round();
     marketOf(one, "binance").behaves = says(answerOf("binance", "126.05", start, 1));
@@ -411,7 +411,7 @@ describe("the feed", () => {
     expect(one.events).toEqual(["price-stale", "price-stale", "price-source-failed", "price-stale"]);
   });
 
-  it("the feed of prices leaves out a stuck price: no trade, or a clock that stands", async () => {
+  it("of prices leaves out a stuck price: no trade, or a clock that stands", async () => {
     const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
     marketOf(one, "binance").behaves = says(answerOf("binance", "126050", start, 1));
     for (let i = 0; i < 15; i += 1) await one.round();
@@ -453,7 +453,7 @@ describe("the feed", () => {
     expect(one.canHave("USD")).toBe(true);
   });
 
-  it("the feed of prices asks ever less about a pair that a market does not list, and goes on with the others", async () => {
+  it("of prices asks ever less about a pair that a market does not list, and goes on with the others", async () => {
     const one = await world({ coinbase: "3000", kraken: "3000" });
     const coinbase = marketOf(one, "coinbase");
     const well = coinbase.behaves;
@@ -471,7 +471,7 @@ describe("the feed", () => {
     expect(coinbase.asked.filter((path) => path.includes("ETH-USD"))).toHaveLength(asked + 1);
   });
 
-  it("the feed of prices ends with what is under way, and stores nothing afterwards", async () => {
+  it("of prices ends with what is under way, and stores nothing afterwards", async () => {
     const one = await world({ btcturk: "126000", paribu: "126100" });
     marketOf(one, "paribu").behaves = () => {};
     const looking = one.feed.look();

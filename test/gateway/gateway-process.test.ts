@@ -48,7 +48,7 @@ describe("startGateway", () => {
   });
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-  it("startGateway stops though connections ask nothing, or half a request", async () => {
+  it("stops though connections ask nothing, or half a request", async () => {
     const config = prepare(mkdtempSync(join(dir, "z-")));
     running = await startGateway(config, deps);
     const port = Number(new URL(running.url).port);
@@ -65,7 +65,7 @@ describe("startGateway", () => {
     expect(told.filter((text) => text.includes(" 408 "))).toEqual([]);
   });
 
-  it("startGateway serves REST and the agents' link on one port, is not ready without its chains, and stops whole", async () => {
+  it("serves REST and the agents' link on one port, is not ready without its chains, and stops whole", async () => {
     const config = prepare(mkdtempSync(join(dir, "a-")));
     running = await startGateway(config, deps);
     const port = Number(new URL(running.url).port);
@@ -107,7 +107,7 @@ describe("startGateway", () => {
     running = await startGateway(config, deps); // the database is free again
   });
 
-  it("startGateway leaves nothing running when it cannot listen, and says which file is missing", async () => {
+  it("leaves nothing running when it cannot listen, and says which file is missing", async () => {
     const config = prepare(mkdtempSync(join(dir, "b-")));
     running = await startGateway(config, deps);
     const { port } = new URL(running.url);
@@ -137,7 +137,7 @@ describe("startGateway", () => {
     await expect(startGateway(nowhere, deps)).rejects.toMatchObject({ code: "GATEWAY_LISTEN_NAME" });
   });
 
-  it("startGateway speaks TLS when it has a certificate, and refuses a broken one", async (context) => {
+  it("speaks TLS when it has a certificate, and refuses a broken one", async (context) => {
     if (spawnSync("openssl", ["version"]).status !== 0) context.skip("this machine lacks openssl: apt-get install openssl");
     const own = mkdtempSync(join(dir, "tls-"));
     const [key, certificate] = [join(own, "key.pem"), join(own, "cert.pem")];
@@ -198,7 +198,7 @@ describe("the command line", () => {
       });
     });
 
-  it("the command line says in clear words that nothing is built", () => {
+  it("says in clear words that nothing is built", () => {
     const bare = folder();
     mkdirSync(join(bare, "gateway"));
     writeFileSync(join(bare, "package.json"), '{"type":"module"}');
@@ -208,7 +208,7 @@ describe("the command line", () => {
     expect([ran.status, ran.stderr]).toEqual([2, expect.stringMatching(/^autowithdraw-gateway: nothing is built yet\nhint: /)]);
   });
 
-  it("the command line goes from init to a first answered request, typed by hand", async () => {
+  it("goes from init to a first answered request, typed by hand", async () => {
     expect((await runProcess("init", "--dir", dir)).status).toBe(0);
     for (const name of ["gateway.key", "gateway.db", "gateway.config.json"])
       expect(statSync(join(dir, name)).mode & 0o777, name).toBe(0o600);
@@ -264,7 +264,7 @@ describe("the command line", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
-  it("the command line tries to listen where another does: 1, for a service manager to try again; misconfigured: 2", async () => {
+  it("tries to listen where another does: 1, for a service manager to try again; misconfigured: 2", async () => {
     const settings = JSON.parse(readFileSync(config, "utf8"));
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
@@ -281,7 +281,7 @@ describe("the command line", () => {
     expect((await runProcess("start", "--config", taken)).status).toBe(2);
   });
 
-  it("the command line reads its configuration again on SIGHUP, takes the log's level and every other change, and never ends of it", async () => {
+  it("reads its configuration again on SIGHUP, takes the log's level and every other change, and never ends of it", async () => {
     const free = createServer().listen(0, "127.0.0.1");
     await once(free, "listening");
     const listen = { host: "127.0.0.1", port: (free.address() as AddressInfo).port };
@@ -352,7 +352,7 @@ describe("the command line", () => {
     expect(existsSync(`${own}.in-force`)).toBe(false);
   });
 
-  it("the command line answers a clear no with 1, wrong usage with 2, and no gateway with 3", { timeout: 180_000 }, async () => {
+  it("answers a clear no with 1, wrong usage with 2, and no gateway with 3", { timeout: 180_000 }, async () => {
     const revoked = await run("key", "revoke", "k_0000000000000000", "--config", config);
     expect([revoked.status, revoked.output]).toEqual([
       1,

@@ -36,7 +36,7 @@ const inFiat = (change: object = {}) =>
   });
 
 describe("a deposit in fiat money", () => {
-  it("a deposit in fiat money is a quote that holds for the request's life, whatever the price does", async () => {
+  it("is a quote that holds for the request's life, whatever the price does", async () => {
     await ready();
     const first = await inFiat({ fiatAmount: "1000.00" });
     expect([first.status, first.body]).toEqual([
@@ -58,13 +58,13 @@ describe("a deposit in fiat money", () => {
     expect((await deposit({ currency: "usdt", amount: "23.809524" })).body.code).toBe("order_id_reused");
   });
 
-  it("a deposit in fiat money has an amount that a customer can send: eight decimals at most, rounded up", async () => {
+  it("has an amount that a customer can send: eight decimals at most, rounded up", async () => {
     await ready();
     const { amount } = (await inFiat({ currency: "eth", fiatCurrency: "EUR", fiatAmount: "100" })).body;
     expect(amount).toBe("0.03570791");
   });
 
-  it("a deposit in fiat money is refused while the price is stale, and not once it is fresh again", async () => {
+  it("is refused while the price is stale, and not once it is fresh again", async () => {
     await ready();
     const first = await inFiat();
     gateway.clock.nowMs += 25 * 3_600_000;
@@ -77,7 +77,7 @@ describe("a deposit in fiat money", () => {
     expect((await inFiat({ orderId: "order-3" })).status).toBe(200);
   });
 
-  it("a deposit in fiat money is refused permanently if no price can come, and for now if one can", async () => {
+  it("is refused permanently if no price can come, and for now if one can", async () => {
     for (const [sources, status, code, later] of [
       [{}, 400, "currency_unpriced", undefined],
       [{ btcturk: {} }, 400, "currency_unpriced", undefined],
@@ -91,7 +91,7 @@ describe("a deposit in fiat money", () => {
     }
   });
 
-  it("a deposit in fiat money names the field that is wrong, and makes nothing", async () => {
+  it("names the field that is wrong, and makes nothing", async () => {
     await ready();
     for (const [change, code, field] of [
       [{ amount: "1" }, "amount_twice", "amount"],
@@ -121,7 +121,7 @@ describe("a deposit in fiat money", () => {
     expect((await auto({ fiatCurrency: "TRY", fiatAmount: "1" })).body.code).toBe("field_unknown");
   });
 
-  it("a deposit in fiat money is typed in the client", async () => {
+  it("is typed in the client", async () => {
     await ready();
     const key = { apiKey: gateway.merchant.shopKey };
     const client = createClient({ baseUrl: gateway.url, key, now: () => gateway.clock.nowMs });
@@ -138,7 +138,7 @@ describe("a deposit in fiat money", () => {
 });
 
 describe("a quote", () => {
-  it("a quote is worth what was asked for and less than one smallest step more, at any price and any decimals", () => {
+  it("is worth what was asked for and less than one smallest step more, at any price and any decimals", () => {
     const bigints = {
       price: fc.bigInt(1n, 10n ** 26n),
       cents: fc.bigInt(1n, 10n ** 15n),
@@ -161,7 +161,7 @@ describe("a quote", () => {
 });
 
 describe("a payment link", () => {
-  it("a payment link is the one of EIP-681, for the native coin and for a token, in whole base units", async () => {
+  it("is the one of EIP-681, for the native coin and for a token, in whole base units", async () => {
     await ready();
     const native = (await deposit({ amount: "2.014" })).body;
     expect(native.paymentUri).toBe(`ethereum:${native.address}@31337?value=2014000000000000000`);
@@ -179,7 +179,7 @@ describe("a payment link", () => {
     );
   });
 
-  it("a payment link stands on every deposit, and is empty for a currency that is no longer there", async () => {
+  it("stands on every deposit, and is empty for a currency that is no longer there", async () => {
     await ready();
     const { transactionId, paymentUri: link } = (await deposit()).body;
     expect((await read("/transactions?transactionType=1")).body[0].paymentUri).toBe(link);
@@ -191,7 +191,7 @@ describe("a payment link", () => {
 });
 
 describe("the path of money", () => {
-  it("the path of money never looks at a price", async () => {
+  it("never looks at a price", async () => {
     await ready();
     const away = (): never => {
       throw new Error("a price was looked at");

@@ -33,7 +33,7 @@ import {
 eachTestItsGateway();
 
 describe("createTransactionRequest", () => {
-  it("createTransactionRequest hands out a fresh address each time, the same one for the same order, and none twice", async () => {
+  it("hands out a fresh address each time, the same one for the same order, and none twice", async () => {
     await ready();
     const first = await deposit({ amount: "1.50" });
     expect(first.status).toBe(200);
@@ -58,7 +58,7 @@ describe("createTransactionRequest", () => {
     });
   });
 
-  it("createTransactionRequest says what became of a request that is asked for again, and refuses a new one while its token is out of service", async () => {
+  it("says what became of a request that is asked for again, and refuses a new one while its token is out of service", async () => {
     await ready();
     const first = await deposit();
     expect(first.body).toMatchObject({ status: 0, stage: "waiting" });
@@ -70,7 +70,7 @@ describe("createTransactionRequest", () => {
     expect((await deposit({ orderId: "order-3" })).status).toBe(200);
   });
 
-  it("createTransactionRequest is refused in a currency that the agent cannot pay out, unless the operator says so", async () => {
+  it("is refused in a currency that the agent cannot pay out, unless the operator says so", async () => {
     const currencies = (depositOnly: boolean) => ({
       ...testConfig.currencies,
       off: { ...testConfig.currencies.off, enabled: true, depositOnly, listUnpriced: true },
@@ -88,7 +88,7 @@ describe("createTransactionRequest", () => {
     }
   });
 
-  it("createTransactionRequest enforces minPaymentAmount, takes no address, and needs an agent", async () => {
+  it("enforces minPaymentAmount, takes no address, and needs an agent", async () => {
     expect((await deposit()).body.code).toBe("deposits_not_ready");
     await ready();
     expect((await deposit({ currency: "usdt", amount: "4.999999" })).body).toMatchObject({
@@ -100,7 +100,7 @@ describe("createTransactionRequest", () => {
     expect((await deposit({ currency: "usdt", amount: "5" })).status).toBe(200);
   });
 
-  it("createTransactionRequest never hands out an address again after the agent was released and another one paired with the same wallet", async () => {
+  it("never hands out an address again after the agent was released and another one paired with the same wallet", async () => {
     await ready();
     await deposit();
     release();
@@ -111,7 +111,7 @@ describe("createTransactionRequest", () => {
 });
 
 describe("transaction and transactions", () => {
-  it("transaction and transactions show the interface's fields with their types", async () => {
+  it("show the interface's fields with their types", async () => {
     await ready();
     const out = (await auto()).body.transactionId;
     const into = (await deposit()).body;
@@ -143,7 +143,7 @@ describe("transaction and transactions", () => {
     expect(one.body.late).toBeUndefined();
   });
 
-  it("transaction and transactions are not found under the wrong type, for another merchant, or for an id that is none", async () => {
+  it("are not found under the wrong type, for another merchant, or for an id that is none", async () => {
     await ready();
     const id = (await auto()).body.transactionId;
     expect((await read(`/transaction/${id}?transactionType=2`)).status).toBe(200);
@@ -167,7 +167,7 @@ describe("transaction and transactions", () => {
     expect((await gateway.send("/api/v1/transactions", { headers })).body).toEqual([]);
   });
 
-  it("transaction and transactions come newest first, in pages that neither skip nor repeat, filtered as asked", async () => {
+  it("come newest first, in pages that neither skip nor repeat, filtered as asked", async () => {
     await ready();
     for (let i = 0; i < 7; i += 1) {
       gateway.clock.nowMs += i % 2 === 0 ? 1000 : 0; // pairs within one millisecond
@@ -212,13 +212,13 @@ describe("transaction and transactions", () => {
     }
   });
 
-  it("transaction and transactions take a day that the calendar has", async () => {
+  it("take a day that the calendar has", async () => {
     await ready();
     for (const day of ["2026-02-28", "2024-02-29T12:00Z"])
       expect((await read(`/transactions?from=${day}`)).status, day).toBe(200);
   });
 
-  it("transaction and transactions are all of them when nobody asks for a page: over several parts, none twice, and HEAD without a body", async () => {
+  it("are all of them when nobody asks for a page: over several parts, none twice, and HEAD without a body", async () => {
     await ready();
     await deposit();
     const columns =
@@ -237,7 +237,7 @@ describe("transaction and transactions", () => {
     expect([head.status, head.text]).toEqual([200, ""]);
   });
 
-  it("transaction and transactions are bounded where the operator says so", async () => {
+  it("are bounded where the operator says so", async () => {
     await anotherGateway({ limits: { ...many.limits, listMax: 2 } });
     await ready();
     for (let i = 0; i < 3; i += 1) await deposit({ orderId: `o-${i}` });
@@ -248,7 +248,7 @@ describe("transaction and transactions", () => {
 });
 
 describe("a read that takes no parameter", () => {
-  it("a read that takes no parameter says so of one that comes, as the list does", async () => {
+  it("says so of one that comes, as the list does", async () => {
     await ready();
     const id = (await auto()).body.transactionId;
     for (const path of ["/supportedCurrency?x=1", "/balance/eth?at=now", `/transaction/${id}?transactionType=2&verbose=1`]) {
@@ -261,7 +261,7 @@ describe("a read that takes no parameter", () => {
 });
 
 describe("supportedCurrency", () => {
-  it("supportedCurrency calls a typed price stale when it is older than the operator allows", async () => {
+  it("calls a typed price stale when it is older than the operator allows", async () => {
     const manual = { eth: { usd: "3000", eur: "2800.5", try: "126000" } };
     await anotherGateway({ ...many, prices: { manual, manualHoursMax: 2 } });
     const stale = async () => (await read("/supportedCurrency")).body[0].priceStale;
@@ -271,7 +271,7 @@ describe("supportedCurrency", () => {
     expect(await stale()).toBe(true);
   });
 
-  it("supportedCurrency counts the age of a typed price from its own time where it has one", async () => {
+  it("counts the age of a typed price from its own time where it has one", async () => {
     const eth = { usd: "3000", eur: "2800.5", try: "126000", at: "2026-01-02T01:00Z" };
     await anotherGateway({ ...many, prices: { manual: { eth }, manualHoursMax: 3 } });
     const listed = async () => (await read("/supportedCurrency")).body[0];
@@ -280,7 +280,7 @@ describe("supportedCurrency", () => {
     expect((await listed()).priceStale).toBe(true);
   });
 
-  it("supportedCurrency lists what is switched on and priced; one without a price only where the operator says so, and none is invented", async () => {
+  it("lists what is switched on and priced; one without a price only where the operator says so, and none is invented", async () => {
     const { eth } = testConfig.prices.manual;
     await anotherGateway({ ...many, prices: { manual: { eth } } });
     expect((await read("/supportedCurrency")).body.map(({ id }: { id: string }) => id)).toEqual(["eth"]);

@@ -57,7 +57,7 @@ function act(number: number, seeded: Seeded): void {
 }
 
 describe("the reserved sums", () => {
-  it.each(seedsOfRun(share(3, 1)))("the reserved sums are what hundreds of withdrawals make after each act, seed %i", (seed) => {
+  it.each(seedsOfRun(share(3, 1)))("are what hundreds of withdrawals make after each act, seed %i", (seed) => {
     const seeded = new Seeded(seed);
     let made = 0;
     for (let step = 0; step < share(1_200, 400); step += 1) {
@@ -74,13 +74,13 @@ describe("the reserved sums", () => {
     );
   });
 
-  it("the reserved sums count no deposit", () => {
+  it("count no deposit", () => {
     const { mode: _mode, ...deposit } = orderOf(1, new Seeded(1));
     insertDeposit(db.store.database, { ...deposit, depositAddress: "0xa", quote: "" });
     expect(networks.flatMap((network) => listReserved(db.store.database, "0xa", network))).toEqual([]);
   });
 
-  it("the reserved sums stay as they were when the transaction around a withdrawal is taken back", () => {
+  it("stay as they were when the transaction around a withdrawal is taken back", () => {
     const order = { ...orderOf(1, new Seeded(1)), network: "eip155:1", depositAddress: "0xa", amountUnits: "5" };
     const failing = () =>
       db.store.write((database) => {
@@ -93,7 +93,7 @@ describe("the reserved sums", () => {
     expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([{ withdrawals: 1, units: "5" }]);
   });
 
-  it("the reserved sums are corrected when a row went past them, and that is told by a number", () => {
+  it("are corrected when a row went past them, and that is told by a number", () => {
     const order = { ...orderOf(1, new Seeded(1)), network: "eip155:1", depositAddress: "0xa", currency: "eth", amountUnits: "5" };
     insertWithdrawal(db.store.database, order);
     expect(mendReserved(db.store.database)).toBe(0);

@@ -46,7 +46,7 @@ function waitLong(): void {
 }
 
 describe("autoWithdraw", () => {
-  it("autoWithdraw makes no order that a ledger far ahead would call over at once: 503, and 200 once its time is right", async () => {
+  it("makes no order that a ledger far ahead would call over at once: 503, and 200 once its time is right", async () => {
     await ready();
     const setAhead = (ms: number) => db().run("UPDATE agents SET ledgerAt = ?", gateway.clock.nowMs + ms);
     setAhead(30 * 3_600_000);
@@ -58,7 +58,7 @@ describe("autoWithdraw", () => {
     expect((await auto()).status).toBe(200);
   });
 
-  it("autoWithdraw stores withdrawal, reservation and job in one go, and answers 200 at once when the agent is offline", async () => {
+  it("stores withdrawal, reservation and job in one go, and answers 200 at once when the agent is offline", async () => {
     await ready();
     waitLong();
     const answer = await auto();
@@ -96,7 +96,7 @@ describe("autoWithdraw", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ available: "8.99", reserved: "1.01", total: "10" });
   });
 
-  it("autoWithdraw chains jobs: each names the hash of the one before", async () => {
+  it("chains jobs: each names the hash of the one before", async () => {
     await ready();
     for (const orderId of ["a", "b", "c"]) expect((await auto({ orderId })).status).toBe(200);
     caughtUp();
@@ -105,7 +105,7 @@ describe("autoWithdraw", () => {
     expect(jobs.map((job) => parseJob(job.text).previous)).toEqual([zeroHash, jobs[0]?.hash, jobs[1]?.hash]);
   });
 
-  it("autoWithdraw answers 200 when the agent approves or holds, 422 when it refuses, each within the short wait", async () => {
+  it("answers 200 when the agent approves or holds, 422 when it refuses, each within the short wait", async () => {
     await ready();
     online();
     answering({ stage: "queued" });
@@ -130,7 +130,7 @@ describe("autoWithdraw", () => {
     expect(countOf("jobs")).toBe(1);
   });
 
-  it("autoWithdraw answers 200 after the short wait when an online agent says nothing, and when it goes offline meanwhile", async () => {
+  it("answers 200 after the short wait when an online agent says nothing, and when it goes offline meanwhile", async () => {
     await ready();
     online();
     const started = performance.now();
@@ -142,7 +142,7 @@ describe("autoWithdraw", () => {
     expect((await going).status).toBe(200);
   });
 
-  it("autoWithdraw answers 200 at once while the agent stands locked, however well its link does", async () => {
+  it("answers 200 at once while the agent stands locked, however well its link does", async () => {
     await ready();
     online();
     db().run("UPDATE agents SET lockedCode = 'AGENT_BEHIND'");
@@ -157,14 +157,14 @@ describe("autoWithdraw", () => {
     ["OPERATOR_REFUSED", false],
     ["POLICY_DENIED", false],
     ["POLICY_ABOVE_WITHDRAWAL", false],
-  ])("autoWithdraw after %s says whether a new order is worth trying: %s", async (code, retryable) => {
+  ])("after %s says whether a new order is worth trying: %s", async (code, retryable) => {
     await ready();
     const { transactionId } = (await auto()).body;
     decide(transactionId, { status: 2, stage: "refused", code });
     expect((await auto()).body).toMatchObject({ signed: false, retryable });
   });
 
-  it("autoWithdraw never says retryable of what was signed", async () => {
+  it("never says retryable of what was signed", async () => {
     await ready();
     const { transactionId } = (await auto()).body;
     decide(transactionId, { status: 2, stage: "failed", code: "JOB_EXPIRED" });
@@ -178,7 +178,7 @@ describe("autoWithdraw", () => {
     expect((await auto()).body).toMatchObject({ signed: true, retryable: false });
   });
 
-  it("autoWithdraw makes one withdrawal of many equal requests at once", async () => {
+  it("makes one withdrawal of many equal requests at once", async () => {
     await ready();
     const answers = await Promise.all(Array.from({ length: 12 }, () => auto()));
     expect(new Set(answers.map((answer) => answer.body.transactionId)).size).toBe(1);
@@ -186,7 +186,7 @@ describe("autoWithdraw", () => {
     expect([countOf("transactions"), countOf("jobs")]).toEqual([1, 1]);
   });
 
-  it("autoWithdraw knows the same content in another spelling, and answers 409 for other content", async () => {
+  it("knows the same content in another spelling, and answers 409 for other content", async () => {
     await ready();
     const first = await auto();
     for (const same of [{}, { amount: "1.000" }, { address: receiver.toLowerCase() }, { tag: "" }]) {
@@ -213,7 +213,7 @@ describe("autoWithdraw", () => {
     expect(countOf("jobs")).toBe(1);
   });
 
-  it("autoWithdraw still answers the same after funds, currency and agent are gone", async () => {
+  it("still answers the same after funds, currency and agent are gone", async () => {
     await ready();
     const first = await auto();
     gateway.fund("eth", 0n);
@@ -279,7 +279,7 @@ describe("a withdrawal's body", () => {
   };
 
   for (const [name, [change, status, code]] of Object.entries(fields)) {
-    it(`a withdrawal's body that ${name} is ${status} ${code}, and creates nothing`, async () => {
+    it(`that ${name} is ${status} ${code}, and creates nothing`, async () => {
       await ready();
       const body = typeof change === "string" ? change : JSON.stringify({ ...withdrawal, ...change });
       const answer = await gateway.call("POST", "/api/v1/autoWithdraw", body);
@@ -293,13 +293,13 @@ describe("a withdrawal's body", () => {
     });
   }
 
-  it("a withdrawal's body may have the largest orderId and the smallest amount, in any spelling of the address", async () => {
+  it("may have the largest orderId and the smallest amount, in any spelling of the address", async () => {
     await ready();
     expect((await auto({ orderId: "~".repeat(128), amount: "0.001" })).status).toBe(200);
     expect((await auto({ orderId: "upper", address: `0x${receiver.slice(2).toUpperCase()}` })).status).toBe(200);
   });
 
-  it("a withdrawal's body needs an agent, and a currency the agent pays", async () => {
+  it("needs an agent, and a currency the agent pays", async () => {
     expect((await auto()).body.code).toBe("agent_not_paired");
     await gateway.pair({
       currencies: [{ id: "usdt", network: "eip155:31337", contract: usdtContract, decimal: 6, maxFee: "0.02" }],
@@ -310,7 +310,7 @@ describe("a withdrawal's body", () => {
     expect((await auto({ currency: "usdt", amount: "5" })).status).toBe(200);
   });
 
-  it("a withdrawal's body must not pay one of the agent's own deposit addresses", async () => {
+  it("must not pay one of the agent's own deposit addresses", async () => {
     await ready();
     const { address } = (await deposit()).body;
     expect((await auto({ address })).body).toMatchObject({ code: "address_own", field: "address" });
@@ -320,7 +320,7 @@ describe("a withdrawal's body", () => {
 });
 
 describe("manualWithdraw", () => {
-  it("manualWithdraw takes an address or none, is held for an operator, and lives longer", async () => {
+  it("takes an address or none, is held for an operator, and lives longer", async () => {
     await ready();
     const answer = await manual();
     expect([answer.status, answer.body.message]).toEqual([200, "The withdrawal request was sent and awaits approval."]);

@@ -66,7 +66,7 @@ function clientWith(profile: "interface" | "compatible" | "strict"): StrictClien
 const order = (orderId: string) => ({ currency: "eth", amount: "0.5", orderId });
 
 describe("a client of the interface's fields alone", () => {
-  it("a client of the interface's fields alone makes all seven calls with a key of the profile interface", async () => {
+  it("makes all seven calls with a key of the profile interface", async () => {
     await ready();
     answering({ status: 0, stage: "queued" });
     const client = clientWith("interface");
@@ -88,7 +88,7 @@ describe("a client of the interface's fields alone", () => {
     expect(await client.ask("GET", "/balance/usdt", "balance")).toEqual({ balance: body.balance });
   });
 
-  it("a client of the interface's fields alone reads a list that is longer than one part", async () => {
+  it("reads a list that is longer than one part", async () => {
     await ready();
     const client = clientWith("interface");
     for (let number = 0; number < 60; number += 1)
@@ -96,7 +96,7 @@ describe("a client of the interface's fields alone", () => {
     expect(await client.askList("/transactions", "transaction")).toHaveLength(60);
   });
 
-  it("a client of the interface's fields alone reads each error: a message, and a failed withdrawal's transactionId", async () => {
+  it("reads each error: a message, and a failed withdrawal's transactionId", async () => {
     await ready();
     answering({ status: 2, stage: "refused", code: "POLICY_ABOVE_DAY" });
     const client = clientWith("interface");
@@ -118,7 +118,7 @@ describe("a client of the interface's fields alone", () => {
     expect(narrowed(whole, "balance")).toEqual(json('{"balance":0.0000001}'));
   });
 
-  it("a client of the interface's fields alone refuses the project's own fields of a compatible key", async () => {
+  it("refuses the project's own fields of a compatible key", async () => {
     await ready();
     const client = clientWith("compatible");
     await expect(client.ask("POST", "/createTransactionRequest", "deposit", order("in-1"))).rejects.toThrow(/unknown fields/);

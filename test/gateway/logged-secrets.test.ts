@@ -46,12 +46,12 @@ describe("the log of a request", () => {
     ["a page below a proxy's folder", () => `/shop${payPath}`, "/shop/pay/…"],
     ["a token alone", () => `/${token()}`, "/…"],
     ["a token as a record", () => `/api/v1/transaction/${token()}`, "/api/v1/transaction/…"],
-  ])("the log of a request leaves out the token of %s", async (_what, path, shown) => {
+  ])("leaves out the token of %s", async (_what, path, shown) => {
     expect(token()).toHaveLength(22);
     expect(await logged(path(), token())).toEqual([shown, false]);
   });
 
-  it("the log of a request keeps every other path, so that an operator finds the request", async () => {
+  it("keeps every other path, so that an operator finds the request", async () => {
     const id = "0123456789abcdef0123456789abcdef";
     expect(await logged(`/api/v1/transaction/${id}?transactionType=1`, "transactionType")).toEqual([
       `/api/v1/transaction/${id}`,
@@ -60,7 +60,7 @@ describe("the log of a request", () => {
     expect(await logged("/pay/page.css", "nothing")).toEqual(["/pay/page.css", false]);
   });
 
-  it("the log of a request leaves out tokens, keys, proofs and bodies", async () => {
+  it("leaves out tokens, keys, proofs and bodies", async () => {
     const signatureToken = handmadeToken(gateway.merchant.shopKey, gateway.clock.nowMs);
     const secret = gateway.merchant.shopKey;
     const json = { "Content-Type": "application/json" };

@@ -10,7 +10,7 @@ eachTestItsGateway();
 const metadata = { customer: "C-1042", "note.tr": 'çek "öde"', empty: "" };
 
 describe("metadata", () => {
-  it("metadata comes back in the record of each operation, alone and in the list, and is {} without any", async () => {
+  it("comes back in the record of each operation, alone and in the list, and is {} without any", async () => {
     await ready();
     const made = [
       [(await auto({ orderId: "a", metadata })).body, 2],
@@ -29,7 +29,7 @@ describe("metadata", () => {
     });
   });
 
-  it("metadata makes no other order of the same one: the first stays", async () => {
+  it("makes no other order of the same one: the first stays", async () => {
     await ready();
     const first = await auto({ metadata });
     expect((await auto({ metadata: { customer: "other" } })).body).toEqual(first.body);
@@ -39,7 +39,7 @@ describe("metadata", () => {
     expect(countOf("transactions")).toBe(1);
   });
 
-  it("metadata and each other field that may be left out is left out by null, metadata by an empty list too", async () => {
+  it("and each other field that may be left out is left out by null, metadata by an empty list too", async () => {
     await ready();
     const nothing = { tag: null, metadata: null, renew: null };
     const terms = { returnUrl: null, expiresInMinutes: null, tolerancePercent: null, fiatCurrency: null, fiatAmount: null };
@@ -63,7 +63,7 @@ describe("metadata", () => {
     expect(countOf("transactions")).toBe(rows.length);
   });
 
-  it("metadata is refused when it is large or no object of texts, and taken at its limits", async () => {
+  it("is refused when it is large or no object of texts, and taken at its limits", async () => {
     await ready();
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, "v"]));
     const long = (characters: number) => ({ k: "v".repeat(characters) });

@@ -156,7 +156,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe("/openapi.json", () => {
-  it("/openapi.json is OpenAPI 3.1 to a third party's validator, which refuses it without its title", async () => {
+  it("is OpenAPI 3.1 to a third party's validator, which refuses it without its title", async () => {
     const { body } = await gateway.send("/openapi.json");
     const validator = new Validator();
     expect(await validator.validate(body)).toEqual({ valid: true });
@@ -165,7 +165,7 @@ describe("/openapi.json", () => {
     expect((await new Validator().validate(body)).valid).toBe(false);
   });
 
-  it("/openapi.json has each operation of the routes with its method and scope, and no other under /api", () => {
+  it("has each operation of the routes with its method and scope, and no other under /api", () => {
     const served = operations.map(({ method, path, scope }) => `${method} /api/v1${path.replace(/:(\w+)/g, "{$1}")} ${scope}`);
     const shown = shop.map(({ method, path, operation }) => `${method} ${path} ${operation.security[0]?.signatureToken}`);
     expect(shown.sort()).toEqual(served.sort());
@@ -173,7 +173,7 @@ describe("/openapi.json", () => {
     expect(names).toEqual(listParameterNames);
   });
 
-  it("/openapi.json is taken at its word: what the schema of an order takes the gateway takes, and the rest neither", async () => {
+  it("is taken at its word: what the schema of an order takes the gateway takes, and the rest neither", async () => {
     for (const [operationId, make] of Object.entries(good)) {
       const place = at(operationId);
       const order = make();
@@ -205,7 +205,7 @@ describe("/openapi.json", () => {
     }
   });
 
-  it("/openapi.json has parameters that work by their examples", async () => {
+  it("has parameters that work by their examples", async () => {
     const place = at("transactions");
     const values: Record<string, string> = { transactionType: "2", status: "0", limit: "1" };
     for (const { name = "", in: where, schema } of place.operation.parameters ?? []) {

@@ -31,7 +31,7 @@ const acts = (subject: string) =>
   db().all<{ act: string; detail: string }>("SELECT act, detail FROM audit WHERE subject = ? ORDER BY id", subject);
 
 describe("a key", () => {
-  it("a key ends when the operator says so, and works again when its end is taken away", async () => {
+  it("ends when the operator says so, and works again when its end is taken away", async () => {
     const { keyId, apiKey } = gateway.key({});
     expect((await ask(apiKey)).status).toBe(200);
     expect(expireKey(gateway.operator, keyId, gateway.clock.nowMs + hourMs)).toEqual({ ok: true });
@@ -44,7 +44,7 @@ describe("a key", () => {
     expect(expireKey(gateway.operator, "k_0000000000000000", null)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
   });
 
-  it("a key that is made with addresses works from them alone, from its first use on, and the audit says from where", async () => {
+  it("that is made with addresses works from them alone, from its first use on, and the audit says from where", async () => {
     const { merchantId: merchant } = gateway.merchant;
     const made = (addresses: readonly string[]) => {
       const key = addKey(gateway.operator, { merchant, scopes: ["read"], profile: "compatible", alg: "HS256" }, addresses);
@@ -59,7 +59,7 @@ describe("a key", () => {
     expect(acts(here.keyId)).toEqual([{ act: "key created", detail }]);
   });
 
-  it("a key is followed by another with the same rights, and both work until the old one ends", async () => {
+  it("is followed by another with the same rights, and both work until the old one ends", async () => {
     const old = gateway.key({ scopes: ["read", "deposit"], profile: "compatible" });
     allowAddresses(gateway.operator, old.keyId, ["127.0.0.0/8"]);
     const rotated = rotateKey(gateway.operator, old.keyId, gateway.clock.nowMs + hourMs);
@@ -78,7 +78,7 @@ describe("a key", () => {
     expect(rotateKey(gateway.operator, "k_0000000000000000", 0)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
   });
 
-  it("a key that pairs hands over its right to pair as far as that is not used up", async () => {
+  it("that pairs hands over its right to pair as far as that is not used up", async () => {
     const early = rotateKey(gateway.operator, gateway.merchant.keyId, gateway.clock.nowMs);
     if (!early.ok) throw new Error(early.code);
     expect(told(await gateway.pair())).toEqual([403, "key_expired"]);
@@ -89,7 +89,7 @@ describe("a key", () => {
     expect(told(await gateway.pair({}, late.apiKey, newAgentKeys()))).toEqual([409, "pairing_used"]);
   });
 
-  it("a key may be used from the addresses it is bound to, and from no other, pairing included", async () => {
+  it("may be used from the addresses it is bound to, and from no other, pairing included", async () => {
     const { keyId, apiKey } = gateway.key({});
     expect(allowAddresses(gateway.operator, keyId, ["192.0.2.0/24", "2001:db8::/32"]).ok).toBe(true);
     expect(told(await ask(apiKey))).toEqual([403, "address_not_allowed"]);
@@ -108,7 +108,7 @@ describe("a key", () => {
 });
 
 describe("a merchant", () => {
-  it("a merchant that is switched off gets 403 for everything and creates nothing; switched on again it goes on", async () => {
+  it("that is switched off gets 403 for everything and creates nothing; switched on again it goes on", async () => {
     await ready();
     const { merchantId } = gateway.merchant;
     expect((await auto()).status).toBe(200);
@@ -127,7 +127,7 @@ describe("a merchant", () => {
     });
   });
 
-  it("a merchant that was never paired gets words that fit each operation", async () => {
+  it("that was never paired gets words that fit each operation", async () => {
     expect(told(await deposit())).toEqual([400, "deposits_not_ready"]);
     expect(told(await auto())).toEqual([400, "agent_not_paired"]);
     expect(told(await manual())).toEqual([400, "agent_not_paired"]);
@@ -150,7 +150,7 @@ describe("a merchant who only receives", () => {
   const pay = (apiKey: string, orderId: string) =>
     ask(apiKey, "POST", "/createTransactionRequest", { currency: "usdt", amount: "5", orderId });
 
-  it("a merchant who only receives takes deposits under the account without any server, and is told what it cannot do", async () => {
+  it("takes deposits under the account without any server, and is told what it cannot do", async () => {
     const made = create();
     for (const [orderId, index] of [
       ["in-1", 0],
@@ -167,7 +167,7 @@ describe("a merchant who only receives", () => {
     });
   });
 
-  it("a merchant who only receives keeps its address indexes when a server with the same account is paired, and when that is released", async () => {
+  it("keeps its address indexes when a server with the same account is paired, and when that is released", async () => {
     const made = create();
     const seen = [await pay(made.shopKey, "in-1")];
     expect((await gateway.pair({}, made.apiKey)).status).toBe(200);
@@ -179,7 +179,7 @@ describe("a merchant who only receives", () => {
     expect(seen.map(({ body }) => body.address)).toEqual([0, 1, 2, 3].map((at) => depositAddressOf(wallet.depositXpub, at)));
   });
 
-  it("a merchant who only receives may bring an account of each family, and each is listed", async () => {
+  it("may bring an account of each family, and each is listed", async () => {
     const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive("m/44'/195'/1'").publicExtendedKey;
     const waits = readAccount(`tron=${xpub}`);
     if ("problem" in waits) throw new Error(waits.problem);
@@ -192,7 +192,7 @@ describe("a merchant who only receives", () => {
     expect(again).toEqual({ ok: false, code: "GATEWAY_ACCOUNT_TAKEN" });
   });
 
-  it("a merchant who only receives shares its account with no other merchant, in either order", async () => {
+  it("shares its account with no other merchant, in either order", async () => {
     create();
     expect(createReceiver(gateway.operator, { name: "Second", language: "en" }, account)).toEqual({
       ok: false,
@@ -202,7 +202,7 @@ describe("a merchant who only receives", () => {
     expect(listMerchants(gateway.operator)).toHaveLength(2);
   });
 
-  it("a merchant who only receives shares the account with no server that was paired before", async () => {
+  it("shares the account with no server that was paired before", async () => {
     expect((await gateway.pair()).status).toBe(200);
     const second = createReceiver(gateway.operator, { name: "Second", language: "en" }, account);
     expect(second).toEqual({ ok: false, code: "GATEWAY_ACCOUNT_TAKEN" });
@@ -282,7 +282,7 @@ describe("a deposit that was paid late", () => {
   };
   const how = { reason: "the customer paid eleven minutes late", isShortFine: false };
 
-  it("a deposit that was paid late says so when it is asked for again, and becomes Completed by an operator's reasoned word, once", async () => {
+  it("says so when it is asked for again, and becomes Completed by an operator's reasoned word, once", async () => {
     await ready();
     const id = await expired();
     expect((await deposit()).body).toMatchObject({ status: 2, stage: "expired", late: true });
@@ -301,7 +301,7 @@ describe("a deposit that was paid late", () => {
     expect(acts(id)).toHaveLength(2);
   });
 
-  it("a deposit that was paid late is not credited while it is open, unpaid, or paid too little without saying so", async () => {
+  it("is not credited while it is open, unpaid, or paid too little without saying so", async () => {
     await ready();
     const open = await expired({ status: 0, stage: "waiting" }, "open");
     const unpaid = await expired({ amountReceivedUnits: "0", late: 0 }, "unpaid");
@@ -320,7 +320,7 @@ describe("a deposit that was paid late", () => {
 });
 
 describe("currencies", () => {
-  it("currencies are all there for the operator, and the running gateway says which is out of service", () => {
+  it("are all there for the operator, and the running gateway says which is out of service", () => {
     const { config, prices } = gateway.service;
     const checks = [{ name: "currency usdt", ok: false, detail: "out of service: its contract …" }];
     const text = JSON.stringify({ status: "ready", checks });

@@ -35,7 +35,7 @@ afterEach(() => db.remove());
 const ids = (text: string): readonly string[] => search(db.store.database, config, text, 50).records.map(({ row }) => row.id);
 
 describe("the operator's search", () => {
-  it("the operator's search finds a payment by each spelling of its address and hash, and by its amount alone", () => {
+  it("finds a payment by each spelling of its address and hash, and by its amount alone", () => {
     const id = "1".repeat(32);
     insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
     db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
@@ -59,7 +59,7 @@ describe("the operator's search", () => {
     for (const text of others) expect(ids(text), text).toEqual([]);
   });
 
-  it("the operator's search finds a hash of a family that writes hashes in capitals, in both spellings", () => {
+  it("finds a hash of a family that writes hashes in capitals, in both spellings", () => {
     const id = "1".repeat(32);
     const capitals = "AB".repeat(32);
     insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
@@ -72,7 +72,7 @@ describe("the operator's search", () => {
     expect(found(`${capitals.slice(0, -1)}C`)).toEqual([]);
   });
 
-  it("the operator's search finds an address of a family whose chains are no longer configured", () => {
+  it("finds an address of a family whose chains are no longer configured", () => {
     const id = "1".repeat(32);
     insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
     db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
@@ -80,7 +80,7 @@ describe("the operator's search", () => {
     expect(found.records.map(({ row }) => row.id)).toEqual([id]);
   });
 
-  it("the operator's search names a transaction of a hot wallet that nobody ordered, and not one that was signed here", () => {
+  it("names a transaction of a hot wallet that nobody ordered, and not one that was signed here", () => {
     const agent = pairAgent(db.store);
     const id = askWithdrawal(db.store, agent.id, 1);
     const outgoing = (slot: string, txHash: string) =>
@@ -113,7 +113,7 @@ describe("the operator's search", () => {
       expect(showDeposit(by, name), name).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
   });
 
-  it("the operator's search and lists read no table of records whole", () => {
+  it("and lists read no table of records whole", () => {
     const plans: string[] = [];
     const raw = db.store.database;
     const explained: Database = {
@@ -164,7 +164,7 @@ describe("the operator's screen", () => {
     return problems.map(({ what }) => [exitOf(state, problems), what] as const);
   };
 
-  it("the operator's screen has no problem of a gateway that is well, and one for each trouble", () => {
+  it("has no problem of a gateway that is well, and one for each trouble", () => {
     expect(seen({})).toEqual([]);
     expect(seen({ reached: false, unreachedWhy: "ECONNREFUSED", ready: null })).toEqual([
       [3, "the gateway cannot be reached: ECONNREFUSED"],
@@ -177,7 +177,7 @@ describe("the operator's screen", () => {
     expect(seen({ restored: "older marks" })[0]?.[0]).toBe(0);
   });
 
-  it("the operator's screen lists nothing healthy: neither a check without words nor books that wait for their first closing", () => {
+  it("lists nothing healthy: neither a check without words nor books that wait for their first closing", () => {
     const names = ["database", "prices", "books local", "chain local", "currency usdt"];
     const checks = names.map((name) => ({ name, ok: true, detail: "" }));
     const books = [{ chain: "local", closedAt: null, differences: 0 }];
@@ -188,7 +188,7 @@ describe("the operator's screen", () => {
     ]);
   });
 
-  it("the operator's screen says first, and with exit 1, that money may be stolen, until somebody has settled it", () => {
+  it("says first, and with exit 1, that money may be stolen, until somebody has settled it", () => {
     const { database } = db.store;
     const agent = pairAgent(db.store, "a");
     const account = agent.hotWalletAddress;
@@ -246,7 +246,7 @@ describe("the operator's screen", () => {
     expect(told()).toEqual([["the deposit address 0xdeposit", false], restored]);
   });
 
-  it("the operator's screen counts locked and absent agents, also those that it does not name", () => {
+  it("counts locked and absent agents, also those that it does not name", () => {
     for (const digit of "abcdef0123456789") pairAgent(db.store, digit);
     expect(seen({})).toEqual([]);
     db.store.database.run("UPDATE agents SET lockedCode = 'LEDGER_FORKED'");
@@ -258,13 +258,13 @@ describe("the operator's screen", () => {
     ]);
   });
 
-  it("the operator's screen reads an answer of another program as none", () => {
+  it("reads an answer of another program as none", () => {
     for (const text of ["", "<html>", "{}", '{"status":"ready"}', "null", '{"checks":[]}'])
       expect(readyAnswerOf(text), text).toBeNull();
     expect(readyAnswerOf('{"status":"ready","checks":[]}')).toEqual({ status: "ready", checks: [] });
   });
 
-  it("the operator's screen tells a length of time in one unit", () => {
+  it("tells a length of time in one unit", () => {
     expect([0, 4_000, 119_000, 120_000, 7_199_000, 7_200_000, 172_799_000, 172_800_000, -5].map(ageText)).toEqual([
       ...["0 s", "4 s", "119 s", "2 min", "120 min", "2 h", "48 h", "2 d", "0 s"],
     ]);

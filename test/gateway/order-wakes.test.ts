@@ -5,7 +5,7 @@ import { auto, countOf, eachTestItsGateway, gateway, online, ready } from "../su
 eachTestItsGateway();
 
 describe("a new order", () => {
-  it("a new order is awaited before its agent is woken, so that no answer is missed", async () => {
+  it("is awaited before its agent is woken, so that no answer is missed", async () => {
     await ready();
     online();
     const { waiters, signals } = gateway.service;
@@ -16,7 +16,7 @@ describe("a new order", () => {
     expect(acts).toEqual([`awaited ${body.transactionId}`, "woken"]);
   });
 
-  it("a new order wakes its agent when it is on disk, and never if it was rolled back", async () => {
+  it("wakes its agent when it is on disk, and never if it was rolled back", async () => {
     await ready();
     const woken: (number | undefined)[] = [];
     gateway.service.signals.on("job", () => void woken.push(countOf("jobs")));

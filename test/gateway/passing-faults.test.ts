@@ -567,7 +567,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
 };
 
 describe("faults that pass", () => {
-  it("faults that pass have a row each, and no other code has one", () => {
+  it("have a row each, and no other code has one", () => {
     const passing = (Object.keys(codes) as Code[]).filter((code) => passingOf(code) !== null);
     expect(Object.keys(rows).sort()).toEqual([...passing].sort());
   });
@@ -591,7 +591,7 @@ describe("faults that pass", () => {
 });
 
 describe("alerts of a gateway that does not run", () => {
-  it("alerts of a gateway that does not run come at once, each hour, and at the end of five minutes of answers", async () => {
+  it("come at once, each hour, and at the end of five minutes of answers", async () => {
     const told: string[] = [];
     let nowMs = 0;
     const isUp = async (): Promise<boolean> => (nowMs > 2.5 * 3_600_000 && nowMs % 60_000 !== 0 ? true : nowMs > 2.6 * 3_600_000);

@@ -48,7 +48,7 @@ async function startSite(page: string): Promise<{ readonly origin: string; close
 
 describe.skipIf(path === null)("the payment page in Chromium", () => {
   it.each(payerStates.map((state, at) => ({ state, at })))(
-    "the payment page in Chromium is readable for all in the state $state, and asks nobody else",
+    "is readable for all in the state $state, and asks nobody else",
     async ({ state, at }) => {
       const wish = {
         language: languages[at % 2] ?? "en",
@@ -67,7 +67,7 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
     20_000,
   );
 
-  it("the payment page in Chromium copies amount and address as a wallet takes them, and shows a payment by itself", async () => {
+  it("copies amount and address as a wallet takes them, and shows a payment by itself", async () => {
     const wish = { language: "en", scheme: "light", width: 360 } as const;
     const { page, problems, close } = await openPage(browser, `${chain.url}${chain.pathOf.short}`, wish);
     const copied = async (button: string): Promise<unknown> => {
@@ -93,7 +93,7 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
     await close();
   }, 40_000);
 
-  it("the payment page in Chromium says the same without script", async () => {
+  it("says the same without script", async () => {
     const wish = { language: "en", scheme: "dark", width: 360, script: false } as const;
     const { page, close } = await openPage(browser, `${chain.url}${chain.pathOf.waiting}`, wish);
     expect(await page.locator("main").textContent()).toMatch(/5\d min left/);
@@ -102,7 +102,7 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
     await close();
   }, 20_000);
 
-  it("the payment page in Chromium is shown in a frame of the shop's own site, and of no other site", async () => {
+  it("is shown in a frame of the shop's own site, and of no other site", async () => {
     const { gateway, pathOf } = await startStatesGateway();
     const page = `${gateway.url}${pathOf.waiting}`;
     const [own, other] = await Promise.all([startSite(page), startSite(page)]);

@@ -83,7 +83,7 @@ describe("the payment page", () => {
   for (const state of payerStates) {
     const [change, en, tr] = table[state];
     const view = { ...base, ...change };
-    it(`the payment page is in the state ${state}, and says so in English and Turkish`, () => {
+    it(`is in the state ${state}, and says so in English and Turkish`, () => {
       expect(stateOf(view)).toBe(state);
       for (const [language, parts] of [
         ["en", en],
@@ -100,7 +100,7 @@ describe("the payment page", () => {
     });
   }
 
-  it("the payment page has the words of the two languages apart", () => {
+  it("has the words of the two languages apart", () => {
     for (const [change] of Object.values(table)) {
       const [en, tr] = (["en", "tr"] as const).map((language) => renderPage({ ...base, ...change }, { ...dress, language }));
       const titleOf = (page: string | undefined): string => /<h2>(.*?)<\/h2>/.exec(page ?? "")?.[1] ?? "";
@@ -109,7 +109,7 @@ describe("the payment page", () => {
     }
   });
 
-  it("the payment page escapes what shops and operators write", () => {
+  it("escapes what shops and operators write", () => {
     const script = `<script>alert("1")</script>`;
     const evil = {
       ...{ shop: script, contact: `https://x.example/"${script}`, orderId: script, returnUrl: `https://x.example/"${script}` },
@@ -131,7 +131,7 @@ describe("the payment page", () => {
     }
   });
 
-  it("the payment page asks for nothing after the end, also while the request is still open", () => {
+  it("asks for nothing after the end, also while the request is still open", () => {
     const over = { ...base, expiresAt: nowMs };
     expect([stateOf(over), lookSeconds(over)]).toEqual(["expired", 4]);
     expect(stateOf({ ...over, seenUnits: 500n })).toBe("expiredWithMoney");
@@ -140,13 +140,13 @@ describe("the payment page", () => {
     expect(renderPage(over, dress)).not.toContain('id="address"');
   });
 
-  it("the payment page takes a tolerance as paid, and a credited short one as complete", () => {
+  it("takes a tolerance as paid, and a credited short one as complete", () => {
     expect(stateOf({ ...base, toleranceUnits: 10n, seenUnits: 990n })).toBe("seen");
     expect(stateOf({ ...base, toleranceUnits: 10n, seenUnits: 989n })).toBe("short");
     expect(stateOf({ ...base, status: 1, finalUnits: 990n })).toBe("completed");
   });
 
-  it("the payment page looks for changes while some may come, and its mark changes with what it shows", () => {
+  it("looks for changes while some may come, and its mark changes with what it shows", () => {
     expect(Object.values(table).map(([change]) => lookSeconds({ ...base, ...change }))).toEqual([
       4, 4, 4, 0, 0, 60, 60, 60, 4, 4,
     ]);
@@ -158,14 +158,14 @@ describe("the payment page", () => {
     );
   });
 
-  it("the payment page shows an address in groups with nothing between them", () => {
+  it("shows an address in groups with nothing between them", () => {
     expect(groupsOf("0x9858EfFD232B4033")).toEqual(["0x", "9858", "EfFD", "232B", "4033"]);
     expect(groupsOf("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH").join("")).toBe("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH");
     const shown = /<code class="groups" id="address">(.*?)<\/code>/.exec(renderPage(base, dress))?.[1] ?? "";
     expect(shown.replace(/<[^>]*>/g, "")).toBe(address);
   });
 
-  it("the payment page shows a tag beside the address, and no code that would lose it", () => {
+  it("shows a tag beside the address, and no code that would lose it", () => {
     const link = (units: bigint): string => `xrpl-link?amount=${units}&dt=4294967295`;
     const tagged = { ...base, tag: "4294967295", linkFor: link };
     for (const [language, words] of [
@@ -183,14 +183,14 @@ describe("the payment page", () => {
     expect(renderPage({ ...tagged, status: 1, finalUnits: 1000n }, dress)).toContain("<dd>4294967295</dd>");
   });
 
-  it("the payment page of a chain without links shows the address only, and a page without a payment has words in both languages", () => {
+  it("of a chain without links shows the address only, and a page without a payment has words in both languages", () => {
     expect(renderPage({ ...base, linkFor: () => "" }, dress)).not.toContain("fieldset");
     expect(renderPage(base, dress)).toContain("fieldset");
     expect(renderNotice("notFound", dress)).toContain("There is no such payment");
     expect(renderNotice("tooMany", { ...dress, language: "tr" })).toContain("Çok fazla istek");
   });
 
-  it("the payment page formats money by the language, exact at any length", () => {
+  it("formats money by the language, exact at any length", () => {
     const quote = { fiatCurrency: "TRY", fiatAmount: "12345678901234567890.5", price: "42.123456", priceUpdatedAt: "" } as const;
     const [en, tr] = (["en", "tr"] as const).map((language) => renderPage({ ...base, quote }, { ...dress, language }));
     expect(en).toContain("12,345,678,901,234,567,890.50");

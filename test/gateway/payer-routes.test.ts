@@ -21,7 +21,7 @@ async function asked(change: object = {}): Promise<{ readonly path: string; read
 const settle = (change: Parameters<typeof changePage>[2]) => changePage(gateway.operator, gateway.merchant.merchantId, change);
 
 describe("the address of the payment page", () => {
-  it("the address of the payment page has 128 random bits, is in the record, and stays with the order", async () => {
+  it("has 128 random bits, is in the record, and stays with the order", async () => {
     await ready();
     const first = await asked();
     expect(first.url).toMatch(/^http:\/\/127\.0\.0\.1:8080\/pay\/[A-Za-z0-9_-]{22}$/);
@@ -58,7 +58,7 @@ describe("the address of the payment page", () => {
 });
 
 describe("GET /pay/TOKEN", () => {
-  it("GET /pay/TOKEN is a page under a strict policy that nobody keeps and nobody else embeds", async () => {
+  it("is a page under a strict policy that nobody keeps and nobody else embeds", async () => {
     await ready();
     const { path } = await asked();
     const { status, headers, text } = await gateway.send(path);
@@ -79,7 +79,7 @@ describe("GET /pay/TOKEN", () => {
     expect((await gateway.send(path, { method: "POST", headers: { "Content-Type": "application/json" } })).status).toBe(405);
   });
 
-  it("GET /pay/TOKEN may be embedded by the merchant's own sites", async () => {
+  it("may be embedded by the merchant's own sites", async () => {
     await ready();
     settle({ origins: [site, "https://other.example"] });
     const { headers } = await gateway.send((await asked()).path);
@@ -88,7 +88,7 @@ describe("GET /pay/TOKEN", () => {
     );
   });
 
-  it("GET /pay/TOKEN says nothing that belongs to the service or to others", async () => {
+  it("says nothing that belongs to the service or to others", async () => {
     await ready();
     const { path, id } = await asked({ metadata: { customer: "C-1" } });
     await asked({ orderId: "order-other" });
@@ -97,7 +97,7 @@ describe("GET /pay/TOKEN", () => {
     expect(text).toContain("order-1");
   });
 
-  it("GET /pay/TOKEN answers an unknown and a malformed token in one and the same way", async () => {
+  it("answers an unknown and a malformed token in one and the same way", async () => {
     await ready();
     const known = (await asked()).path;
     const paths = ["/pay/AAAAAAAAAAAAAAAAAAAAAA", "/pay/x", `${known}x`, "/pay/%00", `/pay/${"a".repeat(90)}`];
@@ -114,7 +114,7 @@ describe("GET /pay/TOKEN", () => {
     expect((await gateway.send(known)).status).toBe(404);
   });
 
-  it("GET /pay/TOKEN is in the customer's language: the link's, the browser's, the merchant's", async () => {
+  it("is in the customer's language: the link's, the browser's, the merchant's", async () => {
     await ready();
     const { path } = await asked();
     const language = async (query: string, accept?: string) => {
@@ -135,7 +135,7 @@ describe("GET /pay/TOKEN", () => {
     expect(await language("", "de")).toBe("tr");
   });
 
-  it("GET /pay/TOKEN shows the merchant's own words, and the state to its script", async () => {
+  it("shows the merchant's own words, and the state to its script", async () => {
     await ready();
     const { path, id } = await asked();
     expect((await gateway.send(path)).text).toContain("Pay Shop");
@@ -150,7 +150,7 @@ describe("GET /pay/TOKEN", () => {
     expect((await gateway.send(`${path}/state`)).body.state).toBe("completed");
   });
 
-  it("GET /pay/TOKEN asks for nothing while the chain is not read, and shows a payment's transaction before it is final", async () => {
+  it("asks for nothing while the chain is not read, and shows a payment's transaction before it is final", async () => {
     await ready();
     const { path, id } = await asked();
     const state = async (): Promise<string> => (await gateway.send(`${path}/state`)).body.state;
@@ -176,7 +176,7 @@ describe("GET /pay/TOKEN", () => {
     expect((await gateway.send(path)).text).not.toMatch(/internal:|0xabab/);
   });
 
-  it("GET /pay/TOKEN has a limit per address, with a page that says when to come back", async () => {
+  it("has a limit per address, with a page that says when to come back", async () => {
     await anotherGateway({ limits: { ...many.limits, payerReadsPerSecond: 1, burst: 2 } });
     await ready();
     const { path } = await asked();
@@ -191,7 +191,7 @@ describe("GET /pay/TOKEN", () => {
 });
 
 describe("a page that cannot be made", () => {
-  it("a page that cannot be made says so, sets its row aside with one alarm, and leaves the other pages", async () => {
+  it("says so, sets its row aside with one alarm, and leaves the other pages", async () => {
     await ready();
     const [broken, whole] = [await asked(), await asked({ orderId: "order-2" })];
     db().run("UPDATE transactions SET quote = '{' WHERE id = ?", broken.id);
@@ -211,7 +211,7 @@ describe("a page that cannot be made", () => {
 });
 
 describe("merchant page", () => {
-  it("merchant page keeps what is not said, and notes each change", () => {
+  it("keeps what is not said, and notes each change", () => {
     const { merchantId } = gateway.merchant;
     expect(settle({ shownName: "Corner", origins: [site, site] })).toEqual({
       ...{ ok: true, page: { shownName: "Corner", contact: "", origins: [site] } },

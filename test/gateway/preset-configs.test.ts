@@ -29,7 +29,7 @@ function agent(change: object): Config["settings"] {
 }
 
 describe("the first configuration that init writes", () => {
-  it("the first configuration that init writes names its chain and currencies by presets, so a merchant gets the chain's own fees", () => {
+  it("names its chain and currencies by presets, so a merchant gets the chain's own fees", () => {
     const made = initFolder(join(folder, "first"), silentLog);
     const written = readFileSync(made.config, "utf8");
     const { chains, currencies } = JSON.parse(written) as Record<string, Record<string, { preset?: string }>>;
@@ -88,7 +88,7 @@ describe("the gateway's configuration with presets", () => {
     expect(() => gateway({ mine: { preset: "bass", nodes } }, currencies)).toThrow("config.chains.mine.preset");
   });
 
-  it("the gateway's configuration with presets writes presets as presets for the agent, with the lines that differ and the ceilings of fees of its chain", () => {
+  it("writes presets as presets for the agent, with the lines that differ and the ceilings of fees of its chain", () => {
     const chains = { mine: { preset: "polygon", nodes, confirmations: 64 } };
     const text = agentConfigText(gateway(chains, { "usdc-polygon": { preset: "usdc-polygon" } }));
     const made = JSON.parse(text) as { chains: object; currencies: object; policy: Record<string, object> };
@@ -97,7 +97,7 @@ describe("the gateway's configuration with presets", () => {
     expect(made.policy["usdc-polygon"]).toMatchObject({ maxFee: "0.5", maxFeePerDay: "20" });
   });
 
-  it("the gateway's configuration with presets writes ceilings of fees that a payment fits under also for a chain without a preset, by the chain's family", () => {
+  it("writes ceilings of fees that a payment fits under also for a chain without a preset, by the chain's family", () => {
     const usual = { decimal: 6, name: "X", symbol: "X", minPaymentAmount: "1", minWithdrawAmount: "1" };
     const chains = {
       mine: { family: "tron", chainId: "0x0000abcd", nodes, confirmations: "finalized" },
@@ -110,7 +110,7 @@ describe("the gateway's configuration with presets", () => {
     expect(policy.ether).toMatchObject({ maxFee: "0.01", maxFeePerDay: "0.2" });
   });
 
-  it("the gateway's configuration with presets writes a tenth of the largest withdrawal as manualReplaceAbove where payments end by expiry, and nowhere else; the agent takes the file", () => {
+  it("writes a tenth of the largest withdrawal as manualReplaceAbove where payments end by expiry, and nowhere else; the agent takes the file", () => {
     const usual = { decimal: 6, name: "X", symbol: "X", minPaymentAmount: "1", minWithdrawAmount: "5" };
     const chains = { mine: { preset: "tron", nodes }, other: { family: "evm", chainId: 777, nodes, confirmations: 5 } };
     const contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
@@ -129,7 +129,7 @@ describe("the gateway's configuration with presets", () => {
     expect(policy.ether?.manualReplaceAbove).toBeUndefined();
   });
 
-  it("the gateway's configuration with presets writes a file that the agent takes for each pair of presets, in both orders, and for each pair of families", () => {
+  it("writes a file that the agent takes for each pair of presets, in both orders, and for each pair of families", () => {
     const regtest = { bitcoinregtest: "0f9188f13cb7b2c71f2a335e3a4fc328", litecoinregtest: "530827f38f93b43ed12af0b3ad25a288" };
     const forms: Readonly<Record<string, object>> = {
       ...Object.fromEntries(Object.keys(chainPresets).map((preset) => [preset, { preset, nodes }])),

@@ -43,7 +43,7 @@ async function refusedWithdrawal(change: object = {}): Promise<string> {
 const jobOf = (id: string) => parseJob(db().get<JobRow>("SELECT * FROM jobs WHERE transactionId = ?", id)?.text ?? "");
 
 describe("renew of a deposit", () => {
-  it("renew of a deposit gives a new record, address, price and time under the same orderId; the old one stays", async () => {
+  it("gives a new record, address, price and time under the same orderId; the old one stays", async () => {
     await ready();
     Object.assign(gateway.service.config.prices.manual, { usdt: { usd: "1", eur: "1", try: "84", atMs: null } });
     const fiat = { currency: "usdt", amount: undefined, fiatCurrency: "TRY", fiatAmount: "420", metadata: { cart: "7" } };
@@ -68,7 +68,7 @@ describe("renew of a deposit", () => {
     expect(listed).toEqual([again.body.transactionId, first.transactionId]);
   });
 
-  it("renew of a deposit sent again, or by two tabs at once, makes one record; a successor that ends is renewed by its own id", async () => {
+  it("sent again, or by two tabs at once, makes one record; a successor that ends is renewed by its own id", async () => {
     await ready();
     const { id } = await ended();
     const answers = await Promise.all([1, 2, 3, 4].map(() => deposit({ renew: id })));
@@ -83,7 +83,7 @@ describe("renew of a deposit", () => {
     expect(countOf("transactions")).toBe(3);
   });
 
-  it("renew of a deposit is refused while it is open, when it was paid, and when any payment came, though not final", async () => {
+  it("is refused while it is open, when it was paid, and when any payment came, though not final", async () => {
     await ready();
     const { transactionId: open } = (await deposit({ orderId: "open" })).body;
     const refused = (reason: string, id: string) => ({ status: 409, body: { code: "not_renewable", reason, transactionId: id } });
@@ -106,7 +106,7 @@ describe("renew of a deposit", () => {
     expect((await deposit({ orderId: "partial", renew: id })).status).toBe(200);
   });
 
-  it("renew of a deposit takes only an id of this order, with the same content", async () => {
+  it("takes only an id of this order, with the same content", async () => {
     await ready();
     const { id } = await ended();
     const withdrawn = await refusedWithdrawal();
@@ -127,7 +127,7 @@ describe("renew of a deposit", () => {
 });
 
 describe("renew of a withdrawal", () => {
-  it("renew of a withdrawal that was refused unsigned makes one new withdrawal with one job, whose id follows from the old one", async () => {
+  it("that was refused unsigned makes one new withdrawal with one job, whose id follows from the old one", async () => {
     await ready();
     const old = await refusedWithdrawal();
     expect(await auto()).toMatchObject({ status: 422, body: { transactionId: old, signed: false } });
@@ -150,7 +150,7 @@ describe("renew of a withdrawal", () => {
     expect(many.body.answers[0]).toMatchObject({ httpStatus: 200, answer: { transactionId: next } });
   });
 
-  it("renew of a withdrawal is refused while its end is unknown, when it was paid, and after any signature", async () => {
+  it("is refused while its end is unknown, when it was paid, and after any signature", async () => {
     await ready();
     const { transactionId: id } = (await auto()).body;
     const refused = (reason: string) => ({ status: 409, body: { code: "not_renewable", reason, transactionId: id } });
@@ -187,7 +187,7 @@ describe("renew of a withdrawal", () => {
     expect(await manual({ renew: old })).toMatchObject({ status: 200, body: { stage: "awaiting_approval", renews: old } });
   });
 
-  it("renew of a withdrawal reserves its funds like any other, and makes nothing without them", async () => {
+  it("reserves its funds like any other, and makes nothing without them", async () => {
     await ready();
     const old = await refusedWithdrawal({ amount: "6" });
     expect((await auto({ orderId: "order-2", amount: "6" })).status).toBe(200);

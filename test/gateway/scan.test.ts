@@ -76,7 +76,7 @@ const scan = (reader: ScanNodes, change: object = {}): Promise<Scanned> =>
 const indexesOf = ({ found }: Scanned): readonly number[] => found.map(({ addressIndex }) => addressIndex);
 
 describe("a scan of an account", () => {
-  it("a scan of an account goes on until the gap, counted again from each address in use, swept ones too", async () => {
+  it("goes on until the gap, counted again from each address in use, swept ones too", async () => {
     const { reader } = nodesOf(new Map([[at(15), 5n]]), new Set([at(30)]));
     const scanned = await scan(reader);
     expect(indexesOf(scanned)).toEqual([15, 30]);
@@ -92,7 +92,7 @@ describe("a scan of an account", () => {
     expect(indexesOf(await scan(far.reader, { from: 21, to: 21 }))).toEqual([21]);
   });
 
-  it("a scan of an account looks beyond all that may have left, asks for nothing that is known, and in bounded batches", async () => {
+  it("looks beyond all that may have left, asks for nothing that is known, and in bounded batches", async () => {
     const { reader, asked } = nodesOf(new Map([[at(275), 5n]]));
     const known = { ...account, known: 260 };
     const options = { gap: 20, isNamed: (address: string) => address === at(3) };
@@ -104,7 +104,7 @@ describe("a scan of an account", () => {
     expect([asked.balances, asked.mostAtOnce]).toEqual([295 * 2, 249 * 2]);
   });
 
-  it("a scan of an account goes on at a newer block where the nodes have dropped the first one's state", async () => {
+  it("goes on at a newer block where the nodes have dropped the first one's state", async () => {
     const { reader, asked, forget } = nodesOf(new Map([[at(2), 5n]]));
     const scanned = await scan(reader, { onProgress: forget, to: 300 });
     expect(indexesOf(scanned)).toEqual([2]);
@@ -113,7 +113,7 @@ describe("a scan of an account", () => {
 });
 
 describe("a scan on Tron", () => {
-  it("a scan on Tron finds coins and tokens below the account of its family", async () => {
+  it("finds coins and tokens below the account of its family", async () => {
     const testNetwork = await startTestNetwork({ fronts: [{}, {}] });
     const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive("m/44'/195'/1'").publicExtendedKey;
     const { depositAddress } = familyOf("tron:0x2b6653dc");
@@ -163,7 +163,7 @@ describe("money that a scan found", () => {
   const listed = () =>
     listUnattributed(kit.store.database, null, 10).map(({ address, units, txHash }) => [address, units, txHash.split(":")[0]]);
 
-  it("money that a scan found is a payment once its address is watched, counts once, and no order gets its index", async () => {
+  it("is a payment once its address is watched, counts once, and no order gets its index", async () => {
     await kit.orderSoon("anna");
     kit.pay(at(25), 2n * eth);
     kit.chain.mine({ hash: hashOf("swept"), from: at(27), to: outsider, nonce: 0 });
@@ -196,7 +196,7 @@ describe("money that a scan found", () => {
     expect(await kit.orderSoon("bora")).toBe(at(28));
   });
 
-  it("money that a scan found after a database was lost with all its copies is all that came, and no address leaves again", async () => {
+  it("after a database was lost with all its copies is all that came, and no address leaves again", async () => {
     kit.keep("empty", "file");
     const before = [];
     for (const order of ["anna", "carl", "dora"]) before.push(await kit.orderSoon(order));
@@ -226,7 +226,7 @@ describe("money that a scan found", () => {
     expect(kit.rows().filter(({ status }) => status === 1)).toEqual([]);
   });
 
-  it("money that a scan found stays where it is without an operator's word", async () => {
+  it("stays where it is without an operator's word", async () => {
     kit.pay(at(25), eth);
     await kit.settle();
     expect(indexesOf(await found())).toEqual([25]);
@@ -288,7 +288,7 @@ describe("the command scan", () => {
     }
   }
 
-  it("the command scan shows what the database does not know, has it watched at an operator's word, and then finds nothing", async () => {
+  it("shows what the database does not know, has it watched at an operator's word, and then finds nothing", async () => {
     const first = await command("scan", "--merchant", "m1", "--gap", "5");
     expect(first.text).toBe(
       `local: at block 4, indexes below 10: 10 addresses asked, 0 known, 1 found that are not\n  ${at(4)}  0/4  1 eth; its account sent nothing\n`,
@@ -310,7 +310,7 @@ describe("the command scan", () => {
     ]);
   });
 
-  it("the command scan states the whole path of an address whose key a server has", async () => {
+  it("states the whole path of an address whose key a server has", async () => {
     const store = openStore(join(dir, "gateway.db"), silentLog);
     pairAgent(store, "2");
     store.close();
@@ -318,7 +318,7 @@ describe("the command scan", () => {
     expect(found).toMatchObject([{ address: at(4), path: "m/44'/60'/1'/0/4", addressIndex: 4 }]);
   });
 
-  it("the command scan takes an account that nobody here has, and says what it cannot do", async () => {
+  it("takes an account that nobody here has, and says what it cannot do", async () => {
     const scanned = await command("scan", "--xpub", depositXpub, "--to", "4", "--json");
     expect([scanned.code, JSON.parse(scanned.text)]).toMatchObject([1, { found: [{ addressIndex: 4 }], taken: null }]);
     expect((await command("scan")).code).toBe(2);

@@ -52,7 +52,7 @@ async function eventsAfter(after: string, limit = 100): Promise<{ readonly types
 describe("events to ask for", () => {
   const end = (id: string) => database().run("UPDATE transactions SET status = 2, stage = 'expired' WHERE id = ?", id);
 
-  it("events to ask for are kept from the first question on, without a callback target, and come once and in order", async () => {
+  it("are kept from the first question on, without a callback target, and come once and in order", async () => {
     const early = await deposit();
     end(early.transactionId);
     tell();
@@ -76,7 +76,7 @@ describe("events to ask for", () => {
     expect(await client().transaction(one.transactionId, 1)).toMatchObject({ ok: true, value: { callbackStatus: 3 } });
   });
 
-  it("events to ask for have rising numbers when an older database comes back, so that no cursor is ahead of them", async () => {
+  it("have rising numbers when an older database comes back, so that no cursor is ahead of them", async () => {
     await client().events();
     end((await deposit()).transactionId);
     tell();
@@ -88,7 +88,7 @@ describe("events to ask for", () => {
     expect((await eventsAfter(next)).types).toEqual(["deposit.expired"]);
   });
 
-  it("events to ask for are a merchant's own", async () => {
+  it("are a merchant's own", async () => {
     await client().events();
     end((await deposit()).transactionId);
     tell();
@@ -98,13 +98,13 @@ describe("events to ask for", () => {
     expect((await eventsAfter("0")).types).toEqual([]);
   });
 
-  it.each(["-1", "1.5", "00", "x", "99999999999999999"])("events to ask for refuse the cursor %s", async (after) => {
+  it.each(["-1", "1.5", "00", "x", "99999999999999999"])("refuse the cursor %s", async (after) => {
     expect(await client().events({ after })).toMatchObject({ ok: false, code: "query_invalid", field: "after" });
   });
 });
 
 describe("records by change", () => {
-  it("records by change come earliest change first, page by page, and one that changes meanwhile comes again", async () => {
+  it("come earliest change first, page by page, and one that changes meanwhile comes again", async () => {
     const ids: string[] = [];
     for (let at = 0; at < 5; at += 1) {
       gateway.clock.nowMs += 10;
@@ -126,7 +126,7 @@ describe("records by change", () => {
 });
 
 describe("the terms of a deposit request", () => {
-  it("the terms of a deposit request are its own lifetime and tolerance, and the same order again has the same terms", async () => {
+  it("are its own lifetime and tolerance, and the same order again has the same terms", async () => {
     const { order, expiresAt, paymentTolerance, transactionId } = await deposit({
       expiresInMinutes: 15,
       tolerancePercent: "0.50",
@@ -146,7 +146,7 @@ describe("the terms of a deposit request", () => {
     ["expiresInMinutes", 5],
     ["expiresInMinutes", 10_080],
     ["tolerancePercent", "10"],
-  ])("the terms of a deposit request may be %s %s", async (name, value) => {
+  ])("may be %s %s", async (name, value) => {
     expect((await deposit({ [name]: value })).status).toBe(0);
   });
 
@@ -155,7 +155,7 @@ describe("the terms of a deposit request", () => {
     ["expiresInMinutes", "30", "lifetime_invalid"],
     ...["10.01", "0.001", "-1", "1e1", ""].map((value) => ["tolerancePercent", value, "tolerance_invalid"]),
     ["tolerancePercent", 1, "tolerance_invalid"],
-  ])("the terms of a deposit request may not be %s %s", async (name, value, code) => {
+  ])("may not be %s %s", async (name, value, code) => {
     const { body } = await gateway.call("POST", "/api/v1/createTransactionRequest", {
       ...{ currency: "usdt", amount: "25", orderId: `in-${++orders}`, [`${name}`]: value },
     });
@@ -169,7 +169,7 @@ describe("a refund", () => {
   const received = (id: string, units: string) =>
     database().run("UPDATE transactions SET amountReceivedUnits = ? WHERE id = ?", units, id);
 
-  it("a refund pays back at most what its deposit received, with all its refunds together", async () => {
+  it("pays back at most what its deposit received, with all its refunds together", async () => {
     const { transactionId: refundOf } = await deposit();
     received(refundOf, "25000000");
     const first = await pay({ refundOf });
@@ -184,7 +184,7 @@ describe("a refund", () => {
     expect(list).toMatchObject({ ok: true, value: { transactions: [{ refundOf }, { refundOf }, { refundOf }] } });
   });
 
-  it("a refund sent again names the same deposit, else its orderId was used with other content", async () => {
+  it("sent again names the same deposit, else its orderId was used with other content", async () => {
     const [one, two] = [await deposit(), await deposit()];
     for (const { transactionId } of [one, two]) received(transactionId, "25000000");
     const order = { orderId: "out-again", refundOf: one.transactionId };
@@ -197,7 +197,7 @@ describe("a refund", () => {
     expect(await pay({ orderId: "out-plain", refundOf: one.transactionId })).toMatchObject(reused);
   });
 
-  it("a refund names a deposit of the same merchant and currency", async () => {
+  it("names a deposit of the same merchant and currency", async () => {
     const { transactionId } = await deposit({ currency: "eth", amount: "1" });
     received(transactionId, `${10n ** 18n}`);
     expect(await pay({ refundOf: transactionId })).toMatchObject({ code: "refund_invalid", field: "refundOf" });
@@ -268,7 +268,7 @@ describe("the fiat value of a record", () => {
     return text === "" ? text : JSON.parse(text);
   };
 
-  it("the fiat value of a record is its amount at the prices of the moment, rounded down, with the oldest price's time", () => {
+  it("is its amount at the prices of the moment, rounded down, with the oldest price's time", () => {
     const pricedAt = new Date(1_000).toISOString();
     expect(valued({})).toEqual({ usd: "999.99", eur: "933.33", try: "41999.99", pricedAt });
     expect(valued({ operation: "deposit", amountReceivedUnits: `${2n * eth}` })).toMatchObject({ usd: "6000" });
@@ -277,7 +277,7 @@ describe("the fiat value of a record", () => {
     expect(valued({ currency: "gone" })).toBe("");
   });
 
-  it("the fiat value of a record is kept at its completion, before its event is made, and never changes", async () => {
+  it("is kept at its completion, before its event is made, and never changes", async () => {
     await client().events();
     const { service } = gateway;
     const options = {

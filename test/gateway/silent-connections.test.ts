@@ -82,7 +82,7 @@ describe("a connection that never closes", () => {
     "reads no answer": `${head("GET /openapi.json HTTP/1.1")}\r\n`.repeat(200),
   };
 
-  it.each(Object.entries(kinds))("a connection that never closes and %s is let go by the gateway", async (kind, first) => {
+  it.each(Object.entries(kinds))("and %s is let go by the gateway", async (kind, first) => {
     from = () => "127.0.0.1";
     const gateway = await started();
     expect(gateway.server.server.timeout).toBeGreaterThan(gateway.server.server.keepAliveTimeout);
@@ -95,7 +95,7 @@ describe("a connection that never closes", () => {
     await holds(gateway, 0);
   });
 
-  it("a connection that never closes gets its answer whole before it is let go", async () => {
+  it("gets its answer whole before it is let go", async () => {
     from = () => "127.0.0.1";
     const gateway = await started();
     const socket = await openNeverClosing({ port: gateway.port, host: "127.0.0.1" });
@@ -141,7 +141,7 @@ describe("links at the hub", () => {
 });
 
 describe("an address block", () => {
-  it("an address block holds 64 connections without a request, the newest ones, and is told of once", async () => {
+  it("holds 64 connections without a request, the newest ones, and is told of once", async () => {
     const lines: { readonly event: string; readonly block?: string }[] = [];
     from = (index) => `203.0.113.${index % 250}`;
     const gateway = await started({}, lines);
@@ -159,7 +159,7 @@ describe("an address block", () => {
     await holds(gateway, 2 * silentPerBlock);
   });
 
-  it("an address block may hold any number of connections that have sent a whole request", async () => {
+  it("may hold any number of connections that have sent a whole request", async () => {
     from = () => "2001:db8:0:1::7";
     const gateway = await started();
     const asked = await open(gateway.port, silentPerBlock, whole);
@@ -178,7 +178,7 @@ describe("an address block", () => {
     expect([...asked, ...withBody].some(({ readableEnded }) => readableEnded)).toBe(false);
   });
 
-  it("an address block of a named proxy has no limit: 1,000 kept connections behind one proxy", async () => {
+  it("of a named proxy has no limit: 1,000 kept connections behind one proxy", async () => {
     from = () => "203.0.113.7";
     const gateway = await started({ trustProxy: ["203.0.113.7"] });
     const kept = await open(gateway.port, 1_000);
@@ -192,7 +192,7 @@ describe("an address block", () => {
   it.each([
     ["203.0.113.9", "203.0.113.200", "198.51.100.9"],
     ["2001:db8:0:1::9", "2001:db8:0:1:ffff::9", "2001:db8:0:2::9"],
-  ])("an address block with a paired agent, %s, has no limit: many agents of one address", async (agent, neighbour, outsider) => {
+  ])("with a paired agent, %s, has no limit: many agents of one address", async (agent, neighbour, outsider) => {
     from = () => "127.0.0.1";
     const gateway = await started();
     expect((await gateway.pair()).status).toBe(200);
@@ -208,7 +208,7 @@ describe("an address block", () => {
     expect(isLinkNetwork(database, networkBlock(neighbour))).toBe(false);
   });
 
-  it("an address block of this machine has no limit", async () => {
+  it("of this machine has no limit", async () => {
     from = (index) => (index % 2 === 0 ? "127.0.0.1" : "::1");
     const gateway = await started();
     await open(gateway.port, 3 * silentPerBlock);
@@ -233,7 +233,7 @@ describe("the places of a listener", () => {
   it.each([
     [true, silentPerBlock + 10],
     [false, silentPerBlock],
-  ])("the places of a listener do not count upgrades that the hub takes over (%s)", async (isForHub, want) => {
+  ])("do not count upgrades that the hub takes over (%s)", async (isForHub, want) => {
     const upgrade = `${head("GET /agent/v1/link HTTP/1.1")}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`;
     const server = createHttpServer();
     const seen = async (port: number): Promise<Socket> => {
@@ -249,7 +249,7 @@ describe("the places of a listener", () => {
     ["asks", silentPerBlock + 10],
     ["asks nothing", silentPerBlock],
     ["does not begin its handshake", silentPerBlock],
-  ])("the places of a listener with TLS count a connection that %s", async (what, want) => {
+  ])("with TLS count a connection that %s", async (what, want) => {
     const dir = mkdtempSync(join(tmpdir(), "places-"));
     const files = ["-keyout", join(dir, "key"), "-out", join(dir, "pem")];
     const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=places"];

@@ -29,7 +29,7 @@ function judge(files: readonly (readonly [path: string, text: string])[]): {
 }
 
 describe("the check for SQL", () => {
-  it("the check for SQL names each place outside the store that holds a statement or a part of one", () => {
+  it("names each place outside the store that holds a statement or a part of one", () => {
     const planted = [
       'export const sql = "SELECT * FROM agents";',
       "export const sql = `INSERT OR IGNORE INTO jtis (key) VALUES ($" + "{1})`;",
@@ -43,7 +43,7 @@ describe("the check for SQL", () => {
     expect(said).toEqual(planted.map((_text, index) => `sql: gateway/hub/planted-${index}.ts:2 holds SQL`));
   });
 
-  it("the check for SQL names each place outside the store that speaks to the database itself", () => {
+  it("names each place outside the store that speaks to the database itself", () => {
     const planted = [
       "export const one = (service) => service.store.database.get(words);",
       "export const one = (database) => database.run(words);",
@@ -53,7 +53,7 @@ describe("the check for SQL", () => {
     expect(said).toEqual(planted.map((_text, index) => `sql: gateway/hub/planted-${index}.ts:2 speaks to the database itself`));
   });
 
-  it("the check for SQL lets the store's own statements be, and words, comments and other calls elsewhere", () => {
+  it("lets the store's own statements be, and words, comments and other calls elsewhere", () => {
     const { ok, said } = judge([
       ["store/agents.ts", 'export const sql = "SELECT * FROM agents";'],
       ["hub/words.ts", '// SELECT * FROM agents\nexport const words = "Select a key, or update it.";'],

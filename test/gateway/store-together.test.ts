@@ -66,13 +66,13 @@ const kept = (): readonly string[] =>
 const commits = (): number => said.filter((sql) => sql === "COMMIT").length;
 
 describe("writes that share a transaction", () => {
-  it("writes that share a transaction share one commit when they are asked for in one turn, and run in their order", async () => {
+  it("share one commit when they are asked for in one turn, and run in their order", async () => {
     const given = await Promise.all(["a", "b", "c"].map((jti) => store.writeTogether(token(jti))));
     await new Promise((resolve) => setImmediate(resolve));
     expect([given, kept(), commits()]).toEqual([["a", "b", "c"], ["a", "b", "c"], 1]);
   });
 
-  it("writes that share a transaction are told of nothing before the commit that holds them", async () => {
+  it("are told of nothing before the commit that holds them", async () => {
     const told: string[] = [];
     const both = ["a", "b"].map((jti) => store.writeTogether(token(jti)).then(() => told.push(`${jti} after ${commits()}`)));
     expect(said).toEqual([]);
@@ -80,7 +80,7 @@ describe("writes that share a transaction", () => {
     expect(told).toEqual(["a after 1", "b after 1"]);
   });
 
-  it("writes that share a transaction take back one that throws, with all that it wrote, and keep its neighbours", async () => {
+  it("take back one that throws, with all that it wrote, and keep its neighbours", async () => {
     const bad = (database: Database): never => {
       token("half")(database);
       throw new Error("no");
@@ -92,7 +92,7 @@ describe("writes that share a transaction", () => {
     expect([kept(), commits()]).toEqual([["a", "b"], 2]);
   });
 
-  it("writes that share a transaction all fail, and none is tried again, when another process holds the file", async () => {
+  it("all fail, and none is tried again, when another process holds the file", async () => {
     const asked: string[] = [];
     held = Object.assign(new Error("database is locked"), { errcode: 5 });
     const writes = ["a", "b"].map((jti) => store.writeTogether((database) => asked.push(token(jti)(database))));
@@ -101,13 +101,13 @@ describe("writes that share a transaction", () => {
     expect([asked, said]).toEqual([[], ["BEGIN IMMEDIATE", "PRAGMA busy_timeout = 0"]]);
   });
 
-  it("writes that share a transaction refuse one that waits, and keep nothing of it", async () => {
+  it("refuse one that waits, and keep nothing of it", async () => {
     const late = (database: Database): Promise<string> => Promise.resolve(token("late")(database));
     await expect(store.writeTogether(late)).rejects.toThrow("must not wait");
     expect(kept()).toEqual([]);
   });
 
-  it("writes that share a transaction all learn of a commit that failed, also those that had thrown nothing", async () => {
+  it("all learn of a commit that failed, also those that had thrown nothing", async () => {
     failing = Object.assign(new Error("disk I/O error"), { errcode: 10 });
     const ends = await Promise.allSettled(["a", "b"].map((jti) => store.writeTogether(token(jti))));
     expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual([
@@ -117,7 +117,7 @@ describe("writes that share a transaction", () => {
     expect(store.poisoned).toBe(true);
   });
 
-  it("writes that share a transaction stay when a full disk ended the transaction under one of them alone", async () => {
+  it("stay when a full disk ended the transaction under one of them alone", async () => {
     const full = (): never => {
       raw.exec("ROLLBACK"); // as SQLite does by itself when the disk is full
       throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
@@ -129,7 +129,7 @@ describe("writes that share a transaction", () => {
     expect(kept()).toEqual(["a", "b"]);
   });
 
-  it("writes that share a transaction are all refused by a commit without room, and the next ones are taken", async () => {
+  it("are all refused by a commit without room, and the next ones are taken", async () => {
     failing = Object.assign(new Error("database or disk is full"), { errcode: 13 });
     const ends = await Promise.allSettled(["a", "b"].map((jti) => store.writeTogether(token(jti))));
     expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual(["GATEWAY_DISK_FULL", "GATEWAY_DISK_FULL"]);
@@ -139,13 +139,13 @@ describe("writes that share a transaction", () => {
     expect([store.trouble, kept()]).toEqual(["", ["c"]]);
   });
 
-  it("writes that share a transaction do not know what a commit left that had no room for the shared memory", async () => {
+  it("do not know what a commit left that had no room for the shared memory", async () => {
     failing = Object.assign(new Error("disk I/O error"), { errcode: 4874 });
     await expect(store.writeTogether(token("a"))).rejects.toMatchObject({ code: "GATEWAY_STORE_POISONED", effect: "unknown" });
     expect(store.poisoned).toBe(true);
   });
 
-  it("writes that share a transaction leave the rest to the next turn when there are more than one takes", async () => {
+  it("leave the rest to the next turn when there are more than one takes", async () => {
     const names = Array.from({ length: 70 }, (_, at) => `t${at}`);
     await Promise.all(names.map((jti) => store.writeTogether(token(jti))));
     expect([kept(), commits()]).toEqual([names, 3]);
@@ -156,14 +156,14 @@ describe("a token's one use", () => {
   const seenToken = { keyId: "k", jti: "j".repeat(16), expiresAtMs: 1_000_000 };
   const order = (database: Database): string => token("order")(database);
 
-  it("a token's one use writes the order and its token in one transaction, and nothing more at its end", async () => {
+  it("writes the order and its token in one transaction, and nothing more at its end", async () => {
     const use = createSeen(store).use(seenToken, 5);
     expect(await use.write(order)).toBe("order");
     await use.end();
     expect([kept(), commits()]).toEqual([[seenToken.jti, "order"], 1]);
   });
 
-  it("a token's one use keeps the token at its end when nothing was written, and when the order threw", async () => {
+  it("keeps the token at its end when nothing was written, and when the order threw", async () => {
     const use = createSeen(store).use(seenToken, 5);
     const write = use.write((database) => {
       order(database);
@@ -176,7 +176,7 @@ describe("a token's one use", () => {
     expect(createSeen(store).has(seenToken)).toBe(true);
   });
 
-  it("a token's one use is taken from the moment on at which it was given, and back when the database took nothing", async () => {
+  it("is taken from the moment on at which it was given, and back when the database took nothing", async () => {
     const seen = createSeen(store);
     const use = seen.use(seenToken, 5);
     expect(seen.has(seenToken)).toBe(true);
@@ -194,7 +194,7 @@ describe("a token's one use", () => {
     expect(kept()).toEqual([seenToken.jti, "order", "another"]);
   });
 
-  it("a token's one use keeps token and order when a neighbour's fault has them tried again alone", async () => {
+  it("keeps token and order when a neighbour's fault has them tried again alone", async () => {
     const use = createSeen(store).use(seenToken, 5);
     const ends = await Promise.allSettled([
       use.write(order),
@@ -206,7 +206,7 @@ describe("a token's one use", () => {
     expect(kept()).toEqual([seenToken.jti, "order"]);
   });
 
-  it("a token's one use marks its key used, and forgets tokens past their time, once a second at most", async () => {
+  it("marks its key used, and forgets tokens past their time, once a second at most", async () => {
     const seen = createSeen(store);
     const used = (): unknown =>
       store.database.get<{ lastUsedAt: number }>("SELECT lastUsedAt FROM keys WHERE id = 'k'")?.lastUsedAt;

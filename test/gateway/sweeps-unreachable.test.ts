@@ -270,7 +270,7 @@ describe("the slot of an ended sweep", () => {
     return { address, sweep };
   }
 
-  it("the slot of an ended sweep is given to no other, and when the chain has passed it the sweep is open again", async () => {
+  it("is given to no other, and when the chain has passed it the sweep is open again", async () => {
     const { address, sweep } = await endedAtOne();
     counted.set(address, slotCounts(1));
     await passes();
@@ -282,7 +282,7 @@ describe("the slot of an ended sweep", () => {
     expect(unsweptBalanceOf(db.store.database, address, network, "usdt")).toBe(0n);
   });
 
-  it("the slot of an ended sweep is looked at each hour, also where nothing of its address is to be swept", async () => {
+  it("is looked at each hour, also where nothing of its address is to be swept", async () => {
     const { address, sweep } = await endedAtOne();
     db.store.database.run("DELETE FROM unsweptBalances");
     counted.set(address, slotCounts(1));
@@ -295,7 +295,7 @@ describe("the slot of an ended sweep", () => {
     expect(readTransaction(db.store, sweep.id)).toMatchObject({ status: 0, stage: "broadcast", code: "" });
   });
 
-  it("the slot of an ended sweep moves no account of a recovery beyond what is used", async () => {
+  it("moves no account of a recovery beyond what is used", async () => {
     const { address } = await endedAtOne();
     await passes();
     signs(newest(address), "0");

@@ -92,7 +92,7 @@ async function carriesOut(id: string, from: Inhabitant = sender): Promise<void> 
 }
 
 describe("a sweep of a token", () => {
-  it("a sweep of a token from an address that the chain does not know begins with one top-up, which pays for its life and for the sweep", async () => {
+  it("from an address that the chain does not know begins with one top-up, which pays for its life and for the sweep", async () => {
     const at = depositAddress("a deposit address");
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("topup").length > 0);
@@ -122,7 +122,7 @@ describe("a sweep of a token", () => {
     expect([ordered("topup").length, alarms()]).toEqual([1, []]);
   });
 
-  it("a sweep of a token from an address with coins enough needs no top-up", async () => {
+  it("from an address with coins enough needs no top-up", async () => {
     const at = depositAddress("a deposit address");
     testNetwork.node.fund(at.address, 100_000_000n);
     await pays(at, 50_000_000n);
@@ -130,7 +130,7 @@ describe("a sweep of a token", () => {
     expect([ordered("sweep")[0]?.stage, ordered("topup")]).toEqual(["queued", []]);
   });
 
-  it("a sweep of a token is not ordered while the hot wallet cannot pay the top-up, and its own fee beside it", async () => {
+  it("is not ordered while the hot wallet cannot pay the top-up, and its own fee beside it", async () => {
     const at = depositAddress("a deposit address");
     db.store.database.run('UPDATE agents SET currencies = replace(currencies, \'"maxFee":"40"\', \'"maxFee":"100000"\')');
     await pays(at, 50_000_000n);
@@ -142,7 +142,7 @@ describe("a sweep of a token", () => {
 });
 
 describe("a top-up that no block took", () => {
-  it("a top-up that no block took stands in the way of another sweep while it is open, and afterwards another one has its own", async () => {
+  it("stands in the way of another sweep while it is open, and afterwards another one has its own", async () => {
     const at = depositAddress("a deposit address");
     await pays(at, 50_000_000n);
     await comesTo(() => ordered("topup").length > 0);
@@ -237,7 +237,7 @@ describe("sweeps that are stuck", () => {
 });
 
 describe("a sweep of the coin", () => {
-  it("a sweep of the coin leaves what it can cost, and is not ordered where that is too much of it", async () => {
+  it("leaves what it can cost, and is not ordered where that is too much of it", async () => {
     const [rich, poor] = [depositAddress("rich"), depositAddress("poor")];
     await pays(rich, 100_000_000n, false);
     await pays(poor, 5_000_000n, false);

@@ -90,7 +90,7 @@ class Wallet {
 }
 
 describe("paid-in money", () => {
-  it.each(seedsOfRun(share(5, 1)))("paid-in money is in exactly one sum after each of 400 acts, seed %i", (seed) => {
+  it.each(seedsOfRun(share(5, 1)))("is in exactly one sum after each of 400 acts, seed %i", (seed) => {
     const seeded = new Seeded(seed);
     const wallet = new Wallet();
     const addresses = Array.from({ length: 4 }, () => address());
@@ -143,7 +143,7 @@ describe("paid-in money", () => {
     expect(db.store.write(correctUnsweptBalances)).toBe(0);
   });
 
-  it("paid-in money is still counted when the database is opened again, and its operation is a known one", () => {
+  it("is still counted when the database is opened again, and its operation is a known one", () => {
     const to = address();
     pay(to, "usdt", 7n, "0x1");
     db.reopen();
@@ -154,7 +154,7 @@ describe("paid-in money", () => {
 });
 
 describe("an order", () => {
-  it("an order of a sweep is made once: not beside an open one, not for more than is held, and twice after its end", () => {
+  it("of a sweep is made once: not beside an open one, not for more than is held, and twice after its end", () => {
     const to = address();
     pay(to, "usdt", 50n, "0x1");
     const row = rowOf(to, "usdt")!;
@@ -168,7 +168,7 @@ describe("an order", () => {
     expect(open().map(({ orderId }) => orderId)).toEqual([`${to}/2`]);
   });
 
-  it("an order of a sweep has its job before that of its top-up, and no other comes while that is open", () => {
+  it("of a sweep has its job before that of its top-up, and no other comes while that is open", () => {
     const to = address();
     pay(to, "usdt", 50n, "0x1");
     order(rowOf(to, "usdt")!, 50n, 9n);
@@ -188,7 +188,7 @@ describe("an order", () => {
     expect(open()).toHaveLength(2);
   });
 
-  it("an order of a sweep keeps its row when its top-up fails: its agent has the job, and says how it ends", () => {
+  it("of a sweep keeps its row when its top-up fails: its agent has the job, and says how it ends", () => {
     const to = address();
     pay(to, "usdt", 50n, "0x1");
     order(rowOf(to, "usdt")!, 50n, 9n);
@@ -198,7 +198,7 @@ describe("an order", () => {
     expect(open().map(({ operation, stage }) => [operation, stage])).toEqual([["sweep", "queued"]]);
   });
 
-  it("an order of a sweep that an earlier attempt made waits for its top-up, goes on behind it, or ends with it", () => {
+  it("of a sweep that an earlier attempt made waits for its top-up, goes on behind it, or ends with it", () => {
     const [first, second] = [address(), address()];
     for (const to of [first, second]) {
       pay(to, "usdt", 50n, to);
@@ -233,7 +233,7 @@ describe("an order", () => {
     ]);
   });
 
-  it("an order of a sweep is not made for a merchant who only receives", () => {
+  it("of a sweep is not made for a merchant who only receives", () => {
     const to = address();
     pay(to, "usdt", 50n, "0x1");
     expect(rowOf(to, "usdt")).toBeDefined();
@@ -266,7 +266,7 @@ describe("a sweep's worth", () => {
     standing({ row: rowFor(change), currency: eth, isPayable: true, isOut: false, last: undefined, nowMs: 10, ...over });
   const failed = (code: string, changedAt = 0) => ({ last: { status: 2, code, changedAt } as TransactionRow });
 
-  it("a sweep's worth is judged before the chain is asked, each no beside its twin", () => {
+  it("is judged before the chain is asked, each no beside its twin", () => {
     expect(looked()).toEqual({ ok: true });
     expect(looked({ requestStatus: 0 })).toMatchObject({ reason: "request_open" });
     expect(looked({}, { currency: undefined })).toMatchObject({ reason: "currency_unknown" });

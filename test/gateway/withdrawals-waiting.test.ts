@@ -191,7 +191,7 @@ describe("a withdrawal where only expiry excludes a second payment", () => {
 });
 
 describe("a deposit where the paired server has an account", () => {
-  it("a deposit where the paired server has an account goes to it, and each family's address has its own index there", async () => {
+  it("goes to it, and each family's address has its own index there", async () => {
     const first = await deposit({ currency: "trc20", amount: "10", orderId: "in-1" });
     const second = await deposit({ currency: "eth", amount: "1", orderId: "in-2" });
     const rows = db().all("SELECT address, agent, addressIndex FROM depositAddresses ORDER BY rowid");

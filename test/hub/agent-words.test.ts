@@ -194,7 +194,7 @@ describe("words of an agent", () => {
     Object.entries(rows).map(([field, row]) => [`${kind}.${field}`, kind as Entry["kind"], field, row as Row] as const),
   );
 
-  it.each(fields)("words of an agent are read before use: %s", (_, kind, field, row) => {
+  it.each(fields)("are read before use: %s", (_, kind, field, row) => {
     const honest = entryWith(kind, field);
     expect(refusalOf(honest)).toBe("");
     if (row.by === "nobody") return;
@@ -203,13 +203,13 @@ describe("words of an agent", () => {
     }
   });
 
-  it.each(Object.entries(statementRows))("words of an agent are read before use: statement.%s", (field, row) => {
+  it.each(Object.entries(statementRows))("are read before use: statement.%s", (field, row) => {
     expect(refusalOf(null)).toBe("");
     if (row.by === "nobody") return;
     for (const odd of row.odd) expect(refusalOf(null, { [field]: odd }), JSON.stringify(odd)).toBe("JSON_SHAPE");
   });
 
-  it.each(Object.entries(helloRows))("words of an agent are read before use: hello.%s", (field, row) => {
+  it.each(Object.entries(helloRows))("are read before use: hello.%s", (field, row) => {
     const slots = { network: network.evm, account, first: "1", last: "2" };
     const hello = { agent: "a".repeat(16), ledgerEpoch: 1, answers: "b".repeat(64), nonce: "c".repeat(64), software: "x", at: 1 };
     const refusal = (change: object): unknown => taken(() => parseHello(JSON.stringify({ ...hello, open: [slots], ...change })));
@@ -220,14 +220,14 @@ describe("words of an agent", () => {
     }
   });
 
-  it.each(Object.entries(heartbeatRows))("words of an agent are read before use: heartbeat.%s", (field, row) => {
+  it.each(Object.entries(heartbeatRows))("are read before use: heartbeat.%s", (field, row) => {
     const heartbeat = { agent: "a".repeat(16), head: null, at: 1 };
     const refusal = (change: object): unknown => taken(() => parseHeartbeat(JSON.stringify({ ...heartbeat, ...change })));
     expect(refusal({})).toBe("");
     for (const odd of row.by === "message" ? row.odd : []) expect(refusal({ [field]: odd })).toBe("JSON_SHAPE");
   });
 
-  it("words of an agent about an end of validity are taken as far as clocks and chains are wrong, and no further", () => {
+  it("about an end of validity are taken as far as clocks and chains are wrong, and no further", () => {
     const [hour, day] = [3_600_000, 86_400_000];
     const at = (validUntilMs: number): unknown => refusalOf({ ...onTron, validUntilMs });
     // A signer ends an attempt at most ten minutes after its block, by the chain's time. The chain

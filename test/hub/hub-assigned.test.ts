@@ -29,7 +29,7 @@ const signedAs = (id: string, slot: string, hash: string) => ({ ...signed(id, sl
 
 describe("an assigned withdrawal", () => {
   for (const end of ["refused", "expired"] as const)
-    it(`an assigned withdrawal that its agent has ${end} is Completed by that payment, and its job is answered`, async () => {
+    it(`that its agent has ${end} is Completed by that payment, and its job is answered`, async () => {
       const id = assigned(1);
       const agent = await handshake();
       agent.state(statementOf(keys.id, 0, [decision(id, "approved")], { handshake: agent.nonce }));
@@ -48,7 +48,7 @@ describe("an assigned withdrawal", () => {
       expect(readTransaction(db.store, twin)).toMatchObject({ status: 2, stage: end });
     });
 
-  it("an assigned withdrawal that its agent had signed is that signature's, and the audit says so", async () => {
+  it("that its agent had signed is that signature's, and the audit says so", async () => {
     const id = assigned(1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], { handshake: agent.nonce }));
@@ -58,7 +58,7 @@ describe("an assigned withdrawal", () => {
     expect(audit()).toContainEqual(expect.objectContaining({ act: "payment not assigned" }));
   });
 
-  it("an assigned withdrawal that has ended is neither approved nor signed any more: the agent is locked", async () => {
+  it("that has ended is neither approved nor signed any more: the agent is locked", async () => {
     const id = assigned(1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "refused", "SHOP_CANCELLED")], { handshake: agent.nonce }));

@@ -30,7 +30,7 @@ async function paying(count: number): Promise<{ readonly agent: LinkAgent; reado
 }
 
 describe("an end on chain", () => {
-  it("an end on chain is told at once, in an acknowledgement of the head that is stored; progress and what was never signed are not", async () => {
+  it("is told at once, in an acknowledgement of the head that is stored; progress and what was never signed are not", async () => {
     const { agent, ids } = await paying(2);
     const unsigned = askWithdrawal(db.store, keys.id, 9);
     signals.emit("changed", { transactionId: ids[0]! });
@@ -41,7 +41,7 @@ describe("an end on chain", () => {
     expect(await agent.next("ack")).toMatchObject({ head: headAt(4), ended: [ids[0]] });
   });
 
-  it("an end on chain is sent again after a handshake, of the slots that the hello calls open and of no others", async () => {
+  it("is sent again after a handshake, of the slots that the hello calls open and of no others", async () => {
     const { ids } = await paying(3);
     for (const id of ids) end(id);
     const account = keys.hotWalletAddress;
@@ -62,7 +62,7 @@ describe("an end on chain", () => {
     expect(await other.next("ack")).toMatchObject({ ended: [ids[2]] });
   });
 
-  it("an end on chain is told in as many acknowledgements as it takes", async () => {
+  it("is told in as many acknowledgements as it takes", async () => {
     const { ids } = await paying(1);
     const { database } = db.store;
     const many = endedPerAckMax + 5;
@@ -82,7 +82,7 @@ describe("an end on chain", () => {
 });
 
 describe("a pause of the agent's operator", () => {
-  it("a pause of the agent's operator is kept until the agent says that it is over, and orders are taken as before", async () => {
+  it("is kept until the agent says that it is over, and orders are taken as before", async () => {
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [{ kind: "paused", paused: true }]));
     await agent.next("ack");

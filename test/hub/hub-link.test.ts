@@ -101,7 +101,7 @@ describe("handshake", () => {
 });
 
 describe("a hello", () => {
-  it("a hello tells what the agent runs, and it stays until another handshake says otherwise", async () => {
+  it("tells what the agent runs, and it stays until another handshake says otherwise", async () => {
     expect(readAgent(db.store, keys.id).software).toBe("");
     await handshake();
     expect(readAgent(db.store, keys.id).software).toBe("test");
@@ -112,7 +112,7 @@ describe("a hello", () => {
 });
 
 describe("jobs", () => {
-  it("jobs go out in strict sequence from the first unanswered one, chained, in envelopes the agent takes", async () => {
+  it("go out in strict sequence from the first unanswered one, chained, in envelopes the agent takes", async () => {
     askWithdrawals(db.store, keys.id, 300);
     db.store.database.run("UPDATE jobs SET answeredAt = 1 WHERE sequence <= 20");
     const agent = await handshake();
@@ -127,7 +127,7 @@ describe("jobs", () => {
     expect(frames[0]!.bytes).toBeGreaterThan(50 * 1024);
   });
 
-  it("jobs carry the newest gateway head and follow a signal or a wake", async () => {
+  it("carry the newest gateway head and follow a signal or a wake", async () => {
     const agent = await handshake();
     const first = askWithdrawal(db.store, keys.id, 1);
     signals.emit("job", { agent: keys.id });
@@ -141,7 +141,7 @@ describe("jobs", () => {
     expect(jobs.jobs.map((text) => parseJob(text).sequence)).toEqual([2]);
   });
 
-  it("jobs are sent again on a new connection until they are answered, and on the same one when no answer comes", async () => {
+  it("are sent again on a new connection until they are answered, and on the same one when no answer comes", async () => {
     await stop();
     await start({ heartbeatMs: 40, resendMs: 1_000 });
     askWithdrawal(db.store, keys.id, 1);
@@ -153,7 +153,7 @@ describe("jobs", () => {
     expect((await second.next("jobs")).jobs).toHaveLength(1);
   });
 
-  it("jobs that an agent could not read are never chained", () => {
+  it("that an agent could not read are never chained", () => {
     for (const change of [{ amount: "1.0" }, { orderId: "with space" }, { receiverAddress: "" }]) {
       expect(() => askWithdrawal(db.store, keys.id, 1, change), JSON.stringify(change)).toThrow(Bug);
     }
@@ -162,7 +162,7 @@ describe("jobs", () => {
     expect(readAgent(db.store, keys.id).jobSequence).toBe(1);
   });
 
-  it("jobs fill an envelope but never leave it empty", () => {
+  it("fill an envelope but never leave it empty", () => {
     const jobs = Array.from({ length: 100 }, (_, index) => ({ sequence: index + 1, text: `"${"x".repeat(998)}` }));
     expect(fillEnvelope(jobs, 12_400)).toHaveLength(10);
     expect(fillEnvelope(jobs, 10)).toHaveLength(1);
@@ -245,7 +245,7 @@ describe("an unpaired agent", () => {
   const release = (): unknown => db.store.database.run("UPDATE agents SET unpairedAt = 5");
   const kinds = (agent: Awaited<ReturnType<typeof handshake>>): string[] => agent.frames.map(({ kind }) => kind);
 
-  it("an unpaired agent does not count any more from the commit on, also on a link that is open", async () => {
+  it("does not count any more from the commit on, also on a link that is open", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     await agent.next("jobs");
@@ -257,7 +257,7 @@ describe("an unpaired agent", () => {
     expect(readAgent(db.store, keys.id).headSeq).toBe(0);
   });
 
-  it("an unpaired agent gets no acknowledgement of what was stored just before", async () => {
+  it("gets no acknowledgement of what was stored just before", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     const { store } = db;
@@ -274,7 +274,7 @@ describe("an unpaired agent", () => {
     expect(store.database.all("SELECT slot FROM slots")).toEqual([{ slot: "7" }]);
   });
 
-  it("an unpaired agent gets no job", async () => {
+  it("gets no job", async () => {
     const agent = await handshake();
     askWithdrawal(db.store, keys.id, 1);
     release();

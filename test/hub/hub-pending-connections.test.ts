@@ -22,7 +22,7 @@ describe("an address block", () => {
     ["203.0.113.1", "203.0.113.1", true],
     ["203.0.113.1", "203.0.113.2", false],
     ["203.0.113.1", "::ffff:203.0.113.1", true],
-  ])("an address block holds %s and %s: %s", (address, another, isOne) => {
+  ])("holds %s and %s: %s", (address, another, isOne) => {
     expect(addressBlock(address) === addressBlock(another)).toBe(isOne);
   });
 });
@@ -31,7 +31,7 @@ describe("pending connections", () => {
   const many = (pending: PendingConnections<string>, block: string, count: number, name = block): (string | null)[] =>
     Array.from({ length: count }, (_, index) => pending.enter(`${name} ${index}`, block));
 
-  it("pending connections of one block give way only to its own newcomers, the oldest first", () => {
+  it("of one block give way only to its own newcomers, the oldest first", () => {
     const pending = new PendingConnections<string>(pendingLinks, () => false);
     expect(pending.enter("agent", "elsewhere")).toBeNull();
     const lost = many(pending, "crowd", pendingPerBlock + 3);
@@ -39,7 +39,7 @@ describe("pending connections", () => {
     expect(lost.slice(pendingPerBlock)).toEqual(["crowd 0", "crowd 1", "crowd 2"]);
   });
 
-  it("pending connections of the most crowded block give way when all places are taken, and those of a block with a known agent only if there is no other", () => {
+  it("of the most crowded block give way when all places are taken, and those of a block with a known agent only if there is no other", () => {
     const pending = new PendingConnections<string>(pendingLinks, (block) => block.startsWith("known"));
     many(pending, "known", pendingPerBlock);
     for (let index = 0; index < pendingInAll - pendingPerBlock - 2; index += 1) pending.enter(`lone ${index}`, `block ${index}`);
@@ -51,20 +51,20 @@ describe("pending connections", () => {
     expect(lost).not.toContain(null);
   });
 
-  it("pending connections become fewer with each client that completed a handshake or went", () => {
+  it("become fewer with each client that completed a handshake or went", () => {
     const pending = new PendingConnections<string>(pendingLinks, () => false);
     many(pending, "crowd", pendingPerBlock);
     for (const index of [0, 0, 1]) pending.leave(`crowd ${index}`);
     expect(many(pending, "crowd", 3, "later")).toEqual([null, null, "crowd 2"]);
   });
 
-  it("pending connections of known blocks give way to each other if all blocks are known", () => {
+  it("of known blocks give way to each other if all blocks are known", () => {
     const pending = new PendingConnections<string>(pendingLinks, () => true);
     for (let index = 0; index < pendingInAll; index += 1) pending.enter(`agent ${index}`, `block ${index}`);
     expect(pending.enter("agent", "another block")).toBe("agent 0");
   });
 
-  it("pending connections of a block with a known agent are as many as there is room for, and then give way to each other", () => {
+  it("of a block with a known agent are as many as there is room for, and then give way to each other", () => {
     const pending = new PendingConnections<string>(pendingLinks, (block) => block === "known");
     expect(pending.enter("lone", "elsewhere")).toBeNull();
     expect(new Set(many(pending, "known", pendingInAll - 1))).toEqual(new Set([null]));
@@ -94,7 +94,7 @@ describe("the hub", () => {
   const isOpen = (link: LinkAgent): boolean => link.socket.readyState === link.socket.OPEN;
   const openOf = (links: readonly LinkAgent[]): number => links.filter(isOpen).length;
 
-  it("the hub lets an agent in past a thousand silent links of one /64, from elsewhere and from that /64 itself", async () => {
+  it("lets an agent in past a thousand silent links of one /64, from elsewhere and from that /64 itself", async () => {
     const links = await silent(1_000, one64);
     await until(() => openOf(links) <= pendingPerBlock);
     const elsewhere = connect(keys, "203.0.113.7");
@@ -106,7 +106,7 @@ describe("the hub", () => {
     for (const link of links) link.socket.terminate();
   }, 60_000);
 
-  it("the hub keeps the place of an agent it knows while a thousand blocks are silent, also across its own restart", async () => {
+  it("keeps the place of an agent it knows while a thousand blocks are silent, also across its own restart", async () => {
     const home = "2001:db8:ffff::1";
     const before = connect(keys, home);
     await before.handshake();

@@ -15,7 +15,7 @@ const recall = (id: string, atMs = 1): void => db.store.write((database) => keep
 const recalled = (): readonly string[] => listRecalled(db.store.database, keys.id);
 
 describe("a recall", () => {
-  it("a recall is named at once, in each acknowledgement, and at the next handshake before any job, until its withdrawal is refused", async () => {
+  it("is named at once, in each acknowledgement, and at the next handshake before any job, until its withdrawal is refused", async () => {
     const id = ask(1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")], { handshake: agent.nonce }));
@@ -34,7 +34,7 @@ describe("a recall", () => {
     expect(readTransaction(db.store, id)).toMatchObject({ status: 2, stage: "refused", code: "SHOP_CANCELLED" });
   });
 
-  it("a recall is over once a signature is stored, because the withdrawal may be paid", async () => {
+  it("is over once a signature is stored, because the withdrawal may be paid", async () => {
     const id = ask(1);
     const agent = await handshake();
     recall(id);
@@ -44,7 +44,7 @@ describe("a recall", () => {
     expect(recalled()).toEqual([]);
   });
 
-  it("a recall of many keeps the order of the recalls, and an acknowledgement names 256", () => {
+  it("of many keeps the order of the recalls, and an acknowledgement names 256", () => {
     const ids = Array.from({ length: 260 }, (_, at) => ask(at + 1));
     for (const [at, id] of ids.entries()) recall(id, 1_000 - at);
     expect(recalled()).toEqual([...ids].reverse().slice(0, 256));

@@ -93,7 +93,7 @@ async function signAll(count: number, after = 0): Promise<void> {
 }
 
 describe("a recovery offer", () => {
-  it("a recovery offer of a size that no connection takes at once comes whole to one that reads slowly", async () => {
+  it("of a size that no connection takes at once comes whole to one that reads slowly", async () => {
     await stop();
     await start({ deadMs: 600_000 }); // a slow machine takes its time for a statement
     askWithdrawals(db.store, keys.id, 3_000);
@@ -111,7 +111,7 @@ describe("a recovery offer", () => {
     expect(withdrawals).toBe(3_000);
   });
 
-  it("a recovery offer goes to the old epoch in place of a welcome, and says all that is signed and open, each job under the gateway's key", async () => {
+  it("goes to the old epoch in place of a welcome, and says all that is signed and open, each job under the gateway's key", async () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const second = askWithdrawal(db.store, keys.id, 2);
     const third = askWithdrawal(db.store, keys.id, 3);
@@ -132,7 +132,7 @@ describe("a recovery offer", () => {
     expect(isJobSignature(`${job} `, signature, gateway.publicKey)).toBe(false);
   });
 
-  it("a recovery offer names what the account spent and nothing explains, the newest first", async () => {
+  it("names what the account spent and nothing explains, the newest first", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [signed(id, "1")]));
@@ -154,7 +154,7 @@ describe("a recovery offer", () => {
     ]);
   });
 
-  it("a recovery offer compares slots as numbers", async () => {
+  it("compares slots as numbers", async () => {
     const ids = [1, 2, 3].map((number) => askWithdrawal(db.store, keys.id, number));
     const agent = await handshake();
     agent.state(
@@ -169,7 +169,7 @@ describe("a recovery offer", () => {
     expect((await offered()).part).toMatchObject({ accounts: [{ next: "12" }] });
   });
 
-  it("a recovery offer has the same name for the same run as long as nothing changes, and another when something did", async () => {
+  it("has the same name for the same run as long as nothing changes, and another when something did", async () => {
     askWithdrawal(db.store, keys.id, 1);
     begin();
     const names = [];
@@ -180,7 +180,7 @@ describe("a recovery offer", () => {
     expect(names[2]).not.toBe(names[0]);
   });
 
-  it("a recovery offer is in parts when it is long, accounts and spent in the first", async () => {
+  it("is in parts when it is long, accounts and spent in the first", async () => {
     askWithdrawals(db.store, keys.id, 150);
     await signAll(150);
     begin();
@@ -197,7 +197,7 @@ describe("a recovery offer", () => {
     expect(Math.max(...agent.frames.map(({ bytes }) => bytes))).toBeLessThan(65_536);
   });
 
-  it("a recovery offer counts what ended within the day, the dearest attempt of each", async () => {
+  it("counts what ended within the day, the dearest attempt of each", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(
@@ -213,7 +213,7 @@ describe("a recovery offer", () => {
     });
   });
 
-  it("a recovery offer is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
+  it("is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
     db.store.database.run("UPDATE agents SET ledgerEpoch = 3 WHERE id = ?", keys.id);
     const late = connect();
     await late.hello();
@@ -224,7 +224,7 @@ describe("a recovery offer", () => {
     expect(await agent.next("welcome")).toMatchObject({ ledgerEpoch: 4, gatewayHead: null });
   });
 
-  it("a recovery offer of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
+  it("of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")]));
@@ -249,7 +249,7 @@ describe("the old epoch", () => {
 });
 
 describe("the recovered ledger", () => {
-  it("the recovered ledger takes the old one's place with its first statement, and the old head stays in the tables", async () => {
+  it("takes the old one's place with its first statement, and the old head stays in the tables", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const old = await handshake();
     old.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7"), observed(id, "broadcast")]));
@@ -279,28 +279,25 @@ describe("the recovered ledger", () => {
     ["held nothing", { held: null }],
     ["had another job there", { jobHash: "0b".repeat(32) }],
     ["had more jobs", { sequence: 2, jobHash: "0b".repeat(32) }],
-  ])(
-    "the recovered ledger of an order from before the restore of the database, which %s, is refused until the next one",
-    async (_, change) => {
-      const id = askWithdrawal(db.store, keys.id, 1);
-      const old = await handshake();
-      old.state(statementOf(keys.id, 0, [decision(id, "held")]));
-      await old.next("ack");
-      begin();
-      const agent = await renewed();
-      agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
-      expect((await agent.closed).code).toBe(4009);
-      expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
-      expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", caughtUp: "behind" });
-      expect(audit().at(-1)).toMatchObject({
-        act: "alarm HUB_DATABASE_BEHIND",
-        detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
-      });
-      begin();
-      const again = await renewed();
-      expect(await again.next("recovery")).toMatchObject({ ledgerEpoch: 4, held: headAt(1) });
-    },
-  );
+  ])("of an order from before the restore of the database, which %s, is refused until the next one", async (_, change) => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const old = await handshake();
+    old.state(statementOf(keys.id, 0, [decision(id, "held")]));
+    await old.next("ack");
+    begin();
+    const agent = await renewed();
+    agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
+    expect((await agent.closed).code).toBe(4009);
+    expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", caughtUp: "behind" });
+    expect(audit().at(-1)).toMatchObject({
+      act: "alarm HUB_DATABASE_BEHIND",
+      detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
+    });
+    begin();
+    const again = await renewed();
+    expect(await again.next("recovery")).toMatchObject({ ledgerEpoch: 4, held: headAt(1) });
+  });
 
   it.each<[string, () => Partial<Statement> | null, (order: string) => EntryBody[]]>([
     ["an earlier recovery", () => ({ recovered: orderName() }), (order) => [openedBy(1, { order })]],
@@ -332,13 +329,13 @@ describe("the recovered ledger", () => {
     expect(await again.next("recovery")).toMatchObject({ ledgerEpoch: 4, held: headAt(1) });
   });
 
-  it("the recovered ledger that nobody awaits is a contradiction", async () => {
+  it("that nobody awaits is a contradiction", async () => {
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [openedBy(0)]));
     expect((await agent.closed).code).toBe(4004);
   });
 
-  it("the recovered ledger gets what is open and unsigned as new jobs, behind all others, and none before it took the handshake", async () => {
+  it("gets what is open and unsigned as new jobs, behind all others, and none before it took the handshake", async () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const bound = askWithdrawal(db.store, keys.id, 2);
     const old = await handshake();
@@ -358,7 +355,7 @@ describe("the recovered ledger", () => {
     expect(isJobSignature(jobs[0]!, signatures[0]!, gateway.publicKey)).toBe(true);
   });
 
-  it("the recovered ledger may be told of in parts: until it is opened nothing of it counts as the end of the recovery", async () => {
+  it("may be told of in parts: until it is opened nothing of it counts as the end of the recovery", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     begin();
     const agent = await renewed();
@@ -408,7 +405,7 @@ describe("a job that was lost", () => {
     return agent;
   }
 
-  it("a job that was lost comes back by the gateway's own signature, at its place in the chain, with what was signed", async () => {
+  it("comes back by the gateway's own signature, at its place in the chain, with what was signed", async () => {
     const agent = await stating([askedFor(), decision(transactionId, "approved"), signed(transactionId, "7")]);
     await agent.next("ack");
     const row = { amountUnits: "500000000000000000", receiverAddress: receiver, stage: "signed", status: 0, createdAt: 3_000 };
@@ -447,14 +444,14 @@ describe("a job that was lost", () => {
     ["at another place than it says", askedFor({ sequence: 2, previous: "1".repeat(64) })],
     ["in a currency that was not paired", askedFor({ currency: "doge" })],
     ["that leaves a gap", askedFor({ sequence: 3, previous: "1".repeat(64) }, gateway.privateKey, { sequence: 3 })],
-  ])("a job that was lost does not come back %s", async (_, entry) => {
+  ])("does not come back %s", async (_, entry) => {
     const agent = await stating([entry]);
     expect((await agent.closed).code).toBe(4004);
     expect(db.store.database.all("SELECT * FROM transactions")).toEqual([]);
     expect(readAgent(db.store, keys.id).jobSequence).toBe(0);
   });
 
-  it("a job that was lost that is another at its place is a contradiction", async () => {
+  it("that is another at its place is a contradiction", async () => {
     askWithdrawal(db.store, keys.id, 1);
     const agent = await stating([askedFor()]);
     expect((await agent.closed).code).toBe(4004);
@@ -462,7 +459,7 @@ describe("a job that was lost", () => {
 });
 
 describe("a withdrawal that is asked for", () => {
-  it("a withdrawal that is asked for while its agent has not caught up waits for its place, and gets it with the agent's word", async () => {
+  it("while its agent has not caught up waits for its place, and gets it with the agent's word", async () => {
     const row = insertTransaction(db.store, {
       id: "7".repeat(32),
       orderId: "w-7",

@@ -11,7 +11,7 @@ import { audit, db, eachTestItsHub, handshake, keys } from "../support/hub-serve
 eachTestItsHub();
 
 describe("a ledger", () => {
-  it("a ledger behind the acknowledged record marks the agent, until its signer shows that it stands level again", async () => {
+  it("behind the acknowledged record marks the agent, until its signer shows that it stands level again", async () => {
     const agent = await handshake();
     const filler = Array.from({ length: 5 }, (): EntryBody => ({ kind: "alarm", code: "CHAIN_SLOT_AHEAD", locked: false }));
     agent.state(statementOf(keys.id, 0, filler));
@@ -48,7 +48,7 @@ describe("a ledger", () => {
     expect(audit().map((row) => row.act)).toEqual(["alarm CHAIN_SLOT_AHEAD", "alarm AGENT_BEHIND"]);
   });
 
-  it("a ledger that repeats what the welcome named and goes on marks the agent as well, as often as it comes", async () => {
+  it("that repeats what the welcome named and goes on marks the agent as well, as often as it comes", async () => {
     const filler = (count: number): EntryBody[] =>
       Array.from({ length: count }, () => ({ kind: "alarm", code: "CHAIN_SLOT_AHEAD", locked: false }));
     const first = await handshake();
@@ -63,7 +63,7 @@ describe("a ledger", () => {
     expect(audit().map((row) => row.act)).toEqual(["alarm CHAIN_SLOT_AHEAD", "alarm AGENT_BEHIND"]);
   });
 
-  it("a ledger of before takes no lock away that the newest one told of in the same moment", async () => {
+  it("of before takes no lock away that the newest one told of in the same moment", async () => {
     const agent = await handshake();
     const alarm = (code: string, locked: boolean): EntryBody => ({ kind: "alarm", code, locked });
     agent.state(statementOf(keys.id, 0, [alarm("CHAIN_SLOT_AHEAD", false), alarm("CHAIN_SLOT_AHEAD", false)]));
@@ -75,7 +75,7 @@ describe("a ledger", () => {
     expect(audit().map((row) => row.act)).toEqual(["alarm CHAIN_SLOT_AHEAD", "alarm CHAIN_SLOT_FOREIGN"]);
   });
 
-  it("a ledger that repeats is another one only where it begins before what its connection's welcome named and ends behind it", () => {
+  it("that repeats is another one only where it begins before what its connection's welcome named and ends behind it", () => {
     const filler = Array.from({ length: 4 }, (): EntryBody => ({ kind: "alarm", code: "CHAIN_SLOT_AHEAD", locked: false }));
     const says = (toldSeq: number, after: number) => standingOfOverlap(toldSeq, statementOf(keys.id, after, filler));
     expect([says(5, 4), says(4, 4), says(8, 4), says(9, 4)]).toEqual(["behind", null, null, null]);
@@ -83,7 +83,7 @@ describe("a ledger", () => {
 });
 
 describe("the mark", () => {
-  it("the mark of a ledger that lies behind replaces no lock, and takes none away, that came after the agent was read", () => {
+  it("of a ledger that lies behind replaces no lock, and takes none away, that came after the agent was read", () => {
     const lockedAs = (lockedCode: string): void =>
       void db.store.write((database) => database.run("UPDATE agents SET lockedCode = ?", lockedCode));
     for (const [before, standing, alone] of [

@@ -34,7 +34,7 @@ import {
 eachTestItsHub();
 
 describe("statements", () => {
-  it("statements move a withdrawal from decision to broadcast and keep its slot and signature", async () => {
+  it("move a withdrawal from decision to broadcast and keep its slot and signature", async () => {
     const id = askWithdrawal(db.store, keys.id, 1, { stage: "" });
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "held", "POLICY_HELD")]));
@@ -53,7 +53,7 @@ describe("statements", () => {
     expect(told).toEqual(["a online", "changed 1", "decided 1", "changed 1", "decided 1", "changed 1"]);
   });
 
-  it("statements fail a refused or expired withdrawal that was never signed", async () => {
+  it("fail a refused or expired withdrawal that was never signed", async () => {
     const refused = askWithdrawal(db.store, keys.id, 1);
     const expired = askWithdrawal(db.store, keys.id, 2);
     const agent = await handshake();
@@ -64,7 +64,7 @@ describe("statements", () => {
     expect(db.store.database.all("SELECT sequence FROM jobs WHERE answeredAt IS NULL")).toEqual([]);
   });
 
-  it("statements store doubled statements once, and one that overlaps only when it comes again from where the gateway stands", async () => {
+  it("store doubled statements once, and one that overlaps only when it comes again from where the gateway stands", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     const first = statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "0")]);
@@ -84,7 +84,7 @@ describe("statements", () => {
     expect(readTransaction(db.store, id).stage).toBe("broadcast");
   });
 
-  it("statements of another ledger with the same numbers are not taken", async () => {
+  it("of another ledger with the same numbers are not taken", async () => {
     const [one, other] = [askWithdrawal(db.store, keys.id, 1), askWithdrawal(db.store, keys.id, 2)];
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(one, "approved"), signed(one, "5")]));
@@ -97,7 +97,7 @@ describe("statements", () => {
     expect(db.store.database.all("SELECT slot FROM slots")).toEqual([{ slot: "5" }]);
   });
 
-  it("statements of one tick share one transaction and one acknowledgement", async () => {
+  it("of one tick share one transaction and one acknowledgement", async () => {
     const ids = [1, 2, 3, 4].map((number) => askWithdrawal(db.store, keys.id, number));
     const agent = await handshake();
     let writes = 0;
@@ -111,7 +111,7 @@ describe("statements", () => {
     expect(writes).toBe(1);
   });
 
-  it("statements that leave a gap close the link and say lastingly, once, that the database is behind", async () => {
+  it("that leave a gap close the link and say lastingly, once, that the database is behind", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     for (let round = 0; round < 2; round += 1) {
       const agent = await handshake();
@@ -126,14 +126,14 @@ describe("statements", () => {
     expect((await agent.next("ack")).head).toEqual(headAt(6));
   });
 
-  it("statements about a transaction the database lost are not acknowledged", async () => {
+  it("about a transaction the database lost are not acknowledged", async () => {
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision("f".repeat(32), "approved")]));
     expect((await agent.closed).code).toBe(4009);
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "" });
   });
 
-  it("statements of another ledger at the acknowledged place lock the agent", async () => {
+  it("of another ledger at the acknowledged place lock the agent", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")]));
@@ -176,7 +176,7 @@ describe("statements", () => {
     ],
     ["another account", "HUB_CONTRADICTION", (first: string) => [signed(first, "7", { account: receiver })]],
     ["another spelling of a slot", "HUB_CONTRADICTION", (first: string) => [signed(first, "07")]],
-  ])("statements with %s are neither stored nor acknowledged, and lock the agent", async (_name, code, bodies) => {
+  ])("with %s are neither stored nor acknowledged, and lock the agent", async (_name, code, bodies) => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const second = askWithdrawal(db.store, keys.id, 2);
     const agent = await handshake();
@@ -189,7 +189,7 @@ describe("statements", () => {
     expect(audit().map((row) => row.act)).toEqual([`alarm ${code}`]);
   });
 
-  it("statements of an honest agent are stored though another's contradict in the same tick", async () => {
+  it("of an honest agent are stored though another's contradict in the same tick", async () => {
     const other = pairAgent(db.store, "b");
     const mine = askWithdrawal(db.store, keys.id, 1);
     const theirs = askWithdrawal(db.store, other.id, 2);
@@ -204,7 +204,7 @@ describe("statements", () => {
     expect(readAgent(db.store, other.id).lockedCode).toBe("HUB_CONTRADICTION");
   });
 
-  it("statements accept a fee bump on the same slot, late ones of a finished withdrawal too", async () => {
+  it("accept a fee bump on the same slot, late ones of a finished withdrawal too", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
@@ -219,7 +219,7 @@ describe("statements", () => {
     );
   });
 
-  it("statements keep an alarm, and the lock when the signer stopped", async () => {
+  it("keep an alarm, and the lock when the signer stopped", async () => {
     const agent = await handshake();
     const alarm = (code: string, locked: boolean): EntryBody => ({ kind: "alarm", code, locked });
     agent.state(statementOf(keys.id, 0, [alarm("CHAIN_SLOT_AHEAD", false)]));
@@ -231,7 +231,7 @@ describe("statements", () => {
     expect(audit().map((row) => row.act)).toEqual(["alarm CHAIN_SLOT_AHEAD", "alarm LEDGER_FORKED"]);
   });
 
-  it("statements keep each alarm of an agent once, and codes nobody knows under one name", async () => {
+  it("keep each alarm of an agent once, and codes nobody knows under one name", async () => {
     const agent = await handshake();
     const alarm = (code: string, locked = false): EntryBody => ({ kind: "alarm", code, locked });
     const made = Array.from({ length: 200 }, (_, number) => alarm(`MADE_UP_${number}`));
@@ -243,7 +243,7 @@ describe("statements", () => {
     expect(readAgent(db.store, keys.id).lockedCode).toBe("ALARM_UNKNOWN");
   });
 
-  it("statements that ask for lost transactions one after another leave one alarm", async () => {
+  it("that ask for lost transactions one after another leave one alarm", async () => {
     for (const id of ["e", "f"]) {
       const agent = await handshake();
       agent.state(statementOf(keys.id, 0, [decision(id.repeat(32), "approved")]));
@@ -252,7 +252,7 @@ describe("statements", () => {
     expect(audit().map((row) => row.act)).toEqual(["alarm HUB_DATABASE_BEHIND"]);
   });
 
-  it("statements are looked up by indexes alone", () => {
+  it("are looked up by indexes alone", () => {
     const plan = (sql: string): string =>
       db.store.database
         .all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
@@ -266,7 +266,7 @@ describe("statements", () => {
       expect(plan(sql), sql).toMatch(/^SEARCH .* USING (?:COVERING )?INDEX/);
   });
 
-  it("statements apply an old entry never again, though it comes once more", async () => {
+  it("apply an old entry never again, though it comes once more", async () => {
     const agent = await handshake();
     const alarm: EntryBody = { kind: "alarm", code: "LEDGER_FORKED", locked: true };
     agent.state(statementOf(keys.id, 0, [alarm]));
@@ -279,7 +279,7 @@ describe("statements", () => {
     expect(readAgent(db.store, keys.id).lockedCode).toBe("");
   });
 
-  it("statements survive a restart on the same database", async () => {
+  it("survive a restart on the same database", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const before = await handshake();
     before.state(statementOf(keys.id, 0, [decision(id, "approved")]));
@@ -325,12 +325,12 @@ describe("effect of an entry", () => {
   });
   const entry = (body: EntryBody): never => ({ ...body, seq: 1, at: 1 }) as never;
 
-  it("effect of an entry gives a manual withdrawal the address the operator approved", () => {
+  it("gives a manual withdrawal the address the operator approved", () => {
     const effect = effectOf(entry(decision("5".repeat(32), "approved")), around({ row: row() }));
     expect(effect).toEqual({ kind: "answer", change: { stage: "queued", code: "", receiverAddress: receiver } });
   });
 
-  it("effect of an entry is a contradiction when decided for another address, unsigned without one, or asked of another agent", () => {
+  it("is a contradiction when decided for another address, unsigned without one, or asked of another agent", () => {
     const other = row({ receiverAddress: keys.hotWalletAddress });
     expect(effectOf(entry(decision(other.id, "approved")), around({ row: other })).kind).toBe("contradiction");
     expect(effectOf(entry(decision(other.id, "approved")), around({ row: { ...other, receiverAddress: receiver } })).kind).toBe(
@@ -342,7 +342,7 @@ describe("effect of an entry", () => {
     expect(effectOf(entry(signed(other.id, "1")), around({ row: other, hashOwner: "x" })).kind).toBe("contradiction");
   });
 
-  it("effect of an entry never moves a stage back and never believes an agent that a payment is final", () => {
+  it("never moves a stage back and never believes an agent that a payment is final", () => {
     const confirming = row({ stage: "confirming", receiverAddress: receiver });
     const known = { attempt: 1, slot: "1", txHash: "0x" } as SignatureRow;
     const beside = around({ row: confirming, isSigned: true, slot: "1", known, slotOwner: confirming.id });

@@ -37,7 +37,7 @@ function strands(id: string): void {
 }
 
 describe("a sweep that the chain cannot reach", () => {
-  it("a sweep that the chain cannot reach is named at once, in each acknowledgement and at each handshake, until it is none", async () => {
+  it("is named at once, in each acknowledgement and at each handshake, until it is none", async () => {
     const { agent, id } = await out();
     strands(id);
     expect(await agent.next("ack")).toMatchObject({ unreachable: [id] });
@@ -50,7 +50,7 @@ describe("a sweep that the chain cannot reach", () => {
     expect(await again.next("ack")).not.toHaveProperty("unreachable");
   });
 
-  it("a sweep that the chain cannot reach ends by its agent's word, and gives its place back", async () => {
+  it("ends by its agent's word, and gives its place back", async () => {
     const { agent, id } = await out();
     strands(id);
     await agent.next("ack");

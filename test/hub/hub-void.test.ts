@@ -114,7 +114,7 @@ async function isStopped(agent: LinkAgent, detail: string): Promise<void> {
 }
 
 describe("an attempt that ends", () => {
-  it("an attempt that ends is kept with its end, and repeated by it alone", async () => {
+  it("is kept with its end, and repeated by it alone", async () => {
     const { agent, ids } = await paying();
     expect(signatures()).toMatchObject([{ validUntilMs: until + 1, voidAt: null, slot: "1" }]);
     states(agent, 2, [attempt(ids[0]!)]);
@@ -193,7 +193,7 @@ describe("an attempt that ends", () => {
 });
 
 describe("a void attempt that the gateway tells", () => {
-  it("a void attempt that the gateway tells comes at once with the stored head, and again to a later connection", async () => {
+  it("comes at once with the stored head, and again to a later connection", async () => {
     const { agent, ids } = await paying(2);
     dies(ids[1]!);
     expect(await agent.next("ack")).toMatchObject({ head: headAt(4), ended: [], void: [hashOf(ids[1]!)] });
@@ -203,7 +203,7 @@ describe("a void attempt that the gateway tells", () => {
     expect(await other.next("ack")).toMatchObject({ void: [hashOf(ids[1]!)] });
   });
 
-  it("a void attempt that the gateway tells is sent again at each handshake and with a later heartbeat while the withdrawal is open", async () => {
+  it("is sent again at each handshake and with a later heartbeat while the withdrawal is open", async () => {
     const { ids } = await paying();
     dies(ids[0]!);
     await stop();
@@ -282,7 +282,7 @@ describe("a recovery where attempts end", () => {
 describe("a signed withdrawal that is over", () => {
   const funds = () => fundsOf(db.store.database, readAgent(db.store, keys.id), trx)!;
 
-  it("a signed withdrawal that is over fails when every attempt is void, and its funds are free again", async () => {
+  it("fails when every attempt is void, and its funds are free again", async () => {
     const { agent, ids } = await paying(2);
     keepBalance(db.store.database, { account: hotWallet, currency: "trx", units: "100000000", block: 3, at: 1 });
     expect(funds().reservedUnits).toBe(14_000_000n);
@@ -321,7 +321,7 @@ describe("a signed withdrawal that is over", () => {
     expect(readAgent(db.store, keys.id).headSeq).toBe(2 + voidAttempts.length);
   });
 
-  it("a signed withdrawal that is over is Completed by the payment that an operator assigned, which gateway and agent had forgotten", async () => {
+  it("is Completed by the payment that an operator assigned, which gateway and agent had forgotten", async () => {
     const { agent, ids } = await paying(2);
     const [id, twin] = ids as readonly [string, string];
     for (const one of ids) {

@@ -41,7 +41,7 @@ const preparedAgain = /\bLIMIT \?|\b(?:operation|status) = \?(?! WHERE)/;
 const isChange = (sql: string): boolean => /^\s*(?:INSERT|UPDATE|DELETE)/.test(sql);
 
 describe("a payout's statements", () => {
-  it("a payout's statements are few, are prepared once, and walk no list of all jobs", async () => {
+  it("are few, are prepared once, and walk no list of all jobs", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     const asked = await askedBy(async () => {
@@ -62,7 +62,7 @@ describe("a payout's statements", () => {
     );
   });
 
-  it("a payout's statements would be caught if they walked a list of all jobs", async () => {
+  it("would be caught if they walked a list of all jobs", async () => {
     const [sql = ""] = await askedBy(() => listPendingWithSlot(db.store.database, keys.id));
     expect(walksJobs(db.store.database, sql)).toBe(true);
   });

@@ -94,7 +94,7 @@ async function code(run: Promise<unknown>): Promise<string> {
 }
 
 describe("sealing encKey", () => {
-  it("sealing encKey takes it out of config.json, after a yes, and keeps every other byte", async () => {
+  it("takes it out of config.json, after a yes, and keeps every other byte", async () => {
     writeConfig(key);
     const operator = terminal(true);
     await sealEncKey(places, false, operator);
@@ -105,13 +105,13 @@ describe("sealing encKey", () => {
     expect(existsSync(places.takeAway)).toBe(false);
   });
 
-  it("sealing encKey takes the one of a file, without the line's end", async () => {
+  it("takes the one of a file, without the line's end", async () => {
     writeConfig("<ENCRYPTION_KEY>");
     await sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null));
     expect(sealed()).toBe(key);
   });
 
-  it("sealing encKey makes a strong one where there is none, and leaves it for an operator to take away", async () => {
+  it("makes a strong one where there is none, and leaves it for an operator to take away", async () => {
     await sealEncKey(places, true, terminal(null));
     const made = readFileSync(places.takeAway, "utf8");
     expect(made).toMatch(/^[0-9a-f]{64}\n$/);
@@ -119,7 +119,7 @@ describe("sealing encKey", () => {
     expect(sealed()).toBe(made.trim());
   });
 
-  it("sealing encKey does not happen without a yes, and the next run seals the very key that was made", async () => {
+  it("does not happen without a yes, and the next run seals the very key that was made", async () => {
     expect(await code(sealEncKey(places, false, terminal(null)))).toBe("COMMAND_USAGE");
     expect(await code(sealEncKey(places, false, terminal(false)))).toBe("COMMAND_DECLINED");
     expect(existsSync(places.credential)).toBe(false);
@@ -128,14 +128,14 @@ describe("sealing encKey", () => {
     expect(sealed()).toBe(made);
   });
 
-  it("sealing encKey refuses a weak one before anything is made", async () => {
+  it("refuses a weak one before anything is made", async () => {
     writeConfig("a".repeat(64));
     expect(await code(sealEncKey(places, true, terminal(null)))).toBe("ENCKEY_WEAK");
     expect(existsSync(places.credential)).toBe(false);
     expect(readFileSync(places.config, "utf8")).toContain("encKey");
   });
 
-  it("sealing encKey puts nothing in place that opens to something else", async () => {
+  it("puts nothing in place that opens to something else", async () => {
     bring(fake.replace("| rev ;;", "| cat ;;"));
     expect(await code(sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null)))).toBe("INSTALL_STEP");
     expect(existsSync(places.credential)).toBe(false);
@@ -183,7 +183,7 @@ describe("a credential that is there", () => {
 describe("pairing on an installed machine", () => {
   const none = { credentials: undefined, file: undefined, fd: undefined, terminal: undefined, show: () => {} };
 
-  it("pairing on an installed machine takes encKey from the credential, after config.json and before the terminal", async () => {
+  it("takes encKey from the credential, after config.json and before the terminal", async () => {
     await sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null));
     const found = await findEncKey({ ...none, config: undefined, sealed: places.credential });
     expect([Buffer.from(found.bytes).toString("latin1"), found.from]).toEqual([key, "credential"]);
@@ -192,7 +192,7 @@ describe("pairing on an installed machine", () => {
     expect(await code(findEncKey({ ...none, config: undefined, sealed: undefined }))).toBe("ENCKEY_MISSING");
   });
 
-  it("pairing on an installed machine looks for the credential beside config.json", () => {
+  it("looks for the credential beside config.json", () => {
     expect(encKeyCredential(places.config)).toBeUndefined();
     writeFileSync(places.credential, "");
     expect(encKeyCredential(places.config)).toBe(process.getuid?.() === 0 ? places.credential : undefined);

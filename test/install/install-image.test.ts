@@ -44,7 +44,7 @@ beforeAll(() => writeFileSync(config, '{"gatewayUrl":"https://pay.example"}\n', 
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe.runIf(isRoot)("install --root", () => {
-  it("install --root refuses a file that is not there, or that others can read, before its first step, also with --dry-run", async () => {
+  it("refuses a file that is not there, or that others can read, before its first step, also with --dry-run", async () => {
     const open = join(dir, "open.json");
     writeFileSync(open, "{}", { mode: 0o644 });
     chmodSync(open, 0o644);
@@ -61,7 +61,7 @@ describe.runIf(isRoot)("install --root", () => {
     }
   });
 
-  it("install --root puts program, packages, units, folders and command in place, for all to read", {
+  it("puts program, packages, units, folders and command in place, for all to read", {
     timeout: 120_000,
   }, async () => {
     const done = await install("--config", config);
@@ -98,7 +98,7 @@ describe.runIf(isRoot)("install --root", () => {
     expect(existsSync(at("/opt/autowithdraw/node_modules/typescript"))).toBe(false);
   });
 
-  it("install --root keeps all of it the second time", async () => {
+  it("keeps all of it the second time", async () => {
     const before = filesOf(image).map((path) => `${path} ${statSync(path).mtimeMs} ${statSync(path).ino}`);
     const done = await install("--config", config);
     expect(done.code, done.output).toBe(0);
@@ -106,7 +106,7 @@ describe.runIf(isRoot)("install --root", () => {
     expect(filesOf(image).map((path) => `${path} ${statSync(path).mtimeMs} ${statSync(path).ino}`)).toEqual(before);
   });
 
-  it("install --root mends a program that lost a file, a package or its rights, and keeps the one before aside", {
+  it("mends a program that lost a file, a package or its rights, and keeps the one before aside", {
     timeout: 180_000,
   }, async () => {
     const spoil: readonly (() => void)[] = [
@@ -124,7 +124,7 @@ describe.runIf(isRoot)("install --root", () => {
     expect(existsSync(at("/opt/autowithdraw.new"))).toBe(false);
   });
 
-  it("install --root refuses to go back a version without a yes", async () => {
+  it("refuses to go back a version without a yes", async () => {
     const manifest = at("/opt/autowithdraw/package.json");
     writeFileSync(manifest, readFileSync(manifest, "utf8").replace(`"version": "${version}"`, '"version": "999.0.0"'));
     const refused = await install();
@@ -132,7 +132,7 @@ describe.runIf(isRoot)("install --root", () => {
     expect((await install("--yes")).steps["/opt/autowithdraw"]).toBe("changed");
   });
 
-  it("install --root refuses a config.json that others can read", async () => {
+  it("refuses a config.json that others can read", async () => {
     rmSync(at("/etc/autowithdraw/config.json"));
     chmodSync(config, 0o644);
     expect(await install("--config", config)).toMatchObject({
@@ -144,7 +144,7 @@ describe.runIf(isRoot)("install --root", () => {
     expect((await install("--config", config)).code).toBe(0);
   });
 
-  it("install --root gives the gateway its own folder, with its own packages alone", { timeout: 120_000 }, async () => {
+  it("gives the gateway its own folder, with its own packages alone", { timeout: 120_000 }, async () => {
     const done = await install("--gateway");
     expect(done.code, done.output).toBe(0);
     const program = "/opt/autowithdraw-gateway";

@@ -216,7 +216,7 @@ describe("a machine that does not fit", () => {
     outcomeOf(() => assertFit({ ...bare(), ...change }, layouts.agent, isForced)).outcome;
   const installed = (version: string) => ({ installed: { ...bare().installed, version } });
 
-  it("a machine that does not fit is refused, and its twin is not", () => {
+  it("is refused, and its twin is not", () => {
     expect(fits({})).toBe("ok");
     expect(fits({ platform: "darwin" })).toBe("INSTALL_MACHINE");
     expect(fits({ isRoot: false })).toBe("COMMAND_RIGHT");
@@ -264,21 +264,18 @@ describe("uninstalling", () => {
     accounts: new Set([...layouts[part].users, ...layouts[part].groups].map(({ name }) => name)),
   });
 
-  it.each(["agent", "gateway"] as const)(
-    "uninstalling removes nothing of the %s but program, units, command and helps",
-    (part) => {
-      const removed = planRemoval(survey(part), layouts[part]).flatMap(({ acts }) =>
-        acts.flatMap((act) => (act.kind === "remove" ? [act.path] : [])),
-      );
-      expect(removed.length).toBeGreaterThan(4);
-      const helps = layouts[part].helps.map(({ path }) => path);
-      expect(removed).toEqual(expect.arrayContaining(helps));
-      for (const path of removed.filter((one) => !helps.includes(one)))
-        expect(path).toMatch(/^\/(opt\/autowithdraw|usr\/local\/bin\/autowithdraw|etc\/systemd\/system\/)/);
-    },
-  );
+  it.each(["agent", "gateway"] as const)("removes nothing of the %s but program, units, command and helps", (part) => {
+    const removed = planRemoval(survey(part), layouts[part]).flatMap(({ acts }) =>
+      acts.flatMap((act) => (act.kind === "remove" ? [act.path] : [])),
+    );
+    expect(removed.length).toBeGreaterThan(4);
+    const helps = layouts[part].helps.map(({ path }) => path);
+    expect(removed).toEqual(expect.arrayContaining(helps));
+    for (const path of removed.filter((one) => !helps.includes(one)))
+      expect(path).toMatch(/^\/(opt\/autowithdraw|usr\/local\/bin\/autowithdraw|etc\/systemd\/system\/)/);
+  });
 
-  it("uninstalling stops the one name first, and says what stays and how it would go", () => {
+  it("stops the one name first, and says what stays and how it would go", () => {
     const [first] = planRemoval(survey("agent"), layouts.agent);
     expect(first?.acts[0]).toEqual({
       kind: "run",
@@ -296,7 +293,7 @@ describe("uninstalling", () => {
     ]);
   });
 
-  it("uninstalling keeps and names the release that the way back set aside, of agent and gateway alike", () => {
+  it("keeps and names the release that the way back set aside, of agent and gateway alike", () => {
     for (const part of ["agent", "gateway"] as const) {
       const failed = `${layouts[part].program}.failed`;
       expect(removalPaths(layouts[part])).toContain(failed);
@@ -309,7 +306,7 @@ describe("uninstalling", () => {
     }
   });
 
-  it("uninstalling names the withdrawals that are open, and says nothing without an agent that answers", () => {
+  it("names the withdrawals that are open, and says nothing without an agent that answers", () => {
     const open = (...ids: readonly string[]) =>
       openText(JSON.stringify({ ok: true, withdrawals: ids.map((transactionId) => ({ transactionId, state: "held" })) }));
     expect(open("a1")).toMatch(/1 withdrawal is not ended.*\n {4}a1 {2}held\n$/);
@@ -323,14 +320,14 @@ describe("uninstalling", () => {
     expect(versionTrouble(treeVersion(projectRoot), version)).toBe("");
   });
 
-  it("uninstalling has nothing to do where nothing is", () => {
+  it("has nothing to do where nothing is", () => {
     const none = { units: [], paths: new Set<string>(), accounts: new Set<string>() };
     expect([planRemoval(none, layouts.agent), leftBehind(none, layouts.agent)]).toEqual([[], []]);
   });
 });
 
 describe("an installed unit", () => {
-  it("an installed unit starts with this machine's Node, and the gateway's from its own folder", () => {
+  it("starts with this machine's Node, and the gateway's from its own folder", () => {
     const text = "ExecStart=/usr/bin/node /opt/autowithdraw/gateway/gateway.js start\n";
     expect(unitText(text, "/opt/node/bin/node", layouts.gateway)).toBe(
       "ExecStart=/opt/node/bin/node /opt/autowithdraw-gateway/gateway/gateway.js start\n",
@@ -341,7 +338,7 @@ describe("an installed unit", () => {
 });
 
 describe("the command line", () => {
-  it("the command line is read whole, and what it does not know is refused", () => {
+  it("is read whole, and what it does not know is refused", () => {
     expect(readInstallCommand(["install", "--config", "c.json", "--yes"])).toMatchObject({
       part: "agent",
       config: "c.json",
@@ -373,7 +370,7 @@ describe("an upgrade", () => {
     return "";
   };
 
-  it("an upgrade from an unpacked release goes on; the installed program cannot upgrade itself, nor what is not installed", () => {
+  it("from an unpacked release goes on; the installed program cannot upgrade itself, nor what is not installed", () => {
     expect(said({}, "agent", "/srv/autowithdraw-0.2.0")).toBe("");
     expect(said({}, "agent", "/opt/autowithdraw")).toMatch(/no newer release in the folder .*: node autowithdraw\.js upgrade$/);
     expect(said({ root: "/image" }, "agent", "/opt/autowithdraw")).toBe("");
@@ -383,7 +380,7 @@ describe("an upgrade", () => {
 });
 
 describe("the gateway's short command", () => {
-  it("the gateway's short command names the configuration where a command takes one, and nowhere else", () => {
+  it("names the configuration where a command takes one, and nowhere else", () => {
     const call = commandText("echo", { ...layouts.gateway, program: "/p", launcher: "l" }).replace(
       /^if \[[\s\S]*?^fi$/gm,
       (text) => (text.includes("setpriv") ? "" : text),
@@ -411,7 +408,7 @@ describe("an installed part", () => {
         return named.map((path) => normalize(join(room, dirname(name), path)).split(sep)[0] ?? "");
       });
 
-  it.each(Object.values(layouts))("an installed part has every room that its own rooms import: $part", ({ rooms }) => {
+  it.each(Object.values(layouts))("has every room that its own rooms import: $part", ({ rooms }) => {
     const imported = new Set(rooms.flatMap(importsOf));
     expect(imported.size).toBeGreaterThan(3);
     expect([...imported].filter((room) => !rooms.includes(room))).toEqual([]);

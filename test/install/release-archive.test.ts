@@ -70,7 +70,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe("the archive", () => {
-  it("the archive is the same, byte for byte, from another folder and another umask", async () => {
+  it("is the same, byte for byte, from another folder and another umask", async () => {
     const other = join(dir, "elsewhere");
     mkdirSync(other);
     for (const part of ["dist", "docs", "systemd", "scripts", "cli/launch", "packaging/monitoring"])
@@ -89,7 +89,7 @@ describe("the archive", () => {
     expect(bytesOf("two", `${name}.tgz`)).not.toBe(bytesOf("one", `${name}.tgz`));
   });
 
-  it("the archive has a checksum that sha256sum takes", () => {
+  it("has a checksum that sha256sum takes", () => {
     const said = execFileSync("sha256sum", ["--check", `${name}.tgz.sha256`], { cwd: join(dir, "one"), encoding: "utf8" });
     expect(said).toBe(`${name}.tgz: OK\n`);
   });
@@ -149,7 +149,7 @@ describe("the archive", () => {
     });
   });
 
-  it("the archive holds the built program, launchers, units and documents, and nothing that builds or tests", () => {
+  it("holds the built program, launchers, units and documents, and nothing that builds or tests", () => {
     const files = (readdirSync(unpacked, { recursive: true }) as string[]).filter((path) =>
       statSync(join(unpacked, path)).isFile(),
     );
@@ -206,7 +206,7 @@ describe("the archive", () => {
     for (const line of listed) expect(line).toMatch(/^(drwxr-xr-x|-rw-r--r--) 0\/0 /);
   });
 
-  it("the archive answers --version and --help before any package is there, and says what is missing otherwise", async () => {
+  it("answers --version and --help before any package is there, and says what is missing otherwise", async () => {
     for (const launcher of ["pair.js", "crypto.js", "autowithdraw.js", "gateway/gateway.js"]) {
       const asked = (...args: string[]) =>
         run(process.execPath, [join(unpacked, launcher), ...args], { cwd: dir, logFile: "/dev/null" });
@@ -223,7 +223,7 @@ describe("the packages of a release", () => {
   const lockOf = (folder: string): Lock => JSON.parse(read(join(folder, "package-lock.json"))) as Lock;
   const namesIn = (lock: Lock): string[] => Object.keys(lock.packages).filter((path) => path !== "");
 
-  it("the packages of a release are the agent's production packages: at most 40, none with an install script, none of the gateway or for building", () => {
+  it("are the agent's production packages: at most 40, none with an install script, none of the gateway or for building", () => {
     const whole = JSON.parse(readFileSync(join(projectRoot, "package-lock.json"), "utf8")) as Lock;
     const lock = lockOf("");
     const names = namesIn(lock);
@@ -248,24 +248,20 @@ describe("the packages of a release", () => {
   });
 
   // Needs the package registry.
-  it.each(["", "gateway"])(
-    "the packages of a release are taken by npm ci as they stand: %j",
-    { timeout: 180_000 },
-    async (folder) => {
-      const place = mkdtempSync(join(dir, "ci-"));
-      for (const file of ["package.json", "package-lock.json"]) cpSync(join(unpacked, folder, file), join(place, file));
-      const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
-      const done = await run("npm", args, { cwd: place, logFile: "/dev/null" });
-      expect(done.code, done.output).toBe(0);
-      for (const path of namesIn(lockOf(folder))) expect(existsSync(join(place, path, "package.json")), path).toBe(true);
-      // Every import of the built program is among them.
-      const beneath = ["base", "protocol", "outgoing", "alerts", "chains"];
-      const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
-      const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
-      expect(new Set(wanted).size).toBeGreaterThan(4);
-      expect(wanted.filter((one) => !existsSync(join(place, "node_modules", one)))).toEqual([]);
-    },
-  );
+  it.each(["", "gateway"])("are taken by npm ci as they stand: %j", { timeout: 180_000 }, async (folder) => {
+    const place = mkdtempSync(join(dir, "ci-"));
+    for (const file of ["package.json", "package-lock.json"]) cpSync(join(unpacked, folder, file), join(place, file));
+    const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
+    const done = await run("npm", args, { cwd: place, logFile: "/dev/null" });
+    expect(done.code, done.output).toBe(0);
+    for (const path of namesIn(lockOf(folder))) expect(existsSync(join(place, path, "package.json")), path).toBe(true);
+    // Every import of the built program is among them.
+    const beneath = ["base", "protocol", "outgoing", "alerts", "chains"];
+    const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
+    const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
+    expect(new Set(wanted).size).toBeGreaterThan(4);
+    expect(wanted.filter((one) => !existsSync(join(place, "node_modules", one)))).toEqual([]);
+  });
 });
 
 /** Names of the packages that the built files of a folder import. */
@@ -299,7 +295,7 @@ describe("the parts list", () => {
     JSON.parse(readFileSync(join(schemas, `${file}.SNAPSHOT.schema.json`), "utf8")) as object;
 
   // By the validator that fastify brings.
-  it("the parts list is a CycloneDX document by its schema", () => {
+  it("is a CycloneDX document by its schema", () => {
     const site = "http://cyclonedx.org/schema/";
     const ajv = new Ajv({ strict: false });
     addFormats.default(ajv);
@@ -312,7 +308,7 @@ describe("the parts list", () => {
     expect(isValid({ ...list, serialNumber: "none" })).toBe(false);
   });
 
-  it("the parts list names every package of both locks once, with its hash and whose it is", () => {
+  it("names every package of both locks once, with its hash and whose it is", () => {
     const { components, dependencies } = JSON.parse(text()) as {
       components: Part[];
       dependencies: { ref: string; dependsOn?: string[] }[];

@@ -30,7 +30,7 @@ while True:
 `;
 
 describe("the service manager", () => {
-  it.runIf(hasBoth)("the service manager is told that a daemon is ready, in one line, and that it is alive", async () => {
+  it.runIf(hasBoth)("is told that a daemon is ready, in one line, and that it is alive", async () => {
     const socket = join(dir, "notify.sock");
     const python = spawn("python3", ["-c", listener, socket], { stdio: ["ignore", "pipe", "inherit"] });
     let received = "";
@@ -53,7 +53,7 @@ describe("the service manager", () => {
     }
   });
 
-  it("the service manager that is not there is told nothing, and one that cannot be told is spoken of once", async () => {
+  it("that is not there is told nothing, and one that cannot be told is spoken of once", async () => {
     const said: string[] = [];
     const say = (line: string): void => void said.push(line);
     const none = createServiceManager({ PATH: "/nowhere", WATCHDOG_USEC: "600000" }, say);

@@ -23,7 +23,7 @@ function values(unit: string, key: string): string[] {
 }
 
 describe("systemd units", () => {
-  it("systemd units are the signer's, the courier's, the gateway's with its alerts, the two sockets and one name for the agent's", () => {
+  it("are the signer's, the courier's, the gateway's with its alerts, the two sockets and one name for the agent's", () => {
     expect(units.sort()).toEqual([
       "autowithdraw-courier.service",
       "autowithdraw-gateway-alert.service",
@@ -35,7 +35,7 @@ describe("systemd units", () => {
     ]);
   });
 
-  it.runIf(hasSystemd)("systemd units give systemd-analyze verify nothing to print", () => {
+  it.runIf(hasSystemd)("give systemd-analyze verify nothing to print", () => {
     // verify wants the program to exist, wherever this machine keeps its Node.
     const copy = mkdtempSync(join(tmpdir(), "autowithdraw-units-"));
     try {
@@ -61,7 +61,7 @@ describe("systemd units", () => {
     }
   });
 
-  it.runIf(hasSystemd)("systemd units keep the exposure of each service low", () => {
+  it.runIf(hasSystemd)("keep the exposure of each service low", () => {
     // tenths
     const bounds = {
       "autowithdraw-signer.service": 3,
@@ -75,7 +75,7 @@ describe("systemd units", () => {
     }
   });
 
-  it("systemd units start, stop and restart the agent by one name, and by the courier's name too", () => {
+  it("start, stop and restart the agent by one name, and by the courier's name too", () => {
     const [target, signer, courier] = [
       "autowithdraw.target",
       "autowithdraw-signer.service",
@@ -94,7 +94,7 @@ describe("systemd units", () => {
     for (const unit of [signer, courier]) expect(values(unit, "Also")).toEqual([target]);
   });
 
-  it("systemd units take the sockets away with the signer, so that nobody who connects starts it", () => {
+  it("take the sockets away with the signer, so that nobody who connects starts it", () => {
     for (const unit of ["autowithdraw-signer.socket", "autowithdraw-operator.socket"]) {
       expect(values(unit, "BindsTo"), unit).toEqual(["autowithdraw-signer.service"]);
       expect(values(unit, "WantedBy"), unit).toEqual([]);
@@ -103,7 +103,7 @@ describe("systemd units", () => {
     }
   });
 
-  it("systemd units try everything again permanently but what would fail the same way, and kill what hangs", () => {
+  it("try everything again permanently but what would fail the same way, and kill what hangs", () => {
     const final = {
       "autowithdraw-signer.service": "2 4",
       "autowithdraw-courier.service": "2 4",
@@ -123,7 +123,7 @@ describe("systemd units", () => {
       expect(values(unit, "StartLimitIntervalSec"), unit).toEqual(["0"]);
   });
 
-  it("systemd units tell of a gateway that failed, whether it is tried again or not, and end that at an ordered stop", () => {
+  it("tell of a gateway that failed, whether it is tried again or not, and end that at an ordered stop", () => {
     const [unit, alert] = ["autowithdraw-gateway.service", "autowithdraw-gateway-alert.service"] as const;
     expect(values(unit, "OnFailure")).toEqual([alert]);
     const [post = ""] = values(unit, "ExecStopPost");
@@ -162,7 +162,7 @@ describe("systemd units", () => {
     expect(values(unit, "ExecReload")).toEqual([start.replace(" start ", " check "), "/bin/kill -HUP $MAINPID"]);
   });
 
-  it("systemd units name every process in the journal, and leave its exit reason where everybody reads them", () => {
+  it("name every process in the journal, and leave its exit reason where everybody reads them", () => {
     // The alerts are the gateway's own, under its user and name.
     const services = units.filter((name) => name.endsWith(".service") && !name.includes("-alert"));
     expect(new Set(services.flatMap((unit) => values(unit, "SyslogIdentifier"))).size).toBe(services.length);
@@ -177,7 +177,7 @@ describe("systemd units", () => {
     }
   });
 
-  it("systemd units leave the signer no network, no core, no foreign code", () => {
+  it("leave the signer no network, no core, no foreign code", () => {
     const wanted = {
       PrivateNetwork: "yes",
       RestrictAddressFamilies: "AF_UNIX",
@@ -197,7 +197,7 @@ describe("systemd units", () => {
     }
   });
 
-  it("systemd units give every process a user of its own, and the courier no way to the operators' socket", () => {
+  it("give every process a user of its own, and the courier no way to the operators' socket", () => {
     // The alerts are the gateway's own, under its user and name.
     const services = units.filter((name) => name.endsWith(".service") && !name.includes("-alert"));
     const users = services.flatMap((unit) => values(unit, "User"));
@@ -212,7 +212,7 @@ describe("systemd units", () => {
 });
 
 describe("config.example.json", () => {
-  it("config.example.json is complete but for the three placeholders of the interface", () => {
+  it("is complete but for the three placeholders of the interface", () => {
     const text = readFileSync(join(root, "config.example.json"), "utf8");
     const copy = mkdtempSync(join(tmpdir(), "autowithdraw-example-"));
     const path = join(copy, "config.json");

@@ -139,7 +139,7 @@ describe("a folder", () => {
     expect(isTrustedFolder(join(dir, "missing"), plain)).toBe(false);
   });
 
-  it.runIf(isRoot)("a folder of a service's user is trusted if only root could have given it away", async () => {
+  it.runIf(isRoot)("of a service's user is trusted if only root could have given it away", async () => {
     const given = folder("given", 0o700, service);
     expect(await look(given, { owner: "folder", isSecret: false })).toBe("");
     expect(await look(given)).toBe("FILE_OWNER");
@@ -151,7 +151,7 @@ describe("a folder", () => {
 describe("the folder that run/where names", () => {
   const long = () => stateFolder(join(dir, "l".repeat(100)));
 
-  it("the folder that run/where names is asked only while it is the agent's own", async () => {
+  it("is asked only while it is the agent's own", async () => {
     const state = long();
     const made = makeSocketPaths(state);
     const short = join(made.operator, "..");
@@ -172,7 +172,7 @@ describe("the folder that run/where names", () => {
     }
   });
 
-  it.runIf(isRoot)("the folder that run/where names may not be made again or named by another user", async () => {
+  it.runIf(isRoot)("may not be made again or named by another user", async () => {
     const state = long();
     const made = makeSocketPaths(state);
     const short = join(made.operator, "..");
@@ -188,7 +188,7 @@ describe("the folder that run/where names", () => {
     }
   });
 
-  it("the folder that run/where names lies in the user's runtime folder, where that is this user's alone", () => {
+  it("lies in the user's runtime folder, where that is this user's alone", () => {
     const before = process.env.XDG_RUNTIME_DIR;
     const runtime = join(dir, "runtime");
     mkdirSync(runtime, { mode: 0o700 });
@@ -217,7 +217,7 @@ describe("a copy of config.json beside it", () => {
 });
 
 describe.runIf(isRoot)("install --config", () => {
-  it("install --config copies the file that an operator named, with any owner, and the copy is root's", async () => {
+  it("copies the file that an operator named, with any owner, and the copy is root's", async () => {
     const from = join(dir, "config.json");
     const to = join(dir, "installed.json");
     const act = { kind: "copy-private", from, to } as const;
@@ -284,7 +284,7 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
     ],
   ];
 
-  it.each(planted)("crypto on a paired folder does not start with %s: %s", async (_, code, plant, mend) => {
+  it.each(planted)("does not start with %s: %s", async (_, code, plant, mend) => {
     plant();
     const words = { FILE_EXPOSED: "can be changed by others", FILE_OWNER: `belongs to user ${outsider}` }[code] ?? "";
     try {
@@ -308,7 +308,7 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
     return ran.output();
   }
 
-  it("crypto on a paired folder takes another user's config.json that an operator named, and none that it would find by itself", async () => {
+  it("takes another user's config.json that an operator named, and none that it would find by itself", async () => {
     chownSync(agent.config, outsider, outsider);
     try {
       expect(await unnamed()).toContain(`there is no file ${join(projectRoot, "config.json")}`);

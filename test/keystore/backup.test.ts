@@ -163,7 +163,7 @@ describe.each([
 });
 
 describe("a sealed backup", () => {
-  it("a sealed backup opens with its own encKey and header only", () => {
+  it("opens with its own encKey and header only", () => {
     const file = made(encKey);
     for (const other of [Buffer.from(randomBytes(32).toString("hex")), Buffer.from("a passphrase of some length 42"), null]) {
       expect(codeOf(() => read(file, other))).toBe("BACKUP_ENCKEY");
@@ -175,7 +175,7 @@ describe("a sealed backup", () => {
     expect(codeOf(() => read(Buffer.from("not one\n"), encKey))).toBe("BACKUP_DAMAGED");
   });
 
-  it("a sealed backup opens by the steps of the document, and its key is another one than a keystore's", () => {
+  it("opens by the steps of the document, and its key is another one than a keystore's", () => {
     const file = made(encKey);
     const end = file.indexOf(0x0a);
     const header = file.subarray(0, end);
@@ -191,7 +191,7 @@ describe("a sealed backup", () => {
     expect(nacl.secretbox.open(box, first, keyFor("autowithdraw/1 keystore"))).toBeNull();
   });
 
-  it("a sealed backup under a passphrase costs its derivation", () => {
+  it("under a passphrase costs its derivation", () => {
     const phrase = Buffer.from("quiet Otters 7 sing, under 9 ladders!");
     const file = made(phrase, parts.slice(1));
     expect(JSON.parse(file.toString("utf8", 0, file.indexOf(0x0a))).kdf).toMatchObject({ name: "scrypt", logN: 18, r: 8, p: 1 });

@@ -71,7 +71,7 @@ function twice() {
 const lengthen = (kit: Kit) => kit.ask("account", { chain: "local", slot: "99", quorum: 2 });
 
 describe("a state folder that runs twice", () => {
-  it("a state folder that runs twice gives its nonce to one withdrawal only", () => {
+  it("gives its nonce to one withdrawal only", () => {
     const { first, copy, two } = twice();
     expect(copy.ask("sign", { transactionId: two, txParams }).ok).toBe(true);
     lengthen(copy);
@@ -89,7 +89,7 @@ describe("a state folder that runs twice", () => {
     expect(db.store.database.all("SELECT slot FROM slots ORDER BY slot")).toHaveLength(2);
   });
 
-  it("a state folder that runs twice locks the copy as soon as it learns what the gateway holds", () => {
+  it("locks the copy as soon as it learns what the gateway holds", () => {
     const { first, copy } = twice();
     copy.admit(first.gateway.welcome(copy.nonce, { at: first.now + 1 }));
     expect(copy.core.locked?.code).toMatch(/^LEDGER_/);

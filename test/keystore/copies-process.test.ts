@@ -87,7 +87,7 @@ describe("backup", () => {
     expect(bytes).not.toContain(agent.encKey);
   });
 
-  it("backup says how to keep it and what restoring means; never over a file that is there, unless told", async () => {
+  it("says how to keep it and what restoring means; never over a file that is there, unless told", async () => {
     const first = await agent.cli("backup", at("plain.backup"), ...withKey(), "--config", agent.config);
     expect(first.code, first.output).toBe(0);
     expect(first.output).toMatch(/encKey is not in it/);
@@ -103,7 +103,7 @@ describe("backup", () => {
     expect(readFileSync(at("plain.backup")).equals(before)).toBe(false);
   });
 
-  it("backup is not made under an encKey that does not open the keystore", async () => {
+  it("is not made under an encKey that does not open the keystore", async () => {
     writeFileSync(at("wrong"), randomBytes(32).toString("hex"), { mode: 0o600 });
     const done = await agent.cli("backup", at("wrong.backup"), ...withKey(at("wrong")));
     expect([done.code, done.output]).toEqual([2, expect.stringContaining("the keystore does not open")]);
@@ -146,7 +146,7 @@ describe("backup", () => {
 });
 
 describe("restore", () => {
-  it("restore gives the same agent back in an empty folder, and crypto runs there", async () => {
+  it("gives the same agent back in an empty folder, and crypto runs there", async () => {
     await agent.cli("backup", at("moved.backup"), ...withKey(), "--config", agent.config);
     const folder = at("moved");
     for (const name of ["", "signer", "courier"]) mkdirSync(join(folder, name), { mode: 0o700 });
@@ -169,7 +169,7 @@ describe("restore", () => {
     );
   });
 
-  it("restore never goes over anything", async () => {
+  it("never goes over anything", async () => {
     await agent.cli("backup", at("over.backup"), ...withKey());
     const folder = at("over");
     for (const name of ["signer/keystore.json", "signer/ledger/00000001.jsonl", "courier/link.json", "pairing.json", "notes"]) {
@@ -201,7 +201,7 @@ describe("rekey", () => {
   };
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("rekey is refused while crypto runs, and says how to stop it", async () => {
+  it("is refused while crypto runs, and says how to stop it", async () => {
     fresh();
     await begin();
     const done = await agent.cli("rekey", ...withKey(), "--make-enc-key", join(folder, "new"));
@@ -209,7 +209,7 @@ describe("rekey", () => {
     expect([existsSync(join(folder, "new")), opens(agent.state, agent.encKey)]).toEqual([false, true]);
   });
 
-  it("rekey makes a new key, seals under it, and says what else must change", async () => {
+  it("makes a new key, seals under it, and says what else must change", async () => {
     fresh();
     const file = join(folder, "new encKey".replace(" ", "-"));
     const done = await stateOf(state, "rekey", ...withKey(), "--make-enc-key", file);
@@ -228,7 +228,7 @@ describe("rekey", () => {
     expect([twice.code, twice.output]).toEqual([2, expect.stringContaining(`--new-enc-key-file ${file}`)]);
   });
 
-  it("rekey takes the old one from config.json and a passphrase from a file", async () => {
+  it("takes the old one from config.json and a passphrase from a file", async () => {
     fresh();
     const config = join(folder, "config.json");
     writeFileSync(config, JSON.stringify({ ...JSON.parse(readFileSync(agent.config, "utf8")), encKey: agent.encKey }), {
@@ -261,7 +261,7 @@ describe("rekey", () => {
     expect([done.code, existsSync(join(folder, "new")), opens(state, agent.encKey)]).toEqual([2, false, true]);
   });
 
-  it("rekey wants one new key, from one place, readable by its owner alone", async () => {
+  it("wants one new key, from one place, readable by its owner alone", async () => {
     fresh();
     writeFileSync(join(folder, "open"), randomBytes(32).toString("hex"), { mode: 0o600 });
     chmodSync(join(folder, "open"), 0o644);
@@ -302,7 +302,7 @@ describe("answers in JSON", () => {
 });
 
 describe("the drill of docs/operations.md", () => {
-  it("the drill of docs/operations.md goes as typed: restored beside the agent, verified, another encKey and back", async () => {
+  it("goes as typed: restored beside the agent, verified, another encKey and back", async () => {
     const drill = at("drill");
     expect((await agent.cli("backup", at("agent.backup"), "--yes", ...withKey())).code).toBe(0);
     expect((await stateOf(drill, "restore", at("agent.backup"), ...withKey())).code).toBe(0);

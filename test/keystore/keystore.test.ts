@@ -103,7 +103,7 @@ function edited(text: string, change: (file: Record<string, unknown>) => void): 
 }
 
 describe("account nodes", () => {
-  it("account nodes on Bitcoin have the address and the account's key of BIP-84's vector", () => {
+  it("on Bitcoin have the address and the account's key of BIP-84's vector", () => {
     const phrase = `${"abandon ".repeat(11)}about`;
     const words = Buffer.from(Mnemonic.fromPhrase(phrase).computeSeed().slice(2), "hex");
     const [hotWallet, deposits] = namedAccounts(deriveAccounts(words, ["bitcoin"]));
@@ -111,7 +111,7 @@ describe("account nodes", () => {
     expect(deposits?.id).toBe(HDNodeWallet.fromPhrase(phrase, "", "m/84'/0'/1'").neuter().extendedKey);
   });
 
-  it("account nodes give the addresses and the xpub that ethers gives", () => {
+  it("give the addresses and the xpub that ethers gives", () => {
     const accounts = deriveAccounts(seed(), ["evm"]) as readonly [WalletAccount, WalletAccount];
     const [hotWallet, deposits] = namedAccounts(accounts).map(({ id }) => id);
     const root = HDNodeWallet.fromPhrase(vector.mnemonic, "", "m");
@@ -129,16 +129,13 @@ describe("account nodes", () => {
 });
 
 describe("a keystore's text", () => {
-  it.each(vector.keystores)(
-    "a keystore's text is the one in docs/keystore.md, sealed with $encKey",
-    ({ encKey, random, text }) => {
-      expect(random).toBe("bytes counting up from 0");
-      expect(sealKeystore({ contents: contents(), encKey: Buffer.from(encKey), random: counting(), scryptLogN: 17 })).toBe(text);
-      expect(bytesOf(openKeystore(text, Buffer.from(encKey)))).toBe(bytesOf(contents()));
-    },
-  );
+  it.each(vector.keystores)("is the one in docs/keystore.md, sealed with $encKey", ({ encKey, random, text }) => {
+    expect(random).toBe("bytes counting up from 0");
+    expect(sealKeystore({ contents: contents(), encKey: Buffer.from(encKey), random: counting(), scryptLogN: 17 })).toBe(text);
+    expect(bytesOf(openKeystore(text, Buffer.from(encKey)))).toBe(bytesOf(contents()));
+  });
 
-  it("a keystore's text opens by the steps of the document, without this program", () => {
+  it("opens by the steps of the document, without this program", () => {
     for (const { text, encKey } of vector.keystores) {
       const { boxNonce, box, ...header } = JSON.parse(text);
       const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, "hex"));
@@ -154,7 +151,7 @@ describe("a keystore's text", () => {
     }
   });
 
-  it("a keystore's text opens with its own encKey and header only", () => {
+  it("opens with its own encKey and header only", () => {
     const text = vector.keystores[0]?.text ?? "";
     const open = (each: string, encKey: Uint8Array = rawEncKey): string => codeOf(() => openKeystore(each, encKey));
     expect(open(text)).toBe("");
@@ -169,7 +166,7 @@ describe("a keystore's text", () => {
     expect(open(edited(text, (file) => Object.assign(file, { boxNonce: "00".repeat(24) })))).toBe("KEYSTORE_ENCKEY");
   });
 
-  it("a keystore's text with any byte of the box changed does not open", () => {
+  it("with any byte of the box changed does not open", () => {
     const text = vector.keystores[0]?.text ?? "";
     const { box } = JSON.parse(text) as { box: string };
     for (let at = 0; at < box.length; at += 2) {
@@ -179,7 +176,7 @@ describe("a keystore's text", () => {
     }
   });
 
-  it("a keystore's text is read strictly", () => {
+  it("is read strictly", () => {
     const [byKey, byPassphrase] = vector.keystores.map(({ text }) => text) as [string, string];
     const head = (each: string): string => codeOf(() => readKeystoreHeader(each));
     const kdf = (fields: object): string =>
@@ -208,7 +205,7 @@ describe("a keystore's text", () => {
     expect(kdf({ salt: "00" })).toBe("KEYSTORE_FORMAT");
   });
 
-  it("a keystore's text holds the keys of the wallet it names, or is neither made nor opened", () => {
+  it("holds the keys of the wallet it names, or is neither made nor opened", () => {
     const wrong = { ...contents(), wallet: "00".repeat(16) };
     expect(codeOf(() => sealKeystore({ contents: wrong, encKey: rawEncKey, random: counting() }))).toBe("KEYSTORE_WALLET");
     // A box made by hand, whose header was bound right but names another wallet.
@@ -251,7 +248,7 @@ describe("a keystore's text", () => {
 describe("an encKey", () => {
   const random = createHash("sha256").update("encKey").digest();
 
-  it("an encKey of 32 bytes is known in hex, base64 and base64url", () => {
+  it("of 32 bytes is known in hex, base64 and base64url", () => {
     for (const text of [
       random.toString("hex"),
       random.toString("hex").toUpperCase(),
@@ -296,13 +293,13 @@ describe("an encKey", () => {
     ["1qaz2wsx3edc4rfv", "ENCKEY_WEAK"],
     ["kX9#kX9#kX9#kX9#kX9#", "ENCKEY_WEAK"],
     ["unplug-devotion-gravel-sixties-humbling", ""],
-  ])("an encKey %j: %j", (text, code) => {
+  ])("%j: %j", (text, code) => {
     expect(codeOf(() => assertEncKey(Buffer.from(text)))).toBe(code);
   });
 });
 
 describe("secrets", () => {
-  it("secrets print as a mark everywhere and are wiped", () => {
+  it("print as a mark everywhere and are wiped", () => {
     const secret = new Secret(Buffer.from("c0ffee", "hex"));
     const printed = [
       JSON.stringify({ secret }),
@@ -325,7 +322,7 @@ describe("secrets", () => {
     expect(views.every((view) => view.every((byte) => byte === 0))).toBe(true);
   });
 
-  it("secrets never stand in a fault", () => {
+  it("never stand in a fault", () => {
     const text = vector.keystores[0]?.text ?? "";
     const secret = rawEncKey.toString();
     for (const act of [
@@ -356,7 +353,7 @@ describe("a keystore's file", () => {
   });
   const text = vector.keystores[0]?.text ?? "";
 
-  it("a keystore's file is written private and whole, and may be written again", () => {
+  it("is written private and whole, and may be written again", () => {
     const place = join(folder(), "state", "signer");
     expect(hasKeystore(place)).toBe(false);
     expect(codeOf(() => readKeystore(place))).toBe("KEYSTORE_MISSING");
@@ -368,7 +365,7 @@ describe("a keystore's file", () => {
     expect(statSync(place).mode & 0o777).toBe(0o700);
   });
 
-  it("a keystore's file is left alone when the new one does not open or is another wallet's", () => {
+  it("is left alone when the new one does not open or is another wallet's", () => {
     const place = folder();
     const other = edited(text, (file) => Object.assign(file, { wallet: "00".repeat(16) }));
     expect(codeOf(() => writeKeystore({ folder: place, text: other, encKey: rawEncKey }))).toBe("KEYSTORE_WRITE");
@@ -380,7 +377,7 @@ describe("a keystore's file", () => {
     expect(readdirSync(place)).toEqual([keystoreName]);
   });
 
-  it("a keystore's file is refused when others can reach it, when it is a link, or too large", () => {
+  it("is refused when others can reach it, when it is a link, or too large", () => {
     const place = folder();
     writeKeystore({ folder: place, text, encKey: rawEncKey });
     chmodSync(join(place, keystoreName), 0o640);
@@ -395,7 +392,7 @@ describe("a keystore's file", () => {
     expect(codeOf(() => readKeystore(large))).toBe("KEYSTORE_FORMAT");
   });
 
-  it("a keystore's file says who must own it, and by which command, when this user may not read it", () => {
+  it("says who must own it, and by which command, when this user may not read it", () => {
     const place = folder();
     const path = join(place, keystoreName);
     writeKeystore({ folder: place, text, encKey: rawEncKey });
@@ -407,7 +404,7 @@ describe("a keystore's file", () => {
     expect(fault.context.hint).toContain(` ${place} `);
   });
 
-  it("a keystore's file is named by every fault of opening it", () => {
+  it("is named by every fault of opening it", () => {
     const place = folder();
     writeKeystore({ folder: place, text, encKey: rawEncKey });
     const fault = faultOf(() => openKeystoreIn(place, Buffer.from("00".repeat(32))));

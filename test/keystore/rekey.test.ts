@@ -148,14 +148,14 @@ function caught(act: () => unknown): AgentError {
 }
 
 describe("another encKey", () => {
-  it("another encKey opens the keystore from then on, and the old one no longer", () => {
+  it("opens the keystore from then on, and the old one no longer", () => {
     const disk = new Disk();
     expect(rekeyed(disk)).toEqual({ wallet: contents.wallet, addresses, isFromBefore: false });
     expect(openedBy(disk.afterPowerCut(false))).toBe("new");
     expect([...disk.names.keys()]).toEqual([keystoreName]);
   });
 
-  it("another encKey has a salt and a box nonce of its own", () => {
+  it("has a salt and a box nonce of its own", () => {
     const disk = new Disk();
     rekeyed(disk);
     const [before, after] = [JSON.parse(sealed), JSON.parse(disk.read(keystoreName))];
@@ -164,7 +164,7 @@ describe("another encKey", () => {
     expect({ ...after, kdf: 0, box: 0, boxNonce: 0 }).toEqual({ ...before, kdf: 0, box: 0, boxNonce: 0 });
   });
 
-  it("another encKey is judged as at sealing, and must be another one; nothing is touched then", () => {
+  it("is judged as at sealing, and must be another one; nothing is touched then", () => {
     for (const [keys, code] of [
       [{ oldKey, newKey: Buffer.from("hunter2") }, "ENCKEY_WEAK"],
       [{ oldKey, newKey: Buffer.from("00".repeat(32)) }, "ENCKEY_WEAK"],
@@ -179,7 +179,7 @@ describe("another encKey", () => {
 });
 
 describe("a crash at any moment", () => {
-  it("a crash at any moment leaves one keystore that opens, and the same command once more ends with the new encKey", () => {
+  it("leaves one keystore that opens, and the same command once more ends with the new encKey", () => {
     const count = stepsOfAll();
     expect(count).toBeGreaterThanOrEqual(6);
     const seen = new Set<string>();

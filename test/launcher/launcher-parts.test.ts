@@ -24,7 +24,7 @@ afterAll(() => agent.remove());
 describe("a secret that is handed over", () => {
   const secret = Buffer.from("a key");
 
-  it("a secret that is handed over arrives complete, and the copy made for the way is wiped", async () => {
+  it("arrives complete, and the copy made for the way is wiped", async () => {
     const chunks: Buffer[] = [];
     const seen: string[] = [];
     const pipe = new Writable({
@@ -144,7 +144,7 @@ describe("the supervisor", () => {
     }
   });
 
-  it("the supervisor passes on no character that would move a terminal's cursor", async () => {
+  it("passes on no character that would move a terminal's cursor", async () => {
     const stopping = new AbortController();
     const shows = `process.stdout.write("a\\u001b[2Jb\\n"); process.stderr.write("c\\u009bd\\u202ee\\n"); process.exit(1);`;
     const run = options({ startCourier: courier(shows), stop: stopping.signal });
@@ -157,7 +157,7 @@ describe("the supervisor", () => {
     expect(run.said).toContain("c\ufffdd\ufffde");
   });
 
-  it("the supervisor tells the reason of a child that ends by a fault and is started again, each time", async () => {
+  it("tells the reason of a child that ends by a fault and is started again, each time", async () => {
     const stopping = new AbortController();
     let starts = 0;
     const fault = JSON.stringify({ level: "error", code: "LEDGER_POISONED", message: "the disk failed" });
@@ -173,7 +173,7 @@ describe("the supervisor", () => {
     expect(run.said.filter((line) => line === "failing LEDGER_POISONED the disk failed")).toHaveLength(2);
   });
 
-  it("the supervisor waits longer after every unexpected end, and stops when told", async () => {
+  it("waits longer after every unexpected end, and stops when told", async () => {
     const stopping = new AbortController();
     const starts: number[] = [];
     const run = options({
@@ -192,7 +192,7 @@ describe("the supervisor", () => {
     expect(gap(3)).toBeGreaterThanOrEqual(200);
   });
 
-  it.each([2, 4])("the supervisor ends with status %i of the signer, and says its exit reason", async (code) => {
+  it.each([2, 4])("ends with status %i of the signer, and says its exit reason", async (code) => {
     const fault =
       'process.stderr.write(JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7", hint: "look there" }) + "\\n");';
     const run = options({ startSigner: script(`${fault} process.exit(${code})`) });
@@ -202,7 +202,7 @@ describe("the supervisor", () => {
     expect(run.said).toContain("look there");
   });
 
-  it("the supervisor ends with a courier that is misconfigured, not with one that is locked out for a while", async () => {
+  it("ends with a courier that is misconfigured, not with one that is locked out for a while", async () => {
     expect(await supervise(options({ startCourier: courier("process.exit(2)") }))).toBe(2);
     const stopping = new AbortController();
     let couriers = 0;
@@ -215,7 +215,7 @@ describe("the supervisor", () => {
     expect(couriers).toBe(3);
   });
 
-  it("the supervisor kills what does not end by itself", async () => {
+  it("kills what does not end by itself", async () => {
     const stopping = new AbortController();
     const deaf = `${up.replace("process.exit(0)", "0")} process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     const child = script(deaf)();
@@ -228,7 +228,7 @@ describe("the supervisor", () => {
     expect(child.signalCode).toBe("SIGKILL");
   });
 
-  it("the supervisor survives a program that cannot be started", async () => {
+  it("survives a program that cannot be started", async () => {
     const stopping = new AbortController();
     let tries = 0;
     const startSigner = () => {

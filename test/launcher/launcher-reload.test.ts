@@ -32,7 +32,7 @@ const change = (edit: (config: Written) => void): string => {
 };
 
 describe("SIGHUP", () => {
-  it("SIGHUP takes a lowered limit, and says when there is nothing to take", async () => {
+  it("takes a lowered limit, and says when there is nothing to take", async () => {
     const started = begin();
     await says(started, "crypto: ready");
     const first = childOf(started, "signer");
@@ -56,7 +56,7 @@ describe("SIGHUP", () => {
     expect(await policyOf()).not.toContain("0.0625");
   }, 90_000);
 
-  it("SIGHUP keeps the old settings, and says why, when the new ones do not check or the signer refuses them", async () => {
+  it("keeps the old settings, and says why, when the new ones do not check or the signer refuses them", async () => {
     const started = begin();
     await says(started, "crypto: ready");
     const first = childOf(started, "signer");
@@ -88,7 +88,7 @@ describe("SIGHUP", () => {
     expect((await agent.cli("verify")).output).toContain("the ledger is whole");
   }, 90_000);
 
-  it("SIGHUP goes back to what last ran, and no further", () => {
+  it("goes back to what last ran, and no further", () => {
     const said: string[] = [];
     let next = { digest: "b" };
     const reload = new Reload({

@@ -19,7 +19,7 @@ function looks(watchdog: Watchdog, clock: { now: number }, seconds: number): num
 }
 
 describe("the watchdog", () => {
-  it("the watchdog gives a child its limit of silence after each sign of life, and not a second more", () => {
+  it("gives a child its limit of silence after each sign of life, and not a second more", () => {
     const clock = { now: 5 };
     const watchdog = new Watchdog(() => clock.now, limits);
     watchdog.received();
@@ -30,14 +30,14 @@ describe("the watchdog", () => {
     expect(looks(watchdog, clock, 30)).toBe(21);
   });
 
-  it("the watchdog waits longer for the first sign, for a long ledger is read back before it", () => {
+  it("waits longer for the first sign, for a long ledger is read back before it", () => {
     const clock = { now: 0 };
     const watchdog = new Watchdog(() => clock.now, limits);
     expect(looks(watchdog, clock, 60)).toBe(0);
     expect(looks(watchdog, clock, 1)).toBe(1);
   });
 
-  it("the watchdog blames nobody for time in which it did not run itself, however often the machine sleeps", () => {
+  it("blames nobody for time in which it did not run itself, however often the machine sleeps", () => {
     const clock = { now: 0 };
     const watchdog = new Watchdog(() => clock.now, limits);
     watchdog.received();
@@ -79,7 +79,7 @@ describe("the supervisor", () => {
     return { options, said };
   };
 
-  it("the supervisor kills a child that was ready and then silent, says so, and starts it again", async () => {
+  it("kills a child that was ready and then silent, says so, and starts it again", async () => {
     const stopping = new AbortController();
     const { options, said } = watched(script(up), stopping.signal, (times) => {
       if (times === 2) stopping.abort();
@@ -89,7 +89,7 @@ describe("the supervisor", () => {
     expect(said[1]).toBe("the signer was ended by SIGKILL and is started again");
   });
 
-  it("the supervisor leaves a child alone that speaks, for several times the limit", async () => {
+  it("leaves a child alone that speaks, for several times the limit", async () => {
     const stopping = new AbortController();
     const { options, said } = watched(script(speaks), stopping.signal, () => setTimeout(() => stopping.abort(), 6_000));
     expect(await supervise(options)).toBe(0);

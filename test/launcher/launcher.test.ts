@@ -58,7 +58,7 @@ const isGone = (pid: number): boolean => {
 };
 
 describe("crypto", () => {
-  it("crypto runs once per state folder, however many start at once", async () => {
+  it("runs once per state folder, however many start at once", async () => {
     const all = Array.from({ length: share(10, 4) }, () => begin());
     await until("all refusals but one", 60_000, async () => {
       const ended = all.filter(({ child }) => child.exitCode !== null);
@@ -74,7 +74,7 @@ describe("crypto", () => {
     }
   }, 120_000);
 
-  it("crypto takes over as soon as the one before it is gone, even by kill -9", async () => {
+  it("takes over as soon as the one before it is gone, even by kill -9", async () => {
     const first = begin();
     await ready(first);
     const children = [childOf(first, "signer"), childOf(first, "courier")];
@@ -85,7 +85,7 @@ describe("crypto", () => {
     expect(children.every(isGone)).toBe(true);
   });
 
-  it("crypto starts the signer and the courier again after kill -9, each as it must", async () => {
+  it("starts the signer and the courier again after kill -9, each as it must", async () => {
     const started = begin();
     await ready(started);
     const [signer, courier] = [childOf(started, "signer"), childOf(started, "courier")];
@@ -101,7 +101,7 @@ describe("crypto", () => {
     expect((await agent.cli("verify")).output).toContain("the ledger is whole");
   });
 
-  it("crypto goes on when the reader of its output has gone, and still ends cleanly", async () => {
+  it("goes on when the reader of its output has gone, and still ends cleanly", async () => {
     const args = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", agent.state];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
     spawned.push(child);
@@ -118,7 +118,7 @@ describe("crypto", () => {
     expect(await ended).toBe(0);
   });
 
-  it("crypto ends with 0 on SIGTERM and SIGINT, and leaves no child", async () => {
+  it("ends with 0 on SIGTERM and SIGINT, and leaves no child", async () => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       const started = begin();
       await ready(started);
@@ -129,7 +129,7 @@ describe("crypto", () => {
     }
   });
 
-  it("crypto hands down no foreign code, no core dump, no descriptor but the lock", async () => {
+  it("hands down no foreign code, no core dump, no descriptor but the lock", async () => {
     const started = await stand();
     expect(started.output()).toContain("NODE_OPTIONS is set; it is not passed on");
     for (const room of ["signer", "courier"] as const) {
@@ -154,12 +154,12 @@ describe("crypto", () => {
     }
   });
 
-  it("crypto keeps one copy of encKey, to start the signer again with, and none of what it came and went in", async () => {
+  it("keeps one copy of encKey, to start the signer again with, and none of what it came and went in", async () => {
     const started = await stand();
     expect(countInMemory(started.pid, { encKey: Buffer.from(agent.encKey) })).toEqual({ encKey: 1 });
   });
 
-  it("crypto says in plain words that the gateway is away, and goes on", async () => {
+  it("says in plain words that the gateway is away, and goes on", async () => {
     const started = await stand();
     await until("the news", 60_000, async () =>
       started.output().includes("the link to the gateway is down") ? true : undefined,
@@ -174,7 +174,7 @@ describe("crypto", () => {
     expect(status.code).toBe(1);
   });
 
-  it("crypto takes encKey from a file or a descriptor before config.json", async () => {
+  it("takes encKey from a file or a descriptor before config.json", async () => {
     const file = join(agent.dir, "enc.key");
     writeFileSync(file, `${agent.encKey}\n`, { mode: 0o600 });
     const wrong = join(agent.dir, "wrong.key");
@@ -198,7 +198,7 @@ describe("crypto", () => {
     await new Promise((resolve) => child.once("close", resolve));
   });
 
-  it("crypto does not start again what would fail the same way: locked 4, misconfigured 2", async () => {
+  it("does not start again what would fail the same way: locked 4, misconfigured 2", async () => {
     const ledger = join(agent.state, "signer", "ledger", "00000001.jsonl");
     const kept = readFileSync(ledger);
     try {
@@ -218,7 +218,7 @@ describe("crypto", () => {
     expect(none.output).toContain("holds no paired agent\nhint: name the agent's folder with --state");
   });
 
-  it("crypto refuses a command line it does not know", async () => {
+  it("refuses a command line it does not know", async () => {
     for (const args of [["--rol", "signer"], ["--role", "gateway"], ["now"], ["--enc-key-fd", "x"]]) {
       const done = await agent.launcher("crypto.js", ...args);
       expect(done.code, args.join(" ")).toBe(2);

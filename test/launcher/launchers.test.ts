@@ -39,7 +39,7 @@ function pair(config: object, ...words: string[]): { readonly code: number | nul
 }
 
 describe("pair.js on a fresh clone", () => {
-  it("pair.js on a fresh clone says which placeholders are left before it installs anything, in the words of pairing", () => {
+  it("says which placeholders are left before it installs anything, in the words of pairing", () => {
     const done = pair(secrets);
     expect(done.code).toBe(2);
     expect(done.said).toBe(
@@ -53,7 +53,7 @@ describe("pair.js on a fresh clone", () => {
     ["once they are replaced", { mnemonic: "test test", apiKey: "k.s.f", encKey: "x" }, []],
     ["where files bring the secrets", secrets, ["--mnemonic-file", "a", "--api-key-file=b", "--enc-key-fd", "3"]],
     ["where a pairing was begun", secrets, ["--state", "begun"]],
-  ])("pair.js on a fresh clone installs %s", (_, config, words) => {
+  ])("installs %s", (_, config, words) => {
     mkdirSync(join(copy, "begun"), { recursive: true });
     writeFileSync(join(copy, "begun", "pairing.json"), "{}");
     const done = pair(config, ...words);
@@ -65,7 +65,7 @@ describe("pair.js on a fresh clone", () => {
 });
 
 describe("crypto.ts", () => {
-  it("crypto.ts is crypto.js under the interface's name, and holds nothing that a runtime must compile", () => {
+  it("is crypto.js under the interface's name, and holds nothing that a runtime must compile", () => {
     const text = readFileSync(join(copy, "crypto.ts"), "utf8");
     expect(text).toContain('launch("agent/crypto.js")');
     writeFileSync(join(copy, "as-it-stands.mjs"), text);

@@ -42,7 +42,7 @@ const importsOf = (path: string): readonly string[] =>
   );
 
 describe("SIGUSR1", () => {
-  it("SIGUSR1 opens the inspector of a program that does nothing about it", async () => {
+  it("opens the inspector of a program that does nothing about it", async () => {
     const script = "setInterval(() => {}, 1000); console.log('up')";
     const victim = start(process.execPath, ["--inspect-port=0", "-e", script], { logFile: join(dir, "victim.log") });
     await until("up", 10_000, async () => (victim.output().includes("up") ? true : undefined));
@@ -50,7 +50,7 @@ describe("SIGUSR1", () => {
     await stop(victim);
   });
 
-  it("SIGUSR1 opens neither launcher, signer nor courier, and they go on", async () => {
+  it("opens neither launcher, signer nor courier, and they go on", async () => {
     const crypto = begin();
     await says(crypto, "crypto: ready");
     const pids = [crypto.pid, childOf(crypto, "signer"), childOf(crypto, "courier")];
@@ -61,7 +61,7 @@ describe("SIGUSR1", () => {
     expect([crypto.pid, childOf(crypto, "signer"), childOf(crypto, "courier")]).toEqual(pids);
   });
 
-  it("SIGUSR1 does not open the gateway, and it goes on", async () => {
+  it("does not open the gateway, and it goes on", async () => {
     const program = join(projectRoot, "gateway", "gateway.js");
     const options = { cwd: dir, logFile: join(dir, "gateway.log") };
     expect((await run(process.execPath, [program, "init", "--dir", dir], options)).code).toBe(0);
@@ -75,7 +75,7 @@ describe("SIGUSR1", () => {
     await stop(gateway);
   });
 
-  it("SIGUSR1 has its listener before a program imports anything else", () => {
+  it("has its listener before a program imports anything else", () => {
     const programs = [...["agent", "cli", "gateway"].flatMap(sources)].filter((path) => /(?:^|\/)main\.ts$/.test(path));
     const all = [...programs, "agent/crypto.ts", "cli/sealing/rekey.ts", "gateway/command.ts"];
     expect(programs.length).toBeGreaterThan(6);

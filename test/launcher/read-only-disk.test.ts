@@ -28,7 +28,7 @@ describe("a command that gets no answer", () => {
   };
 
   it.each(["SOCKET_TIMEOUT", "COMMAND_DAEMON_AWAY"] as const)(
-    "a command that gets no answer names the read-only disk after %s, and a writable one never",
+    "names the read-only disk after %s, and a writable one never",
     (code) => {
       expect(said(code, true)).toMatchObject({
         code: "LEDGER_READ_ONLY",
@@ -38,7 +38,7 @@ describe("a command that gets no answer", () => {
     },
   );
 
-  it("a command that gets no answer names the reason of a signer that ends again and again, where a service manager holds its socket", () => {
+  it("names the reason of a signer that ends again and again, where a service manager holds its socket", () => {
     const words = { role: "signer", code: "LEDGER_POISONED", message: "the disk failed", hint: "check the disk", at: 2 } as const;
     const hangs = new AgentError("SOCKET_TIMEOUT", "none", "no answer");
     const found = whyAway(state, hangs, { ...ordinary, exitReason: () => [words] }, undefined) as AgentError;
@@ -50,7 +50,7 @@ describe("a command that gets no answer", () => {
 });
 
 describe("crypto --check", () => {
-  it("crypto --check finds a ledger's disk that is read-only, and nothing on a writable one", () => {
+  it("finds a ledger's disk that is read-only, and nothing on a writable one", () => {
     expect(checkDisk(state, () => true)).toMatchObject([{ code: "LEDGER_READ_ONLY", severity: "error" }]);
     expect(checkDisk(state)).toEqual([]);
   });
@@ -58,25 +58,22 @@ describe("crypto --check", () => {
 
 describe("a file system that is mounted read-only", () => {
   const canMount = spawnSync("unshare", ["--mount", "true"]).status === 0;
-  it.skipIf(!canMount)(
-    "a file system that is mounted read-only is known as such, and the lock is taken there all the same",
-    () => {
-      const file = (path: string): string => JSON.stringify(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
-      const program = `
+  it.skipIf(!canMount)("is known as such, and the lock is taken there all the same", () => {
+    const file = (path: string): string => JSON.stringify(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
+    const program = `
       import { isReadOnly } from ${file("dist/agent/ledger/disk.js")};
       import { takeLock } from ${file("dist/agent/launcher/lock.js")};
       const lock = await takeLock(process.argv[1], 0);
       const second = await takeLock(process.argv[1], 0).catch((error) => error.code);
       console.log(JSON.stringify([isReadOnly(process.argv[1]), lock.fd > 2, second]));`;
-      const place = join(dir, "mounted");
-      mkdirSync(place);
-      const script = `mount -t tmpfs -o mode=0700 none "$1" && touch "$1/lock" && chmod 600 "$1/lock" &&
+    const place = join(dir, "mounted");
+    mkdirSync(place);
+    const script = `mount -t tmpfs -o mode=0700 none "$1" && touch "$1/lock" && chmod 600 "$1/lock" &&
       mount -o remount,ro "$1" && exec "$2" --input-type=module --eval "$3" "$1"`;
-      const done = spawnSync("unshare", ["--mount", "sh", "-c", script, "sh", place, process.execPath, program], {
-        encoding: "utf8",
-      });
-      expect(done.stdout.trim(), done.stderr).toBe('[true,true,"STATE_IN_USE"]');
-      expect(isReadOnly(dir)).toBe(false);
-    },
-  );
+    const done = spawnSync("unshare", ["--mount", "sh", "-c", script, "sh", place, process.execPath, program], {
+      encoding: "utf8",
+    });
+    expect(done.stdout.trim(), done.stderr).toBe('[true,true,"STATE_IN_USE"]');
+    expect(isReadOnly(dir)).toBe(false);
+  });
 });

@@ -70,7 +70,7 @@ describe("installing and building", () => {
     ["dry-run in .npmrc", {}, "dry-run=true\n"],
     ["package-lock-only", { npm_config_package_lock_only: "true" }, ""],
     ["location=global", { npm_config_location: "global" }, ""],
-  ])("installing and building brings the compiler under %s", (_, env, npmrc) => {
+  ])("brings the compiler under %s", (_, env, npmrc) => {
     if (npmrc !== "") writeFileSync(join(root, ".npmrc"), npmrc);
     const done = ensure(env);
     expect(done.said).toMatch(compiled);
@@ -81,21 +81,21 @@ describe("installing and building", () => {
     ["SIGKILL", /build: the compiler was ended by SIGKILL, most likely because this machine's memory was full; the build/],
     ["SIGABRT", /build: the compiler was ended by SIGABRT, most likely because its memory was full; the build/],
     ["SIGTERM", /build: the compiler was ended by SIGTERM; the build that was there is untouched\nhint: run it again/],
-  ])("installing and building tells a compiler that %s ended, and not of errors", (signal, words) => {
+  ])("tells a compiler that %s ended, and not of errors", (signal, words) => {
     const { said } = ensure({ AS: signal });
     expect(said).toMatch(words);
     expect(said).not.toContain("found errors");
     if (signal !== "SIGTERM") expect(said).toContain("hint: building takes about 1 GiB of memory");
   });
 
-  it("installing and building gives the compiler its memory, whatever NODE_OPTIONS says", () => {
+  it("gives the compiler its memory, whatever NODE_OPTIONS says", () => {
     const { said } = ensure({ NODE_OPTIONS: "--max-old-space-size=120" });
     expect(Number(/heap of (\d+) MiB/.exec(said)?.[1])).toBeGreaterThanOrEqual(1024);
   });
 });
 
 describe("the end of a started program", () => {
-  it("the end of a started program is read as the system tells it, with a full heap told apart from errors", async () => {
+  it("is read as the system tells it, with a full heap told apart from errors", async () => {
     const { troubleOf } = await started;
     const fill = "const all = []; for (;;) all.push(new Array(100_000).fill(1.5));";
     const full = spawnSync(process.execPath, ["--max-old-space-size=24", "-e", fill], { stdio: "ignore" });

@@ -74,7 +74,7 @@ describe("a sorted file", () => {
   const { bytes, root } = sortedFileOf(rowsOf(1, 700));
   const named = { file: "closed-00000001.bin", root };
 
-  it("a sorted file finds every row of it and no other, however long its values", () => {
+  it("finds every row of it and no other, however long its values", () => {
     const file = new SortedFile(sourceOf(bytes), named);
     const past: Past = { find: (_, key) => file.find(key) };
     expect(file.blocks).toBeGreaterThan(3);
@@ -85,7 +85,7 @@ describe("a sorted file", () => {
     expect(new SortedFile(sourceOf(one.bytes), { ...named, root: one.root }).find(row(1).key)).toHaveLength(1);
   });
 
-  it("a sorted file gives all rows that begin alike, over the edges of its blocks", () => {
+  it("gives all rows that begin alike, over the edges of its blocks", () => {
     const alike = Array.from({ length: 300 }, (_, n) => {
       const key = Buffer.concat([
         Buffer.from(hex(`half ${Math.floor(n / 100)}`, 8), "hex"),
@@ -101,7 +101,7 @@ describe("a sorted file", () => {
     }
   });
 
-  it("a sorted file is read seldom for what is not in it", () => {
+  it("is read seldom for what is not in it", () => {
     let reads = 0;
     const count = <T>(read: T): T => {
       reads += 1;
@@ -117,7 +117,7 @@ describe("a sorted file", () => {
     expect(reads).toBeLessThanOrEqual(2);
   });
 
-  it("a sorted file that changed by any bit, was cut or goes on is not taken for whole", () => {
+  it("that changed by any bit, was cut or goes on is not taken for whole", () => {
     const small = sortedFileOf(rowsOf(1, 12));
     const own = { file: "closed-00000001.bin", root: small.root };
     checkSortedFile(sourceOf(small.bytes), own);
@@ -232,7 +232,7 @@ describe("the ledger's files of what is closed", () => {
 });
 
 describe("many files", () => {
-  it("many files are joined eight by eight, the newest row of a key counts, and nothing is lost at any step", () => {
+  it("are joined eight by eight, the newest row of a key counts, and nothing is lost at any step", () => {
     const { disk: first } = fresh();
     const disk = watched(first.files);
     let { ledger } = reopen(disk);
@@ -268,7 +268,7 @@ describe("many files", () => {
     expect(new Set(numbers).size).toBe(numbers.length);
   });
 
-  it("many files stay as they are when one has changed or the disk fails", () => {
+  it("stay as they are when one has changed or the disk fails", () => {
     const { disk, ledger } = fresh();
     for (let round = 0; round < 8; round++) {
       ledger.rotate("{}", closing(rowsOf(round * 10, 10)));
@@ -334,7 +334,7 @@ describe("an order that closed before a checkpoint", () => {
     );
   }
 
-  it("an order that closed before a checkpoint is not in the checkpoint any more", () => {
+  it("is not in the checkpoint any more", () => {
     const { kit } = closed();
     const { book, policy } = checkpointOf(kit);
     expect(book.closed).toEqual([]);
@@ -346,7 +346,7 @@ describe("an order that closed before a checkpoint", () => {
     ["in the same run", () => {}],
     ["after a start", (kit: Kit) => kit.crash()],
   ] as const) {
-    it(`an order that closed before a checkpoint gets its old answer ${when}`, () => {
+    it(`gets its old answer ${when}`, () => {
       const { kit, paid, refused } = closed();
       start(kit);
       kit.handshake();
@@ -367,7 +367,7 @@ describe("an order that closed before a checkpoint", () => {
       expect(kit.core.book.stateOf(refused)).toBe("refused");
     });
 
-    it(`an order that closed before a checkpoint is a contradiction that names the field ${when}`, () => {
+    it(`is a contradiction that names the field ${when}`, () => {
       const { kit, paid } = closed();
       start(kit);
       kit.handshake();
@@ -386,7 +386,7 @@ describe("an order that closed before a checkpoint", () => {
     });
   }
 
-  it("an order that closed before a checkpoint is not answered for when its row has changed: the fault names the file", () => {
+  it("is not answered for when its row has changed: the fault names the file", () => {
     const { kit, paid } = closed();
     for (const name of files(kit.disk, "closed")) {
       const bytes = Uint8Array.from(kit.disk.files.get(name)!);
@@ -405,7 +405,7 @@ describe("an order that closed before a checkpoint", () => {
     expect(kit.records()).toHaveLength(records);
   });
 
-  it("an order that closed before a checkpoint stays in files that are joined only while the disk has room", () => {
+  it("stays in files that are joined only while the disk has room", () => {
     const { kit } = closed();
     for (let n = 0; n < 20 && files(kit.disk, "closed").length < 7; n++) pay(kit, `again-${n}`);
     close(kit, "the-eighth");
@@ -418,7 +418,7 @@ describe("an order that closed before a checkpoint", () => {
     expect(kit.signer.ledger.past.named.closed).toHaveLength(1);
   });
 
-  it("an order that closed before a checkpoint left a known destination, and one that resembles it is held", () => {
+  it("left a known destination, and one that resembles it is held", () => {
     for (const start of [() => {}, (kit: Kit) => kit.crash()]) {
       const { kit } = closed();
       start(kit);

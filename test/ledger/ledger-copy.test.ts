@@ -36,7 +36,7 @@ function judged(parts: readonly LedgerPart[]) {
 const asDisk = (parts: readonly LedgerPart[]): MemoryDisk => MemoryDisk.of(parts.map(({ name, bytes }) => [name, bytes]));
 
 describe("a copy", () => {
-  it("a copy ends with exactly the record named, whatever was written since, and a start takes it", () => {
+  it("ends with exactly the record named, whatever was written since, and a start takes it", () => {
     const { disk, heads } = grown();
     expect(verifyLedger(disk, testSeal).segments).toBeGreaterThanOrEqual(4);
     for (const head of heads.slice(-2)) {
@@ -47,7 +47,7 @@ describe("a copy", () => {
     }
   });
 
-  it("a copy of a ledger that nobody writes ends with the last complete line", () => {
+  it("of a ledger that nobody writes ends with the last complete line", () => {
     const { disk, heads } = grown();
     const newest =
       disk
@@ -61,7 +61,7 @@ describe("a copy", () => {
     expect(Buffer.from(parts.find(({ name }) => name === newest)?.bytes ?? []).includes(torn)).toBe(false);
   });
 
-  it("a copy of a ledger that grows between any two reads is complete all the same", () => {
+  it("of a ledger that grows between any two reads is complete all the same", () => {
     const { disk, ledger } = fresh({ segmentBytesMax: 3000 });
     for (let n = 1; n <= 6; n++) {
       write(disk, ledger, bodies(n));
@@ -88,7 +88,7 @@ describe("a copy", () => {
     expect(more).toBeGreaterThan(10);
   });
 
-  it("a copy is refused when the signer's record is not in these files", () => {
+  it("is refused when the signer's record is not in these files", () => {
     const { disk, heads } = grown();
     const last = heads.at(-1) as Head;
     expect(codeOf(() => copied(disk, { ...last, hash: "00".repeat(32) }))).toBe("LEDGER_DAMAGED");
@@ -97,7 +97,7 @@ describe("a copy", () => {
     expect(copied(disk, last).length).toBeGreaterThan(3);
   });
 
-  it("a copy is refused where it arrives with a file changed, gone, doubled, foreign or in another order", () => {
+  it("is refused where it arrives with a file changed, gone, doubled, foreign or in another order", () => {
     const { disk, heads } = grown();
     const parts = copied(disk, heads.at(-1) as Head);
     const segments = parts.filter(({ name }) => name.endsWith(".jsonl"));

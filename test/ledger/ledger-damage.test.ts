@@ -122,7 +122,7 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
 });
 
 describe("a crash while writing", () => {
-  it("a crash while writing keeps what was durable, and the write only as one, for every number of bytes that reached the disk", () => {
+  it("keeps what was durable, and the write only as one, for every number of bytes that reached the disk", () => {
     const { disk, ledger } = fresh();
     const durable = write(disk, ledger, bodies(1)).length + 1;
     const wanted = ledger.append(bodies(2));

@@ -44,7 +44,7 @@ async function starts(): Promise<boolean> {
 }
 
 describe("a paired server", () => {
-  it("a paired server does not start on a line that another wrote, says which, and verify of the chain alone does not call that sealed", async () => {
+  it("does not start on a line that another wrote, says which, and verify of the chain alone does not call that sealed", async () => {
     const before = readFileSync(segment(), "utf8");
     writeFileSync(segment(), before + forgedLine('"kind":"LOCKED","code":"LEDGER_FORKED","detail":""'));
     const ended = await crypto();
@@ -57,7 +57,7 @@ describe("a paired server", () => {
     expect(await starts()).toBe(true);
   });
 
-  it("a paired server begins no new ledger without encKey, nor with another", async () => {
+  it("begins no new ledger without encKey, nor with another", async () => {
     const id = agentId();
     const other = join(agent.dir, "other");
     writeFileSync(other, createHash("sha256").update("another").digest("hex"), { mode: 0o600 });
@@ -67,7 +67,7 @@ describe("a paired server", () => {
     expect(readFileSync(segment(), "utf8")).not.toContain("LEDGER_BEHIND_GATEWAY");
   });
 
-  it("a paired server does not start with another gateway's key in pairing.json, and begins no new ledger under it", async () => {
+  it("does not start with another gateway's key in pairing.json, and begins no new ledger under it", async () => {
     const id = agentId();
     const before = readFileSync(pairingFile(), "utf8");
     const { granted } = JSON.parse(before) as { granted: { gatewayKey: string } };

@@ -147,7 +147,7 @@ describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
 describe("a record of the wallet's own key that policy would not have written", () => {
   const half = (3n * ether) / 2n;
 
-  it("a record of the wallet's own key that policy would not have written is no approval to sign by: the courier asks in vain", () => {
+  it("is no approval to sign by: the courier asks in vain", () => {
     const world = paidBefore();
     const { held } = world;
     for (const [address, units, code] of [
@@ -161,7 +161,7 @@ describe("a record of the wallet's own key that policy would not have written", 
     expect(again.ask("sign", { transactionId: held, txParams })).toMatchObject({ ok: true });
   });
 
-  it("a record of the wallet's own key that policy would not have written stands quarantined on its slot, an operator's yes to it is refused, and nothing above it is signed", () => {
+  it("stands quarantined on its slot, an operator's yes to it is refused, and nothing above it is signed", () => {
     const world = paidBefore();
     const forged = [approved(world.held, attacker, half), intent(world.held, attacker, half)];
     const again = started(world, forge(world.kit.disk, forged, "the wallet's own key"));
@@ -182,17 +182,14 @@ describe("a record of the wallet's own key that policy would not have written", 
     ["a ceiling of fees that fell", { eth: { ...settings.policy.eth!, maxFee: "0.00001" } }, "POLICY_FEE_ABOVE_WITHDRAWAL"],
     ["a list that has its address now", { eth: { ...settings.policy.eth!, deny: [shop] } }, "POLICY_DENIED"],
     ["a currency without a policy", {}, "POLICY_NONE"],
-  ])(
-    "a record of the wallet's own key that policy would not have written is judged by the rules of today: %s",
-    (_, policy, code) => {
-      const world = paidBefore();
-      const bound = [approved(world.held, shop, half), intent(world.held, shop, half)];
-      const disk = forge(world.kit.disk, bound, "the wallet's own key");
-      const again = started(world, disk, { ...settings, policy: { usdt: settings.policy.usdt!, ...policy } });
-      expect(again.show(world.held)).toMatchObject({ state: "quarantined", code });
-      expect(started(world, disk).show(world.held).state).toBe("signed");
-    },
-  );
+  ])("is judged by the rules of today: %s", (_, policy, code) => {
+    const world = paidBefore();
+    const bound = [approved(world.held, shop, half), intent(world.held, shop, half)];
+    const disk = forge(world.kit.disk, bound, "the wallet's own key");
+    const again = started(world, disk, { ...settings, policy: { usdt: settings.policy.usdt!, ...policy } });
+    expect(again.show(world.held)).toMatchObject({ state: "quarantined", code });
+    expect(started(world, disk).show(world.held).state).toBe("signed");
+  });
 });
 
 describe("a line that was there", () => {
@@ -231,7 +228,7 @@ describe("a line that was there", () => {
     expect(faultOf(() => started(world, doubled)).code).toBe("LEDGER_DAMAGED");
   });
 
-  it("a line that was there and is replaced by others is refused at the first of them", () => {
+  it("and is replaced by others is refused at the first of them", () => {
     const world = paidBefore();
     const { disk } = world.kit;
     const kept = linesIn(disk).length - 4;
@@ -244,7 +241,7 @@ describe("a line that was there", () => {
 });
 
 describe("signed bytes", () => {
-  it("signed bytes stand in no file before they are released, and not after", () => {
+  it("stand in no file before they are released, and not after", () => {
     const { kit, paid } = paidBefore();
     const [attempt] = kit.show(paid).attempts;
     const raw = attempt?.raw ?? "";
@@ -255,7 +252,7 @@ describe("signed bytes", () => {
     expect(isOnDisk(raw.slice(-120))).toBe(false); // r and s; the rest stands in INTENT.
   });
 
-  it("signed bytes open in their own place only", () => {
+  it("open in their own place only", () => {
     const bytes = Buffer.from("signed");
     const box = testSeal.box("record 7", bytes);
     expect(Buffer.from(testSeal.open("record 7", box) ?? []).equals(bytes)).toBe(true);
@@ -285,7 +282,7 @@ describe("a checkpoint", () => {
     return { ...world, file, segment };
   }
 
-  it("a checkpoint hides what is in it, and opens", () => {
+  it("hides what is in it, and opens", () => {
     const world = rotated();
     const bytes = Buffer.from(world.kit.disk.files.get(world.file) ?? []);
     expect(bytes.length).toBeGreaterThan(1_000);
@@ -329,7 +326,7 @@ describe("a checkpoint", () => {
     });
   });
 
-  it("a checkpoint sealed by the same key for another place does not open", () => {
+  it("sealed by the same key for another place does not open", () => {
     const world = rotated();
     const { disk } = world.kit;
     const box = testSeal.box("anywhere", Buffer.from("{}"));
@@ -358,7 +355,7 @@ describe("pairing.json", () => {
   const word = testSeal.wordOf(pairingText(agreed));
   const check = (value: object): string => codeOf(() => assertPairing(testSeal, bytesOf(value), "pairing.json"));
 
-  it("pairing.json is taken with its own word, however far pairing came", () => {
+  it("is taken with its own word, however far pairing came", () => {
     expect(check({ ...agreed, word })).toBe("");
     expect(check({ ...agreed, step: "scrubbed", word })).toBe("");
   });
@@ -370,11 +367,11 @@ describe("pairing.json", () => {
     ["no word", agreed],
     ["an empty word", { ...agreed, word: "" }],
     ["the word of another key", { ...agreed, word: outsidersSeal.wordOf(pairingText(agreed)) }],
-  ])("pairing.json is refused with %s", (_, changed) => {
+  ])("is refused with %s", (_, changed) => {
     expect(check(changed)).toBe("PAIRING_FORGED");
   });
 
-  it("pairing.json is refused when it is none", () => {
+  it("is refused when it is none", () => {
     expect(codeOf(() => assertPairing(testSeal, Buffer.from("{"), "pairing.json"))).toBe("PAIRING_FORGED");
   });
 });

@@ -76,7 +76,7 @@ function leastOf({ recovered, refused, stopped }: Readonly<Record<Fate, number>>
 const sampleOf = (count: number): number => Math.ceil((count - offset) / step);
 
 describe("the ledger that images are made of", () => {
-  it("the ledger that images are made of has fifty records of every kind but PAUSED and MANUAL_REPLACEMENT, in segments with checkpoints", () => {
+  it("has fifty records of every kind but PAUSED and MANUAL_REPLACEMENT, in segments with checkpoints", () => {
     const kinds =
       "PAIRED ADOPTED REQUESTED REPEATED APPROVED HELD REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT RECOVERED RECOVERY_FINISHED POLICY CONFIRMED ENDED";
     expect(story.kinds).toHaveLength(50);
@@ -85,7 +85,7 @@ describe("the ledger that images are made of", () => {
     expect(latest.files.has(make.checkpointFile(latest.segment))).toBe(true);
   });
 
-  it("the ledger that images are made of is kept between INTENT and SIGNED, and with a signature that no gateway knows", () => {
+  it("is kept between INTENT and SIGNED, and with a signature that no gateway knows", () => {
     expect(story.moments.some(({ head }) => story.kinds[head.seq - 1] === "INTENT")).toBe(true);
     const lacksSignature = ({ head, stored }: Moment): boolean =>
       story.kinds.slice(stored?.seq ?? 0, head.seq).includes("SIGNED");
@@ -93,7 +93,7 @@ describe("the ledger that images are made of", () => {
     expect(story.moments.some((moment) => moment.stored !== null && !lacksSignature(moment))).toBe(true);
   });
 
-  it("the ledger that images are made of is opened untouched, at every moment that was kept", async () => {
+  it("is opened untouched, at every moment that was kept", async () => {
     const fates = await judged(
       story.moments.map((moment) => () => make.cut(moment, newest(moment), make.bytesOf(moment, newest(moment)).length)),
     );
@@ -102,14 +102,14 @@ describe("the ledger that images are made of", () => {
 });
 
 describe("images of a segment", slow, () => {
-  it("images of a segment with any bit flipped are refused at that line, but for the few that look like a torn end", async () => {
+  it("with any bit flipped are refused at that line, but for the few that look like a torn end", async () => {
     const bits = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length * 8;
     const fates = await judged(each(full, (moment) => sampled(bits(moment), (bit) => make.flip(moment, newest(moment), bit))));
     expect(fates.refused, `SEED=${drawn.seed}`).toBeGreaterThan(150_000 / step);
     expect((fates.recovered + fates.stopped) / fates.refused, `SEED=${drawn.seed}`).toBeLessThan(0.02);
   });
 
-  it("images of a segment cut anywhere are opened at a durable record, or stopped by the gateway head", async () => {
+  it("cut anywhere are opened at a durable record, or stopped by the gateway head", async () => {
     const size = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length;
     const fates = await judged(
       each(story.moments, (moment) => sampled(size(moment), (at) => make.cut(moment, newest(moment), at))),
@@ -117,7 +117,7 @@ describe("images of a segment", slow, () => {
     expect(Math.min(fates.recovered, fates.refused, fates.stopped), `SEED=${drawn.seed}`).toBeGreaterThan(100 / step);
   });
 
-  it("images of a segment with holes or foreign bytes at the end forget no payment", async () => {
+  it("with holes or foreign bytes at the end forget no payment", async () => {
     const random = new Seeded(seedsOfRun(1)[0] as number);
     const fates = await judged(
       each(story.moments, (moment) => {
@@ -136,7 +136,7 @@ describe("images of a segment", slow, () => {
 });
 
 describe("images of the records", slow, () => {
-  it("images of the records with every two neighbours exchanged, every record doubled, moved by one or removed forget no payment", async () => {
+  it("with every two neighbours exchanged, every record doubled, moved by one or removed forget no payment", async () => {
     const images = each(story.moments, (moment) => {
       const places = make.placesOf(moment);
       const here = moment === latest ? places.slice(1) : places.slice(1).filter(({ file }) => file === newest(moment));
@@ -155,7 +155,7 @@ describe("images of the records", slow, () => {
     expect(leastOf(fates), `SEED=${drawn.seed}`).toBeGreaterThan(share(10));
   });
 
-  it("images of the records with any two exchanged, any one moved or doubled anywhere, and whole segments in another order forget no payment", async () => {
+  it("with any two exchanged, any one moved or doubled anywhere, and whole segments in another order forget no payment", async () => {
     const random = new Seeded(seedsOfRun(1)[0] as number);
     const places = make.placesOf(latest);
     const images = each(places.slice(0, -1), (one) => [
@@ -170,7 +170,7 @@ describe("images of the records", slow, () => {
 });
 
 describe("images of the folder", slow, () => {
-  it("images of the folder as it was at any earlier moment forget no payment", async () => {
+  it("as it was at any earlier moment forget no payment", async () => {
     const images = each(story.moments, (moment) =>
       story.moments.slice(0, story.moments.indexOf(moment)).map((earlier) => () => make.rolledBack(moment, earlier)),
     );
@@ -179,7 +179,7 @@ describe("images of the folder", slow, () => {
     expect(fates.refused).toBe(0);
   });
 
-  it("images of the folder with any file removed, exchanged or from an earlier moment, and the newest segments removed, forget no payment", async () => {
+  it("with any file removed, exchanged or from an earlier moment, and the newest segments removed, forget no payment", async () => {
     const images = each(full, (moment) => {
       const names = [...moment.files.keys()];
       const earlier = story.moments.slice(0, story.moments.indexOf(moment));
@@ -206,7 +206,7 @@ describe("images of the folder", slow, () => {
 });
 
 describe("images of other files", slow, () => {
-  it("images of other files with any bit of a checkpoint flipped or any end cut off are refused", async () => {
+  it("with any bit of a checkpoint flipped or any end cut off are refused", async () => {
     const moment = story.moments.find(({ head }) => story.kinds[head.seq - 1] === "CHECKPOINT") as Moment;
     const file = make.checkpointFile(moment.segment);
     const { length } = make.bytesOf(moment, file);
@@ -215,7 +215,7 @@ describe("images of other files", slow, () => {
     expect((await judged(sampled(length, (size) => make.cut(moment, file, size)))).refused).toBe(sampleOf(length));
   });
 
-  it("images of other files with any bit of the keystore flipped are refused, or open the same wallet", () => {
+  it("with any bit of the keystore flipped are refused, or open the same wallet", () => {
     const { keystores } = JSON.parse(readFileSync(new URL("../vectors/keystore.json", import.meta.url), "utf8")) as {
       readonly keystores: readonly { readonly encKey: string; readonly text: string }[];
     };
@@ -251,7 +251,7 @@ describe("images of other files", slow, () => {
 });
 
 describe("the judge", () => {
-  it("the judge sees payments forgotten on the same images, where no gateway head is true", () => {
+  it("sees payments forgotten on the same images, where no gateway head is true", () => {
     const judge = new Judge(story, { isGatewayHeadTrue: false });
     const isForgotten = (moment: Moment): boolean => {
       for (let size = 0; size < make.bytesOf(moment, newest(moment)).length; size += 23) {

@@ -11,7 +11,7 @@ import { zeroHash } from "../../protocol/identity.ts";
 import { bodies, codeOf, fresh, reopen, write } from "../support/memory-ledger.ts";
 
 describe("segments", () => {
-  it("segments begin with a checkpoint, and a start reads the newest one only", () => {
+  it("begin with a checkpoint, and a start reads the newest one only", () => {
     const { disk, ledger } = fresh({ segmentBytesMax: 4000 });
     const all: LedgerRecord[] = [...reopen(disk).records];
     let replayed = 1;
@@ -48,7 +48,7 @@ describe("segments", () => {
     expect(steps).toHaveLength(verified.segments);
   });
 
-  it("segments are never begun before the one they continue is durable", () => {
+  it("are never begun before the one they continue is durable", () => {
     const { disk, ledger } = fresh();
     const first = ledger.append(bodies(1));
     ledger.flush(() => {});
@@ -72,7 +72,7 @@ describe("segments", () => {
     expect(verifyLedger(disk, testSeal).records).toBe(1 + first.length + second.length + 1 + third.length);
   });
 
-  it("segments of a recovered ledger begin no earlier than its state, and all others by the clock", () => {
+  it("of a recovered ledger begin no earlier than its state, and all others by the clock", () => {
     const { disk, ledger } = fresh();
     const [last] = ledger.append(bodies(1)).slice(-1);
     const opened = {
@@ -92,7 +92,7 @@ describe("segments", () => {
     expect(other.rotate("{}").at).toBeLessThan(before + 300_000);
   });
 
-  it("segments and checkpoints that are missing, changed or of a later format refuse to start", () => {
+  it("and checkpoints that are missing, changed or of a later format refuse to start", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, bodies(1));
     ledger.rotate('{"balance":"1"}');

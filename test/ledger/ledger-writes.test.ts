@@ -38,12 +38,12 @@ function some(random: Seeded): { disk: MemoryDisk; ends: number[] } {
 }
 
 describe("a write of several lines", () => {
-  it("a write of several lines has one MAC, on its last line", () => {
+  it("has one MAC, on its last line", () => {
     const { disk, ends } = some(new Seeded(seedsOfRun(1)[0] as number));
     expect(linesIn(disk).flatMap((line, index) => (hasMac(line) ? [index + 1] : []))).toEqual(ends);
   });
 
-  it.each(seedsOfRun(share(8, 2)))("a write of several lines counts as one or not at all, cut anywhere, seed %i", (seed) => {
+  it.each(seedsOfRun(share(8, 2)))("counts as one or not at all, cut anywhere, seed %i", (seed) => {
     const { disk, ends } = some(new Seeded(seed));
     const whole = disk.files.get(first) ?? new Uint8Array(0);
     const lineEnds = [...whole.entries()].flatMap(([at, byte]) => (byte === 0x0a ? [at + 1] : []));
@@ -62,7 +62,7 @@ describe("a write of several lines", () => {
     }
   });
 
-  it.each(seedsOfRun(share(3)))("a write of several lines is refused with any byte changed, or cut as torn, seed %i", (seed) => {
+  it.each(seedsOfRun(share(3)))("is refused with any byte changed, or cut as torn, seed %i", (seed) => {
     const random = new Seeded(seed);
     const { disk, ends } = some(random);
     const whole = disk.files.get(first) ?? new Uint8Array(0);
@@ -77,7 +77,7 @@ describe("a write of several lines", () => {
     }
   });
 
-  it("a write of several lines whose MAC was taken away is cut as one; in the middle the next MAC covers it too", () => {
+  it("whose MAC was taken away is cut as one; in the middle the next MAC covers it too", () => {
     const { disk, ledger } = fresh();
     for (let n = 0; n < 3; n++) write(disk, ledger, [expired(1), expired(2)]);
     const lines = linesIn(disk);

@@ -10,7 +10,7 @@ import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import { bodies, codeOf, fresh, hex, id, reopen, write } from "../support/memory-ledger.ts";
 
 describe("a ledger's bytes", () => {
-  it("a ledger's bytes are the ones in docs/ledger.md", () => {
+  it("are the ones in docs/ledger.md", () => {
     const { disk, ledger, time } = fresh();
     time.now = 2000;
     write(disk, ledger, [{ kind: "HELD", transactionId: "00112233445566778899aabbccddeeff", code: "POLICY_MANUAL" }]);
@@ -35,7 +35,7 @@ describe("a ledger's bytes", () => {
     expect(vector.key).toBe("07".repeat(32)); // As the test's seal has it.
   });
 
-  it("a ledger's bytes read back as they were appended, every kind", () => {
+  it("read back as they were appended, every kind", () => {
     const { disk, ledger } = fresh();
     const written = write(disk, ledger, [
       { kind: "ADOPTED", network: "eip155:1", account: `0x${hex("account", 20)}`, slot: "0" },
@@ -52,7 +52,7 @@ describe("a ledger's bytes", () => {
     expect(ledger.read(2, 15)).toEqual(written);
   });
 
-  it("a ledger's bytes hold nothing that could not be read back", () => {
+  it("hold nothing that could not be read back", () => {
     const { ledger } = fresh();
     const held = { kind: "HELD", transactionId: id(1), code: "POLICY_MANUAL" } as const;
     for (const bad of [
@@ -66,7 +66,7 @@ describe("a ledger's bytes", () => {
     expect(ledger.append([held])).toHaveLength(1);
   });
 
-  it("a ledger's bytes carry a time that never goes back", () => {
+  it("carry a time that never goes back", () => {
     const { disk, ledger, time } = fresh();
     time.now = 5000;
     write(disk, ledger, [{ kind: "EXPIRED", transactionId: id(1) }]);
@@ -77,7 +77,7 @@ describe("a ledger's bytes", () => {
 });
 
 describe("group commit", () => {
-  it("group commit answers each waiter only once its own records are durable, and shares syncs", () => {
+  it("answers each waiter only once its own records are durable, and shares syncs", () => {
     const { disk, ledger } = fresh();
     const order: string[] = [];
     const append = (name: string): void => {
@@ -101,7 +101,7 @@ describe("group commit", () => {
     expect(disk.appending).toBe(false);
   });
 
-  it("group commit gathers what the callbacks append into one write", () => {
+  it("gathers what the callbacks append into one write", () => {
     const { disk, ledger } = fresh();
     let finished = 0;
     for (let i = 0; i < 50; i++) {
@@ -118,7 +118,7 @@ describe("group commit", () => {
     expect(disk.syncs).toBe(3); // The first alone; the other 49 with the first one's second; the last 49.
   });
 
-  it("group commit answers at once when nothing is pending, and waits for the sync under way otherwise", () => {
+  it("answers at once when nothing is pending, and waits for the sync under way otherwise", () => {
     const { disk, ledger } = fresh();
     let called = 0;
     ledger.flush(() => called++);
@@ -131,7 +131,7 @@ describe("group commit", () => {
     expect(called).toBe(3);
   });
 
-  it("group commit poisons the process on the first failed sync and stays so", () => {
+  it("poisons the process on the first failed sync and stays so", () => {
     const { disk, ledger } = fresh();
     const errors: (AgentError | null)[] = [];
     ledger.append([{ kind: "EXPIRED", transactionId: id(1) }]);
@@ -158,7 +158,7 @@ describe("group commit", () => {
 describe("a ledger on a disk that is read-only", () => {
   const readOnly = Object.assign(new Error("read-only file system"), { code: "EROFS" });
 
-  it("a ledger on a disk that is read-only is opened to be read: nothing is cut, its whole chain is verified, and each change is refused by a code of its own", () => {
+  it("is opened to be read: nothing is cut, its whole chain is verified, and each change is refused by a code of its own", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, bodies(1));
     const [[name, bytes] = ["", new Uint8Array(0)]] = [...disk.files];
@@ -179,7 +179,7 @@ describe("a ledger on a disk that is read-only", () => {
     expect([...disk.files.values()].map((each) => Buffer.from(each).toString("hex"))).toEqual(before);
   });
 
-  it("a ledger on a disk that is read-only takes records again at the next start with a writable disk", () => {
+  it("takes records again at the next start with a writable disk", () => {
     const { disk } = fresh();
     disk.broken = readOnly;
     reopen(disk);
@@ -190,7 +190,7 @@ describe("a ledger on a disk that is read-only", () => {
     expect(reopen(disk).records).toHaveLength(10);
   });
 
-  it("a ledger on a disk that is read-only that went read-only while it was open is poisoned by that code", () => {
+  it("that went read-only while it was open is poisoned by that code", () => {
     const { disk, ledger } = fresh();
     ledger.append([{ kind: "EXPIRED", transactionId: id(1) }]);
     let failed: AgentError | null = null;
@@ -208,21 +208,21 @@ describe("a tag", () => {
   const tagged = (n: number, tag: string) =>
     bodies(n).map((body) => (body.kind === "APPROVED" || body.kind === "INTENT" ? { ...body, tag } : body));
 
-  it("a tag stands in the approval and in the intent of a payment, and a payment without one has no such field", () => {
+  it("stands in the approval and in the intent of a payment, and a payment without one has no such field", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, [...tagged(1, "77"), ...bodies(2)]);
     const tags = reopen(disk).records.filter(({ kind }) => kind === "APPROVED" || kind === "INTENT");
     expect(tags.map((record) => ("tag" in record ? record.tag : null))).toEqual(["77", "77", null, null]);
   });
 
-  it("a tag of no characters is never written", () => {
+  it("of no characters is never written", () => {
     const { ledger } = fresh();
     expect(() => ledger.append(tagged(1, ""))).toThrow(Bug);
   });
 });
 
 describe("receipts", () => {
-  it("receipts are given for durable INTENT records only", () => {
+  it("are given for durable INTENT records only", () => {
     const { disk, ledger } = fresh();
     const records = ledger.append(bodies(1));
     const intent = records.find((record) => record.kind === "INTENT");
@@ -239,7 +239,7 @@ describe("receipts", () => {
     }
   });
 
-  it("receipts of records cannot be imitated", () => {
+  it("of records cannot be imitated", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, bodies(1));
     const receipt = ledger.receipt(5);
@@ -253,7 +253,7 @@ describe("receipts", () => {
 });
 
 describe("room on the disk", () => {
-  it("room on the disk is asked for again after every commit, and found again when space returns", () => {
+  it("is asked for again after every commit, and found again when space returns", () => {
     const { disk, ledger } = fresh({ roomBytesMin: 1000 });
     expect(ledger.hasRoom()).toBe(true);
     disk.free = 999;

@@ -49,7 +49,7 @@ async function register(): Promise<Record<string, unknown>> {
 }
 
 describe("bad input", () => {
-  it("bad input is refused with the twin that passes", async () => {
+  it("is refused with the twin that passes", async () => {
     expect(await register()).toMatchObject({ ok: true, ledgerEpoch: 1, shortCode: gateway.shortCode });
   });
 

@@ -15,7 +15,7 @@ import { agent, eachTestItsPairing, fill, gateway, lastJson, ledgerLines, otherM
 eachTestItsPairing();
 
 describe("a first pairing", () => {
-  it("a first pairing seals, registers, begins the ledger and takes two secrets out of config.json", async () => {
+  it("seals, registers, begins the ledger and takes two secrets out of config.json", async () => {
     const before = fill();
     const done = await agent.pair();
     expect(done.code, done.output).toBe(0);
@@ -49,7 +49,7 @@ describe("a first pairing", () => {
     expect(existsSync(join(agent.state, "courier", "link.seed"))).toBe(false);
   });
 
-  it("a first pairing names the copies of config.json that keep what was taken out, with the line to type", async () => {
+  it("names the copies of config.json that keep what was taken out, with the line to type", async () => {
     const text = fill();
     writeFileSync(join(agent.dir, ".config.json.swp"), text);
     writeFileSync(join(agent.dir, "config.json~"), "{}");
@@ -63,7 +63,7 @@ describe("a first pairing", () => {
     expect(lastJson((await agent.pair("--json")).output).copies).toEqual([]);
   });
 
-  it("a first pairing leaves no secret in what it prints, sends or writes", async () => {
+  it("leaves no secret in what it prints, sends or writes", async () => {
     fill();
     const done = await agent.pair("--json");
     expect(done.code, done.output).toBe(0);
@@ -80,7 +80,7 @@ describe("a first pairing", () => {
     expect(readFileSync(agent.config, "utf8")).toContain(agent.encKey);
   });
 
-  it("a first pairing prints one line of JSON when asked", async () => {
+  it("prints one line of JSON when asked", async () => {
     fill();
     const done = await agent.pair("--json");
     expect(lastJson(done.output)).toMatchObject({
@@ -92,7 +92,7 @@ describe("a first pairing", () => {
     });
   });
 
-  it("a first pairing takes encKey out of config.json too when it was given by file", async () => {
+  it("takes encKey out of config.json too when it was given by file", async () => {
     fill();
     const file = join(agent.dir, "enc.key");
     writeFileSync(file, `${agent.encKey}\n`, { mode: 0o600 });
@@ -108,7 +108,7 @@ describe("a first pairing", () => {
     expect(away.output).toContain("hint: name the file that holds encKey with --enc-key-file");
   });
 
-  it("a first pairing takes every secret from files", async () => {
+  it("takes every secret from files", async () => {
     agent.writeConfig(gateway.url, { mnemonic: "<MNEMONIC>", apiKey: "<API_KEY>", encKey: "<ENCRYPTION_KEY>" });
     const files = { "--mnemonic-file": knownMnemonic, "--api-key-file": gateway.apiKey, "--enc-key-file": agent.encKey };
     const args = Object.entries(files).flatMap(([option, secret]) => {
@@ -123,7 +123,7 @@ describe("a first pairing", () => {
 });
 
 describe("a second run", () => {
-  it("a second run says so and changes nothing", async () => {
+  it("says so and changes nothing", async () => {
     fill();
     await agent.pair();
     const before = agent.contents();
@@ -137,7 +137,7 @@ describe("a second run", () => {
     expect(gateway.requests.length).toBe(1);
   });
 
-  it("a second run takes secrets out again that somebody wrote back", async () => {
+  it("takes secrets out again that somebody wrote back", async () => {
     fill();
     await agent.pair();
     fill();
@@ -148,7 +148,7 @@ describe("a second run", () => {
     expect(gateway.requests.length).toBe(1);
   });
 
-  it("a second run refuses another wallet and touches nothing of it", async () => {
+  it("refuses another wallet and touches nothing of it", async () => {
     fill();
     await agent.pair();
     fill({ mnemonic: otherMnemonic });
@@ -161,7 +161,7 @@ describe("a second run", () => {
     });
   });
 
-  it("a second run goes on without the mnemonic once the wallet is sealed: its keys still prove themselves", async () => {
+  it("goes on without the mnemonic once the wallet is sealed: its keys still prove themselves", async () => {
     gateway.say(503, "unavailable", "Not now.");
     fill();
     expect((await agent.pair()).code).toBe(3);
@@ -176,7 +176,7 @@ describe("a second run", () => {
     expect(progress().step).toBe("scrubbed");
   });
 
-  it("a second run refuses another encKey than the keystore's", async () => {
+  it("refuses another encKey than the keystore's", async () => {
     gateway.say(503, "unavailable", "Not now.");
     fill();
     expect((await agent.pair()).code).toBe(3);
@@ -195,7 +195,7 @@ describe("a damaged state folder", () => {
     ["courier/link.json", 2, ""],
     ["signer/ledger", 4, "hint: restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"],
   ])(
-    "a damaged state folder without %s: crypto and pair name it, say what to do, and change nothing but the exit reason",
+    "without %s: crypto and pair name it, say what to do, and change nothing but the exit reason",
     async (name, cryptoExit, hint) => {
       fill();
       expect((await agent.pair()).code).toBe(0);
@@ -220,7 +220,7 @@ describe("a damaged state folder", () => {
     },
   );
 
-  it("a damaged state folder does not seal a second keystore for a pairing that was begun", async () => {
+  it("does not seal a second keystore for a pairing that was begun", async () => {
     gateway.say(503, "unavailable", "Not now.");
     fill();
     expect((await agent.pair()).code).toBe(3);
@@ -286,7 +286,7 @@ describe("without a yes", () => {
 describe("the wallet that an operator means", () => {
   const first = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
-  it("the wallet that an operator means is named: another mnemonic is refused before anything is sealed", async () => {
+  it("is named: another mnemonic is refused before anything is sealed", async () => {
     fill();
     for (const [address, code, fault] of [
       ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8", 1, "PAIRING_OTHER_WALLET"],
@@ -300,7 +300,7 @@ describe("the wallet that an operator means", () => {
     expect(right.code, right.output).toBe(0);
   });
 
-  it("the wallet that an operator means is asked for on a terminal: a no seals nothing, and names the passphrase", async () => {
+  it("is asked for on a terminal: a no seals nothing, and names the passphrase", async () => {
     const before = fill();
     const { runCommand } = (await import(join(projectRoot, "dist", "cli", "main.js"))) as typeof import("../../cli/main.ts");
     let output = "";
@@ -322,7 +322,7 @@ describe("the wallet that an operator means", () => {
 });
 
 describe("a pairing that was cut", () => {
-  it("a pairing that was cut keeps the sealed keystore while the gateway is away, and goes on with the same keys", async () => {
+  it("keeps the sealed keystore while the gateway is away, and goes on with the same keys", async () => {
     fill();
     await gateway.close();
     const away = await agent.pair("--json");
@@ -341,7 +341,7 @@ describe("a pairing that was cut", () => {
     expect(gateway.requests[0]?.transcript.signerKey).toBe(signerKey);
   });
 
-  it("a pairing that was cut registers the same keys again when it was killed while the gateway answered", async () => {
+  it("registers the same keys again when it was killed while the gateway answered", async () => {
     fill();
     let killed = false;
     const args = [join(projectRoot, "pair.js"), "--config", agent.config, "--state", agent.state];
@@ -362,7 +362,7 @@ describe("a pairing that was cut", () => {
     expect(two?.transcript.nonce).not.toBe(one?.transcript.nonce);
   });
 
-  it("a pairing that was cut does not ask the gateway again once it granted", async () => {
+  it("does not ask the gateway again once it granted", async () => {
     fill();
     // The link's file cannot take its place: the fault comes after the grant and after the ledger's
     // first record.
@@ -378,7 +378,7 @@ describe("a pairing that was cut", () => {
     expect(ledgerLines().length).toBe(1);
   });
 
-  it("a pairing that was cut is paired, and says what is left, when config.json cannot be rewritten", async () => {
+  it("is paired, and says what is left, when config.json cannot be rewritten", async () => {
     const before = fill();
     mkdirSync(`${agent.config}.new`);
     const cut = await agent.pair();
@@ -393,7 +393,7 @@ describe("a pairing that was cut", () => {
     expect(gateway.requests.length).toBe(1);
   });
 
-  it("a pairing that was cut never begins a second ledger where its progress was lost", async () => {
+  it("never begins a second ledger where its progress was lost", async () => {
     fill();
     await agent.pair();
     rmSync(join(agent.state, "pairing.json"));

@@ -117,7 +117,7 @@ describe("the due alerts", () => {
     ]);
   });
 
-  it("the due alerts are bounded: beyond twenty thousand at once the rest waits", () => {
+  it("are bounded: beyond twenty thousand at once the rest waits", () => {
     const many = Array.from({ length: 30_000 }, (_, index) => held(`${index}`));
     const seen = observe(new Map(), { at: 0, nowMs: 0, conditions: many, unknown: [] }, origin);
     expect([seen.alerts.length, seen.standings.size]).toEqual([20_000, 20_000]);
@@ -146,7 +146,7 @@ function alertQueueOn(deliver: Deliver) {
 }
 
 describe("the queue", () => {
-  it("the queue hands on one at a time, in order", async () => {
+  it("hands on one at a time, in order", async () => {
     let inside = 0;
     let most = 0;
     const { alertQueue, told } = alertQueueOn(async () => {
@@ -163,7 +163,7 @@ describe("the queue", () => {
     alertQueue.close();
   });
 
-  it("the queue tries again what failed until it is taken, and says meanwhile what is wrong", async () => {
+  it("tries again what failed until it is taken, and says meanwhile what is wrong", async () => {
     let tries = 0;
     const { alertQueue, told } = alertQueueOn(async () => {
       tries += 1;
@@ -176,7 +176,7 @@ describe("the queue", () => {
     alertQueue.close();
   });
 
-  it("the queue gives up after a bounded number of tries, and goes on with the next", async () => {
+  it("gives up after a bounded number of tries, and goes on with the next", async () => {
     const { alertQueue, told, dropped } = alertQueueOn(async (body) => (body.includes('"subject":"bad"') ? "no" : ""));
     alertQueue.take([alert("bad"), alert("good")]);
     await until(() => told.length === 1);
@@ -188,7 +188,7 @@ describe("the queue", () => {
     alertQueue.close();
   });
 
-  it("the queue keeps 256, drops the oldest, and counts them", () => {
+  it("keeps 256, drops the oldest, and counts them", () => {
     const { alertQueue, dropped } = alertQueueOn(() => new Promise(() => {}));
     alertQueue.take([alert("first")]);
     alertQueue.take(Array.from({ length: 258 }, (_, index) => alert(`${index}`)));
@@ -219,7 +219,7 @@ function isGone(pid: string): boolean {
 }
 
 describe("a command", () => {
-  it("a command gets the alert on stdin, its arguments as they are, and a clean environment", async () => {
+  it("gets the alert on stdin, its arguments as they are, and a clean environment", async () => {
     process.env.ALERT_TEST_SECRET = "do not pass this on";
     const out = join(folder, "out");
     const command = [...program("tell", `cat >${out}; echo "$1" >>${out}; env >>${out}`), "a b; $(touch /nowhere)"];
@@ -231,7 +231,7 @@ describe("a command", () => {
     expect(text).toContain("PATH=/usr/local/sbin");
   });
 
-  it("a command that fails, is missing or says too much is told in one short line", async () => {
+  it("that fails, is missing or says too much is told in one short line", async () => {
     const failing = createDelivery({ kind: "command", command: program("fail", "echo first; echo second >&2; exit 3") });
     expect(await failing("{}")).toMatch(/^the command ended with 3: first second$/);
     expect(await createDelivery({ kind: "command", command: [join(folder, "absent")] })("{}")).toBe(
@@ -241,7 +241,7 @@ describe("a command", () => {
     expect((await loud("{}")).length).toBeLessThanOrEqual(200);
   });
 
-  it("a command that takes too long is ended with all it started", async () => {
+  it("that takes too long is ended with all it started", async () => {
     const started = join(folder, "started");
     const slow = program("slow", `sleep 300 & echo $! > ${started}; wait`);
     expect(await createDelivery({ kind: "command", command: slow }, 2_000)("{}")).toBe(
@@ -266,7 +266,7 @@ describe("an address", () => {
     };
   };
 
-  it("an address gets the alert as JSON by POST, and 2xx is a yes", async () => {
+  it("gets the alert as JSON by POST, and 2xx is a yes", async () => {
     let got = "";
     const there = await serve((request, response) => {
       got = `${request.method} ${request.url} ${request.headers["content-type"]} `;
@@ -278,7 +278,7 @@ describe("an address", () => {
     there.close();
   });
 
-  it("an address that redirects, refuses, hangs or is away is a no, and no word shows the address", async () => {
+  it("that redirects, refuses, hangs or is away is a no, and no word shows the address", async () => {
     let asked = 0;
     const elsewhere = await serve((_request, response) => {
       asked += 1;

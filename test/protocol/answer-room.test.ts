@@ -84,7 +84,7 @@ describe("answers under way", () => {
     expect(room.bytes).toBe(0);
   });
 
-  it("answers under way in one process are at most 64 MiB, and one answer beside them", () => {
+  it("in one process are at most 64 MiB, and one answer beside them", () => {
     const room = new AnswerRoom();
     const called: number[] = [];
     const places = [0, 1, 2].map((at) => room.enter(() => void called.push(at)));

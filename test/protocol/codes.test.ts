@@ -76,7 +76,7 @@ function sourcesUnder(folder: string): string[] {
 }
 
 describe("codes", () => {
-  it("codes stand in docs/errors.md, in the same order and words", async () => {
+  it("stand in docs/errors.md, in the same order and words", async () => {
     const document = read("docs/errors.md");
     const [before, rest = ""] = document.split("<!-- codes -->\n");
     const [, after = ""] = rest.split("<!-- /codes -->");
@@ -86,7 +86,7 @@ describe("codes", () => {
     await expect(`${before}<!-- codes -->\n\n${both}`).toMatchFileSnapshot("../../docs/errors.md");
   });
 
-  it("codes whose causes want different acts have a hint for each, and the stored alarm keeps its cause", () => {
+  it("whose causes want different acts have a hint for each, and the stored alarm keeps its cause", () => {
     const several = Object.entries(causes).map(([code, rows]) => [code, Object.keys(rows)]);
     expect(several).toEqual([
       ["WATCHER_SLOT_CONSUMED", ["foreign", "unconfigured"]],
@@ -100,12 +100,15 @@ describe("codes", () => {
     }
     expect(alarmOf(actOfAlarm({ code: "BOOKS_DIFFERENCE", cause: "hot" }))).toEqual({ code: "BOOKS_DIFFERENCE", cause: "hot" });
     expect(alarmOf(actOfAlarm({ code: "CLOCK_SKEW" }))).toEqual({ code: "CLOCK_SKEW", cause: "" });
+    // An alarm of before causes were stored counts as the gravest one.
+    expect([adviceOf("BOOKS_DIFFERENCE"), dangerOf("BOOKS_DIFFERENCE")]).toEqual([causes.BOOKS_DIFFERENCE.hot[2], "theft"]);
+    expect(dangerOf("WATCHER_FINAL_REORG")).toBe("twice");
     expect([adviceOf("CLOCK_SKEW"), adviceOf("FROM_A_LATER_VERSION"), adviceOf("toString", "call")]).toEqual([
       ...[codes.CLOCK_SKEW[4], "", ""],
     ]);
   });
 
-  it("codes that may be a theft say pause first, then compare, then move the funds, and no code of work says pause", () => {
+  it("that may be a theft say pause first, then compare, then move the funds, and no code of work says pause", () => {
     const each = [
       ...Object.entries(codes).flatMap(([code, [kind]]) => (kind === "alarm" && !(code in causes) ? [[code, ""] as const] : [])),
       ...Object.entries(causes).flatMap(([code, rows]) => Object.keys(rows).map((cause) => [code, cause] as const)),
@@ -122,11 +125,11 @@ describe("codes", () => {
     expect(ofDanger("theft").length).toBeGreaterThan(7);
   });
 
-  it("codes are all read from the source", () => {
+  it("are all read from the source", () => {
     expect(groups().flatMap(({ names }) => names)).toEqual(Object.keys(codes));
   });
 
-  it("codes name their room first and say what each column promises", () => {
+  it("name their room first and say what each column promises", () => {
     for (const [name, [kind, effect, , meaning, remedy]] of Object.entries(codes)) {
       expect(name).toMatch(/^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$/);
       expect(meaning.trim(), name).not.toBe("");
@@ -136,7 +139,7 @@ describe("codes", () => {
     }
   });
 
-  it("codes of a recovery are few, and all others that speak of one lead to it", () => {
+  it("of a recovery are few, and all others that speak of one lead to it", () => {
     expect(forRecovery.length).toBeLessThanOrEqual(15);
     const speaking = Object.entries(codes).filter(([name, [, , , meaning]]) =>
       /^RECOVERY_|(?:was|were) (?:both )?restored|from a backup|recover/.test(`${name} ${meaning}`),
@@ -144,7 +147,7 @@ describe("codes", () => {
     expect(speaking.map(([name]) => name).filter((name) => !forRecovery.includes(name as Code))).toEqual([]);
   });
 
-  it("codes of errors are all used", () => {
+  it("of errors are all used", () => {
     const text = ["base", "protocol", "chains", "agent", "cli", "client", "gateway", "packaging"]
       .flatMap(sourcesUnder)
       .map(read)

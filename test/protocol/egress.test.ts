@@ -115,14 +115,14 @@ function get(origin: string): Promise<Outcome> {
 const said = (outcome: Outcome): string => (outcome.ok ? `${outcome.status} ${outcome.body.toString()}` : outcome.why);
 
 describe("an exchange out of a company's network", () => {
-  it("an exchange out of a company's network trusts the authority that is named, beside the machine's own", async () => {
+  it("trusts the authority that is named, beside the machine's own", async () => {
     const origin = `https://127.0.0.1:${port}`;
     expect(said(await get(origin))).toMatch(/^UNABLE_TO_VERIFY_LEAF_SIGNATURE|^UNABLE_TO_GET_ISSUER_CERT_LOCALLY/);
     useEgress({ ...none, ca });
     expect(said(await get(origin))).toBe(`200 for 127.0.0.1:${port}`);
   });
 
-  it("an exchange out of a company's network goes by the proxy to names that it alone knows, with TLS to the host itself", async () => {
+  it("goes by the proxy to names that it alone knows, with TLS to the host itself", async () => {
     const proxy = await proxyWith("shop:p@ss:word");
     const address = `http://shop:p%40ss%3Aword@127.0.0.1:${proxy.port}`;
     useEgress({ ca, proxy: address, direct: [] });
@@ -136,7 +136,7 @@ describe("an exchange out of a company's network", () => {
     expect(proxy.asked).toHaveLength(3);
   });
 
-  it("an exchange out of a company's network names a proxy that refuses, wants a name, or is none", async () => {
+  it("names a proxy that refuses, wants a name, or is none", async () => {
     const closed = await proxyWith("", [name]);
     useEgress({ ca, proxy: `http://127.0.0.1:${closed.port}`, direct: [] });
     expect(await get(`https://${name}:${port}`)).toMatchObject({ ok: false, code: "PROXY_REFUSED", isUnsent: true });
@@ -150,7 +150,7 @@ describe("an exchange out of a company's network", () => {
     expect(said(await get(`https://${name}:${port}`))).toContain("ECONNREFUSED");
   });
 
-  it("an exchange out of a company's network leaves hosts and domains that are named to the direct way", () => {
+  it("leaves hosts and domains that are named to the direct way", () => {
     useEgress({ ca: "", proxy: "http://proxy.test:3128", direct: ["node.example", ".inside.example", "10.0.0.5"] });
     const hosts = ["node.example", "a.inside.example", "10.0.0.5", "127.0.0.1", "[::1]", "localhost"];
     expect(hosts.map(isByProxy)).toEqual(hosts.map(() => false));
@@ -177,7 +177,7 @@ describe("a link out of a company's network", () => {
     });
   }
 
-  it("a link out of a company's network goes by the proxy, with the authority that is named", async () => {
+  it("goes by the proxy, with the authority that is named", async () => {
     const proxy = await proxyWith();
     useEgress({ ca, proxy: `http://127.0.0.1:${proxy.port}`, direct: [] });
     const before = upgraded;
@@ -186,7 +186,7 @@ describe("a link out of a company's network", () => {
     expect(proxy.asked).toEqual([`${name}:${port}`]);
   });
 
-  it("a link out of a company's network says what was seen, its cause, and the line to type", async () => {
+  it("says what was seen, its cause, and the line to type", async () => {
     const proxy = await proxyWith();
     const address = `http://127.0.0.1:${proxy.port}`;
     useEgress({ ca: "", proxy: address, direct: [] });
@@ -219,7 +219,7 @@ describe("pairing out of a company's network", () => {
       { apiKey: Buffer.from(`k_${"0".repeat(16)}.${"A".repeat(43)}.${"0".repeat(32)}`), linkSeed: Buffer.alloc(32, 7) },
     );
 
-  it("pairing out of a company's network reaches the gateway by the proxy and the authority of config.json", async () => {
+  it("reaches the gateway by the proxy and the authority of config.json", async () => {
     const proxy = await proxyWith();
     const egress = { ca, proxy: `http://127.0.0.1:${proxy.port}`, direct: [] };
     await expect(register(egress)).rejects.toMatchObject({ code: "PAIRING_REVOKED" });
@@ -237,7 +237,7 @@ describe("pairing out of a company's network", () => {
 });
 
 describe("network of config.json", () => {
-  it("network of config.json takes a file, a proxy and hosts, and refuses what none of them is", () => {
+  it("takes a file, a proxy and hosts, and refuses what none of them is", () => {
     const good = { ca: "/etc/ca.pem", proxy: "http://u:p@proxy.example:3128", direct: ["Node.Example", ".inside"] };
     expect(readNetwork(good)).toEqual({
       ca: "/etc/ca.pem",
@@ -258,7 +258,7 @@ describe("network of config.json", () => {
     expect(() => readNetwork({ proxy: "socks5://u:secret@p" })).toThrow(/^(?!.*secret)/);
   });
 
-  it("network of config.json reads certificates that only root or this user can change", () => {
+  it("reads certificates that only root or this user can change", () => {
     const path = join(dir, "company.pem");
     writeFileSync(path, `two of them\n${ca}\n${ca}`);
     expect(egressOf({ ca: path, direct: [] })?.ca.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
@@ -275,7 +275,7 @@ describe("network of config.json", () => {
 });
 
 describe("words for a connection", () => {
-  it("words for a connection come from what was seen, and a line of config.json takes a variable's place", () => {
+  it("come from what was seen, and a line of config.json takes a variable's place", () => {
     for (const seen of [
       "CERT_HAS_EXPIRED",
       "ENOTFOUND",

@@ -70,7 +70,7 @@ const sides = [
 ] as const;
 
 describe("events", () => {
-  it("events stand in docs/events.md, in the same order and words", async () => {
+  it("stand in docs/events.md, in the same order and words", async () => {
     let document = read("docs/events.md");
     const head = ["event", "process", "level", "meaning", "what the operator does"];
     for (const { name, table } of sides) document = withTable(document, name, tableOf(head, table));

@@ -48,6 +48,7 @@ const own: readonly string[] = [
   ...["agent/launcher/paired.ts", "agent/ledger/codec.ts", "agent/ledger/pairing-mac.ts", "agent/ledger/segment.ts"],
   ...["agent/signer/policy/destinations.ts", "agent/signer/runtime/signer.ts", "agent/signer/runtime/stop-mark.ts"],
   ...["cli/backup/format.ts", "cli/backup/main.ts", "cli/backup/make.ts", "cli/backup/manifest.ts", "cli/install/program.ts"],
+  ...["cli/install/main.ts", "gateway/store/last-item.ts"],
   ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/ledger.ts", "cli/sealing/main.ts"],
   ...[
     "gateway/answer/interface-fields.ts",

@@ -49,7 +49,7 @@ describe("invisible characters", () => {
     expect(unseen === null ? null : `${unseen.name} ${unseen.character}`).toBe(found);
   });
 
-  it("invisible characters are looked for in bytes that are no UTF-8 as well", () => {
+  it("are looked for in bytes that are no UTF-8 as well", () => {
     expect(findInvisible(Uint8Array.from([0xff, 0xc2, 0xe2, 0x80]))).toBeNull();
     expect(findInvisible(Uint8Array.from([0xff, 0xc2, 0xa0]))).toMatchObject({ at: 1, character: 2 });
   });
@@ -62,7 +62,7 @@ describe("invisible characters", () => {
     ["ab\tc", "a tab after character 2"],
     ["abc\u200b", "a zero-width space (U+200B) at the end"],
     ["şb\u00a0c", "a no-break space (U+00A0) after character 2"],
-  ])("invisible characters make %j odd: %s", (text, oddity) => {
+  ])("make %j odd: %s", (text, oddity) => {
     expect(oddityOf(bytes(text))).toBe(oddity);
   });
 });
@@ -72,12 +72,12 @@ describe("a mnemonic", () => {
     ["\u00a0", "a no-break space (U+00A0)"],
     ["\u3000", "an ideographic space (U+3000)"],
     ["\u200b ", "a zero-width space (U+200B)"],
-  ])("a mnemonic with %j between two words is refused with its place", (blank, name) => {
+  ])("with %j between two words is refused with its place", (blank, name) => {
     const typed = words.replace("test test test ", `test test test${blank}`);
     expect(told(() => seedOf(bytes(typed)))).toBe(`MNEMONIC_INVISIBLE: the mnemonic holds ${name} behind the letters of word 3`);
   });
 
-  it("a mnemonic with a byte order mark in front is refused, and with ordinary blanks and line ends is taken", () => {
+  it("with a byte order mark in front is refused, and with ordinary blanks and line ends is taken", () => {
     expect(told(() => seedOf(bytes(`\ufeff${words}`)))).toContain("a byte order mark (U+FEFF) before word 1");
     expect(told(() => seedOf(bytes(`${words.replaceAll(" ", " \t\r\n")}\n`)))).toBe("");
   });
@@ -99,7 +99,7 @@ describe("an encKey", () => {
     expect(message).toContain(why);
   });
 
-  it("an encKey with 64 hex digits, and a passphrase with spaces, are taken", () => {
+  it("with 64 hex digits, and a passphrase with spaces, are taken", () => {
     expect(told(() => assertEncKey(bytes(hex)))).toBe("");
     expect(told(() => assertEncKey(bytes("vWq8 zR4n tXk2 Lm9p Hb3c")))).toBe("");
   });
@@ -108,7 +108,7 @@ describe("an encKey", () => {
 describe("an apiKey", () => {
   const key = `k_${"0".repeat(16)}.${"A".repeat(43)}.${"0".repeat(32)}`;
 
-  it("an apiKey with a character too many names it, at the agent and at the shop", () => {
+  it("with a character too many names it, at the agent and at the shop", () => {
     expect(told(() => parseApiKey(bytes(`${key} `)))).toMatch(/keyId\.secret\.fingerprint: it has a space at the end$/);
     const maker = () => createTokenMaker({ apiKey: `\u200b${key}`, alg: "HS256" }, () => 0);
     expect(told(maker)).toMatch(/fingerprint: character 1 is U\+200B$/);
@@ -123,13 +123,13 @@ describe("config.json", () => {
     return told(() => readConfig(path, { requireSecrets: [], isNamed: true })).replace(dir, "");
   };
 
-  it("config.json with a byte order mark is read like one without", () => {
+  it("with a byte order mark is read like one without", () => {
     const fault = read("{}");
     expect(fault).toContain("is missing");
     expect(read("\ufeff{}")).toBe(fault);
   });
 
-  it("config.json with a character that does not show names line and column", () => {
+  it("with a character that does not show names line and column", () => {
     expect(read('{\n "gatewayUrl":\u00a0"https://pay.example.com"}')).toBe(
       "CONFIG_INVISIBLE: /config.json, line 2, column 15: a no-break space (U+00A0)",
     );
@@ -139,11 +139,11 @@ describe("config.json", () => {
 describe("the gateway's configuration", () => {
   const text = JSON.stringify(testConfig);
 
-  it("the gateway's configuration with a byte order mark is read like one without", () => {
+  it("with a byte order mark is read like one without", () => {
     expect(parseConfig(`\ufeff${text}`, dir, 0)).toEqual(parseConfig(text, dir, 0));
   });
 
-  it("the gateway's configuration with a character that does not show names line and column", () => {
+  it("with a character that does not show names line and column", () => {
     expect(told(() => parseConfig(text.replace("http", "\u2060http"), dir, 0))).toMatch(
       /^CONFIG_INVISIBLE: line 1, column \d+: a word joiner/,
     );

@@ -63,13 +63,13 @@ function distance(left: string, right: string): number {
 }
 
 describe("json-grammar.json", () => {
-  it("json-grammar.json is large enough to mean something", () => {
+  it("is large enough to mean something", () => {
     expect(vectors.length).toBeGreaterThan(600);
     expect(vectors.filter(({ outcome }) => outcome !== "ok").length).toBeGreaterThan(400);
     expect(new Set(vectors.map(({ group }) => group)).size).toBe(17);
   });
 
-  it("json-grammar.json says of each group truly who refuses: the grammar, or only we", () => {
+  it("says of each group truly who refuses: the grammar, or only we", () => {
     for (const vector of vectors) {
       const input = inputOf(vector);
       const isWithinGrammar = vector.outcome === "ok" || (vector.group.includes("narrower") && vector.outcome !== "JSON_SYNTAX");
@@ -79,7 +79,7 @@ describe("json-grammar.json", () => {
     }
   });
 
-  it("json-grammar.json ends alike as text and as bytes", () => {
+  it("ends alike as text and as bytes", () => {
     for (const vector of vectors) {
       const input = inputOf(vector);
       if (typeof input !== "string") continue;
@@ -89,7 +89,7 @@ describe("json-grammar.json", () => {
     }
   });
 
-  it("json-grammar.json has for each rejection a twin that is near", () => {
+  it("has for each rejection a twin that is near", () => {
     const letters = (vector: Vector): string => {
       const input = inputOf(vector);
       return typeof input === "string" ? input : Buffer.from(input).toString("latin1");

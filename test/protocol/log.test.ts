@@ -36,7 +36,7 @@ describe("a line", () => {
 });
 
 describe("the journal", () => {
-  it("the journal reads a priority before each line, by its level", () => {
+  it("reads a priority before each line, by its level", () => {
     expect(["debug", "info", "warn", "error"].map(priorityOf)).toEqual(["<7>", "<6>", "<4>", "<3>"]);
     const lines: string[] = [];
     const log: AgentLog = pino(
@@ -53,7 +53,7 @@ describe("the journal", () => {
     expect(withPriority("Segmentation fault")).toBe("<3>Segmentation fault");
   });
 
-  it("the journal is told from another stream by device and inode, not by the variable's presence", () => {
+  it("is told from another stream by device and inode, not by the variable's presence", () => {
     expect(isJournalStream("8:123456", { dev: 8, ino: 123456 })).toBe(true);
     expect(isJournalStream("8:123456", { dev: 8, ino: 123457 })).toBe(false);
     expect(isJournalStream(undefined, { dev: 8, ino: 123456 })).toBe(false);
@@ -71,19 +71,19 @@ describe("the launcher", () => {
     return lines;
   };
 
-  it("the launcher speaks plain words on a terminal", () => {
+  it("speaks plain words on a terminal", () => {
     expect(spoken("terminal")[0]).toBe("crypto: the courier ended and is started again\n");
     expect(spoken("terminal").at(-1)).toBe("crypto: line 3\nhint: correct it\n");
   });
 
-  it("the launcher speaks the one form elsewhere, and gives the reason of an end in two lines", () => {
+  it("speaks the one form elsewhere, and gives the reason of an end in two lines", () => {
     const [said = "", relayed, foreign, verdict] = spoken("other");
     expect(JSON.parse(said)).toMatchObject({ at, level: "warn", process: "crypto", event: "process-restarted" });
     expect([relayed, foreign]).toEqual(['{"level":"info"}\n', "a stack of Node\n"]);
     expect(verdict).toBe("crypto: line 3\nhint: correct it\n");
   });
 
-  it("the launcher puts priorities before all of it for the journal", () => {
+  it("puts priorities before all of it for the journal", () => {
     const [said = "", relayed, foreign, verdict = ""] = spoken("journal");
     expect(said).toMatch(/^<4>\{/);
     expect([relayed, foreign]).toEqual(['<6>{"level":"info"}\n', "<3>a stack of Node\n"]);

@@ -130,7 +130,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
 }
 
 describe("metrics", () => {
-  it("metrics of a live courier and of a gateway are in the document, and rules and dashboard name no other", async () => {
+  it("of a live courier and of a gateway are in the document, and rules and dashboard name no other", async () => {
     const agent = await courierText();
     const { text: gateway, told } = await gatewayText();
     const agentTold = ["agent-away AGENT", "agent-locked AGENT", "alarm HUB_CONTRADICTION AGENT", "agent-away-over AGENT"];
@@ -186,7 +186,7 @@ describe("metrics", () => {
 });
 
 describe.skipIf(!hasPromtool)("alert rules", () => {
-  it("alert rules are rules to Prometheus, and fire when they should", () => {
+  it("are rules to Prometheus, and fire when they should", () => {
     expect(promtool(["check", "rules", "packaging/monitoring/prometheus-rules.yml"])).toMatchObject({ status: 0 });
     const tested = promtool(["test", "rules", "packaging/monitoring/prometheus-rules.test.yml"]);
     expect(tested.status, tested.output).toBe(0);

@@ -45,7 +45,7 @@ function exchanged(origin: string, change: Partial<Request> = {}): Promise<Outco
 }
 
 describe("a request that leaves", () => {
-  it("a request that leaves names the program, asks for no coding, and says what its body is", async () => {
+  it("names the program, asks for no coding, and says what its body is", async () => {
     let seen: IncomingHttpHeaders = {};
     await asked(
       ({ headers }, response) => {
@@ -63,26 +63,26 @@ describe("a request that leaves", () => {
     });
   });
 
-  it("a request that leaves follows no redirect", async () => {
+  it("follows no redirect", async () => {
     const outcome = await asked((_request, response) => response.writeHead(302, { location: "http://127.0.0.1:9/" }).end());
     expect(outcome).toMatchObject({ ok: true, status: 302 });
   });
 
-  it("a request that leaves takes an answer up to its bound, and none above", async () => {
+  it("takes an answer up to its bound, and none above", async () => {
     const full = await asked((_request, response) => response.end("x".repeat(1_000)));
     expect(full).toMatchObject({ ok: true, status: 200 });
     const more = await asked((_request, response) => response.end("x".repeat(1_001)));
     expect(more).toMatchObject({ ok: false, kind: "size", isUnsent: false });
   });
 
-  it("a request that leaves refuses a coding that it did not ask for", async () => {
+  it("refuses a coding that it did not ask for", async () => {
     const coded = await asked((_request, response) =>
       response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("{}")),
     );
     expect(coded).toMatchObject({ ok: false, kind: "coding", why: "the answer comes as gzip, which was not asked for" });
   });
 
-  it("a request that leaves ends in time, with a server that is silent or sends byte after byte", async () => {
+  it("ends in time, with a server that is silent or sends byte after byte", async () => {
     const silent = await asked(() => {}, { timeoutMs: 2_000 });
     expect(silent).toMatchObject({ ok: false, kind: "timeout", isUnsent: false });
     const slow = await asked(
@@ -95,7 +95,7 @@ describe("a request that leaves", () => {
     expect(slow).toMatchObject({ ok: false, kind: "timeout" });
   });
 
-  it("a request that leaves is unsent where no connection stood, and cut where one broke", async () => {
+  it("is unsent where no connection stood, and cut where one broke", async () => {
     const tcp = createTcpServer((socket) => socket.once("data", () => socket.destroy()));
     const port = await listening(tcp as never);
     expect(await exchanged(`http://127.0.0.1:${port}`)).toMatchObject({ kind: "unreachable", isUnsent: false, isCut: true });
@@ -107,7 +107,7 @@ describe("a request that leaves", () => {
     expect(refused).toMatchObject({ why: `ECONNREFUSED (127.0.0.1 port ${closed})` });
   });
 
-  it("a request that leaves reads the status alone where nobody wants the body", async () => {
+  it("reads the status alone where nobody wants the body", async () => {
     const endless = await asked(
       (_request, response) => {
         const timer = setInterval(() => response.write("x".repeat(100)), 5);
@@ -133,7 +133,7 @@ describe("a request that leaves", () => {
 });
 
 describe("the reason of an exchange that failed", () => {
-  it("the reason of an exchange that failed names each address that refused", () => {
+  it("names each address that refused", () => {
     const at = (address: string) => Object.assign(new Error("no"), { code: "ECONNREFUSED", address, port: 8545 });
     const all = Object.assign(new AggregateError([at("::1"), at("127.0.0.1")]), { code: "ECONNREFUSED" });
     expect(reasonOf(all)).toEqual({ code: "ECONNREFUSED", text: "ECONNREFUSED (::1 port 8545, 127.0.0.1 port 8545)" });
@@ -155,7 +155,7 @@ describe("a name with several addresses", () => {
   const ask = async (binary: string, port: number) =>
     (await promisify(execFile)(binary, ["-e", script, module, String(port)], { timeout: 30_000 })).stdout.trim();
 
-  it("a name with several addresses is reached at the second one, on this Node and on the least one", {
+  it("is reached at the second one, on this Node and on the least one", {
     timeout: 120_000,
   }, async (context) => {
     const port = await listening(createServer((_request, response) => response.end("ok")));
@@ -165,7 +165,7 @@ describe("a name with several addresses", () => {
     expect(await ask(least, port)).toBe("200");
   });
 
-  it("a name with several addresses is unreachable with each address named where none answers", async () => {
+  it("is unreachable with each address named where none answers", async () => {
     const gone = createTcpServer();
     const port = await listening(gone as never);
     await new Promise((resolve) => gone.close(resolve));

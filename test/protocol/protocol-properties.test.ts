@@ -208,12 +208,12 @@ describe("shape readers", () => {
       /^it\.b must have a name/,
     ],
   ];
-  it.each(refusals)("shape readers refuse %s", (_name, run, message) => {
+  it.each(refusals)("refuse %s", (_name, run, message) => {
     expect(outcomeOf(run).outcome).toBe("JSON_SHAPE");
     expect(run).toThrow(message);
   });
 
-  it("shape readers take what is right", () => {
+  it("take what is right", () => {
     const read = object(
       { a: integer({ min: 1, max: 5 }), b: list(hex(1), 2), c: oneOf("x", 1), d: nullable(boolean()) },
       { e: string({ max: 3 }), f: record(integer(), { keysMax: 2, keyPattern: /^[a-z]$/ }) },

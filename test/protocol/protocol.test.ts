@@ -163,7 +163,7 @@ const files: Readonly<Record<string, (vector: Vector) => unknown>> = {
 };
 
 describe("vectors", () => {
-  it("vectors are all read by a test", () => {
+  it("are all read by a test", () => {
     expect(readdirSync(folder).sort()).toEqual(Object.keys(files).sort());
   });
 
@@ -202,15 +202,15 @@ describe("docs/protocol.md", () => {
     sealedGrant: parseSealedGrant,
   };
 
-  it("docs/protocol.md has an example of every message", () => {
+  it("has an example of every message", () => {
     expect(examples.map(([reader]) => reader).sort()).toEqual(Object.keys(readers).sort());
   });
 
-  it.each(examples)("docs/protocol.md shows a %s that is one", (reader, example) => {
+  it.each(examples)("shows a %s that is one", (reader, example) => {
     expect(readers[reader as keyof typeof readers](example)).toEqual(JSON.parse(example));
   });
 
-  it("docs/protocol.md lists every kind with its byte, every vector file and every code of the parser", () => {
+  it("lists every kind with its byte, every vector file and every code of the parser", () => {
     for (const [kind, byte] of Object.entries(envelopeKinds)) expect(text).toContain(`| ${kind} | ${byte} |`);
     for (const file of readdirSync(folder)) expect(text).toContain(`\`${file}\``);
     const ours = Object.keys(codes).filter((code) => /^(JSON|ENVELOPE|AMOUNT)_/.test(code));

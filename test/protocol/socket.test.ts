@@ -96,7 +96,7 @@ const rejection = (act: Promise<unknown>): Promise<AgentError> =>
 describe("lines", () => {
   const text = `${encodeLine({ a: "line\nbreak ü" })}${encodeLine({ b: 2 })}\n${encodeLine({ c: "x".repeat(50) })}`;
 
-  it("lines come out the same however the bytes are cut", () => {
+  it("come out the same however the bytes are cut", () => {
     const bytes = Buffer.from(text);
     const whole: string[] = [];
     new LineReader({ bytesMax: 1000 }).push(bytes, (line) => whole.push(Buffer.from(line).toString()));
@@ -118,7 +118,7 @@ describe("lines", () => {
     }
   });
 
-  it("lines are bounded, ended or not", () => {
+  it("are bounded, ended or not", () => {
     const push = (bytes: number, ended: boolean, parts: number): string => {
       const reader = new LineReader({ bytesMax: 100 });
       const line = "x".repeat(bytes) + (ended ? "\n" : "");
@@ -171,7 +171,7 @@ describe("frames", () => {
   const tricky = Buffer.from("0a000a7b0000000001", "hex");
   const line = (frames: number): Buffer => Buffer.from(encodeLine({ id: 1, frames }));
 
-  it("frames come out the same however the bytes are cut", () => {
+  it("come out the same however the bytes are cut", () => {
     const bytes = sent({ a: 1 }, { b: 2, frames: [tricky, Buffer.from([0])] }, { c: 3, frames: [] }, { d: 4, frames: [tricky] });
     const whole = [
       { a: 1 },
@@ -186,7 +186,7 @@ describe("frames", () => {
     expect(got(Array.from(bytes, (byte) => Buffer.from([byte])))).toEqual(whole);
   });
 
-  it("frames and their line are bounded together, and a length is judged before its bytes come", () => {
+  it("and their line are bounded together, and a length is judged before its bytes come", () => {
     const fits = 1000 - 5 - line(1).length;
     expect(got([header(fits), Buffer.alloc(fits), line(1)])).toMatchObject([{ id: 1 }]);
     expect(got([header(fits + 1), Buffer.alloc(fits + 1), line(1)])).toBe("SOCKET_FORMAT");
@@ -197,7 +197,7 @@ describe("frames", () => {
     expect(got([half, header(515)])).toBe("SOCKET_FORMAT");
   });
 
-  it("frames are as many as their line states, and no more than allowed", () => {
+  it("are as many as their line states, and no more than allowed", () => {
     const one = Buffer.concat([header(1), Buffer.from("x")]);
     expect(got([one, one, line(2)])).toEqual([{ id: 1, frames: ["78", "78"] }]);
     expect(got([one, one, header(1)])).toBe("SOCKET_FORMAT");
@@ -211,7 +211,7 @@ describe("frames", () => {
     expect(got([Buffer.concat([Buffer.from('{"id"'), one])])).toEqual([]);
   });
 
-  it("frames go to a server that takes them and come back with its answer; another server cuts them off", async () => {
+  it("go to a server that takes them and come back with its answer; another server cuts them off", async () => {
     const frames = [tricky];
     const path = place();
     const server = await serve(path, {
@@ -233,7 +233,7 @@ describe("frames", () => {
 });
 
 describe("requests", () => {
-  it("requests are answered by id, many at once, in any order", async () => {
+  it("are answered by id, many at once, in any order", async () => {
     const path = place();
     await serve(path, {
       onRequest: ({ id, ...rest }, answer) => setTimeout(() => answer({ id, ok: true, ...rest }), (id * 7) % 20),
@@ -264,7 +264,7 @@ describe("requests", () => {
     expect(lengths).toHaveLength(evidenceMax);
   });
 
-  it("requests are refused as answers, not as rejections", async () => {
+  it("are refused as answers, not as rejections", async () => {
     const path = place();
     await serve(path, {
       onRequest: ({ id, verb }, answer) =>
@@ -280,7 +280,7 @@ describe("requests", () => {
     expect(await asking.request("status", {})).toEqual({ ok: true });
   });
 
-  it("requests wait their turn beyond the outstanding ones, unread", async () => {
+  it("wait their turn beyond the outstanding ones, unread", async () => {
     const path = place();
     const waiting: (() => void)[] = [];
     let most = 0;
@@ -305,7 +305,7 @@ describe("requests", () => {
     expect(most).toBe(3);
   });
 
-  it("requests beyond the client's own bound are rejected, and nothing was sent", async () => {
+  it("beyond the client's own bound are rejected, and nothing was sent", async () => {
     const path = place();
     let seen = 0;
     await serve(path, {
@@ -323,7 +323,7 @@ describe("requests", () => {
     expect(await rejection(held[0] as Promise<unknown>)).toMatchObject({ code: "SOCKET_CLOSED", effect: "unknown" });
   });
 
-  it("requests without an answer in time are unknown; the late answer hurts nobody", async () => {
+  it("without an answer in time are unknown; the late answer hurts nobody", async () => {
     const path = place();
     let late = (): void => {};
     await serve(path, {
@@ -338,7 +338,7 @@ describe("requests", () => {
     expect(await asking.request("status", {})).toEqual({ ok: true });
   });
 
-  it("requests to nobody are unreachable; to a server that dies, unknown", async () => {
+  it("to nobody are unreachable; to a server that dies, unknown", async () => {
     const path = place();
     const nobody = client(path);
     const reasons: string[] = [];
@@ -354,7 +354,7 @@ describe("requests", () => {
 });
 
 describe("pushes", () => {
-  it("pushes reach every client, between answers", async () => {
+  it("reach every client, between answers", async () => {
     const path = place();
     const server = await serve(path);
     const clients = [client(path), client(path)];
@@ -371,7 +371,7 @@ describe("pushes", () => {
     ]);
   });
 
-  it("pushes are not kept permanently for a client that does not read", async () => {
+  it("are not kept permanently for a client that does not read", async () => {
     const path = place();
     let closed = 0;
     const server = await serve(path, {
@@ -409,7 +409,7 @@ describe("a hostile client", () => {
     ["a frame where none is taken", Buffer.from([0, 0, 0, 0, 1, 0x78])],
     ["the length of an endless frame", Buffer.from([0, 255, 255, 255, 255])],
     ["frames that never came", '{"id":1,"verb":"status","frames":1}\n'],
-  ])("a hostile client that sends %s is told so and cut off; others go on", async (_, bytes) => {
+  ])("that sends %s is told so and cut off; others go on", async (_, bytes) => {
     const path = place();
     const requests: Request[] = [];
     await serve(path, {
@@ -426,7 +426,7 @@ describe("a hostile client", () => {
     expect(await client(path).request("status", {})).toMatchObject({ ok: true });
   });
 
-  it("a hostile client that opens more connections than allowed has them closed", async () => {
+  it("that opens more connections than allowed has them closed", async () => {
     const path = place();
     await serve(path, { connectionsMax: 2 });
     const open = [await raw(path), await raw(path)];
@@ -436,7 +436,7 @@ describe("a hostile client", () => {
     expect(await client(path).request("status", {})).toMatchObject({ ok: true });
   });
 
-  it("a hostile client that never reads the reason is cut off all the same", async () => {
+  it("that never reads the reason is cut off all the same", async () => {
     const path = place();
     let closed: () => void = () => {};
     const gone = new Promise<void>((resolve) => {
@@ -451,7 +451,7 @@ describe("a hostile client", () => {
 });
 
 describe("the socket file", () => {
-  it("the socket file is private, and gone after closing", async () => {
+  it("is private, and gone after closing", async () => {
     const path = place();
     const umask = process.umask();
     const server = await serve(path);
@@ -463,7 +463,7 @@ describe("the socket file", () => {
     expect(() => statSync(path)).toThrow();
   });
 
-  it("the socket file of a killed process is replaced; that of a living one is not", async () => {
+  it("of a killed process is replaced; that of a living one is not", async () => {
     const path = place();
     const code = `require("net").createServer().listen(${JSON.stringify(path)}, () => console.log("listening")); setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ["-e", code]);
@@ -477,7 +477,7 @@ describe("the socket file", () => {
     expect(await client(path).request("status", {})).toMatchObject({ ok: true });
   });
 
-  it("the socket file is never made over another file, nor where it cannot be", async () => {
+  it("is never made over another file, nor where it cannot be", async () => {
     const path = place();
     writeFileSync(path, "precious");
     expect(await rejection(serve(path))).toMatchObject({ code: "SOCKET_LISTEN" });
@@ -486,7 +486,7 @@ describe("the socket file", () => {
     expect(await rejection(serve(`${tmpdir()}/${"x".repeat(120)}`))).toMatchObject({ code: "SOCKET_LISTEN" });
   });
 
-  it("the socket file may be inherited as a descriptor, by a process that listens nowhere itself", async () => {
+  it("may be inherited as a descriptor, by a process that listens nowhere itself", async () => {
     const built = await build({
       logLevel: "silent",
       configFile: false,

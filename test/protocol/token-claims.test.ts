@@ -241,7 +241,7 @@ describe("a strict key's token", () => {
   ];
   it.each(
     changes.map((change) => [Object.entries(change).map(([name, value]) => `${name} ${shown(value)}`)[0], change] as const),
-  )("a strict key's token is refused with %s", async (_name, change) => {
+  )("is refused with %s", async (_name, change) => {
     const by = strict();
     expect(await codeOf(post(press({ by, claims: bound })))).toBe(pastTheToken);
     expect(await codeOf(post(press({ by, claims: { ...bound, ...change } })))).toBe(turnedAway);
@@ -252,7 +252,7 @@ describe("a strict key's token", () => {
     ["an empty body", "", target],
     ["the same fields in another order", JSON.stringify({ orderId: "forged", amount: "1", currency: "eth" }), target],
     ["a query", order, `${target}?x=1`],
-  ])("a strict key's token is refused over %s", async (_name, body, to) => {
+  ])("is refused over %s", async (_name, body, to) => {
     const by = strict();
     expect(await codeOf(post(press({ by, claims: bound })))).toBe(pastTheToken);
     expect(await codeOf(post(press({ by, claims: bound }), body, to))).toBe(turnedAway);
@@ -264,7 +264,7 @@ describe("a strict key's token", () => {
     ["one more", "?limit=1&status=1"],
     ["another spelling", "?limit=%31"],
     ["none", ""],
-  ])("a strict key's token is refused over a query with %s", async (_name, sent, claimed = "?limit=1") => {
+  ])("is refused over a query with %s", async (_name, sent, claimed = "?limit=1") => {
     const by = strict();
     const all = "/api/v1/transactions";
     const token = (): string => press({ by, claims: { method: "GET", path: all + claimed, bodyHash: sha256("") } });
@@ -290,7 +290,7 @@ describe("a good token", () => {
     expect(await codeOf(read(`${token.slice(0, -43)}${hmac("guessed", token).toString("base64url")}`))).toBe(turnedAway);
   });
 
-  it("a good token of one key opens nothing of another merchant's", async () => {
+  it("of one key opens nothing of another merchant's", async () => {
     const outsider = gateway.key({ scopes: ["read"] });
     const by = { ...shared(outsider.apiKey), keyId: merchant().keyId };
     expect((await read(press({ by: shared(outsider.apiKey) }))).status).toBe(200);
@@ -318,7 +318,7 @@ describe("a token used before", () => {
     "signed again, bound to its request": (_first, id) =>
       post(jti(id, { method: "POST", path: target, bodyHash: sha256(order) })),
   };
-  it.each(Object.entries(again))("a token used before is refused %s", async (_name, send) => {
+  it.each(Object.entries(again))("is refused %s", async (_name, send) => {
     const id = fresh();
     const first = jti(id);
     expect(await codeOf(post(first))).toBe(pastTheToken);
@@ -326,7 +326,7 @@ describe("a token used before", () => {
     expect(await codeOf(post(jti(fresh())))).toBe(pastTheToken);
   });
 
-  it("a token used before lets in what only looks like it: another case, another key, a read", async () => {
+  it("lets in what only looks like it: another case, another key, a read", async () => {
     const id = fresh();
     const first = jti(id);
     expect(await codeOf(post(first))).toBe(pastTheToken);
@@ -336,7 +336,7 @@ describe("a token used before", () => {
     expect((await read(first)).status).toBe(200);
   });
 
-  it("a token used before was a read's, and never writes", async () => {
+  it("was a read's, and never writes", async () => {
     const token = press();
     expect((await read(token)).status).toBe(200);
     expect((await read(token)).status).toBe(200);
@@ -350,7 +350,7 @@ describe("a token used before", () => {
     expect(await codeOf(post(press()))).toBe(pastTheToken); // and the one that nobody saw
   });
 
-  it("a token used before is not used up by a forged token like it", async () => {
+  it("is not used up by a forged token like it", async () => {
     const id = fresh();
     expect(await codeOf(post(press({ claims: { jti: id }, sign: (one) => hmac("guessed", one) })))).toBe(turnedAway);
     expect(await codeOf(post(press({ headerText: headerOf(merchant(), { kid: ed.keyId }), claims: { jti: id } })))).toBe(
@@ -359,7 +359,7 @@ describe("a token used before", () => {
     expect(await codeOf(post(jti(id)))).toBe(pastTheToken);
   });
 
-  it("a token used before comes eight times at once, and one is let in", async () => {
+  it("comes eight times at once, and one is let in", async () => {
     const token = press();
     const codes = await Promise.all(Array.from({ length: 8 }, () => codeOf(post(token))));
     expect(codes.sort()).toEqual([pastTheToken, ...new Array<string>(7).fill(turnedAway)]);

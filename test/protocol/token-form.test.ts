@@ -356,7 +356,7 @@ describe("a good token", () => {
   it.each([
     ["HS256", () => press()],
     ["EdDSA", byEd],
-  ])("a good token of %s stands no change of a single character, none left out", async (_name, make) => {
+  ])("of %s stands no change of a single character, none left out", async (_name, make) => {
     const token = make();
     expect(await verdict(token)).toBe(true);
     const stride = strideOfRun(4);
@@ -367,7 +367,7 @@ describe("a good token", () => {
     }
   });
 
-  it("a good token counts in its own header field alone", async () => {
+  it("counts in its own header field alone", async () => {
     const type = { "Content-Type": "application/json" };
     expect((await knock(press())).status).toBe(200);
     expect((await gateway.send(path, { headers: { ...type, Authorization: `Bearer ${press()}` } })).status).toBe(401);

@@ -70,4 +70,13 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "launcher/launcher",
     name: "crypto > ends with 0 on SIGTERM and SIGINT, and leaves no child",
   },
+  "install/systemd: systemd units > are the signer's, the courier's, the gateway's, the two sockets and one name for the agent's":
+    {
+      file: "install/systemd",
+      name: "systemd units > are the signer's, the courier's, the gateway's with its alerts, the two sockets and one name for the agent's",
+    },
+  "system/tidy: the house > gives each test of the gateway a title that names its subject, so that it stands alone": {
+    file: "system/tidy",
+    name: "the house > has no title that repeats its heading, and none without a heading that leans on one",
+  },
 };

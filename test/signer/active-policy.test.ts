@@ -17,7 +17,7 @@ const bare = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", m
 const shownOf = (policy: SignerSettings["policy"]) => limitsInForce(new Policy(readRules({ ...settings, policy }, own)), begun);
 
 describe("limits in force", () => {
-  it("limits in force stand in the order of config.json, with nothing where there is no such limit", () => {
+  it("stand in the order of config.json, with nothing where there is no such limit", () => {
     const all = {
       ...bare,
       ...{
@@ -77,7 +77,7 @@ describe("limits in force", () => {
     expect(shownOf({ eth: { ...bare, sweeps: { allowed: false } } })[0]?.sweeps).toBeNull();
   });
 
-  it("limits in force say the larger of what was approved and what was bound within the hour and the day, and the dearest fees", () => {
+  it("say the larger of what was approved and what was bound within the hour and the day, and the dearest fees", () => {
     const kit = new Kit().ready();
     const used = () => {
       const { usedInHour, usedInDay, usedFeesInDay } = kit
@@ -100,7 +100,7 @@ describe("limits in force", () => {
     expect(used()).toEqual(["0", "0", "0"]);
   });
 
-  it("limits in force are those of the run, not of the file that was changed since, and its path and digest stand beside them", () => {
+  it("are those of the run, not of the file that was changed since, and its path and digest stand beside them", () => {
     const kit = new Kit().ready();
     expect(kit.operate("status").status.config).toEqual(settings.config);
     expect(kit.operate("status").status.limits.map(({ currency }) => currency)).toEqual(["eth", "usdt"]);
@@ -115,7 +115,7 @@ describe("limits beside those decided by before", () => {
     newDestination: { holdAbove: "1.25", delayMinutes: 90 },
   };
 
-  it("limits beside those decided by before are looser by whatever lets more through, and by nothing that lets less", () => {
+  it("are looser by whatever lets more through, and by nothing that lets less", () => {
     const said = (change: object): readonly string[] =>
       loosened(linesOf({ usdt: full }), linesOf({ usdt: { ...full, ...change } as typeof full }));
     expect(said({})).toEqual([]);
@@ -148,7 +148,7 @@ describe("limits beside those decided by before", () => {
     expect(loosened(linesOf({ usdt: bare, eth: bare }), linesOf({ usdt: bare }))).toEqual([]);
   });
 
-  it("limits beside those decided by before are shown by status from the start on, stay shown once decided by, and are told to the gateway", () => {
+  it("are shown by status from the start on, stay shown once decided by, and are told to the gateway", () => {
     const wider = { ...settings.policy, eth: { ...settings.policy.eth!, maxPerDay: "20" } };
     const config = { ...settings.config, digest: "c9".repeat(32) };
     const looser = ["eth maxPerDay 20, was 10"];
@@ -196,7 +196,7 @@ describe("the line policy changed", () => {
   const rulesIn = (kit: Kit) =>
     kit.records().flatMap((record) => (record.kind === "POLICY" ? [[record.seq, record.digest.slice(0, 2), record.path]] : []));
 
-  it("the line policy changed comes before the first decision, once, and not again while the same is in force", () => {
+  it("comes before the first decision, once, and not again while the same is in force", () => {
     const kit = new Kit();
     expect(kit.operate("status").status.policyChangedAt).toBe(0);
     kit.ready();
@@ -213,7 +213,7 @@ describe("the line policy changed", () => {
     expect(rulesIn(kit)).toHaveLength(1);
   });
 
-  it("the line policy changed comes again with another config.json, and with the first one once more", () => {
+  it("comes again with another config.json, and with the first one once more", () => {
     const first = new Kit({ settings: underOther("c1") }).ready();
     first.request();
     const second = next(first, { settings: underOther("c2") });
@@ -236,7 +236,7 @@ describe("the line policy changed", () => {
   it.each([
     ["an intent", (kit: Kit, id: string) => kit.ask("sign", { transactionId: id, txParams }), "INTENT"],
     ["an operator's no", (kit: Kit, id: string) => kit.operate("refuse", { transactionId: id }), "REFUSED"],
-  ])("the line policy changed comes before %s of what another run approved", (_, act, kind) => {
+  ])("comes before %s of what another run approved", (_, act, kind) => {
     const kit = new Kit({ settings: underOther("c1") }).ready();
     const { transactionId } = kit.request();
     const again = next(kit, { settings: underOther("c2") });
@@ -247,7 +247,7 @@ describe("the line policy changed", () => {
     expect(rulesIn(again)).toHaveLength(2);
   });
 
-  it("the line policy changed is written by no run that was without a handshake, and so never in the place of a record that was forgotten", () => {
+  it("is written by no run that was without a handshake, and so never in the place of a record that was forgotten", () => {
     const kit = new Kit({ settings: underOther("c1") }).ready();
     const { transactionId } = kit.request({ mode: "manual" });
     kit.settle();
@@ -271,7 +271,7 @@ describe("the line policy changed", () => {
     expect(old.kinds().slice(before)).toEqual(["LOCKED"]);
   });
 
-  it("the line policy changed survives a checkpoint", () => {
+  it("survives a checkpoint", () => {
     const kit = new Kit({ segmentBytesMax: 500 }).ready();
     kit.request();
     kit.signer.tick();

@@ -22,7 +22,7 @@ const lastText = (kit: Kit): string => kit.gateway.texts.at(-1)!;
 const take = (kit: Kit, change: object = {}) => kit.admit(kit.gateway.jobs([lastText(kit)], { at: kit.now, ...change }));
 
 describe("an envelope of jobs", () => {
-  it("an envelope of jobs is taken when the pinned key signed it for this agent, wallet and epoch", () => {
+  it("is taken when the pinned key signed it for this agent, wallet and epoch", () => {
     expect(take(waiting())).toMatchObject({ ok: true, withdrawals: [{ state: "approved" }] });
   });
 
@@ -30,7 +30,7 @@ describe("an envelope of jobs", () => {
     ["another agent", { agent: "bb".repeat(8) }, "ADMISSION_OTHER_AGENT"],
     ["another wallet", { wallet: "bb".repeat(16) }, "ADMISSION_OTHER_WALLET"],
     ["another epoch", { ledgerEpoch: 2 }, "ADMISSION_OTHER_EPOCH"],
-  ])("an envelope of jobs for %s is refused without a record", (_, change, code) => {
+  ])("for %s is refused without a record", (_, change, code) => {
     const kit = waiting();
     const before = kit.records().length;
     expect(take(kit, change)).toMatchObject({ ok: false, code });
@@ -38,7 +38,7 @@ describe("an envelope of jobs", () => {
     expect(take(kit).ok).toBe(true);
   });
 
-  it("an envelope of jobs under a foreign key, altered, cut or of another kind is refused without a record", () => {
+  it("under a foreign key, altered, cut or of another kind is refused without a record", () => {
     const kit = waiting();
     const before = kit.records().length;
     const genuine = kit.gateway.jobs([lastText(kit)]);
@@ -55,14 +55,14 @@ describe("an envelope of jobs", () => {
     expect(kit.admit(genuine).ok).toBe(true);
   });
 
-  it("an envelope of jobs is not parsed before its signature holds, and strictly after", () => {
+  it("is not parsed before its signature holds, and strictly after", () => {
     const kit = waiting();
     expect(kit.admit(sealEnvelope("jobs", Buffer.from("{"), foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
     expect(kit.admit(sealEnvelope("jobs", Buffer.from("{"), kit.gateway.key)).code).toBe("JSON_SYNTAX");
     expect(take(kit, { more: 1 }).code).toBe("JSON_SHAPE");
   });
 
-  it("an envelope of jobs waits for the handshake", () => {
+  it("waits for the handshake", () => {
     const kit = new Kit();
     kit.gateway.job();
     expect(take(kit).code).toBe("SIGNER_NO_HANDSHAKE");
@@ -211,7 +211,7 @@ describe("a job that cannot be done", () => {
     expect(kit.request()).toMatchObject({ state: "approved", code: "" });
   });
 
-  it("a job that cannot be done is not one that ends this very millisecond, or that names its address in lower case", () => {
+  it("is not one that ends this very millisecond, or that names its address in lower case", () => {
     const kit = new Kit().ready();
     expect(kit.request({ issuedAt: begun - 10, expiresAt: begun }).state).toBe("approved");
     expect(kit.request({ address: shop.toLowerCase() })).toMatchObject({ state: "approved", address: shop });
@@ -220,7 +220,7 @@ describe("a job that cannot be done", () => {
 });
 
 describe("an order that comes again", () => {
-  it("an order that comes again with the same content is one more job and nothing else", () => {
+  it("with the same content is one more job and nothing else", () => {
     const kit = new Kit().ready();
     const { orderId } = kit.request();
     expect(kit.request({ orderId, address: shop.toLowerCase() })).toMatchObject({ state: "approved", sequence: 1 });
@@ -263,7 +263,7 @@ describe("an order that comes again", () => {
     ["ADDRESS", { address: other }],
     ["CURRENCY", { currency: "eth" }],
     ["TAG", { tag: "7" }],
-  ])("an order that comes again with another %s is an alarm, before and after it was paid and closed", (field, change) => {
+  ])("with another %s is an alarm, before and after it was paid and closed", (field, change) => {
     const kit = new Kit().ready();
     const { transactionId, orderId, attempts } = kit.pay();
     const code = `WITHDRAWAL_EXISTS_DIFFERENT_${field}`;
@@ -285,7 +285,7 @@ describe("an order that comes again", () => {
 });
 
 describe("a crash between request and decision", () => {
-  it("a crash between request and decision leaves the job undecided until the handshake is complete", () => {
+  it("leaves the job undecided until the handshake is complete", () => {
     const kit = waiting();
     const frame = kit.gateway.jobs([lastText(kit)]);
     kit.send("admit", { frames: [frame] });
@@ -300,7 +300,7 @@ describe("a crash between request and decision", () => {
     expect(kit.operate("approve", { ...yes, address: other }).code).toBe("WITHDRAWAL_NOT_HELD");
   });
 
-  it("a crash between request and decision decides it by the time of the handshake, not by that of the newest record", () => {
+  it("decides it by the time of the handshake, not by that of the newest record", () => {
     const kit = waiting();
     const { expiresAt, transactionId } = JSON.parse(lastText(kit)) as { expiresAt: number; transactionId: string };
     kit.send("admit", { frames: [kit.gateway.jobs([lastText(kit)])] });
@@ -319,7 +319,7 @@ describe("a job that renews another", () => {
     return { orderId, renews, transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId, renews }) };
   };
 
-  it("a job that renews another is taken if this ledger has the other as refused, once, and policy judges it again", () => {
+  it("is taken if this ledger has the other as refused, once, and policy judges it again", () => {
     const kit = new Kit().ready();
     const old = kit.request({ orderId: "a", amount: "1000.000001" });
     expect(old).toMatchObject({ state: "refused", code: "POLICY_ABOVE_WITHDRAWAL" });
@@ -329,7 +329,7 @@ describe("a job that renews another", () => {
     expect(kit.request(renewing(kit, "b", refused.transactionId))).toMatchObject({ state: "approved", code: "" });
   });
 
-  it("a job that renews another is refused while the other is open here, and for one that this ledger does not know", () => {
+  it("is refused while the other is open here, and for one that this ledger does not know", () => {
     const kit = new Kit().ready();
     const open = kit.request({ orderId: "a" });
     expect(open.state).toBe("approved");
@@ -337,7 +337,7 @@ describe("a job that renews another", () => {
     expect(kit.request(renewing(kit, "b", "ab".repeat(16)))).toMatchObject({ state: "refused", code: "JOB_RENEWAL" });
   });
 
-  it("a job that renews another has an id that follows from the other", () => {
+  it("has an id that follows from the other", () => {
     const kit = new Kit().ready();
     const refused = kit.request({ orderId: "a", tag: "7" });
     const { renews } = renewing(kit, "a", refused.transactionId);

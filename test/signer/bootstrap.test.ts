@@ -43,18 +43,18 @@ function handed(policy: object): ReturnType<BootstrapReader["push"]> {
 }
 
 describe("the rules handed to the signer", () => {
-  it("the rules handed to the signer are all that config.json may hold", () => {
+  it("are all that config.json may hold", () => {
     expect(handed(everyRule)?.settings.policy).toEqual({ eth: everyRule });
   });
 
-  it("the rules handed to the signer are those of the example that is shipped", () => {
+  it("are those of the example that is shipped", () => {
     const text = readFileSync(new URL("../../config.example.json", import.meta.url), "utf8");
     const { policy } = JSON.parse(text) as { readonly policy: Readonly<Record<string, object>> };
     expect(Object.keys(policy).length).toBeGreaterThan(0);
     for (const each of Object.values(policy)) expect(handed(each)?.settings.policy.eth).toEqual(each);
   });
 
-  it("the rules handed to the signer are no others", () => {
+  it("are no others", () => {
     expect(codeOf(() => handed({ ...everyRule, maxTipGwei: "1" }))).toBe("JSON_SHAPE");
   });
 });

@@ -33,7 +33,7 @@ function ends(transactionId: string, attempt: number, outcome: "paid" | "cancell
 }
 
 describe("a withdrawal that an operator cancelled", () => {
-  it("a withdrawal that an operator cancelled is cancelled in a ledger restored to before that as well: the order says which attempt pays nothing", () => {
+  it("is cancelled in a ledger restored to before that as well: the order says which attempt pays nothing", () => {
     const { kit } = both;
     const id = both.pay("one");
     const copy = backup(kit);
@@ -54,7 +54,7 @@ describe("a withdrawal that an operator cancelled", () => {
     expect(ends(id, 2, "cancelled")).toMatchObject({ withdrawal: { state: "cancelled" } });
   });
 
-  it("a withdrawal that an operator cancelled is paid in a ledger restored to before that, if the payment came first", () => {
+  it("is paid in a ledger restored to before that, if the payment came first", () => {
     const { kit } = both;
     const id = both.pay("one");
     const copy = backup(kit);
@@ -66,7 +66,7 @@ describe("a withdrawal that an operator cancelled", () => {
     expect(ends(id, 1, "paid")).toMatchObject({ withdrawal: { state: "paid" } });
   });
 
-  it("a withdrawal that an operator cancelled is told with its cancel to a gateway that was rolled back, which may have to tell it in an order", () => {
+  it("is told with its cancel to a gateway that was rolled back, which may have to tell it in an order", () => {
     const { kit } = both;
     both.keepDatabase("old");
     const id = both.pay("one");

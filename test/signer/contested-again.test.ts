@@ -36,7 +36,7 @@ const signed = (kit: Kit): readonly string[] => {
 };
 
 describe("an order that repeats itself", () => {
-  it("an order that repeats itself gives no second slot to what has left on the first one: the chain decides, or an operator cancels", () => {
+  it("gives no second slot to what has left on the first one: the chain decides, or an operator cancels", () => {
     const { kit, id } = openedTwice("6");
     expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
     const { length } = kit.show(id).attempts;
@@ -44,22 +44,19 @@ describe("an order that repeats itself", () => {
     expect(signed(kit)).toEqual([]);
   });
 
-  it.each(["paid", "reverted"])(
-    "an order that repeats itself after the courier called the withdrawal %s gives it no second slot either",
-    (outcome) => {
-      const { kit, id } = openedTwice("6", (before, transactionId) => {
-        const [{ txHash } = { txHash: "" }] = before.show(transactionId).attempts;
-        const claim = { transactionId, stage: "final", outcome, txHash, block: 8 };
-        expect(before.ask("observed", claim)).toMatchObject({ ok: true });
-        expect(before.show(transactionId).state).toBe(outcome);
-      });
-      expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
-      expect(kit.ask("replace", { transactionId: id, above: 1, txParams })).toMatchObject({ ok: false });
-      expect(signed(kit)).toEqual([]);
-    },
-  );
+  it.each(["paid", "reverted"])("after the courier called the withdrawal %s gives it no second slot either", (outcome) => {
+    const { kit, id } = openedTwice("6", (before, transactionId) => {
+      const [{ txHash } = { txHash: "" }] = before.show(transactionId).attempts;
+      const claim = { transactionId, stage: "final", outcome, txHash, block: 8 };
+      expect(before.ask("observed", claim)).toMatchObject({ ok: true });
+      expect(before.show(transactionId).state).toBe(outcome);
+    });
+    expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
+    expect(kit.ask("replace", { transactionId: id, above: 1, txParams })).toMatchObject({ ok: false });
+    expect(signed(kit)).toEqual([]);
+  });
 
-  it("an order that repeats itself has the next attempt made where it says what the ledger says", () => {
+  it("has the next attempt made where it says what the ledger says", () => {
     const { kit, id } = openedTwice("5");
     expect(kit.ask("replace", { transactionId: id, above: 1, txParams })).toMatchObject({ ok: true });
     expect(signed(kit)).toEqual([id]);

@@ -23,7 +23,7 @@ function seen(kit: WaitingKit, transactionId: string, stage: string, outcome = "
 }
 
 describe("a first attempt that ends by expiry", () => {
-  it("a first attempt that ends by expiry begins its account by itself, and its entry says until when it can come into a block", async () => {
+  it("begins its account by itself, and its entry says until when it can come into a block", async () => {
     const { kit, id } = released();
     expect(kit.kinds().filter((kind) => ["ADOPTED", "INTENT", "SIGNED", "RELEASED"].includes(kind))).toEqual([
       ...["ADOPTED", "INTENT", "SIGNED", "RELEASED"],
@@ -61,7 +61,7 @@ describe("a first attempt that ends by expiry", () => {
     expect(ids.map((id) => kit.show(id).slot)).toEqual(["0", "1"]);
   });
 
-  it("a first attempt that ends by expiry is refused when it could come into a block for longer than is allowed, and taken up to there", () => {
+  it("is refused when it could come into a block for longer than is allowed, and taken up to there", () => {
     const kit = waitingKit();
     const { transactionId } = kit.request({ network, address: receiver });
     const offer = (validUntilMs: number) => {
@@ -85,7 +85,7 @@ describe("a first attempt that ends by expiry", () => {
     expect(offer(latest).ok).toBe(true);
   });
 
-  it("a first attempt that ends by expiry stands in front of none: one that is quarantined holds up no other payment", () => {
+  it("stands in front of none: one that is quarantined holds up no other payment", () => {
     const kit = waitingKit();
     const first = kit.request({ network, address: receiver }).transactionId;
     kit.send("sign", { transactionId: first, txParams: offerAt(kit.now) });
@@ -105,7 +105,7 @@ describe("a first attempt that ends by expiry", () => {
     expect(kit.show(first).state).toBe("quarantined");
   });
 
-  it("a first attempt that ends by expiry has no count to be held against, and is neither lost nor cancelled by another transaction", () => {
+  it("has no count to be held against, and is neither lost nor cancelled by another transaction", () => {
     const { kit, id } = released();
     for (const at of [0, 70_000]) {
       kit.now += at;
@@ -125,14 +125,14 @@ describe("a second attempt", () => {
     ["while nobody has called the first one void, whatever the clock says", (kit) => (kit.now += hourMs)],
     ["on the gateway's word alone", (kit, id) => kit.gatewaySays(id)],
     ["on the courier's word alone", (kit, id) => kit.courierSays(id)],
-  ])("a second attempt is not made %s", (_, said) => {
+  ])("is not made %s", (_, said) => {
     const { kit, id } = released();
     said(kit, id);
     expect(kit.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_ALIVE" });
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
 
-  it("a second attempt is made once both have said so, of the same payment, with another hash and a later timestamp", async () => {
+  it("is made once both have said so, of the same payment, with another hash and a later timestamp", async () => {
     const { kit, id } = released();
     kit.now += 420_000;
     kit.callVoid(id);
@@ -159,7 +159,7 @@ describe("a second attempt", () => {
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
   });
 
-  it("a second attempt needs the word of as many nodes as the courier has, and of one where it has one", () => {
+  it("needs the word of as many nodes as the courier has, and of one where it has one", () => {
     const { kit, id } = released();
     const other = kit.payout();
     kit.gatewaySays(id);
@@ -175,7 +175,7 @@ describe("a second attempt", () => {
     expect(kit.next(third).ok).toBe(true);
   });
 
-  it("a second attempt is not made for a hash that the ledger does not have, nor for bytes that were not let out", () => {
+  it("is not made for a hash that the ledger does not have, nor for bytes that were not let out", () => {
     const kit = waitingKit();
     const { transactionId: id } = kit.request({ network, address: receiver });
     kit.ask("sign", { transactionId: id, txParams: offerAt(kit.now) });
@@ -201,7 +201,7 @@ describe("a second attempt", () => {
     expect(kit.next(id).ok).toBe(true);
   });
 
-  it("a second attempt does not come from a gateway's word of another epoch or another time, and its own word is recorded once", () => {
+  it("does not come from a gateway's word of another epoch or another time, and its own word is recorded once", () => {
     const { kit, id } = released();
     const hashes = [kit.hashOf(id)];
     const stored = kit.gateway.stored!;
@@ -213,7 +213,7 @@ describe("a second attempt", () => {
     expect(kit.records().find(({ kind }) => kind === "VOID")).toMatchObject({ txHashes: hashes });
   });
 
-  it("a second attempt is not made of one that a block has after all, which only the gateway had called void", () => {
+  it("is not made of one that a block has after all, which only the gateway had called void", () => {
     const { kit, id } = released();
     kit.gatewaySays(id);
     expect(seen(kit, id, "included").ok).toBe(true);
@@ -228,24 +228,21 @@ describe("a second attempt", () => {
     expect(kit.kinds()).not.toContain("ALARM");
   });
 
-  it.each(["paid", "reverted"])(
-    "a second attempt is made where a courier told that the first one was %s, and it became void",
-    (outcome) => {
-      const { kit, id } = released();
-      kit.gatewaySays(id);
-      expect(seen(kit, id, "final", outcome).ok).toBe(true);
-      expect(kit.show(id).state).toBe(outcome);
-      expect(kit.courierSays(id).ok).toBe(true);
-      expect(kit.show(id).state).toBe("released");
-      expect(kit.next(id).ok).toBe(true);
-      kit.acknowledge();
-      // The end of the second one is not refuted by the first being void.
-      expect(seen(kit, id, "final", "paid", 2).ok).toBe(true);
-      expect(kit.show(id).state).toBe("paid");
-    },
-  );
+  it.each(["paid", "reverted"])("is made where a courier told that the first one was %s, and it became void", (outcome) => {
+    const { kit, id } = released();
+    kit.gatewaySays(id);
+    expect(seen(kit, id, "final", outcome).ok).toBe(true);
+    expect(kit.show(id).state).toBe(outcome);
+    expect(kit.courierSays(id).ok).toBe(true);
+    expect(kit.show(id).state).toBe("released");
+    expect(kit.next(id).ok).toBe(true);
+    kit.acknowledge();
+    // The end of the second one is not refuted by the first being void.
+    expect(seen(kit, id, "final", "paid", 2).ok).toBe(true);
+    expect(kit.show(id).state).toBe("paid");
+  });
 
-  it("a second attempt is made in the end, though a courier told of ends and voids in turns, and the ledger does not grow by them permanently", () => {
+  it("is made in the end, though a courier told of ends and voids in turns, and the ledger does not grow by them permanently", () => {
     const { kit, id } = released();
     kit.gatewaySays(id);
     let refused = "";
@@ -261,7 +258,7 @@ describe("a second attempt", () => {
     expect(seen(kit, id, "final", "paid", 2).withdrawal.state).toBe("paid");
   });
 
-  it("a second attempt raises an alarm when a block has what both had called void", () => {
+  it("raises an alarm when a block has what both had called void", () => {
     const { kit, id } = released();
     kit.callVoid(id);
     kit.next(id);
@@ -272,7 +269,7 @@ describe("a second attempt", () => {
     expect(kit.records().find(({ kind }) => kind === "ALARM")).toMatchObject({ code: "CHAIN_VOID_INCLUDED" });
   });
 
-  it("a second attempt is signed no more, though it was intended before, once a block has what both had called void", () => {
+  it("is signed no more, though it was intended before, once a block has what both had called void", () => {
     const { kit, id } = released();
     kit.callVoid(id);
     kit.send("replace", { transactionId: id, above: 1, txParams: offerAt(kit.now, 300) });
@@ -291,7 +288,7 @@ describe("a second attempt", () => {
     expect(kit.next(id).ok).toBe(true);
   });
 
-  it("a second attempt is not signed beside a first one that a block has, where that is told while the key is asked", () => {
+  it("is not signed beside a first one that a block has, where that is told while the key is asked", () => {
     const { kit, id } = released();
     kit.callVoid(id);
     const txHash = kit.hashOf(id);
@@ -305,7 +302,7 @@ describe("a second attempt", () => {
     expect(kit.records().filter(({ kind }) => kind === "SIGNED")).toHaveLength(1);
   });
 
-  it("a second attempt is not made of what the chain has ended by the gateway's word, whatever was called void before", () => {
+  it("is not made of what the chain has ended by the gateway's word, whatever was called void before", () => {
     const { kit, id } = released();
     kit.callVoid(id);
     kit.gateway.ended.add(id);
@@ -333,7 +330,7 @@ describe("a second attempt", () => {
     expect(kit.ask("observed", { ...claim, quorum: 2 }).ok).toBe(true);
   });
 
-  it("a second attempt counts amount and fee in the place of the void one's", () => {
+  it("counts amount and fee in the place of the void one's", () => {
     const { kit, id } = released();
     const used = () => {
       const limit = kit.operate("status").status.limits.find(({ currency }) => currency === "usdt")!;
@@ -412,7 +409,7 @@ describe("an operator and an attempt that ends by expiry", () => {
 });
 
 describe("an order that runs out after a signature", () => {
-  it("an order that runs out after a signature ends once every attempt is void by both, and not before, whatever the clock says", () => {
+  it("ends once every attempt is void by both, and not before, whatever the clock says", () => {
     const { kit, id } = released();
     kit.now += 86_400_000 + hourMs;
     kit.handshake();
@@ -427,7 +424,7 @@ describe("an order that runs out after a signature", () => {
     expect(kit.pushes.some((push) => push.push === "changed" && push.withdrawal.state === "expired")).toBe(true);
   });
 
-  it("an order that runs out after a signature gets no second attempt either, and ends at that question", () => {
+  it("gets no second attempt either, and ends at that question", () => {
     const { kit, id } = released();
     kit.callVoid(id);
     kit.now += 86_400_000 + hourMs;
@@ -436,7 +433,7 @@ describe("an order that runs out after a signature", () => {
     expect(kit.show(id).state).toBe("expired");
   });
 
-  it("an order that runs out after a signature goes on while it has time, and one that a block has does not end", () => {
+  it("goes on while it has time, and one that a block has does not end", () => {
     const { kit, id } = released();
     const other = kit.payout();
     kit.callVoid(id);
@@ -451,7 +448,7 @@ describe("an order that runs out after a signature", () => {
 });
 
 describe("bytes that end by expiry", () => {
-  it("bytes that end by expiry are refused by the reader of another account, another network's family and other parameters", () => {
+  it("are refused by the reader of another account, another network's family and other parameters", () => {
     const txParams = offerAt(1_700_000_000_000);
     const payment = {
       network,

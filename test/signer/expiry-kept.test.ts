@@ -53,7 +53,7 @@ describe("a word that an attempt is void", () => {
     },
   );
 
-  it("a word that an attempt is void lasts over checkpoints, with an operator's word and the account's last timestamp", () => {
+  it("lasts over checkpoints, with an operator's word and the account's last timestamp", () => {
     const kit = waitingKit({ segmentBytesMax: 500 });
     const [voided, cancelled] = [kit.payout(), kit.payout()];
     kit.callVoid(voided);
@@ -78,7 +78,7 @@ describe("a word that an attempt is void", () => {
     expect(kit.show(cancelled).state).toBe("expired");
   });
 
-  it("a word that an attempt is void lasts in a ledger that an order opened, where the other word is still needed", () => {
+  it("lasts in a ledger that an order opened, where the other word is still needed", () => {
     const kit = waitingKit();
     const [half, whole] = [kit.payout(), kit.payout()];
     kit.gatewaySays(half);
@@ -94,7 +94,7 @@ describe("a word that an attempt is void", () => {
 });
 
 describe("a ledger that forgot an attempt that ends by expiry", () => {
-  it("a ledger that forgot an attempt that ends by expiry learns of it by the order, with its end, and gives no timestamp up to there again", () => {
+  it("learns of it by the order, with its end, and gives no timestamp up to there again", () => {
     const kit = waitingKit();
     const before = backup(kit);
     const id = kit.payout();
@@ -115,7 +115,7 @@ describe("a ledger that forgot an attempt that ends by expiry", () => {
     expect(kit.show(id).slot).toBe("0");
   });
 
-  it("a ledger that forgot an attempt that ends by expiry takes no order that leaves the end of such an attempt out, or gives one where a slot excludes", () => {
+  it("takes no order that leaves the end of such an attempt out, or gives one where a slot excludes", () => {
     const kit = waitingKit();
     kit.payout();
     const contents = databaseOf(kit);
@@ -126,7 +126,7 @@ describe("a ledger that forgot an attempt that ends by expiry", () => {
     expect(kit.operate("recover", { digest: "", bothRestored: false })).toMatchObject({ ok: false, code: "RECOVERY_OFFER" });
   });
 
-  it("a ledger that forgot an attempt that ends by expiry takes no order with an attempt that ends days later, which nobody could ever call void", () => {
+  it("takes no order with an attempt that ends days later, which nobody could ever call void", () => {
     const kit = waitingKit();
     kit.payout();
     const contents = databaseOf(kit);
@@ -141,7 +141,7 @@ describe("a ledger that forgot an attempt that ends by expiry", () => {
     expect(show(Number.MAX_SAFE_INTEGER)).toMatchObject({ ok: false, code: "RECOVERY_OFFER" });
   });
 
-  it("a ledger that forgot an attempt that ends by expiry takes no order that calls such an attempt a cancel, for no transaction cancels there", () => {
+  it("takes no order that calls such an attempt a cancel, for no transaction cancels there", () => {
     const kit = waitingKit();
     kit.payout();
     const contents = databaseOf(kit);
@@ -154,7 +154,7 @@ describe("a ledger that forgot an attempt that ends by expiry", () => {
     expect(show()).toMatchObject({ ok: false, code: "RECOVERY_OFFER" });
   });
 
-  it("a ledger that forgot an attempt that ends by expiry is not ended by time where an order keeps it, and by an operator's cancel it is", () => {
+  it("is not ended by time where an order keeps it, and by an operator's cancel it is", () => {
     const kit = waitingKit();
     const id = kit.payout();
     kit.callVoid(id);
@@ -167,7 +167,7 @@ describe("a ledger that forgot an attempt that ends by expiry", () => {
     expect(kit.order("cancel", id).withdrawal.state).toBe("expired");
   });
 
-  it("a ledger that forgot an attempt that ends by expiry keeps an operator's cancel when an order opens the next one", () => {
+  it("keeps an operator's cancel when an order opens the next one", () => {
     const kit = waitingKit();
     const id = kit.payout();
     kit.order("cancel", id);
@@ -180,7 +180,7 @@ describe("a ledger that forgot an attempt that ends by expiry", () => {
 });
 
 describe("a gateway that was rolled back", () => {
-  it("a gateway that was rolled back receives again each attempt with its end, and last of all that nothing was paid", () => {
+  it("receives again each attempt with its end, and last of all that nothing was paid", () => {
     const kit = waitingKit();
     const { stored } = kit.gateway;
     const [open, over] = [kit.payout(), kit.payout()];
@@ -202,7 +202,7 @@ describe("a gateway that was rolled back", () => {
     expect(ofOver).toEqual(["asked", "approved", "signed", "observed", "expired"]);
   });
 
-  it("a gateway that was rolled back is not told of another attempt, or of an end, before it has called the ones before void again", () => {
+  it("is not told of another attempt, or of an end, before it has called the ones before void again", () => {
     const kit = waitingKit();
     const [again, over] = [kit.payout(), kit.payout()];
     const { stored } = kit.gateway;
@@ -227,7 +227,7 @@ describe("a gateway that was rolled back", () => {
     expect(kit.next(again).ok).toBe(true);
   });
 
-  it("a gateway that was rolled back learns of what ended unpaid before the ledger was recovered only that it did", () => {
+  it("learns of what ended unpaid before the ledger was recovered only that it did", () => {
     const kit = waitingKit();
     const held = kit.acknowledge().ok ? kit.gateway.stored : null;
     kit.payout();

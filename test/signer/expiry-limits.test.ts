@@ -61,7 +61,7 @@ function usedInHour(kit: WaitingKit): string {
 describe("two liars on Tron", () => {
   const limits = { perHour: 15_000_000_000n, perDay: 50_000_000_000n };
 
-  it("two liars on Tron get no attempt called void before its end, and so no second attempt of 30 orders within seconds", () => {
+  it("get no attempt called void before its end, and so no second attempt of 30 orders within seconds", () => {
     const kit = limitedKit();
     const ids = Array.from({ length: 30 }, () => kit.payout({ amount: "500" }));
     for (let attempt = 1; attempt < 14; attempt++) lie(kit, ids, attempt);
@@ -70,7 +70,7 @@ describe("two liars on Tron", () => {
     payableWithin(signedBytes(kit), limits);
   });
 
-  it("two liars on Tron that wait for each end get never more at once than the limit, and in an hour at most the limit given back once", () => {
+  it("that wait for each end get never more at once than the limit, and in an hour at most the limit given back once", () => {
     const kit = limitedKit();
     const ids = Array.from({ length: 30 }, () => kit.payout({ amount: "500" }));
     for (let attempt = 1; attempt < 14; attempt++) {
@@ -86,7 +86,7 @@ describe("two liars on Tron", () => {
 });
 
 describe("an amount that can still be paid", () => {
-  it("an amount that can still be paid counts for longer than the hour, until both words and its own end, and then is given back", () => {
+  it("counts for longer than the hour, until both words and its own end, and then is given back", () => {
     const kit = limitedKit({ maxPerHour: "1000" });
     const id = kit.payout({ amount: "600" });
     kit.now += hourMs + minuteMs;
@@ -102,7 +102,7 @@ describe("an amount that can still be paid", () => {
     expect(usedInHour(kit)).toBe("600");
   });
 
-  it("an amount that can still be paid leaves the hour by its own time once it is paid and both have said so", () => {
+  it("leaves the hour by its own time once it is paid and both have said so", () => {
     const kit = limitedKit({ maxPerHour: "1000" });
     const id = kit.payout({ amount: "600" });
     const paid = { transactionId: id, stage: "final", outcome: "paid", txHash: kit.hashOf(id), block: 7 };
@@ -115,7 +115,7 @@ describe("an amount that can still be paid", () => {
     expect(usedInHour(kit)).toBe("0");
   });
 
-  it("an amount that can still be paid counts again when a block has what both had called void", () => {
+  it("counts again when a block has what both had called void", () => {
     const kit = limitedKit({ maxPerHour: "1000", manualReplaceAbove: "1000" });
     const id = kit.payout({ amount: "600" });
     kit.callVoid(id);
@@ -141,7 +141,7 @@ describe("a next attempt that a limit leaves no room for", () => {
     return { kit, id, other: kit.payout({ amount: "600" }) };
   }
 
-  it("a next attempt that a limit leaves no room for waits and is not refused, status and the answer say so, and it goes on when the window has room", () => {
+  it("waits and is not refused, status and the answer say so, and it goes on when the window has room", () => {
     const { kit, id, other } = crowded();
     expect(kit.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_WAITS_FOR_LIMIT", detail: "POLICY_ABOVE_HOUR" });
     expect(kit.show(id).state).toBe("released");
@@ -153,7 +153,7 @@ describe("a next attempt that a limit leaves no room for", () => {
     expect(kit.next(id).ok).toBe(true);
   });
 
-  it("a next attempt that a limit leaves no room for waits for an operator's word as well, and an operator may cancel it", () => {
+  it("waits for an operator's word as well, and an operator may cancel it", () => {
     const { kit, id } = crowded();
     expect(kit.order("replace", id).ok).toBe(true);
     expect(kit.next(id).code).toBe("WITHDRAWAL_WAITS_FOR_LIMIT");
@@ -161,7 +161,7 @@ describe("a next attempt that a limit leaves no room for", () => {
     expect(kit.operate("status").status.noRoom).toBeUndefined();
   });
 
-  it("a next attempt that a limit leaves no room for is made where the limit is wider", () => {
+  it("is made where the limit is wider", () => {
     const { kit, id } = crowded();
     const usdt = { ...example, maxPerHour: "1200", manualReplaceAbove: "1000" };
     kit.edited = { ...waitingSettings, policy: { trx: example, usdt } };

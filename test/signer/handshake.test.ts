@@ -96,7 +96,7 @@ describe("that the handshake was taken", () => {
 });
 
 describe("the handshake", () => {
-  it("the handshake opens signing only when it answers this run", () => {
+  it("opens signing only when it answers this run", () => {
     const kit = new Kit();
     expect(kit.admit(kit.gateway.welcome("00".repeat(32))).code).toBe("WELCOME_OTHER_RUN");
     expect(kit.ask("hello").handshakeDone).toBe(false);
@@ -112,13 +112,13 @@ describe("the handshake", () => {
     ["agent", { agent: "bb".repeat(8) }, "ADMISSION_OTHER_AGENT"],
     ["wallet", { wallet: "bb".repeat(16) }, "ADMISSION_OTHER_WALLET"],
     ["ledgerEpoch", { ledgerEpoch: 2 }, "ADMISSION_OTHER_EPOCH"],
-  ])("the handshake for another %s does not open signing", (_, change, code) => {
+  ])("for another %s does not open signing", (_, change, code) => {
     const kit = new Kit();
     expect(kit.admit(kit.gateway.welcome(kit.nonce, change)).code).toBe(code);
     expect(kit.ask("hello").handshakeDone).toBe(false);
   });
 
-  it("the handshake looks at the ledger before it writes: an alarm of the clocks is no record for a forgotten one's place", () => {
+  it("looks at the ledger before it writes: an alarm of the clocks is no record for a forgotten one's place", () => {
     const kit = new Kit().ready();
     kit.acknowledge();
     const backup = kit.disk.crash();
@@ -135,7 +135,7 @@ describe("the handshake", () => {
     expect(kit.records().slice(before)).toMatchObject([{ kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY" }]);
   });
 
-  it("the handshake locks a ledger that is behind what the gateway holds, permanently", () => {
+  it("locks a ledger that is behind what the gateway holds, permanently", () => {
     const kit = new Kit().ready();
     kit.pay();
     const backup = kit.disk.crash();
@@ -157,7 +157,7 @@ describe("the handshake", () => {
     }
   });
 
-  it("the handshake locks when the gateway holds another record at the same place", () => {
+  it("locks when the gateway holds another record at the same place", () => {
     const kit = new Kit().ready();
     const gatewayHead = { seq: kit.core.heads.head.seq, hash: "ab".repeat(32) };
     expect(kit.admit(kit.gateway.welcome(kit.nonce, { gatewayHead }))).toMatchObject({
@@ -166,7 +166,7 @@ describe("the handshake", () => {
     });
   });
 
-  it("the handshake waits for a gateway that lost jobs or reports to be sent again; a replayed one completes no handshake", () => {
+  it("waits for a gateway that lost jobs or reports to be sent again; a replayed one completes no handshake", () => {
     const kit = new Kit().ready();
     const early = kit.gateway.welcome(kit.nonce, { at: kit.now });
     kit.pay();
@@ -189,7 +189,7 @@ describe("the handshake", () => {
     expect(kit.operate("status").status).toMatchObject({ handshakeDone: true, isResyncing: false });
   });
 
-  it("the handshake of a gateway that lost something is refused by a locked ledger, which reports to it all the same", () => {
+  it("of a gateway that lost something is refused by a locked ledger, which reports to it all the same", () => {
     const kit = new Kit().ready();
     kit.pay();
     const { sequence, hash } = kit.core.chain;
@@ -205,14 +205,14 @@ describe("the handshake", () => {
     expect(kit.core.locked).toMatchObject({ code: "LEDGER_FORKED" });
   });
 
-  it("the handshake locks when the newest job has another hash", () => {
+  it("locks when the newest job has another hash", () => {
     const kit = new Kit().ready();
     kit.request();
     const jobs = { sequence: 1, hash: "ab".repeat(32) };
     expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now + 1, jobs })).detail).toBe("LEDGER_FORKED");
   });
 
-  it("the handshake is refused while the clocks are more than ten minutes apart, and says so from a minute on", () => {
+  it("is refused while the clocks are more than ten minutes apart, and says so from a minute on", () => {
     const kit = new Kit();
     expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now + 600_001 })).code).toBe("CLOCK_SKEW");
     expect(kit.records().at(-1)).toMatchObject({ kind: "ALARM", code: "CLOCK_SKEW" });
@@ -224,7 +224,7 @@ describe("the handshake", () => {
     expect(kit.records()).toHaveLength(before);
   });
 
-  it("the handshake stands for an acknowledgement that was lost on the way", () => {
+  it("stands for an acknowledgement that was lost on the way", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     kit.ask("sign", { transactionId, txParams });
@@ -269,7 +269,7 @@ describe("an acknowledgement", () => {
     return { kit, transactionId };
   }
 
-  it("an acknowledgement releases what it covers, once", () => {
+  it("releases what it covers, once", () => {
     const { kit, transactionId } = signed();
     expect(kit.left.size).toBe(0);
     expect(kit.acknowledge().withdrawals).toMatchObject([{ transactionId, state: "released" }]);
@@ -279,7 +279,7 @@ describe("an acknowledgement", () => {
     expect(kit.records()).toHaveLength(before);
   });
 
-  it("an acknowledgement that is older, foreign, altered or for another agent or epoch releases nothing", () => {
+  it("that is older, foreign, altered or for another agent or epoch releases nothing", () => {
     const { kit } = signed();
     const { acked, head } = kit.core.heads;
     expect(kit.release(kit.gateway.ack(acked)).withdrawals).toEqual([]);
@@ -294,7 +294,7 @@ describe("an acknowledgement", () => {
     expect(kit.release(kit.gateway.ack(head)).withdrawals).toHaveLength(1);
   });
 
-  it("an acknowledgement that ends one record before SIGNED does not release it", () => {
+  it("that ends one record before SIGNED does not release it", () => {
     const { kit } = signed();
     const before = kit.records().at(-2)!;
     expect(kit.release(kit.gateway.ack({ seq: before.seq, hash: before.hash })).withdrawals).toEqual([]);
@@ -343,7 +343,7 @@ describe("the time of the ledger", () => {
     expect(ledgerTime(given, local, monotonic)).toBe(time);
   });
 
-  it("the time of the ledger is that of the newest record until the handshake with the gateway is complete, whatever the local clock says", () => {
+  it("is that of the newest record until the handshake with the gateway is complete, whatever the local clock says", () => {
     const kit = new Kit();
     kit.skew = 600_001;
     kit.now += 1;
@@ -365,7 +365,7 @@ describe("the time of the ledger", () => {
     expect(kit.handshake().ok).toBe(true);
   });
 
-  it("the time of the ledger is never moved back by jobs and acknowledgements that were held up, nor by an old handshake", () => {
+  it("is never moved back by jobs and acknowledgements that were held up, nor by an old handshake", () => {
     const kit = new Kit();
     const old = kit.gateway.welcome(kit.nonce);
     kit.now += 599_000;
@@ -381,7 +381,7 @@ describe("the time of the ledger", () => {
     expect(kit.ask("hello").handshakeDone).toBe(true);
   });
 
-  it("the time of the ledger that is ahead of the gateway's, as an old ledger may be, is told to an operator", () => {
+  it("that is ahead of the gateway's, as an old ledger may be, is told to an operator", () => {
     const kit = new Kit();
     kit.now -= 600_000;
     expect(kit.handshake().ok).toBe(true);
@@ -392,7 +392,7 @@ describe("the time of the ledger", () => {
     expect(kit.records().at(-1)).toMatchObject({ kind: "ALARM", code: "CLOCK_SKEW", at: begun });
   });
 
-  it("the time of the ledger takes no job and no acknowledgement from a clock more than ten minutes away, and both at ten", () => {
+  it("takes no job and no acknowledgement from a clock more than ten minutes away, and both at ten", () => {
     const kit = waiting();
     const count = kit.records().length;
     for (const at of [kit.now - 600_001, kit.now + 600_001]) {

@@ -59,7 +59,7 @@ describe("both clocks thirty hours ahead for a moment", () => {
     expect(kit.ask("sign", { transactionId: waits.transactionId, txParams })).toMatchObject({ ok: true });
   });
 
-  it("both clocks thirty hours ahead for a moment stop a run with a complete handshake before they jumped, and only as long as they are ahead", () => {
+  it("stop a run with a complete handshake before they jumped, and only as long as they are ahead", () => {
     const kit = new Kit().ready();
     tellBlock(kit, kit.now);
     // Within ten minutes of the gateway the local clock alone may be wrong.
@@ -89,7 +89,7 @@ describe("both clocks thirty hours ahead for a moment", () => {
     });
   });
 
-  it("both clocks thirty hours ahead for a moment stand in the gateway's row of the agent, which makes no order meanwhile", () => {
+  it("stand in the gateway's row of the agent, which makes no order meanwhile", () => {
     const both = new SignerAndGateway();
     both.order("one");
     both.acknowledge();

@@ -195,7 +195,7 @@ describe("cancel", () => {
 });
 
 describe("a pause", () => {
-  it("a pause stops every signature that pays, over a restart, and lets what is signed go on; resume goes on", () => {
+  it("stops every signature that pays, over a restart, and lets what is signed go on; resume goes on", () => {
     const { kit, transactionId } = paying();
     const next = kit.request().transactionId;
     expect(kit.operate("pause", { paused: true }).ok).toBe(true);
@@ -215,7 +215,7 @@ describe("a pause", () => {
     expect(kit.kinds().filter((kind) => kind === "PAUSED")).toHaveLength(2);
   });
 
-  it("a pause stops what was recorded and not signed yet, and resume signs it", () => {
+  it("stops what was recorded and not signed yet, and resume signs it", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     kit.send("sign", { transactionId, txParams });
@@ -226,7 +226,7 @@ describe("a pause", () => {
     expect(kit.kinds()).toContain("SIGNED");
   });
 
-  it("a pause is told to the gateway until that has acknowledged it, also after a restart", () => {
+  it("is told to the gateway until that has acknowledged it, also after a restart", () => {
     const kit = new Kit().ready();
     kit.operate("pause", { paused: true });
     kit.start();
@@ -263,7 +263,7 @@ describe("the gateway's last word", () => {
     expect(kit.show(transactionId).attempts[0]!.raw).toBeUndefined();
   });
 
-  it("the gateway's last word is received before the courier tells the end, and closes the withdrawal with it", () => {
+  it("is received before the courier tells the end, and closes the withdrawal with it", () => {
     const { kit, transactionId, see } = paying();
     kit.gateway.ended.add(transactionId);
     kit.acknowledge();
@@ -275,7 +275,7 @@ describe("the gateway's last word", () => {
     expect(kit.kinds().filter((kind) => kind === "ENDED")).toHaveLength(1);
   });
 
-  it("the gateway's last word is nobody else's: of a foreign key, another agent or epoch it ends nothing", () => {
+  it("is nobody else's: of a foreign key, another agent or epoch it ends nothing", () => {
     const { kit, transactionId, see } = paying();
     see("final", "paid");
     kit.receive();
@@ -294,7 +294,7 @@ describe("the gateway's last word", () => {
 });
 
 describe("status", () => {
-  it("status names the lowest slot that waits longer than it should, whatever the courier tells of it", () => {
+  it("names the lowest slot that waits longer than it should, whatever the courier tells of it", () => {
     const kit = new Kit({ settings: { ...settings, stuckAfterMinutes: 30 } }).ready();
     const first = kit.pay().transactionId;
     const second = kit.pay().transactionId;

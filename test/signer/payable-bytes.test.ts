@@ -59,7 +59,7 @@ afterEach(() => {
 });
 
 describe("signed bytes where a slot excludes", () => {
-  it.each(seeds)("signed bytes where a slot excludes stay within hour and day, whatever is asked (seed %i)", (seed) => {
+  it.each(seeds)("stay within hour and day, whatever is asked (seed %i)", (seed) => {
     expect(spending(seed)).toBeGreaterThan(10);
   });
 
@@ -90,7 +90,7 @@ describe("signed bytes where a slot excludes", () => {
     expect(all).toThrow(/within its limit/);
   });
 
-  it("signed bytes where a slot excludes count once a slot, by its dearest attempt, from its first signature", () => {
+  it("count once a slot, by its dearest attempt, from its first signature", () => {
     const bytes = (units: bigint, signedAt: number, slot: string) => ({ units, signedAt, validUntilMs: null, slot });
     const all = [bytes(60n, 0, "a"), bytes(60n, hourMs - 1, "a"), bytes(40n, hourMs - 1, "b"), bytes(60n, hourMs, "c")];
     expect(mostPayable(all)).toMatchObject({ inHour: 100n, inDay: 160n });

@@ -9,7 +9,7 @@ import { crashBefore } from "../support/earlier-write.ts";
 import { approve, dayMs, minuteMs, outcome, pay, request, seen, settingsWith, withPolicy } from "../support/policy-kit.ts";
 
 describe("a destination never paid before", () => {
-  it("a destination never paid before is held above its own limit, and to the unit no more once a payment to it is final", () => {
+  it("is held above its own limit, and to the unit no more once a payment to it is final", () => {
     const kit = withPolicy({ newDestination: { holdAbove: "5" } });
     expect(outcome(kit, "5.000001")).toBe("held POLICY_NEW_DESTINATION");
     const { transactionId } = request(kit, "5");
@@ -21,20 +21,20 @@ describe("a destination never paid before", () => {
     expect(outcome(kit, "5.000001", { address: other })).toBe("held POLICY_NEW_DESTINATION");
   });
 
-  it("a destination never paid before stays new when the payment to it failed", () => {
+  it("stays new when the payment to it failed", () => {
     const kit = withPolicy({ newDestination: { holdAbove: "5" } });
     seen(kit, request(kit, "5").transactionId, "reverted");
     expect(outcome(kit, "5.000001")).toBe("held POLICY_NEW_DESTINATION");
   });
 
-  it("a destination never paid before is another one on each network, and the same in each currency of one", () => {
+  it("is another one on each network, and the same in each currency of one", () => {
     const kit = withPolicy({ newDestination: { holdAbove: "5" } });
     pay(kit);
     expect(outcome(kit, "6", { currency: "eth" })).toBe("approved");
     expect(outcome(kit, "6", { currency: "usdc", network: "eip155:1" })).toBe("held POLICY_NEW_DESTINATION");
   });
 
-  it("a destination never paid before waits for its time to the millisecond, and then policy decides by itself", () => {
+  it("waits for its time to the millisecond, and then policy decides by itself", () => {
     const kit = withPolicy({ newDestination: { delayMinutes: 60 } });
     const { transactionId, state, code, requestedAt } = request(kit, "5");
     expect([state, code]).toEqual(["held", "POLICY_NEW_DESTINATION_DELAY"]);
@@ -54,7 +54,7 @@ describe("a destination never paid before", () => {
     expect(outcome(kit, "5")).toBe("approved");
   });
 
-  it("a destination never paid before is decided by the limits of the moment its delay ends, one after another", () => {
+  it("is decided by the limits of the moment its delay ends, one after another", () => {
     const kit = withPolicy({ newDestination: { delayMinutes: 60 }, maxPerDay: "10" });
     pay(kit, { address: other });
     const [first, second] = [request(kit, "6"), request(kit, "6")];
@@ -69,7 +69,7 @@ describe("a destination never paid before", () => {
     expect(kit.show(third.transactionId)).toMatchObject({ state: "refused", code: "POLICY_ABOVE_DAY" });
   });
 
-  it("a destination never paid before is decided by the rules that are in force when its delay ends", () => {
+  it("is decided by the rules that are in force when its delay ends", () => {
     const policy = { newDestination: { delayMinutes: 60 } } as const;
     const disk = withPolicy(policy);
     const { transactionId, requestedAt } = request(disk, "6");
@@ -95,7 +95,7 @@ describe("a destination never paid before", () => {
     expect(from({})).toBe("approved ");
   });
 
-  it("a destination never paid before expires first when its time is up before the delay's, and can be decided by an operator at any moment before", () => {
+  it("expires first when its time is up before the delay's, and can be decided by an operator at any moment before", () => {
     const kit = withPolicy({ newDestination: { delayMinutes: 60 } });
     const short = request(kit, "1", { expiresAt: kit.now + 30 * minuteMs });
     const even = request(kit, "1", { expiresAt: kit.now + 60 * minuteMs });
@@ -111,7 +111,7 @@ describe("a destination never paid before", () => {
     expect(kit.show(even.transactionId).state).toBe("approved");
   });
 
-  it("a destination never paid before waits through crashes, before the decision and after it, and for the handshake", () => {
+  it("waits through crashes, before the decision and after it, and for the handshake", () => {
     const kit = withPolicy({ newDestination: { delayMinutes: 60 } });
     pay(kit, { address: other });
     // The first half of the write: REQUESTED, and not its decision.
@@ -133,7 +133,7 @@ describe("a destination never paid before", () => {
     expect(kit.show(transactionId).state).toBe("approved");
   });
 
-  it("a destination never paid before is told to the operator who looks, also where something else holds it", () => {
+  it("is told to the operator who looks, also where something else holds it", () => {
     const kit = withPolicy({});
     const { transactionId } = request(kit, "1", { mode: "manual" });
     expect(kit.operate("show", { transactionId }).wait).toMatchObject({ isNew: true, until: 0, needsTwo: false, likeness: null });
@@ -143,7 +143,7 @@ describe("a destination never paid before", () => {
 });
 
 describe("a look-alike", () => {
-  it("a look-alike is held without any key, in whatever case, and shown beside what it looks like", () => {
+  it("is held without any key, in whatever case, and shown beside what it looks like", () => {
     const kit = withPolicy({});
     expect(outcome(kit, "1", { address: twin })).toBe("approved");
     pay(kit);
@@ -158,7 +158,7 @@ describe("a look-alike", () => {
     expect(outcome(kit, "1")).toBe("approved");
   });
 
-  it("a look-alike is one no more once an operator has let it be paid, and is told as the last one then", () => {
+  it("is one no more once an operator has let it be paid, and is told as the last one then", () => {
     const kit = withPolicy({});
     pay(kit);
     pay(kit, { address: twin });
@@ -169,7 +169,7 @@ describe("a look-alike", () => {
     expect(kit.operate("show", { transactionId }).wait?.likeness?.address).toBe(twin);
   });
 
-  it("a look-alike is none on another network, nor on the allow list", () => {
+  it("is none on another network, nor on the allow list", () => {
     const kit = withPolicy({});
     pay(kit);
     expect(outcome(kit, "1", { address: twin, currency: "usdc", network: "eip155:1" })).toBe("approved");
@@ -179,7 +179,7 @@ describe("a look-alike", () => {
     expect(outcome(listed, "1", { address: twin })).toBe("approved");
   });
 
-  it("a look-alike is shown before an operator names it for a withdrawal without address", () => {
+  it("is shown before an operator names it for a withdrawal without address", () => {
     const kit = withPolicy({});
     pay(kit);
     const { transactionId } = request(kit, "1", { mode: "manual", address: "" });

@@ -6,14 +6,14 @@ import { approve, minuteMs, outcome, request, settingsWith, withPolicy } from ".
 describe("an amount for two operators", () => {
   const two = { twoApproversAbove: "10" } as const;
 
-  it("an amount for two operators is held above the limit and not at it", () => {
+  it("is held above the limit and not at it", () => {
     const kit = withPolicy(two);
     expect(outcome(kit, "10")).toBe("approved");
     expect(outcome(kit, "10.000001")).toBe("held POLICY_TWO_APPROVERS");
     expect(outcome(kit, "10", { mode: "manual" })).toBe("held POLICY_MANUAL");
   });
 
-  it("an amount for two operators is paid by two names, and by no one name twice, however it is written", () => {
+  it("is paid by two names, and by no one name twice, however it is written", () => {
     const kit = withPolicy(two);
     const { transactionId } = request(kit, "11");
     expect(kit.operate("show", { transactionId }).wait).toMatchObject({ needsTwo: true, confirmed: null });
@@ -31,7 +31,7 @@ describe("an amount for two operators", () => {
     ]);
   });
 
-  it("an amount for two operators needs one name alone up to the limit, whatever holds it", () => {
+  it("needs one name alone up to the limit, whatever holds it", () => {
     const kit = withPolicy({ ...two, holdAbove: "1" });
     const { transactionId } = request(kit, "10");
     expect(approve(kit, transactionId).withdrawal.state).toBe("approved");
@@ -40,7 +40,7 @@ describe("an amount for two operators", () => {
     expect(approve(kit, large.transactionId).withdrawal.code).toBe("POLICY_CONFIRMED");
   });
 
-  it("an amount for two operators ends with the no of anybody, and meets every limit at both yeses", () => {
+  it("ends with the no of anybody, and meets every limit at both yeses", () => {
     const kit = withPolicy({ ...two, maxPerDay: "20" });
     const [first, second] = [request(kit, "11"), request(kit, "11")];
     for (const { transactionId } of [first, second]) approve(kit, transactionId, "ann");
@@ -55,7 +55,7 @@ describe("an amount for two operators", () => {
     expect(kit.kinds().filter((kind) => kind === "CONFIRMED")).toHaveLength(2);
   });
 
-  it("an amount for two operators goes where the first one said, when it has no address of its own", () => {
+  it("goes where the first one said, when it has no address of its own", () => {
     const kit = withPolicy(two);
     const { transactionId } = request(kit, "11", { mode: "manual", address: "" });
     expect(approve(kit, transactionId, "ann").code).toBe("WITHDRAWAL_NEEDS_ADDRESS");
@@ -65,7 +65,7 @@ describe("an amount for two operators", () => {
     expect(approve(kit, transactionId, "bob").withdrawal).toMatchObject({ state: "approved", address: other });
   });
 
-  it("an amount for two operators is confirmed by what both saw: another table of decimals voids the first yes", () => {
+  it("is confirmed by what both saw: another table of decimals voids the first yes", () => {
     const kit = withPolicy(two);
     const { transactionId } = request(kit, "11");
     approve(kit, transactionId, "ann");
@@ -82,7 +82,7 @@ describe("an amount for two operators", () => {
     expect(approve(again, transactionId, "ann").withdrawal.state).toBe("approved");
   });
 
-  it("an amount for two operators outlasts a crash after the first yes, and expires like any other", () => {
+  it("outlasts a crash after the first yes, and expires like any other", () => {
     const kit = withPolicy(two);
     const [kept, late] = [request(kit, "11"), request(kit, "11", { expiresAt: kit.now + minuteMs })];
     for (const { transactionId } of [kept, late]) approve(kit, transactionId, "ann");
@@ -103,22 +103,22 @@ describe("a name", () => {
     return kit.operate("approve", { transactionId, digest, address: "", approver });
   };
 
-  it.each([["a".repeat(64)], ["ann.of-the/shop@example"]])("a name of an approver may be %s", (name) =>
+  it.each([["a".repeat(64)], ["ann.of-the/shop@example"]])("of an approver may be %s", (name) =>
     expect(named(name).ok).toBe(true),
   );
 
-  it.each([[""], ["a".repeat(65)], ["ann b"], ["änn"], ["a\u0007"], [7], [null]])("a name of an approver may not be %j", (name) =>
+  it.each([[""], ["a".repeat(65)], ["ann b"], ["änn"], ["a\u0007"], [7], [null]])("of an approver may not be %j", (name) =>
     expect(named(name).code).toBe("JSON_SHAPE"),
   );
 
-  it("a name is wanted of everybody, for a no as well", () => {
+  it("is wanted of everybody, for a no as well", () => {
     const kit = withPolicy({});
     const { transactionId } = request(kit, "1", { mode: "manual" });
     expect(kit.operate("refuse", { transactionId, approver: undefined }).code).toBe("JSON_SHAPE");
     expect(kit.operate("refuse", { transactionId, approver: "bob" }).ok).toBe(true);
   });
 
-  it("a name never leaves for the gateway", () => {
+  it("never leaves for the gateway", () => {
     const kit = withPolicy({ twoApproversAbove: "1" });
     const { transactionId } = request(kit, "2");
     for (const name of ["ann-at-the-shop", "bob-at-the-shop"]) approve(kit, transactionId, name);

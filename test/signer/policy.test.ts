@@ -36,7 +36,7 @@ const outcome = (kit: Kit, amount: string, change: object = {}): string => {
 };
 
 describe("limits on amounts", () => {
-  it("limits on amounts let exactly the limit through and not one unit more", () => {
+  it("let exactly the limit through and not one unit more", () => {
     const kit = withPolicy({ maxPerWithdrawal: "5" });
     expect(outcome(kit, "5")).toBe("approved");
     expect(outcome(kit, "5.000001")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
@@ -45,7 +45,7 @@ describe("limits on amounts", () => {
   it.each([
     ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
     ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
-  ])("limits on amounts add up over a sliding %s", (_, policy, spanMs, code) => {
+  ])("add up over a sliding %s", (_, policy, spanMs, code) => {
     const kit = withPolicy(policy);
     expect(outcome(kit, "4")).toBe("approved");
     kit.now += 1_000;
@@ -60,7 +60,7 @@ describe("limits on amounts", () => {
     expect(outcome(kit, "6")).toBe("approved");
   });
 
-  it("limits on amounts count from the approval, whatever the clock does and however often the signer starts", () => {
+  it("count from the approval, whatever the clock does and however often the signer starts", () => {
     const kit = withPolicy({ maxPerHour: "10" });
     kit.now += 2 * hourMs;
     expect(outcome(kit, "10")).toBe("approved");
@@ -73,7 +73,7 @@ describe("limits on amounts", () => {
     expect(kit.records().every((record, i, all) => i === 0 || record.at >= all[i - 1]!.at)).toBe(true);
   });
 
-  it("limits on amounts are not opened by a clock that jumps ahead again and again, and hold as before when it is right", () => {
+  it("are not opened by a clock that jumps ahead again and again, and hold as before when it is right", () => {
     const kit = withPolicy({ maxPerDay: "10" });
     const waiting = [kit.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId];
     kit.now += dayMs;
@@ -110,7 +110,7 @@ describe("limits on amounts", () => {
     ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
     ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
   ])(
-    "limits on amounts count once more when a nonce is bound, so that no %s's worth is saved up and let out at once",
+    "count once more when a nonce is bound, so that no %s's worth is saved up and let out at once",
     (_, policy, spanMs, code) => {
       const kit = withPolicy(policy);
       const saved = [0, 1, 2].map(() => {
@@ -135,7 +135,7 @@ describe("limits on amounts", () => {
     },
   );
 
-  it("limits on amounts give back what was declined, refused or ran out before a nonce was bound, and nothing else", () => {
+  it("give back what was declined, refused or ran out before a nonce was bound, and nothing else", () => {
     const kit = withPolicy({ maxPerDay: "10" });
     const first = kit.request({ amount: "10" });
     expect(outcome(kit, "10")).toBe("refused POLICY_ABOVE_DAY");
@@ -153,7 +153,7 @@ describe("limits on amounts", () => {
     expect(outcome(kit, "0.000001")).toBe("refused POLICY_ABOVE_DAY");
   });
 
-  it("limits on amounts are those of each currency for itself", () => {
+  it("are those of each currency for itself", () => {
     const kit = new Kit().ready();
     for (let i = 0; i < 5; i++) expect(outcome(kit, "1", { currency: "eth" })).toBe("approved");
     expect(outcome(kit, "1", { currency: "eth" })).toBe("refused POLICY_ABOVE_HOUR");
@@ -162,7 +162,7 @@ describe("limits on amounts", () => {
 });
 
 describe("a hold", () => {
-  it("a hold begins above holdAbove and for every manual withdrawal", () => {
+  it("begins above holdAbove and for every manual withdrawal", () => {
     const kit = withPolicy({ holdAbove: "3" });
     expect(outcome(kit, "3")).toBe("approved");
     expect(outcome(kit, "3.000001")).toBe("held POLICY_HOLD_ABOVE");
@@ -170,14 +170,14 @@ describe("a hold", () => {
     expect(outcome(kit, "1", { mode: "manual", address: "" })).toBe("held POLICY_MANUAL");
   });
 
-  it("a hold does not save what is above a limit or goes to a bad address", () => {
+  it("does not save what is above a limit or goes to a bad address", () => {
     const kit = withPolicy({ holdAbove: "3", maxPerWithdrawal: "5" });
     expect(outcome(kit, "6")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
     expect(outcome(kit, "6", { mode: "manual" })).toBe("refused POLICY_ABOVE_WITHDRAWAL");
     expect(outcome(kit, "1", { mode: "manual", address: hotWallet })).toBe("refused POLICY_DENIED_OWN");
   });
 
-  it("a hold is ended by an operator's yes within every limit", () => {
+  it("is ended by an operator's yes within every limit", () => {
     const kit = withPolicy({ holdAbove: "3", maxPerHour: "10" });
     const { transactionId, approvalDigest: digest } = kit.request({ amount: "7" });
     const { transactionId: second, approvalDigest } = kit.request({ amount: "4" });
@@ -204,7 +204,7 @@ describe("destinations", () => {
     expect(outcome(kit, "1", { address: shop })).toBe("approved");
   });
 
-  it("destinations on the deny list are refused, and with an allow list all others are", () => {
+  it("on the deny list are refused, and with an allow list all others are", () => {
     expect(outcome(withPolicy({ deny: [other] }), "1", { address: other })).toBe("refused POLICY_DENIED");
     expect(outcome(withPolicy({ deny: [other] }), "1")).toBe("approved");
     expect(outcome(withPolicy({ allow: [other] }), "1")).toBe("refused POLICY_NOT_ALLOWED");
@@ -218,7 +218,7 @@ describe("fee ceilings", () => {
   const priced = (wei: bigint) => ({ gasLimit: "50000", maxFeePerGas: `${wei / 50_000n}`, maxPriorityFeePerGas: "0" });
   const ether = 10n ** 18n;
 
-  it("fee ceilings hold for one withdrawal at its dearest", () => {
+  it("hold for one withdrawal at its dearest", () => {
     const kit = withPolicy({ maxFee: "0.001" });
     const { transactionId } = kit.request();
     expect(kit.ask("sign", { transactionId, txParams: priced(ether / 1000n + 50_000n) }).code).toBe(
@@ -230,7 +230,7 @@ describe("fee ceilings", () => {
     expect(kit.ask("replace", { transactionId, above: 1, txParams: priced(0n) }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
   });
 
-  it("fee ceilings have a floor beside them: gas that such a transaction needs at the least", () => {
+  it("have a floor beside them: gas that such a transaction needs at the least", () => {
     const kit = withPolicy({});
     const { transactionId } = kit.request();
     const gas = (gasLimit: string) => kit.ask("sign", { transactionId, txParams: { ...priced(ether / 1000n), gasLimit } });
@@ -243,7 +243,7 @@ describe("fee ceilings", () => {
     expect(kit.ask("sign", { transactionId: native, txParams })).toMatchObject({ ok: true });
   });
 
-  it("fee ceilings hold the tip too, 50 gwei unless told; an attempt above it gets the least step and no more", () => {
+  it("hold the tip too, 50 gwei unless told; an attempt above it gets the least step and no more", () => {
     const gwei = 1_000_000_000n;
     const tipped = (tip: bigint) => ({
       ...{ gasLimit: "50000", maxFeePerGas: `${100n * gwei}`, maxPriorityFeePerGas: `${tip}` },
@@ -269,7 +269,7 @@ describe("fee ceilings", () => {
     expect(higher(gwei).withdrawal.attempts[1]!.txParams?.maxPriorityFeePerGas).toBe(`${45n * gwei}`);
   });
 
-  it("fee ceilings hold for a day, a replaced attempt not counting beside the more expensive one", () => {
+  it("hold for a day, a replaced attempt not counting beside the more expensive one", () => {
     const kit = withPolicy({ maxFee: "0.01", maxFeePerDay: "0.01" });
     const ids = [1, 2, 3].map(() => kit.request().transactionId);
     expect(kit.ask("sign", { transactionId: ids[0], txParams: priced((4n * ether) / 1000n) }).ok).toBe(true);
@@ -293,7 +293,7 @@ describe("fee ceilings", () => {
 });
 
 describe("the fees of a day", () => {
-  it("the fees of a day count a withdrawal's dearest attempt, though a cheaper one comes after it", () => {
+  it("count a withdrawal's dearest attempt, though a cheaper one comes after it", () => {
     const policy = new Policy(readRules(settings, own));
     const fields = { kind: "INTENT", transactionId: "01".repeat(16), network: "eip155:31337", amountUnits: "1", at: begun };
     const applied = (attempt: number, maxFeePerGas: string): void =>
@@ -334,7 +334,7 @@ describe("a clearance", () => {
     ...{ gasLimit: 65_000n, maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n },
   };
 
-  it("a clearance is given for bytes that say what was approved", () => {
+  it("is given for bytes that say what was approved", () => {
     const { policy, approval } = approved();
     const built = {
       approval,
@@ -357,7 +357,7 @@ describe("a clearance", () => {
     ["native coin", { contract: "" }],
     ["chain", { chainId: 1n }],
     ["nonce", { nonce: 6n }],
-  ])("a clearance is refused when the %s differs", (_, change) => {
+  ])("is refused when the %s differs", (_, change) => {
     const { policy, approval } = approved();
     const built = {
       approval,
@@ -371,7 +371,7 @@ describe("a clearance", () => {
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
   });
 
-  it("a clearance is refused when the bytes carry no tag and the approval names one", () => {
+  it("is refused when the bytes carry no tag and the approval names one", () => {
     const { policy, approval } = approved({ tag: "7" });
     const place = { attempt: 1, account: hotWallet, addressIndex: null, slot: "5" };
     const built = { approval, unsigned: buildTransfer(transfer), txParams: {}, ...place };
@@ -380,7 +380,7 @@ describe("a clearance", () => {
     expect(kept.approval(approval.transactionId)).toMatchObject({ tag: "7" });
   });
 
-  it("a clearance is refused when the currency's table has changed since the approval", () => {
+  it("is refused when the currency's table has changed since the approval", () => {
     const { approval } = approved();
     const moved = { ...settings, currencies: { ...settings.currencies, usdt: { chain: "local", decimal: 6, contract: other } } };
     const built = {
@@ -401,7 +401,7 @@ describe("a clearance", () => {
     ["its amount above the limit", { maxPerWithdrawal: "1.499999" }, "POLICY_ABOVE_WITHDRAWAL"],
     ["its amount above the day's limit", { maxPerDay: "1.499999" }, "POLICY_ABOVE_DAY"],
     ["its amount above the hour's limit", { maxPerHour: "1.499999" }, "POLICY_ABOVE_HOUR"],
-  ])("a clearance is refused before a nonce is bound when the policy has %s by now", (_, change, code) => {
+  ])("is refused before a nonce is bound when the policy has %s by now", (_, change, code) => {
     const { approval } = approved();
     const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, ...change } } };
     const built = {
@@ -422,7 +422,7 @@ describe("a clearance", () => {
   it.each([
     ["the hot wallet address", shop, [], "POLICY_DENIED_OWN"],
     ["a token's contract", hotWallet, [shop], "POLICY_DENIED_CONTRACT"],
-  ])("a clearance is refused when the destination has become %s", (_, id, contracts, code) => {
+  ])("is refused when the destination has become %s", (_, id, contracts, code) => {
     const { approval } = approved();
     const rules = readRules(settings, [{ family: "evm", purpose: "hot", id }]);
     const policy = new Policy({ ...rules, contracts: new Set([...rules.contracts, ...contracts]) });
@@ -438,7 +438,7 @@ describe("a clearance", () => {
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code });
   });
 
-  it("a clearance of the first bytes that a recovered ledger makes for a told attempt waits for room in the limits; of later ones not", () => {
+  it("of the first bytes that a recovered ledger makes for a told attempt waits for room in the limits; of later ones not", () => {
     const { approval } = approved();
     const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, maxPerHour: "2" } } };
     const policy = new Policy(readRules(edited, own));
@@ -472,7 +472,7 @@ describe("a clearance", () => {
     expect(hourAssigned.sumAt(nowMs)).toBe(2_000_000n);
   });
 
-  it("a clearance and an approval cannot be counterfeited", () => {
+  it("and an approval cannot be counterfeited", () => {
     const { policy, approval } = approved();
     const cleared = policy.clear(
       {
@@ -505,11 +505,11 @@ describe("settings", () => {
     ["more decimals than the currency", { usdt: { ...usdt, maxPerDay: "1.0000001" } }],
     ["a mistyped address", { usdt: { ...usdt, deny: [`${shop.slice(0, -1)}9`] } }],
     ["a currency that is not there", { doge: usdt }],
-  ])("settings with %s are a fault", (_, policy) => {
+  ])("with %s are a fault", (_, policy) => {
     expect(() => readRules({ ...settings, policy }, own)).toThrow(expect.objectContaining({ code: "POLICY_SETTINGS" }));
   });
 
-  it("settings may set a limit of nothing, which lets nothing through", () => {
+  it("may set a limit of nothing, which lets nothing through", () => {
     expect(outcome(withPolicy({ maxPerDay: "0" }), "0.000001")).toBe("refused POLICY_ABOVE_DAY");
     expect(outcome(withPolicy({ holdAbove: "0" }), "0.000001")).toBe("held POLICY_HOLD_ABOVE");
   });

@@ -24,7 +24,7 @@ function delays(): void {
 }
 
 describe("a withdrawal to a new destination that a recovered ledger keeps", () => {
-  it("a withdrawal to a new destination that a recovered ledger keeps waits from the recovery on where the ledger before had no record of it, however long ago it was asked for", () => {
+  it("waits from the recovery on where the ledger before had no record of it, however long ago it was asked for", () => {
     const { kit } = both;
     const copy = backup(kit);
     const lost = both.pay("conflicted");
@@ -50,7 +50,7 @@ describe("a withdrawal to a new destination that a recovered ledger keeps", () =
     expect(kit.show(lost)).toMatchObject({ state: "released", code: "" });
   });
 
-  it("a withdrawal to a new destination that a recovered ledger keeps waits from its request on where the ledger before had recorded that", () => {
+  it("waits from its request on where the ledger before had recorded that", () => {
     const { kit } = both;
     delays();
     kit.start();

@@ -51,7 +51,7 @@ function sentSince() {
 }
 
 describe("an intent that may have been sent since the backup", () => {
-  it("an intent that may have been sent since the backup is not paid again by itself: the order comes again and is held", () => {
+  it("is not paid again by itself: the order comes again and is held", () => {
     const { kit, id, order, before, forgotten } = sentSince();
     restore(kit, before);
     expect(kit.show(id).state).toBe("intent");
@@ -64,7 +64,7 @@ describe("an intent that may have been sent since the backup", () => {
     expect(kit.sign(id, [made(600_000n)])).toMatchObject({ ok: false });
   });
 
-  it("an intent that may have been sent since the backup keeps the pin that the gateway knows, where the ledger alone was restored", () => {
+  it("keeps the pin that the gateway knows, where the ledger alone was restored", () => {
     const { kit, id, pin, before, known } = sentSince();
     restore(kit, before);
     recovered(kit, known);
@@ -89,7 +89,7 @@ describe("an attempt that ended by expiry before the backup", () => {
     return { kit, id, forgotten };
   };
 
-  it("an attempt that ended by expiry before the backup may have had a successor: an operator decides on the next one", () => {
+  it("may have had a successor: an operator decides on the next one", () => {
     const { kit, id, forgotten } = succeeded();
     recovered(kit, forgotten, {}, true);
     opened(kit);
@@ -103,7 +103,7 @@ describe("an attempt that ended by expiry before the backup", () => {
     expect(kit.show(id).state).toBe("expired");
   });
 
-  it("an attempt that ended by expiry before the backup may have had a successor, also when a limit has no room: no later recovery pays it by itself", () => {
+  it("may have had a successor, also when a limit has no room: no later recovery pays it by itself", () => {
     const kit = waitingKit();
     const { transactionId: id } = kit.request({ network: waitingNetwork, address: waitingReceiver });
     const before = backup(kit);
@@ -130,7 +130,7 @@ describe("an attempt that ended by expiry before the backup", () => {
     expect(kit.next(id).code).toBe("WITHDRAWAL_HELD");
   });
 
-  it("an attempt that ended by expiry before the backup is followed by another at once, where the gateway knows all attempts", () => {
+  it("is followed by another at once, where the gateway knows all attempts", () => {
     const { kit, id, forgotten } = succeeded();
     recovered(kit, forgotten);
     opened(kit);

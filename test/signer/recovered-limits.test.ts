@@ -68,7 +68,7 @@ function signedSince(kit: Kit): ReadonlyMap<string, bigint> {
 const sumOf = (units: Iterable<bigint>): bigint => [...units].reduce((sum, one) => sum + one, 0n);
 
 describe("withdrawals that only the gateway's order knows", () => {
-  it("withdrawals that only the gateway's order knows are signed again up to the limit of the hour; the rest waits for an operator, and the plan says so", () => {
+  it("are signed again up to the limit of the hour; the rest waits for an operator, and the plan says so", () => {
     const kit = new Kit().ready();
     const rows = range(5, 12).map((slot) => invented(kit, slot));
     const plan: RecoveryPlan = recovered(kit, contentsWith(kit, rows));
@@ -92,7 +92,7 @@ describe("withdrawals that only the gateway's order knows", () => {
     expect(kit.operate("approve", yes)).toMatchObject({ ok: true });
   });
 
-  it("withdrawals that only the gateway's order knows are all signed again where the limits of hour and day have room for them", () => {
+  it("are all signed again where the limits of hour and day have room for them", () => {
     const kit = new Kit().ready();
     const rows = range(5, 4).map((slot) => invented(kit, slot));
     expect(recovered(kit, contentsWith(kit, rows)).unknown).toMatchObject([{ count: 4, above: 0 }]);
@@ -101,7 +101,7 @@ describe("withdrawals that only the gateway's order knows", () => {
     expect(kit.core.book.count("quarantined")).toBe(0);
   });
 
-  it("withdrawals that only the gateway's order knows are weighed beside what the gateway says was spent and what the ledger had bound", () => {
+  it("are weighed beside what the gateway says was spent and what the ledger had bound", () => {
     const kit = new Kit().ready();
     kit.pay({ currency: "eth", amount: "1" });
     const rows = range(6, 5).map((slot) => invented(kit, slot));
@@ -112,7 +112,7 @@ describe("withdrawals that only the gateway's order knows", () => {
 });
 
 describe("a second order", () => {
-  it("a second order takes back nothing that the first one had quarantined: that is an operator's, however often it is told", () => {
+  it("takes back nothing that the first one had quarantined: that is an operator's, however often it is told", () => {
     const kit = new Kit().ready();
     const rows = range(5, 7).map((slot) => invented(kit, slot));
     expect(recovered(kit, contentsWith(kit, rows)).unknown).toMatchObject([{ count: 7, above: 2 }]);
@@ -124,27 +124,24 @@ describe("a second order", () => {
     expect(kit.core.book.count("quarantined")).toBe(2);
   });
 
-  it.each(["paid", "reverted"])(
-    "a second order takes nothing back either after the courier called what was quarantined %s",
-    (outcome) => {
-      const kit = new Kit().ready();
-      const rows = range(5, 7).map((slot) => invented(kit, slot));
-      recovered(kit, contentsWith(kit, rows));
-      signAll(kit);
-      const held = kit.ask("hello").open.filter(({ state }) => state === "quarantined");
-      for (const { transactionId, attempts } of held) {
-        const claim = { transactionId, stage: "final", outcome, txHash: attempts[0]?.txHash ?? "", block: 8 };
-        expect(kit.ask("observed", claim)).toMatchObject({ ok: true });
-      }
-      expect(kit.core.book.count("quarantined")).toBe(0);
-      recovered(kit, { ...contentsWith(kit, rows), held: kit.gateway.stored });
-      signAll(kit);
-      expect(held.map(({ transactionId }) => signedSince(kit).has(transactionId))).toEqual([false, false]);
-      expect(kit.core.book.count("quarantined")).toBe(2);
-    },
-  );
+  it.each(["paid", "reverted"])("takes nothing back either after the courier called what was quarantined %s", (outcome) => {
+    const kit = new Kit().ready();
+    const rows = range(5, 7).map((slot) => invented(kit, slot));
+    recovered(kit, contentsWith(kit, rows));
+    signAll(kit);
+    const held = kit.ask("hello").open.filter(({ state }) => state === "quarantined");
+    for (const { transactionId, attempts } of held) {
+      const claim = { transactionId, stage: "final", outcome, txHash: attempts[0]?.txHash ?? "", block: 8 };
+      expect(kit.ask("observed", claim)).toMatchObject({ ok: true });
+    }
+    expect(kit.core.book.count("quarantined")).toBe(0);
+    recovered(kit, { ...contentsWith(kit, rows), held: kit.gateway.stored });
+    signAll(kit);
+    expect(held.map(({ transactionId }) => signedSince(kit).has(transactionId))).toEqual([false, false]);
+    expect(kit.core.book.count("quarantined")).toBe(2);
+  });
 
-  it("a second order that gives one slot to two withdrawals has neither signed on it", () => {
+  it("that gives one slot to two withdrawals has neither signed on it", () => {
     const kit = new Kit().ready();
     recovered(kit, contentsWith(kit, [invented(kit, 5), invented(kit, 6), invented(kit, 6), invented(kit, 6)]));
     signAll(kit);
@@ -195,14 +192,14 @@ describe("an order's next slot", () => {
     return kit.operate("recover", { digest: "", bothRestored: false });
   };
 
-  it("an order's next slot is refused where ledger, chain and the order's own withdrawals end below it", () => {
+  it("is refused where ledger, chain and the order's own withdrawals end below it", () => {
     const kit = new Kit().ready();
     const refused = planOf(kit, contentsWith(kit, [invented(kit, 5)], "1000000"));
     expect(refused).toMatchObject({ code: "RECOVERY_SLOT", detail: expect.stringContaining("nonce 6 is nobody's") });
     expect(planOf(kit, contentsWith(kit, [invented(kit, 5)], "6"))).toMatchObject({ ok: true });
   });
 
-  it("an order's next slot is refused where a withdrawal leaves a gap below itself, until the chain counts what lies there", () => {
+  it("is refused where a withdrawal leaves a gap below itself, until the chain counts what lies there", () => {
     const kit = new Kit().ready();
     const contents = contentsWith(kit, [invented(kit, 9)]);
     expect(planOf(kit, contents)).toMatchObject({ code: "RECOVERY_SLOT" });
@@ -265,7 +262,7 @@ describe("orders of random shapes", () => {
       if (!open.has(`${at}`)) expect.unreachable(`seed ${seed}: ${at} is nobody's`);
   }
 
-  it("orders of random shapes let nothing above hour and day be signed without an operator, and no account go beyond the chain", () => {
+  it("let nothing above hour and day be signed without an operator, and no account go beyond the chain", () => {
     const seeds = [...places(200, strideOfRun())].map((at) => at + 1);
     for (const seed of process.env.SEED === undefined ? seeds : [Number(process.env.SEED)]) shaped(seed);
   });

@@ -32,7 +32,7 @@ const never = (): never => {
 const higher = { gasLimit: "65000", maxFeePerGas: "4000000000", maxPriorityFeePerGas: "2000000000" };
 
 describe("an agent that was rolled back", () => {
-  it("an agent that was rolled back locks, is opened by two operators, and pays everything that it had forgotten once, on the slot that it had", () => {
+  it("locks, is opened by two operators, and pays everything that it had forgotten once, on the slot that it had", () => {
     both.pay("before");
     const copy = backup(both.kit);
     const lost = both.pay("conflicted");
@@ -60,7 +60,7 @@ describe("an agent that was rolled back", () => {
     expect(signedOf(waiting)).toMatchObject([{ slot: "7" }]);
   });
 
-  it("an agent that was rolled back is complete again after a restart: its first record names the state that it began with", () => {
+  it("is complete again after a restart: its first record names the state that it began with", () => {
     const copy = backup(both.kit);
     const lost = both.pay("conflicted");
     restore(both.kit, copy);
@@ -75,7 +75,7 @@ describe("an agent that was rolled back", () => {
     expect(both.kit.show(lost)).toMatchObject({ state: "released", slot: "5" });
   });
 
-  it("an agent that was rolled back keeps a sweep on the slot of the address that it empties, and the hot wallet goes on for itself", () => {
+  it("keeps a sweep on the slot of the address that it empties, and the hot wallet goes on for itself", () => {
     const { kit } = both;
     const address = families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3);
     const sweep = (place: number): string => {
@@ -111,7 +111,7 @@ describe("an agent that was rolled back", () => {
     expect(kit.ask("sign", { transactionId: both.order("after"), txParams })).toMatchObject({ withdrawal: { slot: "6" } });
   });
 
-  it("an agent that was rolled back never pays again what it knows to have ended, nor what ended while it was not looking", () => {
+  it("never pays again what it knows to have ended, nor what ended while it was not looking", () => {
     const paid = both.pay("paid");
     both.complete(paid);
     const open = both.order("open");
@@ -132,7 +132,7 @@ describe("an agent that was rolled back", () => {
     expect(signedOf(open)).toHaveLength(1);
   });
 
-  it("an agent that was rolled back keeps an operator's yes to a payment that is the same in both, and asks one where there is none", () => {
+  it("keeps an operator's yes to a payment that is the same in both, and asks one where there is none", () => {
     const { kit } = both;
     const id = both.order("above", { amount: "600", amountUnits: "600000000" });
     const lost = both.order("conflicted", { amount: "700", amountUnits: "700000000" });
@@ -151,7 +151,7 @@ describe("an agent that was rolled back", () => {
     expect(kit.show(lost).slot).toBe("6");
   });
 
-  it("an agent that was rolled back leaves what policy says no to on its slot for an operator, who cannot refuse it", () => {
+  it("leaves what policy says no to on its slot for an operator, who cannot refuse it", () => {
     const { kit } = both;
     const copy = backup(kit);
     const lost = both.pay("conflicted");
@@ -168,7 +168,7 @@ describe("an agent that was rolled back", () => {
     expect(kit.show(lost).state).toBe("released");
   });
 
-  it("an agent that was rolled back is opened once for one yes, and not at all for a yes to something else", () => {
+  it("is opened once for one yes, and not at all for a yes to something else", () => {
     const copy = backup(both.kit);
     both.pay("conflicted");
     restore(both.kit, copy);
@@ -180,7 +180,7 @@ describe("an agent that was rolled back", () => {
     expect(kinds().filter((kind) => kind === "RECOVERED")).toHaveLength(1);
   });
 
-  it("an agent that was rolled back refuses the old copy by its epoch", () => {
+  it("refuses the old copy by its epoch", () => {
     const copy = backup(both.kit);
     both.pay("conflicted");
     restore(both.kit, copy);
@@ -214,7 +214,7 @@ describe("two histories", () => {
     expect(kit.core.locked).toBeNull();
   });
 
-  it("two histories that contradict each other about a released payment get no signature, and the chain decides", () => {
+  it("that contradict each other about a released payment get no signature, and the chain decides", () => {
     const { kit } = both;
     const [one, two] = [both.order("one"), both.order("two")];
     both.acknowledge();
@@ -253,7 +253,7 @@ describe("a slot that only a cancel can end", () => {
     return shown.ok ? both.kit.operate("manualReplacement", { ...asked, plan: shown.plan }) : shown;
   };
 
-  it("a slot that only a cancel can end is cancelled under the withdrawal that the gateway has on it: another's signature would stop everything", () => {
+  it("is cancelled under the withdrawal that the gateway has on it: another's signature would stop everything", () => {
     const { kit } = both;
     const [ours, theirs] = [both.order("ours"), both.order("theirs")];
     both.acknowledge();
@@ -283,7 +283,7 @@ describe("a slot that only a cancel can end", () => {
     expect(cancel(ours)).toMatchObject({ code: "SLOT_CONTESTED" });
   });
 
-  it("a slot that only a cancel can end is that of a withdrawal called ended before policy judged it: no yes stands there to sign it again", () => {
+  it("is that of a withdrawal called ended before policy judged it: no yes stands there to sign it again", () => {
     const { kit } = both;
     const copy = backup(kit);
     const lost = both.pay("conflicted");
@@ -301,7 +301,7 @@ describe("a slot that only a cancel can end", () => {
     expect(replace(next)).toMatchObject({ ok: true });
   });
 
-  it("a slot that only a cancel can end gets no replacement with a higher fee where policy says no and a courier says that it was paid", () => {
+  it("gets no replacement with a higher fee where policy says no and a courier says that it was paid", () => {
     const { kit } = both;
     const id = both.pay("one");
     const copy = backup(kit);
@@ -321,7 +321,7 @@ describe("a slot that only a cancel can end", () => {
     });
   });
 
-  it("a slot that only a cancel can end is cancelled where nothing was signed on it and policy says no, with fees that an operator names", () => {
+  it("is cancelled where nothing was signed on it and policy says no, with fees that an operator names", () => {
     const { kit } = both;
     const id = both.order("one");
     both.acknowledge();
@@ -360,7 +360,7 @@ describe("both sides that were rolled back", () => {
       ...[hotWallet, slot, `0x${slot.padStart(64, "0")}`, receiver, tag, contract, units],
     );
 
-  it("both sides that were rolled back hold everything without a slot, show what the chain paid, and go on when an operator ends it", () => {
+  it("hold everything without a slot, show what the chain paid, and go on when an operator ends it", () => {
     const { kit } = both;
     both.pay("before");
     const copy = backup(kit);
@@ -410,7 +410,7 @@ describe("both sides that were rolled back", () => {
     expect(signedOf(lost)).toEqual([{ attempt: 1, slot: "6", txHash }]);
   });
 
-  it("both sides that were rolled back name an outgoing transaction as without order until its own is asked for, one order for one outgoing transaction", () => {
+  it("name an outgoing transaction as without order until its own is asked for, one order for one outgoing transaction", () => {
     const { kit } = both;
     both.pay("before");
     const copy = backup(kit);
@@ -436,7 +436,7 @@ describe("both sides that were rolled back", () => {
     expect(slots()).toEqual(["9", "8", "7", "6"]);
   });
 
-  it("both sides that were rolled back hold what the shop asked for before an operator ended the holding, also when its job comes after that", () => {
+  it("hold what the shop asked for before an operator ended the holding, also when its job comes after that", () => {
     const { kit } = both;
     both.pay("before");
     const copy = backup(kit);
@@ -477,34 +477,31 @@ describe("both sides that were rolled back", () => {
         setEpoch(1);
       },
     ],
-  ])(
-    "both sides that were rolled back do not pay twice where %s had led to the ordered epoch: nothing is acknowledged until the order is its own",
-    (_, reach) => {
-      const { kit } = both;
-      both.pay("before");
-      reach();
-      const paid = both.order("paid");
-      const copy = backup(kit);
-      kit.ask("sign", { transactionId: paid, txParams });
-      both.acknowledge();
-      expect(kit.show(paid).state).toBe("released");
-      restore(kit, copy);
-      both.putDatabaseBack("old");
-      both.store.write((database) => beginRecovery(database, both.agent, 0, kit.now));
-      expect(both.agent.ledgerEpoch).toBe(kit.core.paired.ledgerEpoch);
-      both.connect();
-      kit.ask("sign", { transactionId: paid, txParams });
-      expect(() => both.acknowledge()).toThrow("order a recovery again");
-      expect(kit.show(paid).state).not.toBe("released");
-      expect(both.store.database.all("SELECT 1 FROM signatures WHERE transactionId = ?", paid)).toEqual([]);
-      both.recover(true);
-      both.order("paid");
-      both.meet();
-      expect(kit.show(paid)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
-    },
-  );
+  ])("do not pay twice where %s had led to the ordered epoch: nothing is acknowledged until the order is its own", (_, reach) => {
+    const { kit } = both;
+    both.pay("before");
+    reach();
+    const paid = both.order("paid");
+    const copy = backup(kit);
+    kit.ask("sign", { transactionId: paid, txParams });
+    both.acknowledge();
+    expect(kit.show(paid).state).toBe("released");
+    restore(kit, copy);
+    both.putDatabaseBack("old");
+    both.store.write((database) => beginRecovery(database, both.agent, 0, kit.now));
+    expect(both.agent.ledgerEpoch).toBe(kit.core.paired.ledgerEpoch);
+    both.connect();
+    kit.ask("sign", { transactionId: paid, txParams });
+    expect(() => both.acknowledge()).toThrow("order a recovery again");
+    expect(kit.show(paid).state).not.toBe("released");
+    expect(both.store.database.all("SELECT 1 FROM signatures WHERE transactionId = ?", paid)).toEqual([]);
+    both.recover(true);
+    both.order("paid");
+    both.meet();
+    expect(kit.show(paid)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+  });
 
-  it("both sides that were rolled back are told apart by the agent when the gateway stands before its last recovery", () => {
+  it("are told apart by the agent when the gateway stands before its last recovery", () => {
     const { kit } = both;
     const copy = backup(kit);
     both.keepDatabase("old");

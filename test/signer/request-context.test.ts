@@ -47,7 +47,7 @@ function jobsOf(
 }
 
 describe("a decision on a fresh job", () => {
-  it("a decision on a fresh job is told to the courier before the disk has it, and to nobody else", () => {
+  it("is told to the courier before the disk has it, and to nobody else", () => {
     const { kit } = held();
     const { frames } = jobsOf(kit, 1);
     const durable = kit.signer.ledger.durableHead.seq;
@@ -60,7 +60,7 @@ describe("a decision on a fresh job", () => {
     expect([kit.signer.ledger.durableHead.seq, kit.stated()]).toEqual([durable + 3, ["approved"]]);
   });
 
-  it("a decision on a fresh job is forgotten with the power, and made again when the job comes again", () => {
+  it("is forgotten with the power, and made again when the job comes again", () => {
     const { kit } = held();
     const { frames, ids } = jobsOf(kit, 1);
     kit.send("admit", { frames });
@@ -71,7 +71,7 @@ describe("a decision on a fresh job", () => {
     expect(kit.ask("sign", { transactionId: ids[0]!, txParams }).withdrawal.slot).toBe("5");
   });
 
-  it("a decision on a fresh job leaves before its records go to the disk", () => {
+  it("leaves before its records go to the disk", () => {
     const { kit, run } = held("later");
     let isAppending: boolean | null = null;
     kit.send("admit", { frames: jobsOf(kit, 1).frames }, () => {
@@ -84,7 +84,7 @@ describe("a decision on a fresh job", () => {
 });
 
 describe("a statement", () => {
-  it("a statement waits a little after an approval, and says the signature with it", () => {
+  it("waits a little after an approval, and says the signature with it", () => {
     const { kit, calm } = held("later");
     const { transactionId } = kit.request();
     expect(kit.stated()).toEqual([]);
@@ -94,7 +94,7 @@ describe("a statement", () => {
     expect(kit.stated()).toEqual(["approved signed"]);
   });
 
-  it("a statement of an approval that nothing follows goes out when the time is over", () => {
+  it("of an approval that nothing follows goes out when the time is over", () => {
     const { kit, run } = held("later");
     kit.request();
     kit.request();
@@ -106,7 +106,7 @@ describe("a statement", () => {
     expect(run()).toBe(0);
   });
 
-  it("a statement of anything else goes out at once", () => {
+  it("of anything else goes out at once", () => {
     const { kit } = held("later");
     kit.request({ currency: "eth", amount: "2" });
     kit.request({ currency: "none" });
@@ -116,7 +116,7 @@ describe("a statement", () => {
     expect(kit.stated()).toEqual(["held", "refused", "approved held"]);
   });
 
-  it("a statement is made when the answers of its turn are given", () => {
+  it("is made when the answers of its turn are given", () => {
     const { kit, run } = held("soon");
     const { frames, ids } = jobsOf(kit, 1);
     kit.send("admit", { frames });

@@ -25,7 +25,7 @@ const signaturesOf = (id: string) =>
   both.store.database.all<{ txHash: string; slot: string }>("SELECT txHash, slot FROM signatures WHERE transactionId = ?", id);
 
 describe("a gateway that was rolled back", () => {
-  it("a gateway that was rolled back takes its own orders back with row, place and hash as they were, and signatures with them", () => {
+  it("takes its own orders back with row, place and hash as they were, and signatures with them", () => {
     both.pay("before");
     both.keepDatabase("old");
     const paid = both.pay("lost-and-signed");
@@ -52,7 +52,7 @@ describe("a gateway that was rolled back", () => {
     expect(both.kit.show(next)).toMatchObject({ state: "approved", sequence: before.sequence + 1 });
   });
 
-  it("a gateway that was rolled back learns a job that was recorded and not acknowledged, which shows in no head", () => {
+  it("learns a job that was recorded and not acknowledged, which shows in no head", () => {
     both.pay("before");
     both.acknowledge();
     both.keepDatabase("old");
@@ -64,7 +64,7 @@ describe("a gateway that was rolled back", () => {
     expect(both.kit.ask("hello").handshakeDone).toBe(true);
   });
 
-  it("a gateway that was rolled back gives no job a place before it has been told, and then the one after what it forgot", () => {
+  it("gives no job a place before it has been told, and then the one after what it forgot", () => {
     both.pay("before");
     both.keepDatabase("old");
     const lost = both.pay("conflicted");
@@ -77,7 +77,7 @@ describe("a gateway that was rolled back", () => {
     expect(both.kit.core.locked).toBeNull();
   });
 
-  it("a gateway that was rolled back attaches what the shop asked for again to the job that was signed, and pays it once", () => {
+  it("attaches what the shop asked for again to the job that was signed, and pays it once", () => {
     both.keepDatabase("old");
     const id = both.pay("again");
     both.putDatabaseBack("old");
@@ -90,7 +90,7 @@ describe("a gateway that was rolled back", () => {
     expect(both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'")).toEqual([]);
   });
 
-  it("a gateway that was rolled back keeps what was signed where the shop asks again for something else, and says so", () => {
+  it("keeps what was signed where the shop asks again for something else, and says so", () => {
     both.keepDatabase("old");
     const id = both.pay("again");
     both.putDatabaseBack("old");
@@ -101,7 +101,7 @@ describe("a gateway that was rolled back", () => {
     expect(signaturesOf(id)).toHaveLength(1);
   });
 
-  it("a gateway that was rolled back is told in parts when it lost more than one statement holds", () => {
+  it("is told in parts when it lost more than one statement holds", () => {
     both.keepDatabase("old");
     const ids = Array.from({ length: 200 }, (_, number) => {
       const id = both.order(`many-${number}`);
@@ -118,7 +118,7 @@ describe("a gateway that was rolled back", () => {
     expect(both.agent.jobSequence).toBe(200);
   });
 
-  it("a gateway that was rolled back goes on from where it stands when it is restored once more while it is told", () => {
+  it("goes on from where it stands when it is restored once more while it is told", () => {
     both.keepDatabase("old");
     const first = both.pay("first");
     both.keepDatabase("middle");
@@ -131,7 +131,7 @@ describe("a gateway that was rolled back", () => {
     expect(both.kit.ask("hello").handshakeDone).toBe(true);
   });
 
-  it("a gateway that was rolled back lets nothing new be signed or let out before it holds all of it", () => {
+  it("lets nothing new be signed or let out before it holds all of it", () => {
     both.keepDatabase("old");
     both.pay("conflicted");
     const waiting = both.order("waiting");
@@ -142,7 +142,7 @@ describe("a gateway that was rolled back", () => {
     expect(both.kit.ask("sign", { transactionId: waiting, txParams })).toMatchObject({ ok: true });
   });
 
-  it("a gateway that was rolled back with another record at the place where it stands is a fork, and locks", () => {
+  it("with another record at the place where it stands is a fork, and locks", () => {
     both.pay("one");
     both.acknowledge();
     both.pay("two");
@@ -252,7 +252,7 @@ describe("a refund that a restored database lost", () => {
 });
 
 describe("an old word of the gateway", () => {
-  it("an old word of the gateway completes no handshake with a signer whose gateway was rolled back since", () => {
+  it("completes no handshake with a signer whose gateway was rolled back since", () => {
     both.keepDatabase("old");
     both.pay("conflicted");
     const { kit } = both;

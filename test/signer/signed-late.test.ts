@@ -36,7 +36,7 @@ function intended(): Kit {
 }
 
 describe("an intent that is signed late", () => {
-  it("an intent that is signed late counts from its signature on, for an hour", () => {
+  it("counts from its signature on, for an hour", () => {
     const kit = intended();
     kit.now += 25 * hourMs;
     kit.start();
@@ -59,7 +59,7 @@ describe("an intent that is signed late", () => {
 });
 
 describe("an intent that is never signed", () => {
-  it("an intent that is never signed leaves the window when its withdrawal is over", () => {
+  it("leaves the window when its withdrawal is over", () => {
     const kit = intended();
     const [one] = [...kit.core.book.open()];
     kit.now += 25 * hourMs;

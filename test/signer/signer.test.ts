@@ -12,7 +12,7 @@ import { requestMany } from "../support/many-requests.ts";
 import { places, strideOfRun } from "../support/stride.ts";
 
 describe("the way of one withdrawal", () => {
-  it("the way of one withdrawal goes from job to released bytes, each step durable before the next", () => {
+  it("goes from job to released bytes, each step durable before the next", () => {
     const kit = new Kit().ready();
     const { transactionId, ...asked } = kit.request();
     expect(asked).toMatchObject({ state: "approved", amountUnits: "1500000", address: shop, slot: "", attempts: [] });
@@ -99,7 +99,7 @@ describe("the way of one withdrawal", () => {
 });
 
 describe("a crash", () => {
-  it("a crash at any byte of any write leads to the same bytes, one slot and a complete ledger", () => {
+  it("at any byte of any write leads to the same bytes, one slot and a complete ledger", () => {
     let hash = "";
     let points = 0;
     const stride = strideOfRun();
@@ -139,7 +139,7 @@ describe("a crash", () => {
     }
   });
 
-  it("a crash after INTENT signs the recorded bytes, whatever the parameters now say", () => {
+  it("after INTENT signs the recorded bytes, whatever the parameters now say", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     kit.send("sign", { transactionId, txParams });
@@ -153,7 +153,7 @@ describe("a crash", () => {
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
 
-  it("a crash after INTENT is made good before anything new is bound, lowest nonce first, and the courier learns of it", () => {
+  it("after INTENT is made good before anything new is bound, lowest nonce first, and the courier learns of it", () => {
     const kit = new Kit().ready();
     const later = kit.request().transactionId;
     const first = kit.request().transactionId;
@@ -180,7 +180,7 @@ describe("a crash", () => {
     expect(kit.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(4);
   });
 
-  it("a crash that loses only the handshake is made good as well, when the same handshake comes again", () => {
+  it("that loses only the handshake is made good as well, when the same handshake comes again", () => {
     const kit = new Kit().ready();
     const first = kit.request().transactionId;
     const welcome = kit.gateway.welcome(kit.nonce, { at: kit.now });
@@ -195,7 +195,7 @@ describe("a crash", () => {
     expect(kit.show(first).state).toBe("signed");
   });
 
-  it("a crash gives the courier everything it needs to go on", () => {
+  it("gives the courier everything it needs to go on", () => {
     const kit = new Kit().ready();
     const released = kit.pay();
     const signed = kit.request().transactionId;
@@ -214,7 +214,7 @@ describe("a crash", () => {
 });
 
 describe("a disk", () => {
-  it("a disk that fails ends the run: nothing is answered, nothing leaves", () => {
+  it("that fails ends the run: nothing is answered, nothing leaves", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     let answered = false;
@@ -230,7 +230,7 @@ describe("a disk", () => {
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal.slot).toBe("5");
   });
 
-  it("a disk that is read-only leaves the signer up: it says so, takes, decides and signs nothing, and pays after the next start", () => {
+  it("that is read-only leaves the signer up: it says so, takes, decides and signs nothing, and pays after the next start", () => {
     const kit = new Kit({ segmentBytesMax: 1_000 }).ready();
     const { transactionId } = kit.request();
     kit.settle();
@@ -259,7 +259,7 @@ describe("a disk", () => {
     expect(kit.operate("status").status).not.toHaveProperty("ledgerReadOnly");
   });
 
-  it("a disk without room binds nothing new and goes on by itself", () => {
+  it("without room binds nothing new and goes on by itself", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     kit.disk.free = 0;
@@ -276,7 +276,7 @@ describe("a disk", () => {
 });
 
 describe("statements", () => {
-  it("statements join without a gap, carry every entry once, and come again until acknowledged", () => {
+  it("join without a gap, carry every entry once, and come again until acknowledged", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     kit.ask("sign", { transactionId, txParams });
@@ -294,7 +294,7 @@ describe("statements", () => {
     expect(kit.statements.flatMap((statement) => statement.entries)).toEqual(entries);
   });
 
-  it("statements are pushed as they become durable, and many make several", () => {
+  it("are pushed as they become durable, and many make several", () => {
     const kit = new Kit().ready();
     for (let i = 0; i < 600; i++) kit.request({ amount: "0.001" });
     const pushed = kit.pushes.filter((push) => push.push === "statement").length;
@@ -313,7 +313,7 @@ describe("statements", () => {
 });
 
 describe("the operator", () => {
-  it("the operator lists the withdrawals of an order, an address or a time, and no others", () => {
+  it("lists the withdrawals of an order, an address or a time, and no others", () => {
     const kit = new Kit().ready();
     const first = kit.pay();
     const [begun] = kit.operate("list", { openOnly: false, limit: 10 }).withdrawals;
@@ -332,7 +332,7 @@ describe("the operator", () => {
     expect(listed({ since: requestedAt, until: requestedAt })).toEqual([]);
   });
 
-  it("the operator sees the state and the history, and can have the ledger checked", () => {
+  it("sees the state and the history, and can have the ledger checked", () => {
     const kit = new Kit().ready();
     const paid = kit.pay();
     kit.request({ amount: "1001" });
@@ -354,7 +354,7 @@ describe("the operator", () => {
     expect(kit.operate("show", { transactionId: "00".repeat(16) }).code).toBe("WITHDRAWAL_UNKNOWN");
   });
 
-  it("the operator can look at a thousand closed withdrawals, and every order is remembered permanently", () => {
+  it("can look at a thousand closed withdrawals, and every order is remembered permanently", () => {
     const kit = new Kit({ segmentBytesMax: 100_000 }).ready();
     const first = kit.request({ amount: "1001" });
     for (let i = 0; i < 10; i++) {
@@ -377,7 +377,7 @@ describe("the operator", () => {
 });
 
 describe("a socket", () => {
-  it("a socket refuses what it does not know, and answers under the request's own number", () => {
+  it("refuses what it does not know, and answers under the request's own number", () => {
     const kit = new Kit().ready();
     expect(kit.ask("reveal").code).toBe("SOCKET_VERB");
     expect(kit.ask("constructor").code).toBe("SOCKET_VERB");
@@ -387,7 +387,7 @@ describe("a socket", () => {
     expect(kit.ask("approve", { transactionId: "00".repeat(16), digest: "", address: "" }).code).toBe("SOCKET_VERB");
   });
 
-  it("a socket answers many of one verb on one line, each as it would be alone", () => {
+  it("answers many of one verb on one line, each as it would be alone", () => {
     const kit = new Kit().ready();
     const ids = [kit.request().transactionId, kit.request().transactionId];
     const bodies = [
@@ -405,7 +405,7 @@ describe("a socket", () => {
     expect(kit.ask("sign", { transactionId: ids[1], txParams })).toMatchObject({ ok: true, withdrawal: { slot: "6" } });
   });
 
-  it("a socket takes no line of too many, of none, or of a verb that comes alone", () => {
+  it("takes no line of too many, of none, or of a verb that comes alone", () => {
     const kit = new Kit().ready();
     const body = { transactionId: "00".repeat(16), txParams };
     expect(kit.ask("each", { of: "sign", bodies: Array.from({ length: 64 }, () => body) }).ok).toBe(true);

@@ -29,7 +29,7 @@ const signs = ({ kit, transactionId }: { readonly kit: Kit; readonly transaction
   kit.ask("sign", { transactionId, txParams }).code ?? "signed";
 
 describe("a pause whose record was cut off", () => {
-  it("a pause whose record was cut off holds after a start, under the same name, until an operator lets signing go on", () => {
+  it("holds after a start, under the same name, until an operator lets signing go on", () => {
     const world = beforeTheStop();
     const { kit, kept } = world;
     kit.operate("pause", { paused: true });
@@ -40,7 +40,7 @@ describe("a pause whose record was cut off", () => {
     expect(signs(world)).toBe("signed");
   });
 
-  it("a pause whose record was cut off is not there after `resume`, whose record the ledger holds", () => {
+  it("is not there after `resume`, whose record the ledger holds", () => {
     const world = beforeTheStop();
     const { kit, kept } = world;
     kit.operate("pause", { paused: true });
@@ -52,7 +52,7 @@ describe("a pause whose record was cut off", () => {
     expect(signs(world)).toBe("signed");
   });
 
-  it("a pause whose record was cut off is marked before its record is on disk, and the mark outlives a `resume` that is not", () => {
+  it("is marked before its record is on disk, and the mark outlives a `resume` that is not", () => {
     const { kit } = beforeTheStop();
     kit.signer.pause(true, "ann");
     kit.crash();
@@ -65,20 +65,17 @@ describe("a pause whose record was cut off", () => {
     expect(kit.core.paused?.approver).toBe("ann");
   });
 
-  it.each(["", "not json", '{"paused":7}', '{"paused":"","isLocked":"no"}'])(
-    "a pause whose record was cut off holds by a mark that says %j",
-    (text) => {
-      const world = beforeTheStop();
-      const { kit, kept } = world;
-      kit.beside.create(stopMarkName, Buffer.from(text));
-      startsFrom(kit, kept);
-      expect(signs(world)).toBe("SIGNER_PAUSED");
-    },
-  );
+  it.each(["", "not json", '{"paused":7}', '{"paused":"","isLocked":"no"}'])("holds by a mark that says %j", (text) => {
+    const world = beforeTheStop();
+    const { kit, kept } = world;
+    kit.beside.create(stopMarkName, Buffer.from(text));
+    startsFrom(kit, kept);
+    expect(signs(world)).toBe("SIGNER_PAUSED");
+  });
 });
 
 describe("a lock whose record was cut off", () => {
-  it("a lock whose record was cut off holds after a start, and without the mark the ledger knows nothing of it", () => {
+  it("holds after a start, and without the mark the ledger knows nothing of it", () => {
     const world = beforeTheStop();
     const { kit, kept } = world;
     kit.beside.create(stopMarkName, Buffer.from('{"paused":"","isLocked":true}\n'));
@@ -90,7 +87,7 @@ describe("a lock whose record was cut off", () => {
     expect(signs(other)).toBe("signed");
   });
 
-  it("a lock whose record was cut off is in the mark when the signer finds a foreign outgoing transaction", () => {
+  it("is in the mark when the signer finds a foreign outgoing transaction", () => {
     const { kit } = beforeTheStop();
     const counts = () => kit.ask("account", { chain: "local", slot: "9", quorum: 2 });
     counts();

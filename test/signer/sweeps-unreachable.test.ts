@@ -54,7 +54,7 @@ function stranded(slot = "1000000"): { readonly kit: Kit; readonly id: string } 
 }
 
 describe("a sweep that the chain cannot reach", () => {
-  it("a sweep that the chain cannot reach is ended by an operator once the gateway and the courier's nodes both say so, and its address begins where both count", () => {
+  it("is ended by an operator once the gateway and the courier's nodes both say so, and its address begins where both count", () => {
     const { kit, id } = stranded();
     names(kit, id);
     expect(kit.show(id)).toMatchObject({ state: "released", code: "SWEEP_UNREACHABLE" });
@@ -73,27 +73,24 @@ describe("a sweep that the chain cannot reach", () => {
     expect(released(kit, 2, "0")).not.toBe(id);
   });
 
-  it.each([1_500, 1_000_000])(
-    "a sweep that the chain cannot reach stays ended over a crash, and so does its slot, in segments of %i bytes",
-    (segmentBytesMax) => {
-      const kit = new Kit({ segmentBytesMax }).ready();
-      const id = released(kit, 1, "1000000");
-      counts(kit, "0");
-      names(kit, id);
-      end(kit, id, "1000000");
-      kit.signer.tick();
-      kit.settle();
-      expect(kit.kinds().includes("CHECKPOINT")).toBe(segmentBytesMax === 1_500);
-      kit.crash();
-      kit.handshake();
-      expect(kit.show(id)).toMatchObject({ state: "expired", code: "SWEEP_UNREACHABLE" });
-      const { transactionId } = kit.request(sweep(2, { depositNext: "1000000" }));
-      expect(adopt(kit, "1000000").code).toBe("ACCOUNT_FIRST_SLOT");
-      expect(kit.ask("sign", { transactionId, txParams }).code).toBe("ACCOUNT_NOT_ADOPTED");
-    },
-  );
+  it.each([1_500, 1_000_000])("stays ended over a crash, and so does its slot, in segments of %i bytes", (segmentBytesMax) => {
+    const kit = new Kit({ segmentBytesMax }).ready();
+    const id = released(kit, 1, "1000000");
+    counts(kit, "0");
+    names(kit, id);
+    end(kit, id, "1000000");
+    kit.signer.tick();
+    kit.settle();
+    expect(kit.kinds().includes("CHECKPOINT")).toBe(segmentBytesMax === 1_500);
+    kit.crash();
+    kit.handshake();
+    expect(kit.show(id)).toMatchObject({ state: "expired", code: "SWEEP_UNREACHABLE" });
+    const { transactionId } = kit.request(sweep(2, { depositNext: "1000000" }));
+    expect(adopt(kit, "1000000").code).toBe("ACCOUNT_FIRST_SLOT");
+    expect(kit.ask("sign", { transactionId, txParams }).code).toBe("ACCOUNT_NOT_ADOPTED");
+  });
 
-  it("a sweep that the chain cannot reach stays ended in the ledger that a recovery opens, and its slot nobody's", () => {
+  it("stays ended in the ledger that a recovery opens, and its slot nobody's", () => {
     const { kit, id } = stranded();
     names(kit, id);
     end(kit, id, "1000000");
@@ -103,14 +100,14 @@ describe("a sweep that the chain cannot reach", () => {
     expect(kit.core.accounts.isEnded("eip155:31337", deposit, "1000000")).toBe(true);
   });
 
-  it("a sweep that the chain cannot reach is ended as well where the gateway holds an end that this ledger has forgotten", () => {
+  it("is ended as well where the gateway holds an end that this ledger has forgotten", () => {
     const { kit, id } = stranded();
     kit.receive();
     kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, ended: [id] }));
     expect(end(kit, id, "1000000").ok).toBe(true);
   });
 
-  it("a sweep that the chain cannot reach is not ended on the courier's word alone, nor on the gateway's", () => {
+  it("is not ended on the courier's word alone, nor on the gateway's", () => {
     const { kit, id } = stranded();
     expect(end(kit, id, "")).toMatchObject({
       code: "REPLACEMENT_REACHABLE",
@@ -135,7 +132,7 @@ describe("a sweep that the chain cannot reach", () => {
     expect(end(kit, id, "1000000").ok).toBe(true);
   });
 
-  it("a sweep that the chain cannot reach is not ended while another open one has the slot that the chain takes next", () => {
+  it("is not ended while another open one has the slot that the chain takes next", () => {
     const { kit, id } = stranded("0");
     const later = kit.request(sweep(2)).transactionId;
     kit.ask("sign", { transactionId: later, txParams });
@@ -168,7 +165,7 @@ describe("the slot of an ended sweep", () => {
     return kit;
   }
 
-  it("the slot of an ended sweep is nobody's afterwards: a sweep that would come to it waits, and goes on behind it once the chain has passed it", () => {
+  it("is nobody's afterwards: a sweep that would come to it waits, and goes on behind it once the chain has passed it", () => {
     const kit = endedAtOne();
     const { transactionId } = kit.request(sweep(3, { depositNext: "2" }));
     expect(kit.ask("sign", { transactionId, txParams })).toMatchObject({ code: "ACCOUNT_WAITS" });
@@ -185,7 +182,7 @@ describe("the slot of an ended sweep", () => {
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal.slot).toBe("2");
   });
 
-  it("the slot of an ended sweep may be used up by its bytes: no alarm and no lock, but for one that goes beyond it", () => {
+  it("may be used up by its bytes: no alarm and no lock, but for one that goes beyond it", () => {
     const kit = endedAtOne();
     counts(kit, "2");
     kit.now += 61_000;

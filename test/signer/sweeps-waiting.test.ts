@@ -66,7 +66,7 @@ function sweptFirst(): WaitingKit {
 }
 
 describe("a sweep whose top-up is open", () => {
-  it("a sweep whose top-up is open is not signed before courier and gateway have both said that the top-up ended", () => {
+  it("is not signed before courier and gateway have both said that the top-up ended", () => {
     const kit = ordered();
     expect(sign(kit, sweep)).toMatchObject({ ...refused, detail: `topup ${topUp.transactionId} is open` });
     expect(sign(kit, topUp)).toMatchObject({ ok: true });
@@ -108,7 +108,7 @@ describe("a sweep whose top-up is open", () => {
     expect(out.show(sweep.transactionId).state).toBe("released");
   });
 
-  it("a sweep whose top-up is open gets no other attempt either", () => {
+  it("gets no other attempt either", () => {
     const kit = sweptFirst();
     kit.callVoid(sweep.transactionId);
     expect(kit.next(sweep.transactionId)).toMatchObject(refused);
@@ -120,7 +120,7 @@ describe("a sweep whose top-up is open", () => {
     expect(kit.next(sweep.transactionId).withdrawal.attempts).toHaveLength(2);
   });
 
-  it("a sweep whose top-up is open runs out all the same", () => {
+  it("runs out all the same", () => {
     const kit = ordered();
     kit.now += dayMs + 3_600_000;
     kit.handshake();
@@ -129,7 +129,7 @@ describe("a sweep whose top-up is open", () => {
 });
 
 describe("a top-up whose sweep is signed", () => {
-  it("a top-up whose sweep is signed waits until every attempt of the sweep is void by both words", () => {
+  it("waits until every attempt of the sweep is void by both words", () => {
     const kit = sweptFirst();
     const { transactionId } = sweep;
     expect(sign(kit, topUp)).toMatchObject({ ...refused, detail: expect.stringContaining(`sweep ${transactionId} on `) });
@@ -139,7 +139,7 @@ describe("a top-up whose sweep is signed", () => {
     expect(sign(kit, topUp)).toMatchObject({ ok: true });
   });
 
-  it("a top-up whose sweep is signed waits for no sweep that the gateway calls ended as well", () => {
+  it("waits for no sweep that the gateway calls ended as well", () => {
     const kit = sweptFirst();
     paid(kit, sweep);
     expect(sign(kit, topUp)).toMatchObject(refused);
@@ -147,7 +147,7 @@ describe("a top-up whose sweep is signed", () => {
     expect(sign(kit, topUp)).toMatchObject({ ok: true });
   });
 
-  it("a top-up whose sweep is signed waits for an attempt that is recorded and whose signature is under way", () => {
+  it("waits for an attempt that is recorded and whose signature is under way", () => {
     const kit = waitingKit();
     kit.request(sweep);
     kit.send("sign", offerFor(kit, sweep));
@@ -164,7 +164,7 @@ describe("a top-up whose sweep is signed", () => {
 });
 
 describe("a sweep on a chain whose slots exclude", () => {
-  it("a sweep on a chain whose slots exclude is signed beside its top-up: no block takes it before its coins are there", () => {
+  it("is signed beside its top-up: no block takes it before its coins are there", () => {
     const kit = new Kit().ready();
     const evm = jobsOf(families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3), "eip155:31337", "0.002");
     for (const job of [evm.sweep, evm.topUp]) expect(kit.request(job).state).toBe("approved");

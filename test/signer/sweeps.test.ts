@@ -53,7 +53,7 @@ function paid(kit: Kit, job: Partial<Job>): Transaction {
 
 /** Counters above the chain's: BoltzExchange/boltz-backend 1201, leather-io/extension 5934. */
 describe("the first slot of a deposit address", () => {
-  it("the first slot of a deposit address is the first slot alone on the courier's word, whatever number of nodes it names", () => {
+  it("is the first slot alone on the courier's word, whatever number of nodes it names", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request(sweep());
     expect(adopt(kit, 3, "1000000", 8)).toMatchObject({ code: "ACCOUNT_FIRST_SLOT" });
@@ -62,7 +62,7 @@ describe("the first slot of a deposit address", () => {
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal.slot).toBe("0");
   });
 
-  it("the first slot of a deposit address is another where the gateway's job says the same number as the nodes", () => {
+  it("is another where the gateway's job says the same number as the nodes", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request(sweep(3, { depositNext: "7" }));
     expect(adopt(kit, 3, "0")).toMatchObject({ code: "ACCOUNT_FIRST_SLOT" });
@@ -71,7 +71,7 @@ describe("the first slot of a deposit address", () => {
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal.slot).toBe("7");
   });
 
-  it("the first slot of a deposit address is any other by an operator's yes to what the nodes count", () => {
+  it("is any other by an operator's yes to what the nodes count", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request(sweep());
     const wish = { chain: "local", address: deposit(3) };
@@ -85,7 +85,7 @@ describe("the first slot of a deposit address", () => {
 });
 
 describe("a sweep", () => {
-  it("a sweep pays from its address to the hot wallet, which no job names", () => {
+  it("pays from its address to the hot wallet, which no job names", () => {
     const kit = new Kit().ready();
     const bytes = paid(kit, sweep());
     expect(bytes.from).toBe(deposit(3));
@@ -95,7 +95,7 @@ describe("a sweep", () => {
     expect([coins.from, coins.to, coins.value]).toEqual([deposit(4), hotWallet, 1_250_000_000_000_000_000n]);
   });
 
-  it("a sweep has the next slot of its own address, beside the hot wallet's", () => {
+  it("has the next slot of its own address, beside the hot wallet's", () => {
     const kit = new Kit().ready();
     expect(paid(kit, sweep()).nonce).toBe(0);
     expect(paid(kit, sweep(3, { orderId: `${deposit(3)}/2`, amount: "1" })).nonce).toBe(1);
@@ -107,14 +107,14 @@ describe("a sweep", () => {
     ]);
   });
 
-  it("a sweep of an address that is not the wallet's at that place is refused, and one of its own is not", () => {
+  it("of an address that is not the wallet's at that place is refused, and one of its own is not", () => {
     const kit = new Kit().ready();
     const refused = kit.request(sweep(3, { depositAddress: deposit(4) }));
     expect([refused.state, refused.code]).toEqual(["refused", "JOB_DEPOSIT_ADDRESS"]);
     expect(kit.request(sweep(4, { orderId: `${deposit(4)}/1` })).state).toBe("approved");
   });
 
-  it("a sweep is refused where config.json does not allow it, and its currency is paid out all the same", () => {
+  it("is refused where config.json does not allow it, and its currency is paid out all the same", () => {
     const { usdt } = settings.policy;
     const policy = { ...settings.policy, usdt: { ...usdt!, sweeps: { allowed: false } } };
     const kit = new Kit({ settings: { ...settings, policy } }).ready();
@@ -124,7 +124,7 @@ describe("a sweep", () => {
     expect(new Kit().ready().request(sweep()).state).toBe("approved");
   });
 
-  it("a sweep takes nothing of a day's limit, and no withdrawal's limit of amount holds for it", () => {
+  it("takes nothing of a day's limit, and no withdrawal's limit of amount holds for it", () => {
     const kit = new Kit().ready();
     const eth = { currency: "eth", orderId: `${deposit(3)}/1` };
     expect(kit.request(sweep(3, { ...eth, amount: "9.9" })).state).toBe("approved");
@@ -134,7 +134,7 @@ describe("a sweep", () => {
     expect(kit.request({ currency: "eth", amount: "2.5" }).code).toBe("POLICY_ABOVE_WITHDRAWAL");
   });
 
-  it("a sweep has ceilings of its own for fees", () => {
+  it("has ceilings of its own for fees", () => {
     const { usdt } = settings.policy;
     const sweeps = { maxFee: "0.0001" };
     const kit = new Kit({ settings: { ...settings, policy: { ...settings.policy, usdt: { ...usdt!, sweeps } } } }).ready();
@@ -146,7 +146,7 @@ describe("a sweep", () => {
     expect(kit.pay().state).toBe("released");
   });
 
-  it("a sweep shows in status how much of the ceilings of sweeps and top-ups is used", () => {
+  it("shows in status how much of the ceilings of sweeps and top-ups is used", () => {
     const kit = new Kit().ready();
     const used = (): unknown => kit.operate("status").status.limits.find(({ currency }) => currency === "usdt")?.sweeps;
     const nothing = { usedFeesInDay: "0", usedTopUpsInDay: "0", usedTopUpFeesInDay: "0" };
@@ -160,7 +160,7 @@ describe("a sweep", () => {
     expect(used()).toMatchObject(nothing);
   });
 
-  it("a sweep waits for the first counter of its address, which enough nodes must count", () => {
+  it("waits for the first counter of its address, which enough nodes must count", () => {
     const kit = new Kit().ready();
     expect(adopt(kit).code).toBe("ACCOUNT_NOT_ADOPTED");
     const { transactionId } = kit.request(sweep(3, { depositNext: "7" }));
@@ -173,7 +173,7 @@ describe("a sweep", () => {
     expect(adopt(kit, 3, "0").account.nextSlot).toBe("8");
   });
 
-  it("a sweep is signed once after a crash at any moment, with the same bytes", () => {
+  it("is signed once after a crash at any moment, with the same bytes", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request(sweep());
     adopt(kit);
@@ -187,7 +187,7 @@ describe("a sweep", () => {
     expect(kit.left.size).toBe(1);
   });
 
-  it("a sweep gets a replacement with a higher fee on its own slot, and a cancel goes to its own address", () => {
+  it("gets a replacement with a higher fee on its own slot, and a cancel goes to its own address", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request(sweep());
     adopt(kit);
@@ -208,7 +208,7 @@ describe("a sweep", () => {
     expect([cancel.from, cancel.to, cancel.nonce, cancel.value]).toEqual([deposit(3), deposit(3), 0, 0n]);
   });
 
-  it("a sweep shows who else uses its address: an alarm, then a lock", () => {
+  it("shows who else uses its address: an alarm, then a lock", () => {
     const kit = new Kit().ready();
     paid(kit, sweep());
     const count = (slot: string) => kit.ask("account", { chain: "local", slot, quorum: 2, address: deposit(3) });
@@ -221,7 +221,7 @@ describe("a sweep", () => {
 });
 
 describe("a top-up", () => {
-  it("a top-up brings the coin that pays the fees from the hot wallet to the address", () => {
+  it("brings the coin that pays the fees from the hot wallet to the address", () => {
     const kit = new Kit().ready();
     const bytes = paid(kit, withSweep(kit, topUp()));
     expect([bytes.from, bytes.to, bytes.value, bytes.nonce, bytes.data]).toEqual([
@@ -233,7 +233,7 @@ describe("a top-up", () => {
     ]);
   });
 
-  it("a top-up is never sent twice for one sweep, whatever comes again", () => {
+  it("is never sent twice for one sweep, whatever comes again", () => {
     const kit = new Kit().ready();
     paid(kit, withSweep(kit, topUp()));
     kit.request(topUp());
@@ -243,13 +243,13 @@ describe("a top-up", () => {
     expect(kit.records().filter(({ kind }) => kind === "INTENT")).toHaveLength(1);
   });
 
-  it("a top-up whose id is not that of its sweep is refused, with an alarm by its code", () => {
+  it("whose id is not that of its sweep is refused, with an alarm by its code", () => {
     const kit = new Kit().ready();
     expect(kit.request(topUp(3, { transactionId: "ab".repeat(16) })).code).toBe("JOB_ID_MISMATCH");
     expect(kit.request(withSweep(kit, topUp())).state).toBe("approved");
   });
 
-  it("a top-up is refused unless the open sweep that it is for stands in the ledger, and approved behind it", () => {
+  it("is refused unless the open sweep that it is for stands in the ledger, and approved behind it", () => {
     const kit = new Kit().ready();
     expect(kit.request(topUp()).code).toBe("JOB_TOPUP_SWEEP");
     const far = 2_000_000_000;
@@ -266,7 +266,7 @@ describe("a top-up", () => {
     expect(kit.records().filter(({ kind }) => kind === "INTENT")).toHaveLength(0);
   });
 
-  it("a top-up that is refused ends its sweep with it, which the gateway may then order again", () => {
+  it("that is refused ends its sweep with it, which the gateway may then order again", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request(sweep());
     expect(kit.request(topUp(3, { amount: "900" })).code).toBe("POLICY_ABOVE_WITHDRAWAL");
@@ -276,7 +276,7 @@ describe("a top-up", () => {
     expect(kit.request(topUp(3, { orderId: sweepId(`${deposit(3)}/2`) })).state).toBe("approved");
   });
 
-  it("a top-up is held to a ceiling for one and for a day", () => {
+  it("is held to a ceiling for one and for a day", () => {
     const { usdt } = settings.policy;
     const sweeps = { maxTopUp: "0.003", maxTopUpPerDay: "0.005" };
     const kit = new Kit({ settings: { ...settings, policy: { ...settings.policy, usdt: { ...usdt!, sweeps } } } }).ready();

@@ -47,7 +47,7 @@ describe("an agent counts as caught up", () => {
     await agent.next("ack");
   };
 
-  it("an agent counts as caught up once its signer says that it took this handshake: not before, not by a gateway that is not there, not in another run", async () => {
+  it("once its signer says that it took this handshake: not before, not by a gateway that is not there, not in another run", async () => {
     stands(3);
     const agent = await link.handshake();
     expect(release("first run")).toMatchObject(notCaughtUp);
@@ -75,7 +75,7 @@ describe("an agent counts as caught up", () => {
     expect(caughtUpIs()).toBe("first run");
   });
 
-  it("an agent counts as caught up also by a statement that says more than that", async () => {
+  it("also by a statement that says more than that", async () => {
     stands(3);
     const agent = await link.handshake();
     const more: EntryBody = { kind: "alarm", code: "CLOCK_SKEW", locked: false };
@@ -84,7 +84,7 @@ describe("an agent counts as caught up", () => {
     expect(caughtUpIs()).toBe("first run");
   });
 
-  it("an agent counts as caught up in each run again", async () => {
+  it("in each run again", async () => {
     stands(3);
     await saysSo(await link.handshake());
     await link.stop();
@@ -170,7 +170,7 @@ describe("an agent counts as caught up", () => {
 });
 
 describe("a run of the gateway", () => {
-  it("a run of the gateway has a name beside its database as long as it owns it, and another one each time", () => {
+  it("has a name beside its database as long as it owns it, and another one each time", () => {
     const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
     const path = join(folder, "gateway.db");
     createStore(path, "", silentLog).close();
@@ -194,32 +194,29 @@ describe("a run of the gateway", () => {
   it.each([
     ["once", 1, true],
     ["again and again", 1_000, false],
-  ])(
-    "a run of the gateway is the one its lock file names, where another that starts wrote its own name over it %s",
-    (_, times, isWon) => {
-      const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
-      const path = join(folder, "gateway.db");
-      createStore(path, "", silentLog).close();
-      // Stands for the other gateway: after this one's name, before its lock.
-      const lock = new DatabaseSync(`${path}.lock`);
-      lock.exec(`CREATE TABLE run (id TEXT NOT NULL); CREATE TABLE written (at INTEGER);
+  ])("is the one its lock file names, where another that starts wrote its own name over it %s", (_, times, isWon) => {
+    const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
+    const path = join(folder, "gateway.db");
+    createStore(path, "", silentLog).close();
+    // Stands for the other gateway: after this one's name, before its lock.
+    const lock = new DatabaseSync(`${path}.lock`);
+    lock.exec(`CREATE TABLE run (id TEXT NOT NULL); CREATE TABLE written (at INTEGER);
       CREATE TRIGGER another AFTER INSERT ON run WHEN (SELECT count(*) FROM written) < ${times}
       BEGIN INSERT INTO written VALUES (1); UPDATE run SET id = 'another'; END`);
-      lock.close();
-      try {
-        if (isWon) {
-          const { run, release } = ownStore(path);
-          expect(runningOn(path)).toBe(run);
-          release();
-        } else {
-          expect(() => ownStore(path)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }));
-        }
-        expect(runningOn(path)).toBeNull();
-      } finally {
-        rmSync(folder, { recursive: true });
+    lock.close();
+    try {
+      if (isWon) {
+        const { run, release } = ownStore(path);
+        expect(runningOn(path)).toBe(run);
+        release();
+      } else {
+        expect(() => ownStore(path)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }));
       }
-    },
-  );
+      expect(runningOn(path)).toBeNull();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
 
 describe("a release without catching up", () => {
@@ -256,7 +253,7 @@ describe("a release without catching up", () => {
     });
   });
 
-  it("a release without catching up is an ordinary release when the agent has caught up", async () => {
+  it("is an ordinary release when the agent has caught up", async () => {
     await ready();
     caughtUp();
     expect(unpairAgent(gateway.operator, agentRow().id)).toEqual(released);

@@ -43,7 +43,7 @@ function signed(vault: Vault, cleared: Partial<typeof fields> | object, recorded
 const hexOf = (bytes: Buffer, from: number): string => `0x${bytes.toString("hex", from, from + 32)}`;
 
 describe("a vault", () => {
-  it("a vault knows its accounts and signs as ethers does, by either routine", () => {
+  it("knows its accounts and signs as ethers does, by either routine", () => {
     const held = contents();
     const vault = unlockVault(held);
     const other = unlockWith(contents(), signByNoble);
@@ -65,7 +65,7 @@ describe("a vault", () => {
     expect(() => held.signerSeed.bytes).toThrow();
   });
 
-  it("a vault gives signatures with the low half of s over edge digests and keys, the same by either routine", () => {
+  it("gives signatures with the low half of s over edge digests and keys, the same by either routine", () => {
     const edges = ["00".repeat(32), "00".repeat(31).concat("01"), "ff".repeat(32), order.toString(16), (order - 1n).toString(16)];
     const keys = [1n, 2n, order - 1n].map((key) => Buffer.from(key.toString(16).padStart(64, "0"), "hex"));
     for (const key of keys) {
@@ -85,7 +85,7 @@ describe("a vault", () => {
     }
   });
 
-  it("a vault signs only when clearance and receipt name the same withdrawal, attempt and digest, for its own account", () => {
+  it("signs only when clearance and receipt name the same withdrawal, attempt and digest, for its own account", () => {
     const vault = unlockVault(contents());
     expect(signed(vault, {})).toHaveLength(65);
     for (const [cleared, recorded] of [
@@ -105,7 +105,7 @@ describe("a vault", () => {
     expect(signed(vault, { isCancel: true }, { isCancel: true })).toHaveLength(65);
   });
 
-  it("a vault signs for a deposit address at the index that the clearance names, and for that address alone", () => {
+  it("signs for a deposit address at the index that the clearance names, and for that address alone", () => {
     const vault = unlockVault(contents());
     for (const addressIndex of [0, 1, 2 ** 31 - 1]) {
       const { address, privateKey } = deposits.derivePath(`0/${addressIndex}`);
@@ -125,7 +125,7 @@ describe("a vault", () => {
     );
   });
 
-  it("a vault takes no look-alike", () => {
+  it("takes no look-alike", () => {
     const vault = unlockVault(contents());
     const clearance = makeClearance(fields);
     const receipt = makeReceipt(fields);
@@ -139,14 +139,14 @@ describe("a vault", () => {
     expect(vault.sign(clearance, receipt).map(({ length }) => length)).toEqual([65]);
   });
 
-  it("a vault has the signer's key for statements", () => {
+  it("has the signer's key for statements", () => {
     const vault = unlockVault(contents());
     const frame = sealEnvelope("statement", { a: 1 }, vault.signerKey);
     const publicKey = publicKeyFromHex(publicKeyHex(vault.signerKey));
     expect(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 1000 }).kind).toBe("statement");
   });
 
-  it("a vault is of no use once locked, and prints nothing", () => {
+  it("is of no use once locked, and prints nothing", () => {
     const vault = unlockVault(contents());
     const secret = hotWallet.privateKey.slice(2);
     expect(inspect(vault, { depth: 9, showHidden: true }) + JSON.stringify(vault)).not.toContain(secret);
@@ -176,14 +176,14 @@ describe("the process with the keys", () => {
       encoding: "utf8",
     });
 
-  it("the process with the keys refuses NODE_OPTIONS and an inspector", () => {
+  it("refuses NODE_OPTIONS and an inspector", () => {
     expect(start([]).stdout).toContain('"warnings":[]');
     expect(start([], { NODE_OPTIONS: "--max-old-space-size=100" }).stderr).toContain("PROCESS_NODE_OPTIONS");
     expect(start(["--inspect=127.0.0.1:0"]).stderr).toContain("PROCESS_INSPECTOR");
     expect(start(["--max-old-space-size=100"]).stdout).toContain('"warnings":[]');
   });
 
-  it("the process with the keys keeps the inspector shut on SIGUSR1, and its memory out of core dumps", async () => {
+  it("keeps the inspector shut on SIGUSR1, and its memory out of core dumps", async () => {
     const addressIndex = spawn(
       process.execPath,
       script(`
@@ -205,7 +205,7 @@ describe("the process with the keys", () => {
     expect(output).toMatch(/ready\n0+\n/);
   });
 
-  it("the process with the keys says how far it is set apart", () => {
+  it("says how far it is set apart", () => {
     const apart: IsolationState = {
       uid: 991,
       parentUid: 0,

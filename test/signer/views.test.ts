@@ -9,7 +9,7 @@ import { Kit, other, shop, txParams } from "../../lab/kit/signer-kit.ts";
 const operatorsOwn = ["approvalDigest", "orderId", "decimal", "requestedAt", "expiresAt", "isCancelling"];
 
 describe("the courier's socket", () => {
-  it("the courier's socket never answers a field of the operator's view; the operator's socket does", () => {
+  it("never answers a field of the operator's view; the operator's socket does", () => {
     const kit = new Kit().ready();
     const said: unknown[] = [];
     const ask = (verb: string, body: object = {}) => {

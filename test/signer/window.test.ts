@@ -88,18 +88,18 @@ function play(list: readonly Act[]): void {
 }
 
 describe("a window", () => {
-  it("a window whose amounts are settled never counts less than the exact sum, and at most a minute longer, through reloads too", () => {
+  it("whose amounts are settled never counts less than the exact sum, and at most a minute longer, through reloads too", () => {
     fc.assert(fc.property(acts, play), { numRuns: share(60), seed: seedsOfRun(1)[0] as number });
   });
 
-  it("a window without settled amounts is exact", () => {
+  it("without settled amounts is exact", () => {
     const window = new SlidingWindow(spanMs);
     window.add("a", 10, 5n);
     window.add("b", 20, 7n);
     expect([window.sumAt(10 + spanMs - 1), window.sumAt(10 + spanMs), window.sumAt(20 + spanMs)]).toEqual([12n, 7n, 0n]);
   });
 
-  it("a window holds a settled amount to the end of its minute and the span, and keeps its id no longer", () => {
+  it("holds a settled amount to the end of its minute and the span, and keeps its id no longer", () => {
     const window = new SlidingWindow(spanMs);
     window.add("a", 61_000, 5n);
     window.settle("a");
@@ -112,7 +112,7 @@ describe("a window", () => {
     expect(window.sumAt(62_001)).toBe(8n);
   });
 
-  it("a window settles no amount that can still be paid or was given back", () => {
+  it("settles no amount that can still be paid or was given back", () => {
     const window = new SlidingWindow(spanMs);
     window.add("payable", 1, 5n, "payable");
     window.add("back", 2, 7n, "back");
@@ -121,7 +121,7 @@ describe("a window", () => {
     expect([window.sumAt(3 + spanMs), window.backAt(3)]).toEqual([5n, 7n]);
   });
 
-  it("a window of 100,000 settled payouts in a day has one entry a minute, and a few that wait to be gathered", () => {
+  it("of 100,000 settled payouts in a day has one entry a minute, and a few that wait to be gathered", () => {
     const dayMs = 24 * 60 * minuteMs;
     const window = new SlidingWindow(dayMs);
     for (let at = 0; at < 100_000; at += 1) {

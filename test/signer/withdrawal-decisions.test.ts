@@ -13,7 +13,7 @@ describe("decisions of an operator", () => {
   const approve = (kit: Kit, transactionId: string, digest: string, address = "") =>
     kit.operate("approve", { transactionId, digest, address });
 
-  it("decisions of an operator name what was seen, and nothing else", () => {
+  it("name what was seen, and nothing else", () => {
     const { kit, view } = held();
     const { view: another } = held({ amount: "1.6" });
     expect(approve(kit, view.transactionId, another.approvalDigest).code).toBe("WITHDRAWAL_DIGEST");
@@ -23,7 +23,7 @@ describe("decisions of an operator", () => {
     expect(kit.kinds().filter((kind) => kind === "APPROVED")).toHaveLength(1);
   });
 
-  it("decisions of an operator may name the destination where there is none", () => {
+  it("may name the destination where there is none", () => {
     const { kit, view } = held({ address: "" });
     expect(view.address).toBe("");
     expect(approve(kit, view.transactionId, view.approvalDigest).code).toBe("WITHDRAWAL_NEEDS_ADDRESS");
@@ -34,7 +34,7 @@ describe("decisions of an operator", () => {
     expect(approve(kit, view.transactionId, view.approvalDigest, shop).code).toBe("WITHDRAWAL_NOT_HELD");
   });
 
-  it("decisions of an operator refuse what is held or approved, and not what is bound", () => {
+  it("refuse what is held or approved, and not what is bound", () => {
     const { kit, view } = held();
     expect(kit.operate("refuse", { transactionId: view.transactionId }).withdrawal).toMatchObject({
       state: "refused",
@@ -47,7 +47,7 @@ describe("decisions of an operator", () => {
     expect(kit.operate("refuse", { transactionId }).code).toBe("WITHDRAWAL_HAS_SLOT");
   });
 
-  it("decisions of an operator that say nothing was signed wait for the handshake, since a restored ledger may not know", () => {
+  it("that say nothing was signed wait for the handshake, since a restored ledger may not know", () => {
     const { kit, view } = held();
     const { transactionId } = kit.request({ expiresAt: kit.now + 5 });
     kit.start();
@@ -61,7 +61,7 @@ describe("decisions of an operator", () => {
     expect(kit.show(transactionId)).toMatchObject({ state: "expired", code: "JOB_EXPIRED" });
   });
 
-  it("decisions of an operator come too late when the time is up", () => {
+  it("come too late when the time is up", () => {
     const { kit, view } = held();
     kit.now = view.expiresAt;
     kit.signer.tick();
@@ -74,7 +74,7 @@ describe("decisions of an operator", () => {
 });
 
 describe("a decline", () => {
-  it("a decline ends what is approved, with a reason of the table, and never what is bound or held", () => {
+  it("ends what is approved, with a reason of the table, and never what is bound or held", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     expect(kit.ask("decline", { transactionId, code: "NO_SUCH_REASON" }).code).toBe("WITHDRAWAL_OBSERVATION");
@@ -88,7 +88,7 @@ describe("a decline", () => {
 });
 
 describe("a withdrawal that ran out", () => {
-  it("a withdrawal that ran out is not signed even before the clock's next tick", () => {
+  it("is not signed even before the clock's next tick", () => {
     const kit = new Kit().ready();
     const { transactionId, expiresAt } = kit.request();
     const late = kit.request();

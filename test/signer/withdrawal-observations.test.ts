@@ -15,7 +15,7 @@ describe("an observation", () => {
     return { kit, transactionId, see };
   };
 
-  it("an observation goes forward, except for a reorganisation, and ends permanently", () => {
+  it("goes forward, except for a reorganisation, and ends permanently", () => {
     const { kit, transactionId, see } = released();
     for (const stage of ["broadcast", "included", "broadcast", "included"]) expect(see(stage).withdrawal.state).toBe(stage);
     expect(see("final", "reverted").withdrawal.state).toBe("reverted");
@@ -31,7 +31,7 @@ describe("an observation", () => {
     expect(kit.show(transactionId)).toMatchObject({ state: "paid", isOver: true });
   });
 
-  it("an observation of an end is taken a bounded number of times", () => {
+  it("of an end is taken a bounded number of times", () => {
     const { kit, see } = released();
     for (let i = 0; i < 150; i++) expect(see("final", i % 2 === 0 ? "paid" : "reverted").ok).toBe(true);
     for (let i = 0; i < 60; i++) see("final", i % 2 === 0 ? "paid" : "reverted");
@@ -51,7 +51,7 @@ describe("an observation", () => {
     expect(kit.show(transactionId).state).toBe("included");
   });
 
-  it("an observation of a transaction that is not ours is refused, unless it took our slot", () => {
+  it("of a transaction that is not ours is refused, unless it took our slot", () => {
     const { kit, see } = released();
     expect(see("included", "", "0xfeed").code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
     expect(see("final", "paid", "0xfeed").code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
@@ -99,7 +99,7 @@ describe("the account's own count", () => {
 });
 
 describe("a courier that once made nodes up", () => {
-  it("a courier that once made nodes up silences honest ones after it for two minutes and no longer", () => {
+  it("silences honest ones after it for two minutes and no longer", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     const count = (nonce: string, quorum: number) => kit.ask("account", { chain: "local", slot: nonce, quorum });
@@ -114,7 +114,7 @@ describe("a courier that once made nodes up", () => {
     expect(sign().withdrawal).toMatchObject({ slot: "5" });
   });
 
-  it("a courier that once made nodes up is believed itself as long as nobody says more: one of two nodes alone moves nothing", () => {
+  it("is believed itself as long as nobody says more: one of two nodes alone moves nothing", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     const count = (nonce: string, quorum: number) => kit.ask("account", { chain: "local", slot: nonce, quorum });
@@ -165,7 +165,7 @@ describe("a nonce that was assigned and went to a foreign transaction", () => {
     return { kit, first: first.transactionId, second: second.transactionId, queued: kit.request().transactionId };
   };
 
-  it("a nonce that was assigned and went to a foreign transaction is an alarm and a lock at once, though the chain counts no more than the ledger", () => {
+  it("is an alarm and a lock at once, though the chain counts no more than the ledger", () => {
     const { kit, first, second, queued } = two();
     expect(kit.ask("account", { chain: "local", slot: "7", quorum: 2 }).ok).toBe(true);
     const before = kit.records().length;
@@ -195,7 +195,7 @@ describe("a nonce that was assigned and went to a foreign transaction", () => {
     ]);
   });
 
-  it("a nonce that was assigned and went to a foreign transaction is no foreign use when an earlier attempt of the withdrawal paid it", () => {
+  it("is no foreign use when an earlier attempt of the withdrawal paid it", () => {
     const { kit, first, queued } = two();
     kit.ask("replace", { transactionId: first, above: 1, txParams });
     kit.acknowledge();
@@ -206,29 +206,26 @@ describe("a nonce that was assigned and went to a foreign transaction", () => {
     expect(kit.ask("sign", { transactionId: queued, txParams }).withdrawal.slot).toBe("7");
   });
 
-  it.each([0, 1, 2, 3])(
-    "a nonce that was assigned and went to a foreign transaction stops the account after a crash too, %i of the three lines kept",
-    (kept) => {
-      const twin = two();
-      lose(twin.kit, twin.first);
-      const written = twin.kit.records().slice(-3);
-      const { kit, first, queued } = two();
-      const before = kit.records().length;
-      kit.send("observed", { transactionId: first, stage: "final", outcome: "conflicted", txHash: "", block: 0 });
-      const macBytes = kept < 3 ? 0 : ',"mac":""'.length + 64; // The last line has the MAC.
-      const lineBytes = (record: object): number => Buffer.byteLength(`${JSON.stringify(record)}\n`);
-      kit.crash(written.slice(0, kept).reduce((bytes, record) => bytes + lineBytes(record), macBytes));
-      // The mark in the state folder is durable first: a lock that the disk lost is recorded again.
-      expect(kit.records()).toHaveLength(before + (kept < 3 ? 1 : 3));
-      expect(kit.core.locked?.code).toBe("CHAIN_SLOT_FOREIGN");
-      expect(kit.show(first).state).toBe(kept < 3 ? "released" : "conflicted");
-      kit.handshake();
-      expect(lose(kit, first).withdrawal.state).toBe("conflicted");
-      expect(kit.ask("sign", { transactionId: queued, txParams }).detail).toBe("CHAIN_SLOT_FOREIGN");
-    },
-  );
+  it.each([0, 1, 2, 3])("stops the account after a crash too, %i of the three lines kept", (kept) => {
+    const twin = two();
+    lose(twin.kit, twin.first);
+    const written = twin.kit.records().slice(-3);
+    const { kit, first, queued } = two();
+    const before = kit.records().length;
+    kit.send("observed", { transactionId: first, stage: "final", outcome: "conflicted", txHash: "", block: 0 });
+    const macBytes = kept < 3 ? 0 : ',"mac":""'.length + 64; // The last line has the MAC.
+    const lineBytes = (record: object): number => Buffer.byteLength(`${JSON.stringify(record)}\n`);
+    kit.crash(written.slice(0, kept).reduce((bytes, record) => bytes + lineBytes(record), macBytes));
+    // The mark in the state folder is durable first: a lock that the disk lost is recorded again.
+    expect(kit.records()).toHaveLength(before + (kept < 3 ? 1 : 3));
+    expect(kit.core.locked?.code).toBe("CHAIN_SLOT_FOREIGN");
+    expect(kit.show(first).state).toBe(kept < 3 ? "released" : "conflicted");
+    kit.handshake();
+    expect(lose(kit, first).withdrawal.state).toBe("conflicted");
+    expect(kit.ask("sign", { transactionId: queued, txParams }).detail).toBe("CHAIN_SLOT_FOREIGN");
+  });
 
-  it("a nonce that was assigned and went to a foreign transaction is not accepted before the handshake: a restored ledger has another reason to stop", () => {
+  it("is not accepted before the handshake: a restored ledger has another reason to stop", () => {
     const { kit, first } = two();
     kit.start();
     const before = kit.records().length;

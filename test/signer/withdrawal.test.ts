@@ -20,19 +20,16 @@ describe("the drawn machine", () => {
   const [, ...steps] = cells(lines[start] ?? "");
   const rows = lines.slice(start + 1, start + 1 + states.length).map(cells);
 
-  it("the drawn machine has a row for every state, in order", () => {
+  it("has a row for every state, in order", () => {
     expect(rows.map((row) => row[0])).toEqual([...states]);
     expect(steps).toHaveLength(13);
   });
 
-  it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))(
-    "the drawn machine goes from %s where the drawing goes",
-    (state, drawn) => {
-      expect(steps.map((by) => step(state, by as Step) ?? ".")).toEqual(drawn);
-    },
-  );
+  it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))("goes from %s where the drawing goes", (state, drawn) => {
+    expect(steps.map((by) => step(state, by as Step) ?? ".")).toEqual(drawn);
+  });
 
-  it("the drawn machine ends where no step leads to anything but an end, and counts as unfinished what has a slot", () => {
+  it("ends where no step leads to anything but an end, and counts as unfinished what has a slot", () => {
     const ends = ["paid", "reverted", "conflicted", "cancelled", "refused", "expired", "settled"];
     for (const [state, ...drawn] of rows) {
       expect(isFinal(state as State)).toBe(drawn.every((cell) => cell === "." || ends.includes(cell)));
@@ -43,7 +40,7 @@ describe("the drawn machine", () => {
 });
 
 describe("slots", () => {
-  it("slots are adopted, and given out in order without gaps", () => {
+  it("are adopted, and given out in order without gaps", () => {
     const kit = new Kit();
     kit.handshake();
     const { transactionId } = kit.request();
@@ -61,7 +58,7 @@ describe("slots", () => {
     expect(kit.begin("7", 1).account.nextSlot).toBe("11");
   });
 
-  it("slots begin elsewhere when that is said before the first is bound, and never after", () => {
+  it("begin elsewhere when that is said before the first is bound, and never after", () => {
     const kit = new Kit().ready();
     const adopt = (nonce: string) => kit.begin(nonce);
     expect(adopt("9007199254740991").account.nextSlot).toBe("9007199254740991");
@@ -78,7 +75,7 @@ describe("slots", () => {
     expect(kit.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(3);
   });
 
-  it("slots above nothing begin with an operator's yes to the nodes' count, and with no other number", () => {
+  it("above nothing begin with an operator's yes to the nodes' count, and with no other number", () => {
     const kit = new Kit();
     kit.handshake();
     const first = () => kit.operate("adopt", { chain: "local", slot: "" }).first;
@@ -101,13 +98,13 @@ describe("slots", () => {
     expect(kit.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(1);
   });
 
-  it("slots begin at nothing on the courier's word alone", () => {
+  it("begin at nothing on the courier's word alone", () => {
     const kit = new Kit();
     kit.handshake();
     expect(kit.ask("adopt", { chain: "local", slot: "0", quorum: 2 }).account.nextSlot).toBe("0");
   });
 
-  it("slots are not begun further on than an earlier run said: what lies between may be this ledger's own, from before a restore", () => {
+  it("are not begun further on than an earlier run said: what lies between may be this ledger's own, from before a restore", () => {
     const kit = new Kit().ready();
     const adopt = (nonce: string) => kit.begin(nonce);
     kit.crash();
@@ -120,7 +117,7 @@ describe("slots", () => {
     expect(adopt("6")).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 4" });
   });
 
-  it("slots begin elsewhere a hundred times in one run at most", () => {
+  it("begin elsewhere a hundred times in one run at most", () => {
     const kit = new Kit().ready();
     const adopt = (nonce: number) => kit.begin(`${nonce}`);
     for (let i = 0; i < 99; i++) expect(adopt(6 + i).ok).toBe(true);
@@ -128,7 +125,7 @@ describe("slots", () => {
     expect(adopt(104).ok).toBe(true);
   });
 
-  it("slots begin only on the word of at least one node, within what is a number, once the handshake is complete", () => {
+  it("begin only on the word of at least one node, within what is a number, once the handshake is complete", () => {
     const kit = new Kit();
     const first = { chain: "local", slot: "9007199254740991", quorum: 1 };
     expect(kit.ask("adopt", first).code).toBe("SIGNER_NO_HANDSHAKE");
@@ -147,7 +144,7 @@ describe("slots", () => {
     expect(kit.ask("account", first).ok).toBe(true);
   });
 
-  it("slots stay with their withdrawal, whatever parameters come with a second request", () => {
+  it("stay with their withdrawal, whatever parameters come with a second request", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     const { withdrawal } = kit.ask("sign", { transactionId, txParams });
@@ -156,7 +153,7 @@ describe("slots", () => {
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
 
-  it("slots are not bound by a request that is refused", () => {
+  it("are not bound by a request that is refused", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     for (const bad of [
@@ -173,7 +170,7 @@ describe("slots", () => {
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal.slot).toBe("5");
   });
 
-  it("slots are at most 512 of an account that no block holds", () => {
+  it("are at most 512 of an account that no block holds", () => {
     const kit = new Kit().ready();
     const ids: string[] = [];
     for (let i = 0; i < 513; i++) ids.push(kit.request({ amount: "0.01" }).transactionId);
@@ -207,7 +204,7 @@ describe("a replacement", () => {
   };
   const cheap = { gasLimit: "65000", maxFeePerGas: "1", maxPriorityFeePerGas: "1" };
 
-  it("a replacement keeps slot, destination and amount, and raises both fees by an eighth at least", () => {
+  it("keeps slot, destination and amount, and raises both fees by an eighth at least", () => {
     const { kit, transactionId } = released();
     const { withdrawal } = kit.ask("replace", { transactionId, above: 1, txParams: cheap });
     expect(withdrawal).toMatchObject({ state: "released", slot: "5" });
@@ -220,7 +217,7 @@ describe("a replacement", () => {
     expect(kit.acknowledge().withdrawals[0]!.attempts[1]!.raw).toMatch(/^0x02/);
   });
 
-  it("a replacement rounds up, and raises a tip of nothing", () => {
+  it("rounds up, and raises a tip of nothing", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     kit.ask("sign", { transactionId, txParams: { gasLimit: "65000", maxFeePerGas: "9", maxPriorityFeePerGas: "0" } });
@@ -233,7 +230,7 @@ describe("a replacement", () => {
     expect(attempts[1]).toMatchObject({ txParams: { maxFeePerGas: "11", maxPriorityFeePerGas: "1" } });
   });
 
-  it("a replacement comes half a minute after the one before, for everybody", () => {
+  it("comes half a minute after the one before, for everybody", () => {
     const { kit, transactionId } = released();
     const replace = (above: number) => kit.askAtOnce("replace", { transactionId, above, txParams: cheap });
     expect(replace(1).code).toBe("WITHDRAWAL_TOO_SOON");
@@ -246,7 +243,7 @@ describe("a replacement", () => {
     expect(replace(2).code).toBe("WITHDRAWAL_TOO_SOON");
   });
 
-  it("a replacement leaves an operator six of the twenty attempts, however a courier hurries", () => {
+  it("leaves an operator six of the twenty attempts, however a courier hurries", () => {
     const { kit, transactionId } = released();
     for (let above = 1; above < 40; above += 1) {
       kit.ask("replace", { transactionId, above, txParams: cheap });
@@ -255,7 +252,7 @@ describe("a replacement", () => {
     expect(kit.show(transactionId).attempts).toHaveLength(14);
   });
 
-  it("a replacement has no tip above the ceiling, but for the least step above one that an operator named", () => {
+  it("has no tip above the ceiling, but for the least step above one that an operator named", () => {
     const { kit, transactionId } = released();
     const tipped = (gwei: number) => ({ ...cheap, maxFeePerGas: "60000000000", maxPriorityFeePerGas: `${gwei}000000000` });
     expect(kit.ask("replace", { transactionId, above: 1, txParams: tipped(51) }).code).toBe("POLICY_TIP_ABOVE_MAX");
@@ -266,7 +263,7 @@ describe("a replacement", () => {
     expect(kit.show(transactionId).attempts).toHaveLength(2);
   });
 
-  it("a replacement asked twice is the one already made; one of an attempt that is not there yet is refused", () => {
+  it("asked twice is the one already made; one of an attempt that is not there yet is refused", () => {
     const { kit, transactionId } = released();
     expect(kit.ask("replace", { transactionId, above: 2, txParams: cheap }).code).toBe("WITHDRAWAL_ATTEMPT_UNKNOWN");
     const once = kit.ask("replace", { transactionId, above: 1, txParams: cheap }).withdrawal;
@@ -275,7 +272,7 @@ describe("a replacement", () => {
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
   });
 
-  it("a replacement is refused before release, in a block, after the end, and beyond the courier's fourteen attempts", () => {
+  it("is refused before release, in a block, after the end, and beyond the courier's fourteen attempts", () => {
     const { kit, transactionId } = released();
     const fresh = kit.request().transactionId;
     expect(kit.ask("replace", { transactionId: fresh, above: 1, txParams: cheap }).code).toBe("WITHDRAWAL_ATTEMPT_UNKNOWN");
@@ -298,7 +295,7 @@ describe("a replacement", () => {
 });
 
 describe("a checkpoint", () => {
-  it.each(seedsOfRun(share(6, 2)))("a checkpoint anywhere leads to the same state as the whole ledger (SEED=%i)", (seed) => {
+  it.each(seedsOfRun(share(6, 2)))("anywhere leads to the same state as the whole ledger (SEED=%i)", (seed) => {
     const random = new Seeded(seed);
     const kit = new Kit().ready();
     for (let i = 0; i < 25; i++) {

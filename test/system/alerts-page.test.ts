@@ -58,7 +58,7 @@ const dangers = [
 ].join("\n");
 
 describe("docs/alerts.md", () => {
-  it("docs/alerts.md names each code that cannot wait first, by its danger; -u writes the table", async () => {
+  it("names each code that cannot wait first, by its danger; -u writes the table", async () => {
     const [before, rest = ""] = page.split("<!-- dangers -->\n");
     const [, after = ""] = rest.split("<!-- /dangers -->");
     await expect(`${before}<!-- dangers -->\n\n${dangers}\n\n<!-- /dangers -->${after}`).toMatchFileSnapshot(
@@ -67,7 +67,7 @@ describe("docs/alerts.md", () => {
     expect(page.indexOf("<!-- dangers -->")).toBeLessThan(page.indexOf("\n## "));
   });
 
-  it("docs/alerts.md has a section for each alert, in the order of the table", () => {
+  it("has a section for each alert, in the order of the table", () => {
     expect([...sections.keys()]).toEqual(Object.keys(alertTable));
   });
 
@@ -75,7 +75,7 @@ describe("docs/alerts.md", () => {
     for (const part of ["Money", "Look", "Do"]) expect(text).toMatch(new RegExp(`^\\*\\*${part}\\*\\*: \\S+ \\S+`, "m"));
   });
 
-  it("docs/alerts.md types only commands and options that the programs have", () => {
+  it("types only commands and options that the programs have", () => {
     const calls = callsIn(page);
     expect(calls.length).toBeGreaterThan(30);
     expect(calls.map((call) => [call.join(" "), unknownIn(call)]).filter(([, unknown]) => unknown !== "")).toEqual([]);

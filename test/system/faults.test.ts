@@ -40,7 +40,7 @@ describe("a trace", () => {
     '7 rename("/l/2.tmp", "/l/2") = 0',
   ].join("\n");
 
-  it("a trace counts each call by its busiest thread", () => {
+  it("counts each call by its busiest thread", () => {
     expect(pointsIn(log).filter(({ syscall }) => syscall === "write")).toEqual([
       { syscall: "write", nth: 1 },
       { syscall: "write", nth: 2 },

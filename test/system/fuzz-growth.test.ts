@@ -56,7 +56,7 @@ describe("the measure", () => {
     return await growthOf(target, { from: 250, of: (size) => new Uint8Array(size) }, planted);
   };
 
-  it("the measure tells a square from a line, in steps and in bytes", async () => {
+  it("tells a square from a line, in steps and in bytes", async () => {
     planted.start();
     const { readEach, readEachWithEach, keepAll, keepAllOfAll } = await import("../support/planted.ts");
     const [line, square, kept, keptSquare] = [

@@ -87,7 +87,7 @@ describe("a campaign", () => {
     return failures.map(({ message }) => message);
   }
 
-  it("a campaign finds a mistake behind four bytes in their order, step by step", async () => {
+  it("finds a mistake behind four bytes in their order, step by step", async () => {
     const coverage = new Coverage(/test\/support\/planted/);
     coverage.start();
     const { readPlanted } = await import("../support/planted.ts");
@@ -100,7 +100,7 @@ describe("a campaign", () => {
     expect(corpus.length).toBeGreaterThan(2);
   });
 
-  it("a campaign finds nothing where nothing is wrong", async () => {
+  it("finds nothing where nothing is wrong", async () => {
     expect(await hunt((input) => input.length)).toEqual([]);
   });
 });

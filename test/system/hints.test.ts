@@ -44,7 +44,7 @@ const safe: readonly Safe[] = [
     why: "a copy of the gateway's database knows that it is one: agents tell what it lacks before anything is paid",
     shownBy: "test/gateway/gateway-restored.test.ts",
     codes: [
-      ...(["GATEWAY_CONFIG_MISSING", "GATEWAY_STORE_MISSING", "GATEWAY_STORE_INVALID"] as const),
+      ...(["GATEWAY_CONFIG_MISSING", "GATEWAY_STORE_MISSING", "GATEWAY_STORE_INVALID", "GATEWAY_STORE_VERSION"] as const),
       ...(["GATEWAY_KEY_MISSING", "GATEWAY_KEY_INVALID"] as const),
     ],
   },
@@ -101,16 +101,16 @@ const safe: readonly Safe[] = [
 const listed = safe.flatMap((one) => one.codes);
 
 describe("hints", () => {
-  it("hints that lead to a grave act are exactly those with a reason here, each once", () => {
+  it("that lead to a grave act are exactly those with a reason here, each once", () => {
     const found = (Object.keys(codes) as Code[]).filter((code) => grave.test(codes[code][4]));
     expect([...listed].sort()).toEqual(found.sort());
   });
 
-  it.each(safe.map((one) => [one.why, one] as const))("hints do no harm: %s", (_, { shownBy }) => {
+  it.each(safe.map((one) => [one.why, one] as const))("do no harm: %s", (_, { shownBy }) => {
     expect(existsSync(join(projectRoot, shownBy)), shownBy).toBe(true);
   });
 
-  it("hints for one cause never serve another: a full disk, a read-only disk and a damaged file have their own", () => {
+  it("for one cause never serve another: a full disk, a read-only disk and a damaged file have their own", () => {
     const own = ["LEDGER_DISK_FULL", "LEDGER_READ_ONLY", "LEDGER_DAMAGED", "GATEWAY_DISK_FULL", "GATEWAY_STORE_INVALID"] as const;
     const hints = own.map((code) => codes[code][4]);
     expect(new Set(hints).size).toBe(own.length);

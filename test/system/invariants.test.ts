@@ -122,7 +122,7 @@ describe("a payment that leaves without an operator's yes", () => {
   it.each([
     ["its one job is manual", ["manual"]],
     ["each of its jobs is manual", ["manual", "manual"]],
-  ] as const)("a payment that leaves without an operator's yes is a violation if %s", (_, modes) => {
+  ] as const)("is a violation if %s", (_, modes) => {
     expect(() => left(modes.map(job), false)).toThrow("a payment for an operator leaves by an operator's yes");
     expect(() => left(modes.map(job), true)).not.toThrow();
   });
@@ -130,10 +130,7 @@ describe("a payment that leaves without an operator's yes", () => {
   it.each([
     ["first", ["auto", "manual"]],
     ["second", ["manual", "auto"]],
-  ] as const)(
-    "a payment that leaves without an operator's yes is none if a gateway has signed a job for policy too, as the %s",
-    (_, modes) => {
-      expect(() => left(modes.map(job), false)).not.toThrow();
-    },
-  );
+  ] as const)("is none if a gateway has signed a job for policy too, as the %s", (_, modes) => {
+    expect(() => left(modes.map(job), false)).not.toThrow();
+  });
 });

@@ -70,7 +70,7 @@ function unknownIn(all: readonly Changed[]): readonly (readonly string[])[] {
 }
 
 describe("the mutants", () => {
-  it("the mutants are many, each with a name of its own and an invariant", () => {
+  it("are many, each with a name of its own and an invariant", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(150);
     expect(new Set(mutants.map((one) => one.name)).size).toBe(mutants.length);
     expect(new Set(mutants.map((one) => `${one.file}\n${one.find}\n${one.replace}`)).size).toBe(mutants.length);
@@ -85,7 +85,7 @@ describe("the mutants", () => {
     expect(problemOf(text.replace(find, () => replace))).toBe("");
   });
 
-  it("the mutants name nothing that is not there", { timeout: 300_000 }, () => {
+  it("name nothing that is not there", { timeout: 300_000 }, () => {
     const [sound] = mutants;
     if (sound === undefined) throw new Error("no mutants");
     const asItIs = { file: sound.file, text: sourceOf(sound.file) };
@@ -101,7 +101,7 @@ describe("the mutants", () => {
     expect(dying.filter((_, at) => ofEach[at]?.length !== 0)).toEqual([]);
   });
 
-  it("the mutants can show on plans that chance draws", () => {
+  it("can show on plans that chance draws", () => {
     const plansFrom = (first: number) => Array.from({ length: 2_000 }, (_, seed) => planOf(first + seed));
     const plans = new Map(Object.entries(worlds).map(([name, first]) => [name, plansFrom(first)]));
     const usual = plansFrom(0);

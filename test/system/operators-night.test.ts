@@ -135,7 +135,7 @@ async function setRight(): Promise<void> {
       `[ ! -e /srv/secret ] || mv /srv/secret /var/lib/systemd/credential.secret`,
       `[ ! -e /srv/ledger ] || { systemctl stop autowithdraw.target; mv /srv/ledger ${state}/signer/ledger; }`,
       `rm -f ${state}/ballast`,
-      "cmp -s /root/config.json /etc/autowithdraw/config.json && cmp -s /root/encKey.cred /etc/autowithdraw/encKey.cred || { cp -a /root/config.json /root/encKey.cred /etc/autowithdraw/ && systemctl restart autowithdraw.target; }",
+      "cmp -s /var/backups/config.json /etc/autowithdraw/config.json && cmp -s /var/backups/encKey.cred /etc/autowithdraw/encKey.cred || { cp -a /var/backups/config.json /var/backups/encKey.cred /etc/autowithdraw/ && systemctl restart autowithdraw.target; }",
       "systemctl start autowithdraw-gateway autowithdraw.target",
     ].join("; "),
   );
@@ -199,13 +199,13 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     rmSync(here, { recursive: true, force: true });
   }, 120_000);
 
-  it("an operator's night leads from a bare server to a first payment", async () => {
+  it("leads from a bare server to a first payment", async () => {
     const { token } = await night.testNetwork.ask<{ token: string }>("chain");
     const { apiKey, shopKey } = await installGateway(token);
     await night.testNetwork.ask("shop", { gatewayUrl, shopKey });
     await installAgent(apiKey);
     await night.must("systemctl enable --now autowithdraw.target");
-    await night.must("cp -a /etc/autowithdraw/config.json /etc/autowithdraw/encKey.cred /root/");
+    await night.must("cp -a /etc/autowithdraw/config.json /etc/autowithdraw/encKey.cred /var/backups/");
     isInstalled = true;
     await night.testNetwork.ask("fund", { address: night.account, wei: `${20n * 10n ** 18n}`, units: "1000000000" });
     await night.well();

@@ -25,7 +25,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 describe("the refused words", () => {
-  it("the refused words are found in each kind of name and prose, each with its place", () => {
+  it("are found in each kind of name and prose, each with its place", () => {
     const planted = [
       ["a/identifier.ts", "export const isGreeted = true;\n", "greeted"],
       ["b/private.ts", "export class A {\n  #unheard = 1;\n  read(): number {\n    return this.#unheard;\n  }\n}\n", "unheard"],
@@ -52,7 +52,7 @@ describe("the refused words", () => {
     expect(new Set(said.map((line) => line.split(/[ :]+/)[1])).size).toBe(planted.length);
   });
 
-  it("the refused words are no part of a longer word, and another meaning of a part is free", () => {
+  it("are no part of a longer word, and another meaning of a part is free", () => {
     write(
       "a/parts.ts",
       "export const shearing = 1;\nexport const facade = 2;\nexport const trimmed = 3;\nexport const heartbeat = 4;\n",

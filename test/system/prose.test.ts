@@ -26,13 +26,13 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 describe("the measure of prose", () => {
-  it("the measure of prose passes a room whose sentences begin with their subject, and code that begins like a wrong opener", () => {
+  it("passes a room whose sentences begin with their subject, and code that begins like a wrong opener", () => {
     write("cli/fine.ts", `${plain}export const text = "What is this of whom";\n// The word what, and who, may stand inside.\n`);
     write("pages/fine.md", `${"The agent waits. ".repeat(40)}\n\n\`\`\`\nWhat a command prints is code\n\`\`\`\n`);
     expect(measure()).toEqual({ code: 0, said: "" });
   });
 
-  it("the measure of prose refuses a wrong opener in each kind of text, and lists each with its place", () => {
+  it("refuses a wrong opener in each kind of text, and lists each with its place", () => {
     const wrong = [
       ["a/comment.ts", "// What the signer cannot close, it must judge.\n"],
       ["b/second-sentence.ts", "/** Closes the link. Whoever opened it hears so. */\nexport {};\n"],

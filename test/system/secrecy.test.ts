@@ -146,11 +146,11 @@ describe("the signer, over a whole run", () => {
 });
 
 describe("planted secrets", () => {
-  it("planted secrets are recognised by this test where they may be", () => {
+  it("are recognised by this test where they may be", () => {
     expect(hits(readFileSync(kit.configPath))).toContain("encKey as text");
   });
 
-  it("planted secrets are in no log, ledger, keystore, database or state file", () => {
+  it("are in no log, ledger, keystore, database or state file", () => {
     const files = filesUnder(kit.dir).filter((path) => path !== kit.configPath && !path.endsWith(".strace"));
     expect(files.length).toBeGreaterThan(8);
     expect(
@@ -163,22 +163,22 @@ describe("planted secrets", () => {
     );
   });
 
-  it("planted secrets are in no argument and no environment", () => {
+  it("are in no argument and no environment", () => {
     expect(hits(Buffer.from(seenCommands.join("\n"), "latin1"))).toEqual([]);
   });
 
-  it("planted secrets are in no frame or body between agent and gateway", () => {
+  it("are in no frame or body between agent and gateway", () => {
     expect(relay.bytes().length).toBeGreaterThan(4000);
     expect(hits(relay.bytes())).toEqual([]);
   });
 
-  it("planted secrets are nowhere in the courier's memory", () => {
+  it("are nowhere in the courier's memory", () => {
     // The same search finds what is there: the courier's own settings hold the gateway's address.
     expect(findInMemory(courierPid, { gatewayUrl: Buffer.from(relay.url) })).toEqual(["gatewayUrl"]);
     expect(findInMemory(courierPid, secrets)).toEqual([]);
   });
 
-  it("planted secrets are nowhere as text in the signer's memory, which holds the hot wallet's key as bytes", () => {
+  it("are nowhere as text in the signer's memory, which holds the hot wallet's key as bytes", () => {
     const { privateKey } = HDNodeWallet.fromPhrase(kit.mnemonic, "", "m/44'/60'/0'/0/0");
     const account0 = HDNodeWallet.fromPhrase(kit.mnemonic, "", "m/44'/60'/0'").privateKey;
     const bytes = { hotWallet: Buffer.from(privateKey.slice(2), "hex"), "account 0": Buffer.from(account0.slice(2), "hex") };
@@ -188,7 +188,7 @@ describe("planted secrets", () => {
     expect(findInMemory(signerPid, keyTexts(kit.mnemonic))).toEqual([]);
   });
 
-  it("planted secrets are gone from config.json once paired, all but encKey", () => {
+  it("are gone from config.json once paired, all but encKey", () => {
     const config = readFileSync(kit.configPath, "utf8");
     expect(config).not.toContain(kit.mnemonic);
     expect(config).not.toContain(kit.apiKey);

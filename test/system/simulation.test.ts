@@ -135,7 +135,7 @@ function together(): Promise<Runs> {
 }
 
 describe("the simulator", () => {
-  it("the simulator finds nothing in four hundred runs", { timeout: 600_000 }, async () => {
+  it("finds nothing in four hundred runs", { timeout: 600_000 }, async () => {
     const runs = share(400);
     const { violations, said, seeds, steps } = await simulate("--seeds", String(runs));
     expect(said).toBe("");
@@ -143,7 +143,7 @@ describe("the simulator", () => {
     expect(steps).toBeGreaterThan(runs * 250);
   });
 
-  it.each(worldCases)("the simulator finds nothing in the world %s", { timeout: 180_000 }, async (world, count) => {
+  it.each(worldCases)("finds nothing in the world %s", { timeout: 180_000 }, async (world, count) => {
     if (!isLongTier) {
       expect((await together()).worlds[world]).toMatchObject({ seed: worlds[world] + 1, violation: null });
       return;
@@ -153,12 +153,12 @@ describe("the simulator", () => {
     expect({ violations, seeds }).toEqual({ violations: 0, seeds: count });
   });
 
-  it("the simulator finds nothing in the seeds that once showed a bug", { timeout: 600_000 }, async () => {
+  it("finds nothing in the seeds that once showed a bug", { timeout: 600_000 }, async () => {
     const { kept: runs } = await together();
     expect(runs.map(({ seed, violation }) => ({ seed, violation }))).toEqual(kept.map(({ seed }) => ({ seed, violation: null })));
   });
 
-  it("the simulator runs a seed the same way after other seeds, and another seed in another way", {
+  it("runs a seed the same way after other seeds, and another seed in another way", {
     timeout: 180_000,
   }, async () => {
     const { first, again, other } = await together();
@@ -166,7 +166,7 @@ describe("the simulator", () => {
     expect(other.hash).not.toBe(first.hash);
   });
 
-  it("the simulator does the same again, whatever ran before and in how many processes, and something else on another seed", {
+  it("does the same again, whatever ran before and in how many processes, and something else on another seed", {
     timeout: 300_000,
   }, async () => {
     const seeds = "24";
@@ -187,7 +187,7 @@ describe("the simulator", () => {
     ["a ledger that does not wait for its disk", withoutSync, /durable/],
     ["a gate that opens for more than was acknowledged", withoutGate, /./],
     ["a disk whose failures nobody learns", deafToFailures, /durable/],
-  ])("the simulator catches %s", { timeout: 600_000 }, async (_, patch, invariant) => {
+  ])("catches %s", { timeout: 600_000 }, async (_, patch, invariant) => {
     if (patch === withoutGate) {
       const { caught, sound } = await together();
       expect(caught?.violation?.invariant).toMatch(invariant);
@@ -200,7 +200,7 @@ describe("the simulator", () => {
     expect(sound.violation).toBeNull();
   });
 
-  it("the simulator makes a failing run small, and the small one fails the same way", { timeout: 600_000 }, async () => {
+  it("makes a failing run small, and the small one fails the same way", { timeout: 600_000 }, async () => {
     const script = `for (let seed = 1; ; seed += 1) {
       const run = await tree.runSeed(seed);
       if (run.violation === null || run.taken.length < 16) continue;
@@ -214,7 +214,7 @@ describe("the simulator", () => {
     expect(again.hash).toBe(shrunk.result.hash);
   });
 
-  it("the simulator says so when a patch does not fit", { timeout: 180_000 }, async () => {
+  it("says so when a patch does not fit", { timeout: 180_000 }, async () => {
     writeFileSync(join(folder, "patch.json"), JSON.stringify({ ...withoutSync, find: "nowhere in the file" }));
     await expect(simulate("--seeds", "1", "--patch", join(folder, "patch.json"))).rejects.toThrow();
   });

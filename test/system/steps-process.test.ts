@@ -143,7 +143,7 @@ describe("the judge of the chain", () => {
     violations: [],
   };
 
-  it("the judge of the chain finds nothing if each receiver was paid once", () => {
+  it("finds nothing if each receiver was paid once", () => {
     expect(paidOnce([one, two], sound)).toEqual([]);
   });
 
@@ -178,11 +178,11 @@ describe("the judge of the chain", () => {
       { ...sound, held: new Map([...sound.held, ["r2", 12n]]) },
       "order-2: its receiver has 12 in place of 6",
     ],
-  ])("the judge of the chain finds %s", (_, judged, words) => {
+  ])("finds %s", (_, judged, words) => {
     expect(paidOnce([one, two], judged)).toContain(words);
   });
 
-  it("the judge of the chain finds an order that is not Completed", () => {
+  it("finds an order that is not Completed", () => {
     expect(paidOnce([one, { ...two, status: 2 }], sound)).toEqual(["order-2: status 2, not Completed"]);
   });
 });

@@ -41,7 +41,7 @@ async function weiOf(of: Kit, addresses: readonly string[]): Promise<bigint> {
 }
 
 describe("a deposit", () => {
-  it("a deposit is swept, a token after its top-up, and paid out again to the last unit", { timeout: 300_000 }, async () => {
+  it("is swept, a token after its top-up, and paid out again to the last unit", { timeout: 300_000 }, async () => {
     kit = await startPairedKit({ inProcess: true }, { wei: ether, units: 0n });
     const { anvil, token } = kit;
     const shop = createShop(kit);
@@ -86,7 +86,7 @@ describe("a deposit", () => {
     expect((await kit.cli("verify")).code).toBe(0);
   });
 
-  it("a deposit is swept once, whatever is killed on the way", { timeout: 300_000 }, async () => {
+  it("is swept once, whatever is killed on the way", { timeout: 300_000 }, async () => {
     kit = await startPairedKit({ inProcess: true }, { wei: ether, units: 0n });
     const shop = createShop(kit);
     const killing = { isOn: true };

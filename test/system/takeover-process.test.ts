@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe("another server", () => {
-  it("another server takes the place of one that never caught up with a restored gateway, and holds what was paid already", {
+  it("takes the place of one that never caught up with a restored gateway, and holds what was paid already", {
     timeout: 300_000,
   }, async () => {
     world = await RecoveryKit.start();

@@ -43,11 +43,11 @@ const processEntries =
   /(^|\/)(main|process|command|crypto|pair|autowithdraw)\.ts$|^(lab\/(?!simulation\/)|(packaging|scripts|cli|client)\/)/;
 
 describe("the house", () => {
-  it("the house has enough files for the rules to mean something", () => {
+  it("has enough files for the rules to mean something", () => {
     expect(code.length).toBeGreaterThan(60);
   });
 
-  it("the house keeps names that say what a file holds", () => {
+  it("keeps names that say what a file holds", () => {
     const lobby = /(^|\/)(utils?|helpers?|common|misc|index|types|manager)\.(tsx?|js)$/;
     expect(sources.filter((path) => lobby.test(path))).toEqual([]);
     expect(
@@ -55,11 +55,11 @@ describe("the house", () => {
     ).toEqual([]);
   });
 
-  it("the house opens every file with what it is for", () => {
+  it("opens every file with what it is for", () => {
     expect(sources.filter((path) => !/^(#!.*\n)?\/\*\*/.test(read(path)))).toEqual([]);
   });
 
-  it("the house has no comment without words, and none that names a file that is gone", () => {
+  it("has no comment without words, and none that names a file that is gone", () => {
     expect(sources.filter((path) => /\/\*\*\s*(\*\s*)*\*\//.test(read(path)))).toEqual([]);
     const gone = sources.flatMap((path) =>
       [...read(path).matchAll(/^\s*(?:\*|\/\/).*?\(((?:[\w-]+\/)*[\w-]+(?:\.test)?\.ts)\)/gm)]
@@ -70,7 +70,7 @@ describe("the house", () => {
     expect(gone).toEqual([]);
   });
 
-  it("the house ships every unit whose log an operator is told to read", () => {
+  it("ships every unit whose log an operator is told to read", () => {
     const units = readdirSync(join(root, "systemd")).map((name) => name.replace(/\.\w+$/, ""));
     const texts = [...code, ...filesUnder("docs")].map((path) => [path, read(path)] as const);
     const named = texts.flatMap(([path, text]) =>
@@ -82,13 +82,13 @@ describe("the house", () => {
     expect(named.filter(({ name }) => !fits(name))).toEqual([]);
   });
 
-  it("the house keeps files to a chapter", () => {
+  it("keeps files to a chapter", () => {
     // A table is as long as its rows.
     const chapters = code.filter((path) => path !== "lab/repairs/rows.ts");
     expect(chapters.filter((path) => read(path).split("\n").length > 401)).toEqual([]);
   });
 
-  it("the house wraps comments at a hundred columns", () => {
+  it("wraps comments at a hundred columns", () => {
     // A drawn table keeps its columns.
     const isWide = (line: string): boolean =>
       /^\s*(\*|\/\/|\/\*)( |\*)/.test(line) && !/\S {2,}\S/.test(line) && [...line].length > 100;
@@ -101,25 +101,25 @@ describe("the house", () => {
     expect(wide).toEqual([]);
   });
 
-  it("the house leaves no unfinished business in the source", () => {
+  it("leaves no unfinished business in the source", () => {
     const marks = /\b(TODO|FIXME|XXX)\b/;
     const shortcuts = /\.only\(|\bas any\b|@ts-ignore|@ts-nocheck|noExplicitAny/;
     const others = sources.filter((path) => path !== "test/system/tidy.test.ts");
     expect(others.filter((path) => marks.test(read(path)) || shortcuts.test(bare(path)))).toEqual([]);
   });
 
-  it("the house takes time and chance from outside, except where a process begins", () => {
+  it("takes time and chance from outside, except where a process begins", () => {
     const banned = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(/;
     expect(code.filter((path) => /\.tsx?$/.test(path) && !processEntries.test(path) && banned.test(bare(path)))).toEqual([]);
   });
 
-  it("the house reads the environment only where a process begins and where files are looked for", () => {
+  it("reads the environment only where a process begins and where files are looked for", () => {
     const readers = new Set(["agent/config/location.ts", "agent/files/state-folder.ts", "agent/check/check.ts"]);
     const others = code.filter((path) => /\.tsx?$/.test(path) && !processEntries.test(path) && !readers.has(path));
     expect(others.filter((path) => /\bprocess\.env\b/.test(bare(path)))).toEqual([]);
   });
 
-  it("the house loads modules of the product only by names that the walls can read", () => {
+  it("loads modules of the product only by names that the walls can read", () => {
     const product = rootsOf(root, "product").map((room) => `${room}/`);
     const hidden = /\bimport\((?!\s*["'])|\bprocess\.(binding|_linkedBinding|dlopen)\b/;
     // The installer loads the list of packages of its release, which is plain JavaScript.
@@ -128,13 +128,13 @@ describe("the house", () => {
     expect(rooms.filter((path) => hidden.test(bare(path)))).toEqual([]);
   });
 
-  it("the house writes plain properties, and spreads no object literal", () => {
+  it("writes plain properties, and spreads no object literal", () => {
     const product = [...rootsOf(root, "product")].map((room) => `${room}/`);
     const spread = sources.filter((path) => product.some((room) => path.startsWith(room)) && /\.\.\.\{/.test(read(path)));
     expect(spread).toEqual([]);
   });
 
-  it("the house never makes money a floating number", () => {
+  it("never makes money a floating number", () => {
     const banned = /\bparseFloat\(|Number\((amount|units|fee|value|balance|wei)\w*\)/i;
     // Tron's own JSON has amounts as numbers: the judge and the simulated node speak it.
     const speakers = new Set(["lab/kit/tron-judge.ts", "lab/simulation/world/tron-node.ts"]);
@@ -142,11 +142,11 @@ describe("the house", () => {
     expect(ours.filter((path) => banned.test(bare(path)))).toEqual([]);
   });
 
-  it("the house prints only where an operator is", () => {
+  it("prints only where an operator is", () => {
     expect(code.filter((path) => /\bconsole\./.test(bare(path)))).toEqual([]);
   });
 
-  it("the house has no title that repeats its heading, and none without a heading that leans on one", () => {
+  it("has no title that repeats its heading, and none without a heading that leans on one", () => {
     // A verb or a relative word as the first one leans on a heading.
     const leans =
       /^(?:is|are|has|have|was|may|must|does|do|never|that|of|with|refuses?|takes?|says?|tells?|gives?|goes|go|keeps?|names?|comes?|makes?|holds?|needs?|answers?|ends?|works?|gets?|shows?|lists?|counts?|reads?|stays?|leaves?|waits?|starts?|stops?|knows?|fails?|expires?|it) /;
@@ -159,7 +159,7 @@ describe("the house", () => {
     expect([...repeating, ...leaning].map(({ path, title }) => `${path}: ${title}`)).toEqual([]);
   });
 
-  it("the house uses every vector", () => {
+  it("uses every vector", () => {
     const tests = sources
       .filter((path) => path.startsWith("test/"))
       .map(read)
@@ -175,7 +175,7 @@ describe("the house", () => {
     expect(vectors.filter((path) => !named(path) && !readWhole(path))).toEqual([]);
   });
 
-  it("the house names each production dependency in the README with a reason", () => {
+  it("names each production dependency in the README with a reason", () => {
     const readme = read("README.md");
     for (const file of ["package.json", "gateway/package.json"]) {
       const wanted = Object.entries(JSON.parse(read(file)).dependencies as Record<string, string>);
@@ -186,14 +186,14 @@ describe("the house", () => {
     }
   });
 
-  it("the house speaks of itself alone", () => {
+  it("speaks of itself alone", () => {
     const tracked = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n").filter(Boolean);
     const foreign = /registry\.npmjs|\/work\/(main|shared)|\/root\/(?!autowithdraw-encKey)|\.library\b/;
     const texts = tracked.filter((path) => !/\.(png|bin)$/.test(path) && path !== "test/system/tidy.test.ts");
     expect(texts.filter((path) => foreign.test(read(path)))).toEqual([]);
   });
 
-  it("the house lists every room of the table in the architecture document", () => {
+  it("lists every room of the table in the architecture document", () => {
     const page = read("docs/architecture.md");
     for (const room of [
       "protocol",
@@ -211,13 +211,13 @@ describe("the house", () => {
     }
   });
 
-  it("the house names only documents that exist, in comments too", () => {
+  it("names only documents that exist, in comments too", () => {
     const named = sources.flatMap((path) => [...read(path).matchAll(/\bdocs\/[a-z-]+\.md\b/g)].map(([page]) => page));
     expect(named.length).toBeGreaterThan(40);
     expect([...new Set(named)].filter((page) => !existsSync(join(root, page)))).toEqual([]);
   });
 
-  it("the house shows each attack of the threat model by tests that are there", () => {
+  it("shows each attack of the threat model by tests that are there", () => {
     const rows = read("docs/threat-model.md")
       .split("\n")
       .filter((line) => /^\| .* \| .*`(test\/|npm )/.test(line));
@@ -226,7 +226,7 @@ describe("the house", () => {
     expect(tests.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
-  it("the house links only to documents that exist", () => {
+  it("links only to documents that exist", () => {
     const pages = ["README.md", ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`)].filter((path) =>
       path.endsWith(".md"),
     );

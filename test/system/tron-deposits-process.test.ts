@@ -151,7 +151,7 @@ describe("a gateway with a chain of Tron", () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  it("a gateway with a chain of Tron completes deposits in TRX and USDT to the last unit, through a replaced block and a killed gateway", async () => {
+  it("completes deposits in TRX and USDT to the last unit, through a replaced block and a killed gateway", async () => {
     const [inCoins, inTokens, never] = [
       await order("trx", "5", "in-trx"),
       await order("usdt-trc20", "7", "in-usdt"),

@@ -165,7 +165,7 @@ describe("an agent with a chain of Tron", () => {
     expect(await check(wrong)).toMatch(/the contract of usdt-trc20 has 6 decimals, and config\.json says 8;/);
   });
 
-  it("an agent with a chain of Tron pays TRX and a token once, to the last unit", { timeout: 180_000 }, async () => {
+  it("pays TRX and a token once, to the last unit", { timeout: 180_000 }, async () => {
     const [coins, tokens] = [inhabitant("one who is paid coins").address, inhabitant("one who is paid tokens").address];
     const ids = [await order("trx", "5.000001", coins, "out-trx"), await order("usdt-trc20", "7.000002", tokens, "out-usdt")];
     for (const id of ids) {

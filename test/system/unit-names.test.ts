@@ -27,7 +27,7 @@ const filesOf = (folder: string): readonly string[] =>
     .map((path) => join(folder, path));
 
 describe("a line to type", () => {
-  it("a line to type in code or document names a unit that an installation has", () => {
+  it("in code or document names a unit that an installation has", () => {
     const lines = roots.flatMap(filesOf).flatMap((path) => {
       const text = readFileSync(join(projectRoot, path), "utf8");
       return [...text.matchAll(named)].map(([, unit = ""]) => [path, unit] as const);
@@ -36,7 +36,7 @@ describe("a line to type", () => {
     expect(lines.filter(([, unit]) => !known.has(unit))).toEqual([]);
   });
 
-  it("a line to type depends on whether the signer's unit is installed, by the name that it has", () => {
+  it("depends on whether the signer's unit is installed, by the name that it has", () => {
     expect(serviceNames.filter((name) => !units.includes(name))).toEqual([]);
   });
 });

@@ -196,13 +196,13 @@ beforeAll(async () => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe("the walls", () => {
-  it("the walls refuse every planted breach by name", () => {
+  it("refuse every planted breach by name", () => {
     expect(expected.length).toBeGreaterThan(200);
     expect(expected.filter((begin) => !said.some((line) => line.startsWith(begin)))).toEqual([]);
     expect(code).toBe(1);
   });
 
-  it("the walls refuse nothing else: without the breaches the tree passes", () => {
+  it("refuse nothing else: without the breaches the tree passes", () => {
     const marks = [...planted, "docs/architecture.md", "the folder unknown", "base/none.ts"];
     expect(said.filter((line) => !marks.some((mark) => line.includes(mark)))).toEqual([]);
   });
@@ -212,12 +212,12 @@ describe("the list of roots", () => {
   const listed = (file: string): unknown =>
     (JSON.parse(readFileSync(join(projectRoot, file), "utf8")) as { include: unknown }).include;
 
-  it("the list of roots is the compiler's", () => {
+  it("is the compiler's", () => {
     expect(listed("tsconfig.json")).toEqual([...roots, ...rootsOf(projectRoot, "tests")]);
     expect(listed("tsconfig.build.json")).toEqual(roots);
   });
 
-  it("the list of roots is the installer's, over both parts", () => {
+  it("is the installer's, over both parts", () => {
     const installed = new Set(Object.values(layouts).flatMap(({ rooms }) => rooms));
     expect([...installed].sort()).toEqual([...rootsOf(projectRoot, "product")].sort());
   });

@@ -36,13 +36,13 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 describe("words of a family", () => {
-  it("words of a family stand in the family's own folder, in comments and inside other words", () => {
+  it("stand in the family's own folder, in comments and inside other words", () => {
     write("chains/evm/gas.ts", 'export const gasPlain = 0x5208n;\nexport const name = "eip155";\n');
     write("agent/fine.ts", "// gas, wei and a nonce\nexport const gasp = 0xff;\nexport const weight = 1;\n");
     expect(check()).toEqual({ code: 0, said: "" });
   });
 
-  it("words of a family do not stand in a name, a part of one, a field, a text or a pattern outside it, unless the table names the place", () => {
+  it("do not stand in a name, a part of one, a field, a text or a pattern outside it, unless the table names the place", () => {
     const breaches = [
       ["wei", "export const feeMaxWei = 1n;"],
       ["gas", "export const takeGas = 1;"],
@@ -59,7 +59,7 @@ describe("words of a family", () => {
     expect(check()).toEqual({ code: 0, said: "" });
   });
 
-  it("words of a family have no row for a place that does not use them", () => {
+  it("have no row for a place that does not use them", () => {
     allow("| `agent` | `gas` | because |");
     expect(check().said).toContain("agent does not use gas any more");
   });

@@ -114,7 +114,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     await node?.close();
   });
 
-  it("an agent with a chain of XRP waits for its first XRP, then for an operator's yes to the sequence at which the account begins", {
+  it("waits for its first XRP, then for an operator's yes to the sequence at which the account begins", {
     timeout: 120_000,
   }, async () => {
     const early = await kit.cli("adopt", "ripple", "--yes", "1");
@@ -140,7 +140,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     );
   });
 
-  it("an agent with a chain of XRP pays out with and without a tag, once, though the courier and the signer are killed", {
+  it("pays out with and without a tag, once, though the courier and the signer are killed", {
     timeout: 180_000,
   }, async () => {
     const [before, atExchange] = [node.balance(customer.address), node.balance(exchange.address)];
@@ -173,7 +173,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     expect((await kit.cli("status")).output).toContain(`account       ${hotWallet}, ripple`);
   });
 
-  it("an agent with a chain of XRP is paid in by tags; money with a wrong tag, or without one, waits for an operator who credits it", {
+  it("is paid in by tags; money with a wrong tag, or without one, waits for an operator who credits it", {
     timeout: 180_000,
   }, async () => {
     const right = await shop.deposit("xrp", "12.5", "deposit-right");
@@ -211,7 +211,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     expect(await ends(lost.transactionId, 1, 1)).toMatchObject({ amountReceived: "5" });
   });
 
-  it("an agent with a chain of XRP offers again with the same sequence, and one of the two is paid; receivers that no ledger would pay are declined meanwhile", {
+  it("offers again with the same sequence, and one of the two is paid; receivers that no ledger would pay are declined meanwhile", {
     timeout: 240_000,
   }, async () => {
     const refused = [
@@ -259,7 +259,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     expect([end.status, end.code, paid]).toEqual(end.status === 1 ? [1, "", 1_500_000n] : [2, "cancelled", 0n]);
   });
 
-  it("an agent with a chain of XRP pays a receiver whose account begins with the payment", { timeout: 120_000 }, async () => {
+  it("pays a receiver whose account begins with the payment", { timeout: 120_000 }, async () => {
     const { address } = person("nobody yet");
     await ends(await order("1", address, "payout-to-somebody-new"), 1);
     expect(node.balance(address)).toBe(xrp);

@@ -52,7 +52,7 @@ function byContract(address: string, units: bigint): void {
 }
 
 describe("coins on an address from before it was given out", () => {
-  it("coins on an address from before it was given out complete no request, and later ones alone count", async () => {
+  it("complete no request, and later ones alone count", async () => {
     const one = request(0);
     const dollars = request(1, usd);
     chain.coins.push({ block: 2, address: one.address, units: 5n * eth }, { block: 2, address: dollars.address, units: eth });
@@ -145,7 +145,7 @@ const beside = {
 const paidEth = { id: "eth", network, contract: "", decimal: 18, maxFee: "1" };
 
 describe("coins that a contract sends before a request ends", () => {
-  it("coins that a contract sends before a request ends complete it, though they are final after the end", async () => {
+  it("complete it, though they are final after the end", async () => {
     const paid = request(0, { expiresAt: 10_000 });
     const unpaid = request(1, { expiresAt: 10_000 });
     await start(1, 6);
@@ -202,7 +202,7 @@ function dayByDay(holds: () => boolean): Promise<void> {
 }
 
 describe("an old address", () => {
-  it("an old address is compared once a day, also of tokens, and what nothing explains is a payment like any other", async () => {
+  it("is compared once a day, also of tokens, and what nothing explains is a payment like any other", async () => {
     const { id, address } = request(0, { ...usd, status: 2, stage: "expired", code: "deposit_expired" });
     await start();
     await passes();
@@ -296,7 +296,7 @@ const compared = (): number =>
   db.store.database.all("SELECT 1 FROM addressStates s JOIN depositAddresses d ON d.address = s.address").length;
 
 describe("questions for balances", () => {
-  it("questions for balances grow neither with open requests nor with old addresses", async () => {
+  it("grow neither with open requests nor with old addresses", async () => {
     for (let index = 0; index < 400; index += 1) {
       const address = `0x1${`${index}`.padStart(39, "0")}`;
       const id = `e${`${index}`.padStart(31, "0")}`;

@@ -25,7 +25,7 @@ import {
 eachTestItsChain();
 
 describe("a deposit on chain", () => {
-  it("a deposit on chain is seen, confirming, and completed at finality", async () => {
+  it("is seen, confirming, and completed at finality", async () => {
     const { id, address } = request(0);
     await start();
     chain.mine({ hash: hashOf("a"), from: outsider, to: address, value: eth / 2n });
@@ -41,7 +41,7 @@ describe("a deposit on chain", () => {
     expect(row(id)).toMatchObject(completed);
   });
 
-  it("a deposit on chain has the confirmations of its newest payment until the payment is final, and none by another coin", async () => {
+  it("has the confirmations of its newest payment until the payment is final, and none by another coin", async () => {
     const [{ id, address }, other] = [request(0), request(1)];
     await start();
     expect(watcher!.confirmations(id)).toBeNull();
@@ -61,7 +61,7 @@ describe("a deposit on chain", () => {
     expect(watcher!.confirmations(id)).toBeNull();
   });
 
-  it("a deposit on chain of a token counts each transfer of the configured contract, several in one transaction, more than asked", async () => {
+  it("of a token counts each transfer of the configured contract, several in one transaction, more than asked", async () => {
     const { id, address } = request(0, usd);
     await start();
     const other: FakeTransaction = {
@@ -81,7 +81,7 @@ describe("a deposit on chain", () => {
     expect(payments().map((one) => one.units)).toEqual(["2000000", "2500000", "1000000"]);
   });
 
-  it("a deposit on chain that reverted or vanished is not counted", async () => {
+  it("that reverted or vanished is not counted", async () => {
     const { id, address } = request(0);
     await start();
     chain.mine({ hash: hashOf("reverted"), from: outsider, to: address, value: eth, status: 0 });
@@ -98,7 +98,7 @@ describe("a deposit on chain", () => {
     expect(payments()).toHaveLength(1);
   });
 
-  it("a deposit on chain re-mined at another place counts once", async () => {
+  it("re-mined at another place counts once", async () => {
     const { id, address } = request(0, usd);
     await start();
     chain.mine(usdPayment("noise", outsider, 1n), usdPayment("a", address, 3_000_000n));
@@ -111,7 +111,7 @@ describe("a deposit on chain", () => {
     expect(payments()).toHaveLength(1);
   });
 
-  it("a deposit on chain sent by a contract is found by the balance, once", async () => {
+  it("sent by a contract is found by the balance, once", async () => {
     const { id, address } = request(0);
     const second = request(1);
     await start();
@@ -127,7 +127,7 @@ describe("a deposit on chain", () => {
     expect(payments().filter((one) => one.txHash.startsWith("internal:"))).toHaveLength(2);
   });
 
-  it("a deposit on chain expires only when nothing of it is still confirming, and keeps what comes late", async () => {
+  it("expires only when nothing of it is still confirming, and keeps what comes late", async () => {
     const waiting = request(0, { ...usd, expiresAt: 10_000 });
     const confirming = request(1, { expiresAt: 10_000 });
     await start();
@@ -145,7 +145,7 @@ describe("a deposit on chain", () => {
     expect(row(confirming.id).late).toBe(0);
   });
 
-  it("a deposit on chain does not expire while the chain cannot be read", async () => {
+  it("does not expire while the chain cannot be read", async () => {
     const { id } = request(0, { ...usd, expiresAt: 10_000 });
     await start();
     nodes[0]!.isDown = true;
@@ -156,7 +156,7 @@ describe("a deposit on chain", () => {
     await until(() => row(id).status === 2, 8_000);
   });
 
-  it("a deposit on chain in another currency than asked is recorded and counts for nothing", async () => {
+  it("in another currency than asked is recorded and counts for nothing", async () => {
     const { id, address } = request(0);
     await start();
     chain.mine(usdPayment("a", address, 7n));
@@ -168,7 +168,7 @@ describe("a deposit on chain", () => {
 });
 
 describe("the cursor", () => {
-  it("the cursor goes on where it stood after a restart, whatever was paid meanwhile, and for addresses issued before it was set", async () => {
+  it("goes on where it stood after a restart, whatever was paid meanwhile, and for addresses issued before it was set", async () => {
     const first = request(0, { createdAt: 1_003_000 + 20 * 60_000 });
     await start();
     await watcher!.close();
@@ -181,7 +181,7 @@ describe("the cursor", () => {
     expect(row(first.id).finalBlock).toBe(block);
   });
 
-  it("the cursor starts before the oldest request when the chain was away until now", async () => {
+  it("starts before the oldest request when the chain was away until now", async () => {
     chain.mineEmpty(3000);
     // The fake chain makes a block each second from second 1000; skew of clocks is taken as fifteen
     // minutes.
@@ -193,7 +193,7 @@ describe("the cursor", () => {
     await until(() => row(id).status === 1);
   });
 
-  it("the cursor does not move over a block whose receipts cannot be had", async () => {
+  it("does not move over a block whose receipts cannot be had", async () => {
     const { id, address } = request(0);
     await start();
     nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_getTransactionReceipt" ? null : honest));
@@ -206,7 +206,7 @@ describe("the cursor", () => {
     await until(() => row(id).status === 1);
   });
 
-  it("the cursor waits while a receipt belongs to another block than the payment", async () => {
+  it("waits while a receipt belongs to another block than the payment", async () => {
     const { id, address } = request(0);
     await start();
     const elsewhere: Lie = (method, _params, honest) =>
@@ -219,7 +219,7 @@ describe("the cursor", () => {
     await until(() => row(id).stage === "confirming");
   });
 
-  it("the cursor waits while a transfer belongs to another block than the one read", async () => {
+  it("waits while a transfer belongs to another block than the one read", async () => {
     const { id, address } = request(0, usd);
     await start();
     const elsewhere: Lie = (method, _params, honest) =>
@@ -232,7 +232,7 @@ describe("the cursor", () => {
     await until(() => row(id).stage === "confirming");
   });
 
-  it("the cursor raises an alarm where a final block does not show a payment that was seen in it, and none where it does", async () => {
+  it("raises an alarm where a final block does not show a payment that was seen in it, and none where it does", async () => {
     const [{ id, address }, shown] = [request(0, usd), request(1, usd)];
     await start();
     chain.mine(usdPayment("a", address, 5_000_000n));
@@ -257,29 +257,23 @@ describe("the cursor", () => {
       "WATCHER_DECIMALS: the contract of usd has 18 decimals, not 6",
     ],
     ["in no decimals at all", "0x", "NODE_ANSWER"],
-  ])(
-    "the cursor of a token that counts %s waits for the contract, and nothing else waits with it",
-    async (_title, lie, reason) => {
-      const coin = request(0);
-      const dollars = request(1, usd);
-      nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_call" ? lie : honest));
-      await start(1, 1);
-      expect(watcher!.outOfService().get("usd")).toContain(reason);
-      chain.mine(
-        { hash: hashOf("a"), from: outsider, to: coin.address, value: eth },
-        usdPayment("b", dollars.address, 5_000_000n),
-      );
-      await until(() => row(coin.id).status === 1);
-      clock.nowMs += 10 * 86_400_000;
-      await passes();
-      expect(row(dollars.id)).toMatchObject({ status: 0, stage: "waiting", amountReceivedUnits: "0" });
-      nodes[0]!.lie = counting();
-      clock.nowMs += 3_000;
-      await until(() => row(dollars.id).status === 1);
-      expect(row(dollars.id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
-      expect(watcher!.outOfService().size).toBe(0);
-    },
-  );
+  ])("of a token that counts %s waits for the contract, and nothing else waits with it", async (_title, lie, reason) => {
+    const coin = request(0);
+    const dollars = request(1, usd);
+    nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_call" ? lie : honest));
+    await start(1, 1);
+    expect(watcher!.outOfService().get("usd")).toContain(reason);
+    chain.mine({ hash: hashOf("a"), from: outsider, to: coin.address, value: eth }, usdPayment("b", dollars.address, 5_000_000n));
+    await until(() => row(coin.id).status === 1);
+    clock.nowMs += 10 * 86_400_000;
+    await passes();
+    expect(row(dollars.id)).toMatchObject({ status: 0, stage: "waiting", amountReceivedUnits: "0" });
+    nodes[0]!.lie = counting();
+    clock.nowMs += 3_000;
+    await until(() => row(dollars.id).status === 1);
+    expect(row(dollars.id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
+    expect(watcher!.outOfService().size).toBe(0);
+  });
 
   it("a payment in a token out of service is credited by the next run, which finds the token in service", async () => {
     const { id, address } = request(0, usd);
@@ -295,7 +289,7 @@ describe("the cursor", () => {
     expect(row(id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
   });
 
-  it("the cursor goes back with an alarm when a final block left the chain, and credits nothing twice", async () => {
+  it("goes back with an alarm when a final block left the chain, and credits nothing twice", async () => {
     const { id, address } = request(0, usd);
     await start(1, 1);
     chain.mine(usdPayment("a", address, 3_000_000n));

@@ -58,7 +58,7 @@ function held(address: string, currency: string): readonly bigint[] {
 }
 
 describe("a payment between two merchants of one gateway", () => {
-  it("a payment between two merchants of one gateway is a payment, in tokens and in coins", async () => {
+  it("is a payment, in tokens and in coins", async () => {
     const tokens = request(0, usd);
     const coins = request(1);
     const other = pairAgent(db.store, "b", otherHotWallet);
@@ -113,7 +113,7 @@ describe("a payment between two merchants of one gateway", () => {
 });
 
 describe("an outgoing transaction of a merchant", () => {
-  it("an outgoing transaction of a merchant is explained by its own account's signature alone", () => {
+  it("is explained by its own account's signature alone", () => {
     const { database } = db.store;
     const other = pairAgent(db.store, "b", otherHotWallet);
     const outgoingTx = {

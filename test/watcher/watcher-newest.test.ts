@@ -111,24 +111,21 @@ function expectNothingTwice(): void {
 }
 
 describe("an address that left before anybody had looked at it", () => {
-  it.each(["named", "direct"] as const)(
-    "an address that left before anybody had looked at it gets what came since, and nothing of it is a baseline (%s)",
-    async (kind) => {
-      forgetLooks();
-      const memory = newDepositMemory(network);
-      await pass(memory);
-      forgetLooks();
-      blocks.push([{ kind, address: addresses[0]!, units: 700n }]);
-      for (let block = 0; block < solidLag; block += 1) blocks.push([]);
-      // The blocks are read up to the payment, and the first look at the balance is behind it.
-      const other = newDepositMemory(network);
-      for (let round = 0; round < 4; round += 1) {
-        await pass(other);
-        for (let block = 0; block <= solidLag; block += 1) blocks.push([]);
-      }
-      expect(credited(0)).toBe(700n);
-    },
-  );
+  it.each(["named", "direct"] as const)("gets what came since, and nothing of it is a baseline (%s)", async (kind) => {
+    forgetLooks();
+    const memory = newDepositMemory(network);
+    await pass(memory);
+    forgetLooks();
+    blocks.push([{ kind, address: addresses[0]!, units: 700n }]);
+    for (let block = 0; block < solidLag; block += 1) blocks.push([]);
+    // The blocks are read up to the payment, and the first look at the balance is behind it.
+    const other = newDepositMemory(network);
+    for (let round = 0; round < 4; round += 1) {
+      await pass(other);
+      for (let block = 0; block <= solidLag; block += 1) blocks.push([]);
+    }
+    expect(credited(0)).toBe(700n);
+  });
 });
 
 describe("a provider whose machines do not stand at one block", () => {

@@ -39,7 +39,7 @@ import {
 eachTestItsChain();
 
 describe("a node that hangs", () => {
-  it("a node that hangs is told of before its time-out ends", async () => {
+  it("is told of before its time-out ends", async () => {
     await start();
     const [node] = nodes;
     node!.isHung = true;
@@ -54,7 +54,7 @@ describe("a node that hangs", () => {
 describe("two nodes", () => {
   const hideReceipt: Lie = (method, _params, honest) => (method === "eth_getTransactionReceipt" ? null : honest);
 
-  it("two nodes that agree complete a withdrawal; one that hides, alters or invents does not", async () => {
+  it("that agree complete a withdrawal; one that hides, alters or invents does not", async () => {
     const id = signedWithdrawal(0);
     await start(2);
     nodes[1]!.lie = hideReceipt;
@@ -140,7 +140,7 @@ describe("two nodes", () => {
 });
 
 describe("balances and state", () => {
-  it("balances and state of a chain follow the final block for every live agent, one that pairs later too", async () => {
+  it("of a chain follow the final block for every live agent, one that pairs later too", async () => {
     chain.coins.push(
       { block: 2, address: keys.hotWalletAddress, units: 7n },
       { block: 6, address: keys.hotWalletAddress, units: 5n },
@@ -159,7 +159,7 @@ describe("balances and state", () => {
     await until(() => (read(keys.hotWalletAddress)[0] as { units: string }).units === "12");
   });
 
-  it("balances and state of a chain are read as far as they can be when one contract does not answer", async () => {
+  it("of a chain are read as far as they can be when one contract does not answer", async () => {
     chain.coins.push({ block: 2, address: keys.hotWalletAddress, units: 7n });
     nodes[0]!.lie = (method, _params, honest) => (method === "eth_call" ? "0x" : honest);
     watch(configOf([nodes[0]!.url], 3));
@@ -179,7 +179,7 @@ describe("balances and state", () => {
 });
 
 describe("a real chain", () => {
-  it("a real chain completes deposits of both kinds, coins from a contract, and withdrawals, at the chain's own finality", async () => {
+  it("completes deposits of both kinds, coins from a contract, and withdrawals, at the chain's own finality", async () => {
     const anvil = await startAnvil();
     try {
       const contract = (await deployToken(anvil.url)).address;

@@ -205,7 +205,7 @@ afterEach(async () => {
 });
 
 describe("a block that all nodes show oddly for a moment", () => {
-  it.each(rows)("a block that all nodes show oddly for a moment is read when they show it right: %s", async (_, open) => {
+  it.each(rows)("is read when they show it right: %s", async (_, open) => {
     scene = await open();
     scene.show(true);
     await expect(scene.ask()).rejects.toMatchObject({ code: "NODE_ANSWER", effect: "none" });

@@ -37,7 +37,7 @@ function watched(status = 1) {
 }
 
 describe("the outgoing transactions of an account", () => {
-  it("the outgoing transactions of an account are kept by slot with receiver, asset and units, coins and tokens alike, and nobody else's", async () => {
+  it("are kept by slot with receiver, asset and units, coins and tokens alike, and nobody else's", async () => {
     const { db, chain } = watched();
     const senders = new SenderList(chain.network);
     senders.refresh(db.store.database);
@@ -60,7 +60,7 @@ describe("the outgoing transactions of an account", () => {
     db.remove();
   });
 
-  it("the outgoing transactions of an account leave out what failed, for it paid nobody", async () => {
+  it("leave out what failed, for it paid nobody", async () => {
     const { db, chain } = watched(0);
     pairAgent(db.store, "a", hotWallet);
     expect(await findOutgoing(chain, new Set([hotWallet]), [blockOf([sent(1)])])).toEqual([]);
@@ -69,7 +69,7 @@ describe("the outgoing transactions of an account", () => {
 });
 
 describe("a slot", () => {
-  it("a slot has one outgoing transaction, and a chain without slots has many without a slot", () => {
+  it("has one outgoing transaction, and a chain without slots has many without a slot", () => {
     const db = gatewayDatabase();
     const keys = pairAgent(db.store, "a", hotWallet);
     const id = askWithdrawal(db.store, keys.id, 1);

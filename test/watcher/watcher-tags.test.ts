@@ -93,7 +93,7 @@ const receivedBy = (at: number): bigint => BigInt(readTransaction(db.store, idOf
 const unassigned = () => listUnattributed(db.store.database, null, 1_000);
 
 describe("deposits by tags", () => {
-  it("deposits by tags are of a network that says so", () => {
+  it("are of a network that says so", () => {
     expect([hasTags(network), hasTags("eip155:1")]).toEqual([true, false]);
     expect(payeeOf("eip155:1", "0x9858EfFD232B4033E47d90003D41EC34EcaEda94").tag).toBe("");
     expect(new Set(Array.from({ length: requests }, (_, at) => tagOf(at))).size).toBe(requests);
@@ -138,7 +138,7 @@ describe("deposits by tags", () => {
     },
   );
 
-  it("deposits by tags are shown before they are final with a tag that somebody asked for, and with no other", async () => {
+  it("are shown before they are final with a tag that somebody asked for, and with no other", async () => {
     blocks.push([
       { tag: tagOf(3), units: 700n },
       { tag: "77", units: 5n },

@@ -44,7 +44,7 @@ const outsider = inhabitant("an outsider");
 const withdrawalOf = ({ txHash }: { readonly txHash: string }): string => signature(txHash).transactionId;
 
 describe("an attempt that no block holds", () => {
-  it("an attempt that no block holds is void once chain time is past its end by the margin, and the withdrawal stays pending", async () => {
+  it("is void once chain time is past its end by the margin, and the withdrawal stays pending", async () => {
     const id = withdrawal(1);
     const attempt = sign(id);
     await watch();
@@ -68,7 +68,7 @@ describe("an attempt that no block holds", () => {
     ]);
   });
 
-  it("an attempt that no block holds is not void by the clock: a chain that stands still for a day ends nothing", async () => {
+  it("is not void by the clock: a chain that stands still for a day ends nothing", async () => {
     const attempt = sign(withdrawal(1));
     await watch();
     testNetwork.node.chain.mine(3);
@@ -139,7 +139,7 @@ describe("a withdrawal that its agent called over before its database knew that 
 });
 
 describe("an attempt that a block holds", () => {
-  it("an attempt that a block holds completes its withdrawal and is never void", async () => {
+  it("completes its withdrawal and is never void", async () => {
     const id = withdrawal(1);
     const attempt = sign(id);
     await watch();
@@ -296,7 +296,7 @@ describe("a lying node of two", () => {
 });
 
 describe("a void attempt in a block", () => {
-  it("a void attempt in a block is an alarm and stays void, and the chain's word on the payment counts", async () => {
+  it("is an alarm and stays void, and the chain's word on the payment counts", async () => {
     const id = withdrawal(1);
     const attempt = sign(id);
     db.store.database.run("UPDATE signatures SET voidAt = 7 WHERE txHash = ?", attempt.txHash);
@@ -311,7 +311,7 @@ describe("a void attempt in a block", () => {
     );
   });
 
-  it("a void attempt in a block is an alarm also after its withdrawal was given up", async () => {
+  it("is an alarm also after its withdrawal was given up", async () => {
     const id = withdrawal(1);
     const attempt = sign(id);
     db.store.database.run("UPDATE signatures SET voidAt = 7 WHERE txHash = ?", attempt.txHash);
@@ -343,7 +343,7 @@ describe("a transaction that nobody here ordered", () => {
   const outgoing = (): unknown[] =>
     db.store.database.all("SELECT slot, txHash, receiver, units, untold FROM outgoing ORDER BY block");
 
-  it("a transaction that nobody here ordered is an alarm once, and no withdrawal's is one", async () => {
+  it("is an alarm once, and no withdrawal's is one", async () => {
     const id = withdrawal(1);
     const attempt = sign(id);
     const foreign = testNetwork.coins(sender, outsider.address, 3_000_000);
@@ -370,7 +370,7 @@ describe("a transaction that nobody here ordered", () => {
     expect([outgoing().length, alarms().length]).toEqual([2, 1]);
   });
 
-  it("a transaction that nobody here ordered is told only when the agent that pays has caught up, who may explain it first", async () => {
+  it("is told only when the agent that pays has caught up, who may explain it first", async () => {
     const id = withdrawal(1);
     const [explained, foreign] = [
       testNetwork.coins(sender, receiver, 5_000_000),

@@ -37,7 +37,7 @@ import {
 eachTestItsChain();
 
 describe("a withdrawal on chain", () => {
-  it("a withdrawal on chain is confirming in a block and completed at finality, with hash, fee and block", async () => {
+  it("is confirming in a block and completed at finality, with hash, fee and block", async () => {
     const id = signedWithdrawal(0);
     await start();
     const block = chain.mine(payment(id, 0));
@@ -61,7 +61,7 @@ describe("a withdrawal on chain", () => {
     expect(audit()).toEqual([]);
   });
 
-  it("a withdrawal on chain of a token is completed by exactly one transfer of the exact amount", async () => {
+  it("of a token is completed by exactly one transfer of the exact amount", async () => {
     const id = signedWithdrawal(0, { currency: "usd", amountUnits: "5000000" });
     await start();
     chain.mine(tokenPayment(id, 0, [{ to: receiver, units: 5_000_000n }]));
@@ -86,7 +86,7 @@ describe("a withdrawal on chain", () => {
     ],
     ["no transfer at all", []],
     ["another receiver", [{ to: outsider, units: 5_000_000n }]],
-  ])("a withdrawal on chain of a token with %s stays pending, stuck, with an alarm", async (_name, transfers) => {
+  ])("of a token with %s stays pending, stuck, with an alarm", async (_name, transfers) => {
     const id = signedWithdrawal(0, { currency: "usd", amountUnits: "5000000" });
     await start();
     chain.mine(tokenPayment(id, 0, transfers));
@@ -101,7 +101,7 @@ describe("a withdrawal on chain", () => {
     ["another receiver", { to: outsider }],
     ["another sender", { from: outsider }],
     ["another nonce", { nonce: 9 }],
-  ])("a withdrawal on chain with %s than asked for is never completed", async (_name, change) => {
+  ])("with %s than asked for is never completed", async (_name, change) => {
     const id = signedWithdrawal(0);
     await start();
     chain.mine(payment(id, 0, change));
@@ -110,7 +110,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ status: 0, stage: "stuck" });
   });
 
-  it("a withdrawal on chain fails when its revert is final, and not before", async () => {
+  it("fails when its revert is final, and not before", async () => {
     const id = signedWithdrawal(0);
     await start();
     const block = chain.mine(payment(id, 0, { status: 0 }));
@@ -120,7 +120,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ stage: "failed", code: "chain_reverted", feeUnits: "210000", finalBlock: block });
   });
 
-  it("a withdrawal on chain is not completed by a transaction of another withdrawal that took its place, however alike", async () => {
+  it("is not completed by a transaction of another withdrawal that took its place, however alike", async () => {
     const [id, other] = [signedWithdrawal(0), signedWithdrawal(1)];
     await start();
     chain.mine(payment(id, 0, { hash: attemptTxHash(other) }));
@@ -130,7 +130,7 @@ describe("a withdrawal on chain", () => {
     expect(audit()).toContain("alarm WATCHER_PAYMENT_FAILED consumed");
   });
 
-  it("a withdrawal on chain is completed by an equal transaction in its place that is nobody's", async () => {
+  it("is completed by an equal transaction in its place that is nobody's", async () => {
     const id = signedWithdrawal(0);
     await start();
     chain.mine(payment(id, 0, { hash: hashOf("a forgotten attempt") }));
@@ -139,7 +139,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ stage: "completed", txHash: hashOf("a forgotten attempt") });
   });
 
-  it("a withdrawal on chain fails as cancelled, without an alarm, when an attempt of its own paid nothing to the account itself", async () => {
+  it("fails as cancelled, without an alarm, when an attempt of its own paid nothing to the account itself", async () => {
     const id = signedWithdrawal(0);
     addAttempt(id, 2, 0);
     await start();
@@ -151,7 +151,7 @@ describe("a withdrawal on chain", () => {
     expect(audit()).toEqual([]);
   });
 
-  it("a withdrawal on chain is for an operator when an attempt of its own paid the account itself something", async () => {
+  it("is for an operator when an attempt of its own paid the account itself something", async () => {
     const id = signedWithdrawal(0);
     await start();
     const { from } = payment(id, 0);
@@ -161,7 +161,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id).status).toBe(0);
   });
 
-  it("a withdrawal on chain goes back when its block vanishes, and completes by the attempt that stands at the end", async () => {
+  it("goes back when its block vanishes, and completes by the attempt that stands at the end", async () => {
     const id = signedWithdrawal(0, { stage: "broadcast" });
     addAttempt(id, 2, 0);
     await start();
@@ -176,7 +176,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id).txHash).toBe(attemptTxHash(id, 2));
   });
 
-  it("a withdrawal on chain stays pending permanently while nothing is known of it", async () => {
+  it("stays pending permanently while nothing is known of it", async () => {
     const id = signedWithdrawal(0);
     await start();
     clock.nowMs = 50_000_000;
@@ -185,7 +185,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ status: 0, stage: "signed" });
   });
 
-  it("a withdrawal on chain is paid by an attempt that the gateway does not know when that pays exactly this", async () => {
+  it("is paid by an attempt that the gateway does not know when that pays exactly this", async () => {
     const id = signedWithdrawal(0);
     await start();
     chain.mine(payment(id, 0, { hash: hashOf("malleated") }));
@@ -201,7 +201,7 @@ describe("a withdrawal on chain", () => {
     ["a part of the payment", "eth", { value: 1n }, 0, ""],
     ["a call that might have paid from inside", "eth", { to: outsider, value: 0n, input: "0x1234" }, 0, ""],
     ["a call without a transfer to the receiver", "usd", { to: outsider, value: 0n, input: "0x1234" }, 2, "chain_slot_consumed"],
-  ])("a withdrawal on chain whose nonce was used by %s ends accordingly", async (_name, id, change, status, code) => {
+  ])("whose nonce was used by %s ends accordingly", async (_name, id, change, status, code) => {
     const withdrawal = signedWithdrawal(0, { currency: id });
     chain.contracts.add(token);
     await start();
@@ -218,7 +218,7 @@ describe("a withdrawal on chain", () => {
     ["in the next block", 1, 9, "failed"],
     ["long before and removed in the block before", -2, -1, "failed"],
   ])(
-    "a withdrawal on chain whose nonce paid an address that was delegated %s is judged by the code of that time",
+    "whose nonce paid an address that was delegated %s is judged by the code of that time",
     async (_name, set, cleared, stage) => {
       const withdrawal = signedWithdrawal(0);
       await start();
@@ -232,7 +232,7 @@ describe("a withdrawal on chain", () => {
   );
 
   it.each([1, 2])(
-    "a withdrawal on chain whose nonce paid an address is never failed when one of %i nodes does not know the code of that time",
+    "whose nonce paid an address is never failed when one of %i nodes does not know the code of that time",
     async (count) => {
       const withdrawal = signedWithdrawal(0);
       await start(count);
@@ -251,20 +251,17 @@ describe("a withdrawal on chain", () => {
   it.each([
     ["paid exactly this", {}, { status: 1, stage: "completed", code: "" }],
     ["paid somebody else", { to: outsider, value: 1n }, { status: 2, stage: "failed", code: "chain_slot_consumed" }],
-  ])(
-    "a withdrawal on chain that gets its nonce after a transaction with it was read ends by that one, which %s",
-    async (_name, change, end) => {
-      await start();
-      chain.mine(payment("", 0, { hash: hashOf("forgotten"), ...change }));
-      chain.mineEmpty(3);
-      await until(() => db.store.database.all("SELECT txHash FROM outgoing").length === 1);
-      const id = signedWithdrawal(0);
-      await until(() => row(id).status !== 0);
-      expect(row(id)).toMatchObject({ ...end, txHash: hashOf("forgotten") });
-    },
-  );
+  ])("that gets its nonce after a transaction with it was read ends by that one, which %s", async (_name, change, end) => {
+    await start();
+    chain.mine(payment("", 0, { hash: hashOf("forgotten"), ...change }));
+    chain.mineEmpty(3);
+    await until(() => db.store.database.all("SELECT txHash FROM outgoing").length === 1);
+    const id = signedWithdrawal(0);
+    await until(() => row(id).status !== 0);
+    expect(row(id)).toMatchObject({ ...end, txHash: hashOf("forgotten") });
+  });
 
-  it("a withdrawal on chain whose nonce was used before the gateway looked is stuck, and not failed", async () => {
+  it("whose nonce was used before the gateway looked is stuck, and not failed", async () => {
     chain.mine({ hash: hashOf("before"), from: keys.hotWalletAddress, nonce: 0, to: outsider });
     chain.mineEmpty(3);
     await start();
@@ -277,7 +274,7 @@ describe("a withdrawal on chain", () => {
 });
 
 describe("many withdrawals", () => {
-  it("many withdrawals of one agent take no pass whole: each is bounded, and another agent's is looked at in every one", async () => {
+  it("of one agent take no pass whole: each is bounded, and another agent's is looked at in every one", async () => {
     for (let number = 0; number < 60; number += 1) {
       const id = signedWithdrawal(number);
       db.store.write(() => {
@@ -307,7 +304,7 @@ describe("many withdrawals", () => {
     await until(() => row(theirs).status === 1 && row("3b".padStart(32, "0")).status === 1);
   });
 
-  it("many withdrawals that are in no block by the account's count are not asked for, and those of a block in one question", async () => {
+  it("that are in no block by the account's count are not asked for, and those of a block in one question", async () => {
     const ids = Array.from({ length: 14 }, (_, number) => signedWithdrawal(number));
     const [early, late] = [ids.slice(0, 9), ids.slice(9)];
     const asked: string[] = [];
@@ -336,7 +333,7 @@ describe("many withdrawals", () => {
     }));
   const ids = (taken: readonly Waiting[]): string => taken.map((one) => one.id).join(" ");
 
-  it("many withdrawals have their turn one of each agent at a time, each once, and then those first who waited longest", () => {
+  it("have their turn one of each agent at a time, each once, and then those first who waited longest", () => {
     const roundRobin = new RoundRobin();
     const open = [...waiting("a", 4), ...waiting("b", 1), ...waiting("c", 2)];
     expect([ids(roundRobin.take(open, "block 1", 3)), roundRobin.left]).toEqual(["a0 b0 c0", 4]);
@@ -348,7 +345,7 @@ describe("many withdrawals", () => {
     expect(ids(roundRobin.take(open, "block 2", 9)).split(" ").length).toBe(7);
   });
 
-  it("many withdrawals never wait because one of them asks more than a pass may", () => {
+  it("never wait because one of them asks more than a pass may", () => {
     const roundRobin = new RoundRobin();
     const open = [...waiting("a", 1, 50), ...waiting("b", 2)];
     expect(ids(roundRobin.take(open, "key", 10))).toBe("a0");
