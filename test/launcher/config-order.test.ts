@@ -13,6 +13,7 @@ import { createSocketClient } from "../../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests } from "../../agent/socket/verbs.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { type Started, start, until } from "../../lab/kit/processes.ts";
+import { share } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { pairsOnce } from "../support/paired-crypto.ts";
 
@@ -126,9 +127,9 @@ const orders: readonly (readonly [name: string, act: Act])[] = [
     },
   ],
   [
-    "the courier twenty times, with an edit before each",
+    "the courier many times, with an edit before each",
     async ({ courier }) => {
-      for (let turn = 0; turn < 20; turn += 1) {
+      for (let turn = 0; turn < share(20, 3); turn += 1) {
         edit(`0.0${turn + 30}`);
         await courier.restart();
       }

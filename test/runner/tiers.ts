@@ -180,10 +180,36 @@ export const longRows: readonly LongRow[] = [
     why: "it needs long lives to reach each kind; the lives themselves stay",
   },
   {
+    file: "pairing/pairing",
+    titles: [
+      "a first pairing > prints one line of JSON",
+      "a first pairing > takes encKey out of config.json too",
+      "a first pairing > takes every secret from files",
+    ],
+    twin: { file: "pairing/pairing", title: "a first pairing > seals, registers" },
+    why: "each pairing is six programs; the same pairing from config.json, with all that it leaves, stays",
+  },
+  {
+    file: "pairing/pairing",
+    titles: ["a second run > takes secrets out again", "a second run > goes on without the mnemonic"],
+    twin: { file: "pairing/pairing", title: "a second run > says so and changes nothing" },
+    why: "each pairing is six programs; that a second run changes nothing, and its refusals, stay",
+  },
+  {
+    file: "pairing/pairing",
+    titles: [
+      "a pairing that was cut > registers the same keys again",
+      "a pairing that was cut > does not ask the gateway again",
+      "a pairing that was cut > is paired, and says what is left",
+    ],
+    twin: { file: "pairing/pairing", title: "a pairing that was cut > keeps the sealed keystore" },
+    why: "each pairing is six programs; one cut that goes on with the same keys, and the lost progress, stay",
+  },
+  {
     file: "gateway/client-package",
-    titles: ["the client's package > installs into an empty folder", "the client's package > has types for"],
+    titles: ["the client's package > has types for"],
     twin: { file: "gateway/client-package", title: "the client's package > is fine to publint" },
-    why: "an installation and four runs of the compiler; the contents and entries stay",
+    why: "four runs of the compiler; the installation, the entries and the check of the package stay",
   },
   {
     file: "gateway/generated-clients",

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
+import { shareOf } from "../../lab/kit/share.ts";
 import { mutants } from "../../lab/simulation/mutants/all.ts";
 import type { Mutant } from "../../lab/simulation/mutants/mutant.ts";
 import { planOf } from "../../lab/simulation/world/draw.ts";
@@ -69,6 +70,12 @@ function unknownIn(all: readonly Changed[]): readonly (readonly string[])[] {
   });
 }
 
+/**
+ * The mutants whose text the compiler reads: all in the long tier, else every tenth from a drawn
+ * one.
+ */
+const judged = new Set(shareOf(mutants, 10, Math.floor(Math.random() * 10)).map(({ find }) => find));
+
 describe("the mutants", () => {
   it("are many, each with a name of its own and an invariant", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(150);
@@ -82,7 +89,7 @@ describe("the mutants", () => {
     const text = sourceOf(file);
     expect(timesFound(text, find), "the text stands once in the file").toBe(1);
     expect(replace).not.toBe(find);
-    expect(problemOf(text.replace(find, () => replace))).toBe("");
+    if (judged.has(find)) expect(problemOf(text.replace(find, () => replace))).toBe("");
   });
 
   it("name nothing that is not there", { timeout: 300_000 }, () => {
