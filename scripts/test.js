@@ -2,7 +2,8 @@
  * `npm test`: names what this machine lacks, then runs the quick tier; `npm run test:long`
  * (`--long`) runs all that there is. Further arguments go to the test runner. A file that fails
  * among others is run once more alone, to say whether it fails by itself. `TEST_COST=1` prints what
- * each file cost and holds it against its budget; `TEST_COST=write` writes the budgets.
+ * each file cost and holds it against its budget, `TEST_COST=show` prints alone;
+ * `TEST_COST=write` writes the budgets.
  */
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from "node:fs";
@@ -111,7 +112,7 @@ const cost = process.env.TEST_COST ?? "";
 let dear = [];
 if (failed.length > 20) process.stderr.write(`\n${failed.length} files failed: none of them is run again\n`);
 else if (failed.length > 0) runFailedAlone(failed);
-if (cost === "write" || cost === "1") printCosts(costs, spentMs);
+if (["write", "show", "1"].includes(cost)) printCosts(costs, spentMs);
 if (cost === "write" && status === 0) writeBudgets(costs, isLong);
 if (cost === "1" && !isLong) {
   dear = findDearFiles(costs);

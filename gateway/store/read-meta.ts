@@ -5,13 +5,16 @@
 import { DatabaseSync } from "@photostructure/sqlite";
 import { refuseOthersWal } from "./stray-wal.ts";
 
+/** A gateway that was killed holds its file for a moment more, while the kernel ends it. */
+const waitMs = 1_000;
+
 /**
  * Every value of table `meta` by its name; none if the file has no such table.
  * @throws AgentError GATEWAY_STORE_WAL, and errors of SQLite
  */
 export function readMeta(path: string): ReadonlyMap<string, string> {
   refuseOthersWal(path);
-  const raw = new DatabaseSync(path, { readOnly: true });
+  const raw = new DatabaseSync(path, { readOnly: true, timeout: waitMs });
   const found = new Map<string, string>();
   try {
     // A prepared statement would hold the file until its garbage is collected.
