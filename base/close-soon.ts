@@ -19,8 +19,8 @@ interface Closable {
 export const closeSoonMs = 2_000;
 
 /**
- * Writes the last bytes and ends the connection. What still comes is read and forgotten, so that
- * the other end gets the answer and no reset. An end that does not close by itself loses the
+ * Writes the last bytes and ends the connection. Bytes that still come are read and forgotten, so
+ * that the other end gets the answer and no reset. An end that does not close by itself loses the
  * connection after two seconds, because a socket that is only ended keeps its descriptor until the
  * other end agrees. Does nothing on a connection that has ended already.
  */

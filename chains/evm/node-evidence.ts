@@ -17,7 +17,7 @@ type PayoutNodes = Pick<EvmNodes, "receipt" | "finalReceipt" | "slotCounts">;
 type EvidenceOf = (payment: Payment, txHashes: readonly string[]) => Promise<Evidence>;
 
 /**
- * What a reader finds in the agreed block of a number. A block that cannot be read is asked for
+ * The find of a reader in the agreed block of a number. A block that cannot be read is asked for
  * again the next time.
  */
 type ReadBlock = <T>(number: number, reader: (block: AgreedBlock) => T) => Promise<T>;

@@ -44,7 +44,7 @@ export class KeptBlocks<B extends Agreed> {
   }
 
   /**
-   * What a reader finds in a block. A block in which it cannot read all is forgotten: nodes may
+   * The find of a reader in a block. A block in which it cannot read all is forgotten: nodes may
    * show it oddly for a moment, and alike. The next question asks for it again.
    */
   read<T>(block: B, reader: (block: B) => T): T {

@@ -35,7 +35,7 @@ export interface Blocks {
   /** A solidified block, agreed to the last field that is read. @throws NODE_NO_BLOCK */
   solidBlock(number: number): Promise<Block>;
   /**
-   * What a reader finds in a block. A solidified block that cannot be read is asked for again the
+   * The find of a reader in a block. A solidified block that cannot be read is asked for again the
    * next time.
    */
   read<T>(block: Block, reader: (block: Block) => T): T;

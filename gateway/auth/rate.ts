@@ -113,7 +113,7 @@ export function addressBlock(ip: string): string {
 }
 
 /**
- * The network of an address: the /24 of IPv4, the /64 of IPv6. What is counted by it costs nobody
+ * The network of an address: the /24 of IPv4, the /64 of IPv6. A count by network costs nobody
  * his access, for example the place of a connection that has sent nothing.
  */
 export function networkBlock(ip: string): string {

@@ -37,8 +37,8 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
 }
 
 /**
- * What shows the running gateway that its own operator asks; empty for somebody who cannot read its
- * key, who gets the public answer.
+ * The proof to the running gateway that its own operator asks; empty for somebody who cannot read
+ * its key, who gets the public answer.
  */
 export function operatorHeaders({ keyFile, database }: Pick<GatewayConfig, "keyFile" | "database">): Record<string, string> {
   try {

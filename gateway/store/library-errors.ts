@@ -1,5 +1,5 @@
 /**
- * What an error of the database library means, by its number. Source: sqlite.org/rescode.html.
+ * The meaning of an error of the database library, by its number. Source: sqlite.org/rescode.html.
  */
 import { AgentError } from "../../base/fault.ts";
 

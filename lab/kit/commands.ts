@@ -1,6 +1,6 @@
 /**
  * Commands of agent and gateway, run in this process as their programs run them: a start of each
- * as a process costs more than what most commands do. Where the program's start is the subject,
+ * as a process costs more than what most commands do. If the program's start is the subject,
  * the program is started.
  */
 import { userInfo } from "node:os";

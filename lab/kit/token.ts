@@ -45,8 +45,8 @@ export async function deployToken(
 }
 
 /**
- * What compiling gave before for the same source, settings and compiler is kept in .cache/: the
- * compiler takes seconds, and each process of a run would compile the same token.
+ * The result of an earlier compilation of the same source, settings and compiler is kept in
+ * .cache/: the compiler takes seconds, and each process of a run would compile the same token.
  */
 function compile(file: URL, contract: string): CompiledContract {
   const input = JSON.stringify(inputFor(file, contract));

@@ -480,7 +480,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       const { seq } = ledger.durableHead;
       ledger.close();
       disk.room();
-      // What was durable is there, and what was half written is none of it.
+      // Everything durable is there, and nothing half written.
       const again = openLedger(options);
       expect(again.ledger.durableHead.seq).toBeGreaterThanOrEqual(seq);
       again.ledger.append(bodies(90));

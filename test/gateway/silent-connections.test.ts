@@ -31,7 +31,7 @@ afterEach(async () => {
   for (const gateway of gateways.splice(0)) await gateway.close();
 });
 
-/** Where the next connections come from, as the gateway sees it. */
+/** The address of the next connections, as the gateway sees it. */
 let from: (index: number) => string = () => "203.0.113.7";
 
 async function started(change: object = {}, lines: { readonly event: string }[] = []): Promise<TestGateway & { port: number }> {

@@ -11,7 +11,7 @@ import { zeroHash } from "../../protocol/identity.ts";
 import type { Entry, Heartbeat, Hello, OpenSlots, Statement } from "../../protocol/messages.ts";
 import { parseHeartbeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 
-/** Who refuses the word: the reader of the message, or the effect on the tables. */
+/** The part that refuses the word: the reader of the message, or the effect on the tables. */
 type Reader = "message" | "effect";
 /**
  * `odd`: words that are refused. Without any: the gateway compares or keeps it, and `why` says for

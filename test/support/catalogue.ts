@@ -1,5 +1,5 @@
 /**
- * What a database is made of, read from SQLite itself, so that two databases that came to their
+ * The parts of a database, read from SQLite itself, so that two databases that came to their
  * tables by different ways can be compared.
  */
 import { DatabaseSync } from "@photostructure/sqlite";

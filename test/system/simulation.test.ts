@@ -101,8 +101,8 @@ const worldCases = [
 ] as const;
 
 /**
- * What both tiers run in the tree without a patch, in one process: to load the tree costs as much
- * as ten seeds. The bug of `withoutGate` is hunted beside it.
+ * The runs of both tiers in the tree without a patch, in one process: to load the tree costs as
+ * much as ten seeds. The bug of `withoutGate` is hunted beside it.
  */
 interface Runs {
   readonly first: RunResult;

@@ -82,7 +82,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   lowFunds: list(object({ currency: chain, has: amount, wanted: amount }), 512),
 });
 
-/** What the process itself adds to the signer's answers. */
+/** The part of an answer that the process adds to the signer's. */
 export interface CourierSource extends SummarySource {
   /** Ends the process, so that its next start reads config.json again. */
   readonly giveWay: () => void;
