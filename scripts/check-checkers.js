@@ -22,7 +22,9 @@ const table = readFileSync(join(root, "test", "runner", "tiers.ts"), "utf8");
 const [, names = ""] = /checkerFiles[^=]*= \[([^\]]*)\]/.exec(table) ?? [];
 const tests = [...names.matchAll(/"([^"]+)"/g)].map(([, name]) => join(root, "test", `${name}.test.ts`));
 if (tests.length === 0) throw new Error("test/runner/tiers.ts names no tests of the checks");
-const settings = ["rooms.config.json", "walls.config.cjs", "tsconfig.json", "package-lock.json"].map((name) => join(root, name));
+const settings = ["rooms.config.json", "walls.config.cjs", "tsconfig.json", "package-lock.json", "vitest.config.ts"].map((name) =>
+  join(root, name),
+);
 const hash = createHash("sha256");
 for (const path of [...filesBelow("scripts"), ...filesBelow("test/runner"), ...settings, ...tests]) {
   if (!path.endsWith("budgets.json"))

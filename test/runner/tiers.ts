@@ -268,6 +268,7 @@ export const checkerFiles: readonly string[] = [
   "system/audit-path",
   "system/prose",
   "system/prose-words",
+  "system/suite-command",
   "system/walls",
   "system/words",
 ];
