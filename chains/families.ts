@@ -14,6 +14,11 @@ export const families: Readonly<Record<FamilyName, Family>> = { evm, tron, ...ut
 
 const everyFamily: readonly Family[] = familyNames.map((name) => families[name]);
 
+/** Names for people of the families for which something is true, each once, in the order of the names. */
+export function titlesOf(isOne: (name: FamilyName) => boolean): string {
+  return [...new Set(everyFamily.filter(({ name }) => isOne(name)).map(({ title }) => title))].join(", ");
+}
+
 /** The family of a network that came from outside; undefined for an unknown network. */
 export function findFamily(network: string): Family | undefined {
   return everyFamily.find(({ addressSpace }) => isWithin(network, addressSpace));

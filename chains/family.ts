@@ -181,6 +181,8 @@ export type ParsedAddress = { readonly ok: true; readonly address: string } | Re
 /** A family of chains, without a network. Every function is deterministic. */
 export interface Family {
   readonly name: FamilyName;
+  /** The name for people; the test networks of a coin share it. */
+  readonly title: string;
   readonly exclusion: Exclusion;
   /**
    * True if a configuration may count blocks until one is final; otherwise only the chain decides.

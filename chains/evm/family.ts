@@ -35,6 +35,7 @@ const slots: Slots = {
 
 export const evm: Family = {
   name: "evm",
+  title: "EVM chains",
   slots,
   fees,
   feeModels,

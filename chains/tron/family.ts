@@ -41,6 +41,7 @@ const offers = {
 
 export const tron = {
   name: "tron",
+  title: "Tron",
   slots: ordinalSlots,
   fees: offers,
   feeModels: [],

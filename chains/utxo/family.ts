@@ -22,6 +22,7 @@ function familyOn(network: UtxoNetwork, coin: NativeCoin): Family {
   const addressOf = (publicKey: Uint8Array): string => addressOfPublicKey(publicKey, network);
   return {
     name: network.family,
+    title: coin.title,
     slots: ordinalSlots,
     fees: feesOf(coin),
     feeModels: [],

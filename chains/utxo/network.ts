@@ -14,6 +14,7 @@ export const nativeDecimal = 8;
 
 /** The properties that all networks of a coin share. */
 interface NativeCoinRow {
+  readonly title: string; // for people
   /** Nodes accept a transaction with a higher fee in place of one in their mempool. */
   readonly isReplaced: boolean;
   /** The rate at which nodes count an output as dust, in sat per 1,000 vB. */
@@ -52,6 +53,7 @@ export type UtxoNetwork = NativeCoinRow & NetworkRow & { readonly id: string };
 /** A coin by its networks, of which the first is the main one. */
 export interface NativeCoin {
   readonly name: string;
+  readonly title: string; // for people
   readonly ceilings: Fees["ceilings"];
   readonly networks: readonly UtxoNetwork[];
 }
@@ -61,6 +63,7 @@ const testKeys = { any: { bytes: 0x043587cf, letters: "tpub" }, p2wpkh: { bytes:
 const bitcoinTest = { p2pkh: 0x6f, p2sh: 0xc4, p2shRefused: null, coinType: 1, accountKeys: testKeys };
 
 const bitcoinRow: NativeCoinRow = {
+  title: "Bitcoin",
   isReplaced: true,
   dustSatPerKvB: 3_000n,
   ceilings: { maxFee: "0.0005", maxFeePerDay: "0.01" },
@@ -87,6 +90,7 @@ export const bitcoin = coinOf("bitcoin", bitcoinRow, [
  * wallets use Bitcoin's.
  */
 const litecoinRow: NativeCoinRow = {
+  title: "Litecoin",
   isReplaced: false,
   dustSatPerKvB: 30_000n,
   ceilings: { maxFee: "0.005", maxFeePerDay: "0.1" },
@@ -134,6 +138,7 @@ export function networkOf(coin: NativeCoin, id: string): UtxoNetwork | null {
 function coinOf(name: string, coin: NativeCoinRow, rows: readonly NetworkRow[]): NativeCoin {
   return {
     name,
+    title: coin.title,
     ceilings: coin.ceilings,
     networks: rows.map((row) => ({ id: `${namespace}:${row.reference}`, ...coin, ...row })),
   };

@@ -32,6 +32,7 @@ const slots: Slots = {
 
 export const xrp: Family = {
   name: "xrp",
+  title: "XRP",
   slots,
   fees,
   feeModels: [],

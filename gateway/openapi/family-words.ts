@@ -2,10 +2,9 @@
  * Sentences of the description that depend on the families of chains, made from their table, so
  * that they stay true when a family is added.
  */
-import { families } from "../../chains/families.ts";
+import { families, titlesOf } from "../../chains/families.ts";
 import type { FamilyName } from "../../chains/family.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
-import { titlesOf } from "../../chains/presets/family-titles.ts";
 
 const allTitles = titlesOf(() => true);
 const taggedTitles = titlesOf((name) => families[name].readTag("1") !== null);

@@ -5,9 +5,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { families } from "../../chains/families.ts";
+import { families, titlesOf } from "../../chains/families.ts";
 import { familyNames } from "../../chains/family.ts";
-import { titlesOf } from "../../chains/presets/family-titles.ts";
 import { operations } from "../../gateway/api/routes.ts";
 import { createDocument } from "../../gateway/openapi/document.ts";
 import { familyWords } from "../../gateway/openapi/family-words.ts";

@@ -9,6 +9,7 @@ type Named<Name extends string> = Omit<Family, "name"> & { readonly name: Name }
 
 export const madeup: Named<"madeup"> = {
   name: "madeup",
+  title: "Made-up",
   exclusion: { kind: "slot" },
   countsConfirmations: true,
   slots: {
