@@ -127,6 +127,8 @@ function connectorOf({ origin, ca, connectMs = connectMsDefault }: OutgoingOptio
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: attemptMs,
     ...(certificates === undefined ? {} : { ca: certificates as string | string[] }),
+    // A given certificate is trusted also if it is not an authority's own.
+    ...(ca === undefined ? {} : { allowPartialTrustChain: true }),
   };
 }
 

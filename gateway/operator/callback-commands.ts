@@ -97,7 +97,8 @@ function targetText(line: CallbackLine): string {
     `${line.callbackId}  ${state}  ${line.merchant} (${line.merchantId})`,
     `  ${line.url}`,
     `  ${line.events.length === 0 ? "all events" : line.events.join(",")}`,
-    `  waiting ${line.waiting}, ${last}`,
+    `  waiting ${line.waiting}, given up ${line.givenUp}, ${last}`,
+    ...(line.givenUp === 0 ? [] : [`  next: callbacks redeliver --callback ${line.callbackId} sends them again`]),
     ...(line.twoSecretsUntil === "" ? [] : [`  two secrets sign until ${line.twoSecretsUntil}`]),
   ].join("\n");
 }

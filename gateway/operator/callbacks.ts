@@ -78,6 +78,7 @@ export interface CallbackLine {
   readonly pausedAt: string; // "" unless its events wait, because the shop paused it
   readonly twoSecretsUntil: string; // "" while one secret signs
   readonly waiting: number;
+  readonly givenUp: number; // deliveries that nobody tries any more, without tests
   readonly triedAt: string; // "" never
   readonly status: number; // HTTP status of the newest answer; 0 none
 }
@@ -95,6 +96,7 @@ export function listCallbacks(by: Operator, merchant: string | undefined): reado
     pausedAt: dateOf(row.pausedAt),
     twoSecretsUntil: row.oldValidUntil === null || row.oldValidUntil <= by.nowMs ? "" : dateOf(row.oldValidUntil),
     waiting: row.waiting,
+    givenUp: row.givenUp,
     triedAt: dateOf(row.triedAt),
     status: row.status ?? 0,
   }));

@@ -10,6 +10,7 @@ import type { GatewayConfig } from "../config/config.ts";
 import { type Act, listActsOn, recordAct } from "../store/audit.ts";
 import { type LeftPayment, listCreditedWith, listCreditsTo, listUnattributed } from "../store/credits.ts";
 import { completeExpiredDeposit } from "../store/deposits.ts";
+import { isUnattributed } from "../store/forgotten-addresses.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import {
@@ -175,7 +176,15 @@ function show(id: string, options: JsonOption): void {
         `  credited ${amountText(config, currency, creditedUnits)}, block ${block}, that came to ${payeeText(row.network, address)}`,
       );
     if (acts.length > 0) print(describeActs(acts));
+    for (const line of nextLines(shown)) print(`  next: ${line}`);
   });
+}
+
+/** The lines to type for payments that count for no request; none for another deposit. */
+function nextLines({ row, payments, creditedTo }: ShownDeposit): readonly string[] {
+  if (!isUnattributed(row)) return [];
+  const left = payments.filter((one) => one.final === 1 && (creditedTo.get(paymentName(one)) ?? []).length === 0);
+  return left.map((one) => `deposits credit DEPOSIT --payment ${paymentName(one)} --reason TEXT`);
 }
 
 interface CreditOptions extends JsonOption {

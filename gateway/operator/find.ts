@@ -1,6 +1,6 @@
 /**
- * `find`: everything that a text names, among all merchants: a record's id, an order, an address, a
- * transaction hash, an amount, or somebody's id or name. Changes nothing.
+ * `find`: everything that a text names, among all merchants: a record's id or its beginning, an
+ * order, an address, a tag, a transaction hash, an amount, or somebody's id or name. Changes nothing.
  */
 import { type Command, InvalidArgumentError } from "commander";
 import type { Payee } from "../../chains/accounts.ts";
@@ -14,12 +14,14 @@ import type { OutgoingRow } from "../store/rows.ts";
 import {
   agentsOfAddress,
   depositsOfPayee,
+  depositsOfTag,
   type FoundOther,
   type FoundRecord,
   foreignOfTxHash,
   othersOf,
   recordsOfAddress,
   recordsOfAmount,
+  recordsOfBeginning,
   recordsOfId,
   recordsOfOrder,
   recordsOfTxHash,
@@ -106,9 +108,11 @@ export function search(
   const hashes = hashesIn(text);
   const found = [
     ...recordsOfId(database, text),
+    ...recordsOfBeginning(database, text.toLowerCase(), most),
     ...recordsOfOrder(database, text, most),
     ...addresses.flatMap((address) => recordsOfAddress(database, address, most)),
     ...payeesIn(text).flatMap((payee) => depositsOfPayee(database, payee, most)),
+    ...depositsOfTag(database, text.replace(/^tag\s+/i, ""), most),
     ...hashes.flatMap((txHash) => recordsOfTxHash(database, { networks, txHash })),
     ...amountsIn(text, Object.values(currencies)).flatMap((amount) => recordsOfAmount(database, amount, most)),
   ];
@@ -175,19 +179,20 @@ function listed(by: Operator, { records, others, foreign }: Hits, config: Gatewa
   };
 }
 
-function find(text: string, options: JsonOption & { readonly limit: number }): void {
+function find(words: readonly string[], options: JsonOption & { readonly limit: number }): void {
+  const text = searchText(words.join(" "));
   asOperator(options, (by, config) => {
     const hits = search(by.store.database, config, text, options.limit);
     const isEmpty = hits.records.length + hits.others.length + hits.foreign.length === 0;
     if (options.json === true) printJson(listed(by, hits, config));
-    else print(isEmpty ? "Nothing here has this id, order, address, transaction hash, amount or name." : describe(hits, config));
+    else print(isEmpty ? "Nothing here has this id, order, address, tag, transaction hash, amount or name." : describe(hits, config));
     process.exitCode = isEmpty ? exit.no : exit.fine;
   });
 }
 
 export function addFindCommand(program: Command): void {
-  withBoth(program.command("find").description("all that a text names: an id, order, address, hash, amount or name"))
-    .argument("<text>", 'as it was told to you; an amount may name its currency: "12.5 usdt"', searchText)
+  withBoth(program.command("find").description("all that a text names: an id or its beginning, order, address, tag, hash, amount or name"))
+    .argument("<text...>", "as it was told to you; an amount may name its currency: 12.5 usdt")
     .option("--limit <number>", "how many of each kind, the newest first", rowCount, limitDefault)
     .action(find);
 }

@@ -1,6 +1,7 @@
 /**
  * `health`: asks the running gateway for /ready at the address that its configuration listens on.
  */
+import { readFileSync } from "node:fs";
 import { AgentError } from "../../base/fault.ts";
 import { createOutgoing } from "../../outgoing/exchange.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
@@ -13,8 +14,20 @@ const timeoutMs = 5_000;
 const answerBytesMax = 65_536;
 
 export type Health =
-  | { readonly reached: true; readonly ready: boolean; readonly text: string }
+  | {
+      readonly reached: true;
+      readonly ready: boolean;
+      readonly text: string;
+      /** Code of the TLS library if the certificate is not trusted here: it answers, unread; else "". */
+      readonly untrusted: string;
+    }
   | { readonly reached: false; readonly text: string };
+
+/**
+ * Codes of a certificate that this machine does not take: something listens and speaks TLS.
+ * Source: Node's documentation of TLS, "X509 certificate error codes".
+ */
+const certificateCode = /CERT|^UNABLE_TO_VERIFY_LEAF_SIGNATURE$|^(?:INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)$/;
 
 const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
@@ -26,15 +39,35 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
   const host = wildcards.has(listen.host) ? "127.0.0.1" : listen.host;
   const origin = `${listen.tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${listen.port}`;
   const headers = { host: new URL(publicUrl).host, ...operatorHeaders(config) }; // the host is the name on the certificate
-  const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
+  const own = ownCertificate(listen.tls);
+  const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0, ...(own === null ? {} : { ca: own }) });
   return new Promise((resolve) => {
     outgoing.send({ method: "GET", path: "/ready", headers, bytesMax: answerBytesMax, timeoutMs }, (outcome) => {
       outgoing.close();
-      if (outcome.ok) resolve({ reached: true, ready: outcome.status === 200, text: outcome.body.toString("utf8") });
+      if (outcome.ok)
+        resolve({ reached: true, ready: outcome.status === 200, text: outcome.body.toString("utf8"), untrusted: "" });
+      else if (certificateCode.test(outcome.code))
+        resolve({ reached: true, ready: false, text: untrustedText(outcome.code), untrusted: outcome.code });
       else resolve({ reached: false, text: outcome.why });
     });
   });
 }
+
+/**
+ * The gateway's own certificate, which its operator trusts whoever signed it; null without TLS, and
+ * where the file cannot be read, so that this machine's authorities decide.
+ */
+function ownCertificate(tls: GatewayConfig["listen"]["tls"]): string | null {
+  if (tls === null) return null;
+  try {
+    return readFileSync(tls.certificate, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+/** The words for a gateway that answers with a certificate which this machine does not take. */
+export const untrustedText = (code: string): string => `it answers, but its certificate is not trusted here: ${code}`;
 
 /**
  * The proof to the running gateway that its own operator asks; empty for somebody who cannot read

@@ -88,6 +88,9 @@ function periodOf({ month, since, until }: ReportOptions, nowMs: number): Period
 
 const usage = (words: string): CommanderError => new CommanderError(exit.usage, "period", words);
 
+/** The note on a sum below zero. */
+const beginsLater = "the books of a hot wallet begin with its first closing, which is later: what it had then is not in yet";
+
 const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function reportOn(
@@ -155,7 +158,9 @@ function lineText(line: ReportLine): string {
   const moved = `paid in ${paidIn}, paid out ${paidOut}, fees ${fees}${rare.join("")}`;
   const chain = differs(line) ? `; THE CHAIN HAS ${line.chainOpening} and ${line.chainClosing}` : "";
   const fits = line.chainOpening !== "" && !differs(line) ? "; as on the chain" : "";
-  return `  ${merchantId}  ${merchant}  ${currency}: opening ${opening}, ${moved}, closing ${closing}${chain}${fits}`;
+  // No balance is below zero: what came before the books of a hot wallet began is in no column yet.
+  const later = [opening, closing].some((amount) => amount.startsWith("-")) ? `; ${beginsLater}` : "";
+  return `  ${merchantId}  ${merchant}  ${currency}: opening ${opening}, ${moved}, closing ${closing}${chain}${fits}${later}`;
 }
 
 function report(options: ReportOptions): Promise<void> {

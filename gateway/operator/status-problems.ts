@@ -6,7 +6,7 @@ import { adviceOf, lockedAdvice } from "../../base/causes.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import type { AgentError } from "../../base/fault.ts";
 import type { Counts } from "../store/counts.ts";
-import type { Check, ReadyAnswer } from "./health.ts";
+import { type Check, type ReadyAnswer, untrustedText } from "./health.ts";
 
 /** The state of the gateway at one moment. */
 export interface GatewayState {
@@ -14,6 +14,7 @@ export interface GatewayState {
   readonly configFault: string; // why the file on disk cannot be used; "" if it can
   readonly reached: boolean;
   readonly unreachedWhy: string; // "" if reached
+  readonly untrusted: string; // the TLS library's code if it answers with a certificate that is not trusted here
   readonly ready: ReadyAnswer | null; // null if it gave no answer that can be read
   readonly counts: Counts | null; // null if the database cannot be read
   readonly storeFault: AgentError | null; // why it cannot be read
@@ -40,6 +41,9 @@ export const configAside = [
   "the running gateway goes by the configuration before",
   "correct the file, then autowithdraw-gateway check: a restart would fail",
 ] as const;
+
+const untrustedHint =
+  "if listen.tls names a newer certificate: systemctl reload autowithdraw-gateway; else autowithdraw-gateway check";
 
 const minuteMs = 60_000;
 /** Withdrawals that wait longer than this for a person or for the chain are named. */
@@ -121,13 +125,15 @@ function callbackProblems({ counts }: GatewayState): readonly Problem[] {
  * list.
  */
 export function problemsOf(state: GatewayState): readonly Problem[] {
-  const { configFault, reached, unreachedWhy, ready, storeFault, restored, counts } = state;
+  const { configFault, reached, unreachedWhy, untrusted, ready, storeFault, restored, counts } = state;
   const problems: Problem[] = [...theftProblems(state)];
   if (configFault !== "") problems.push({ what: `${configFault}; ${configAside[0]}`, hint: configAside[1], isWarning: true });
   if (!reached) {
     const hint =
       "systemctl start autowithdraw-gateway; journalctl -u autowithdraw-gateway -n 50 says why it ended; autowithdraw-gateway check";
     problems.push({ what: `the gateway cannot be reached: ${unreachedWhy}`, hint, isWarning: false });
+  } else if (untrusted !== "") {
+    problems.push({ what: `the gateway's address: ${untrustedText(untrusted)}`, hint: untrustedHint, isWarning: false });
   } else if (ready === null) {
     problems.push({
       what: "another program answers at the gateway's address",

@@ -14,7 +14,7 @@ import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import { restoredOf } from "../store/restored-database.ts";
 import { dateOf } from "./accounts.ts";
 import { asOperator, clock, configInForce, configOr, exit, type JsonOption, print, printJson } from "./command.ts";
-import { askHealth, readyAnswerOf } from "./health.ts";
+import { askHealth, readyAnswerOf, untrustedText } from "./health.ts";
 import { type ChainBooks, type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
 import { withBoth } from "./words.ts";
 
@@ -52,6 +52,7 @@ async function lookAt(options: JsonOption, config: GatewayConfig): Promise<Gatew
     configFault: file instanceof AgentError ? file.message : "",
     reached: health.reached,
     unreachedWhy: health.reached ? "" : health.text,
+    untrusted: health.reached ? health.untrusted : "",
     ready: health.reached ? readyAnswerOf(health.text) : null,
     files: {
       databaseBytes: fileBytesOf(database),
@@ -107,10 +108,11 @@ function booksRows({ books }: GatewayState): readonly (readonly [string, string]
 }
 
 function rowsOf(state: GatewayState, config: GatewayConfig): string {
-  const { reached, ready, counts, files, nowMs } = state;
+  const { reached, untrusted, ready, counts, files, nowMs } = state;
   const figures = ready?.figures;
   const since = figures === undefined ? "" : `, runs since ${figures.startedAt}`;
-  const run = reached ? `${figures?.version ?? version}${since}, ${ready?.status ?? "no readable answer"}` : "does not run";
+  const answer = untrusted === "" ? (ready?.status ?? "no readable answer") : untrustedText(untrusted);
+  const run = reached ? `${figures?.version ?? version}${since}, ${answer}` : "does not run";
   const free = files.freeBytes === null ? "" : `, ${sizeText(files.freeBytes)} free on its disk`;
   const rows: readonly (readonly [string, string])[] = [
     ["gateway", run],

@@ -55,9 +55,13 @@ export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merc
   readonly pausedAt: number | null;
   readonly oldValidUntil: number | null;
   readonly waiting: number; // number of waiting deliveries
+  readonly givenUp: number; // number of those that were given up, without tests
   readonly triedAt: number | null;
   readonly status: number | null; // status of the newest answer; 0 none
 }
+
+const givenUpCount = `(SELECT count(*) FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
+          WHERE d.target = t.id AND d.state = 'given up' AND e.transactionId IS NOT NULL)`;
 
 /**
  * The targets that are not removed, of all merchants or of one, with the number of waiting
@@ -66,7 +70,8 @@ export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merc
 export function listTargets(database: Database, merchant: string | null): readonly CallbackTargetLine[] {
   return database.all<CallbackTargetLine>(
     `SELECT t.id, t.merchant, m.name, t.url, t.events, t.createdAt, t.offAt, t.pausedAt, t.oldValidUntil, n.at AS triedAt, n.status,
-       (SELECT count(*) FROM callbackDeliveries d WHERE d.target = t.id AND d.state = 'waiting') AS waiting
+       (SELECT count(*) FROM callbackDeliveries d WHERE d.target = t.id AND d.state = 'waiting') AS waiting,
+       ${givenUpCount} AS givenUp
      FROM callbackTargets t JOIN merchants m ON m.id = t.merchant LEFT JOIN callbackTries n ON n.id =
        (SELECT max(x.id) FROM callbackDeliveries d JOIN callbackTries x ON x.delivery = d.id WHERE d.target = t.id)
      WHERE t.offReason <> 'removed' AND (? IS NULL OR t.merchant = ?) ORDER BY m.name, t.createdAt, t.id`,
@@ -85,8 +90,7 @@ export interface TargetState extends CallbackTargetRow {
 export function targetStates(database: Database, merchant: string): readonly TargetState[] {
   return database.all<TargetState>(
     `SELECT t.*, (SELECT count(*) FROM callbackDeliveries d WHERE d.target = t.id AND d.state = 'waiting') AS waiting,
-       (SELECT count(*) FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
-          WHERE d.target = t.id AND d.state = 'given up' AND e.transactionId IS NOT NULL) AS givenUp
+       ${givenUpCount} AS givenUp
      FROM callbackTargets t WHERE t.merchant = ? AND t.offReason <> 'removed' ORDER BY t.createdAt, t.id`,
     merchant,
   );

@@ -11,7 +11,7 @@ import type { Database } from "./store.ts";
 /** A record, and the field by which it was found. */
 export interface FoundRecord {
   readonly id: string;
-  readonly by: "transactionId" | "orderId" | "address" | "txHash" | "amount" | "payment page" | "event";
+  readonly by: "transactionId" | "tag" | "orderId" | "address" | "txHash" | "amount" | "payment page" | "event";
 }
 
 /** Somebody or something that is no record. */
@@ -34,6 +34,26 @@ export function recordsOfId(database: Database, text: string): readonly FoundRec
     ...named("payment page", one("SELECT id FROM transactions WHERE payToken = ? AND payToken <> ''")),
     ...named("event", one("SELECT transactionId AS id FROM callbackEvents WHERE id = ? AND transactionId IS NOT NULL")),
   ];
+}
+
+/** Letters that the beginning of an id has at least: fewer name too many records. */
+const beginningMin = 6;
+
+/** Records whose id begins with a text of lower-case letters and digits, oldest id first. */
+export function recordsOfBeginning(database: Database, text: string, most: number): readonly FoundRecord[] {
+  if (text.length < beginningMin || !/^[0-9a-z-]+$/.test(text)) return [];
+  const sql = "SELECT id FROM transactions WHERE id > ? AND id < ? ORDER BY id LIMIT ?";
+  return named("transactionId", database.all(sql, text, `${text}~`, most));
+}
+
+/** Deposits of any merchant whose payers name this tag, newest first for each shared address. */
+export function depositsOfTag(database: Database, tag: string, most: number): readonly FoundRecord[] {
+  if (!/^\d{1,20}$/.test(tag)) return [];
+  const owners = database.all<{ account: string }>("SELECT DISTINCT account FROM accountOwners ORDER BY account");
+  return owners
+    .flatMap(({ account }) => depositsOfPayee(database, { address: account, tag }, most))
+    .map(({ id }) => ({ id, by: "tag" as const }))
+    .slice(0, most);
 }
 
 /** Deposits and withdrawals of any merchant with this reference, newest first. */

@@ -23,5 +23,7 @@ export const differences: readonly Difference[] = [
   { questions: "$ gateway deposits show ", reason: `${withoutAmount}; four more records can be asked for` },
   { questions: "$ gateway status", reason: `${causesOfAlarms}; books are rows, and a theft stands first` },
   { questions: "$ gateway alarms", reason: causesOfAlarms },
+  { questions: "$ gateway callbacks list", reason: "each target tells what was given up, and the line that sends it again" },
+  { questions: "$ gateway find ", reason: "the words for nothing found name tags too" },
   { questions: "books of Ethereum, closed now", reason: "the account's kind is told beside a difference" },
 ];

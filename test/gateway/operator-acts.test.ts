@@ -324,14 +324,18 @@ describe("currencies", () => {
     const { config, prices } = gateway.service;
     const checks = [{ name: "currency usdt", ok: false, detail: "out of service: its contract …" }];
     const text = JSON.stringify({ status: "ready", checks });
-    const lines = describeService(config, { reached: true, ready: true, text }, prices);
+    const lines = describeService(config, { reached: true, ready: true, text, untrusted: "" }, prices);
     expect(lines.map(({ id, enabled, listed, unpriced, service }) => [id, enabled, listed, unpriced.length, service])).toEqual([
       ["eth", true, true, 0, "in"],
       ["usdt", true, true, 0, "out"],
       ["off", false, false, 3, "in"],
     ]);
     const onPurpose = { ...config.currencies, off: { ...config.currencies.off!, enabled: true, listUnpriced: true } };
-    const shown = describeService({ ...config, currencies: onPurpose }, { reached: true, ready: true, text }, prices);
+    const shown = describeService(
+      { ...config, currencies: onPurpose },
+      { reached: true, ready: true, text, untrusted: "" },
+      prices,
+    );
     expect(shown[2]).toMatchObject({ listed: true, unpriced: ["USD", "EUR", "TRY"] });
     expect(lines[1]?.outReason).toContain("its contract");
     expect(describeService(config, { reached: false, text: "refused" }, prices).map(({ service }) => service)).toEqual(

@@ -59,6 +59,22 @@ describe("the operator's search", () => {
     for (const text of others) expect(ids(text), text).toEqual([]);
   });
 
+  it("finds a deposit by its tag, alone and behind the word, and any record by the beginning of its id", () => {
+    const [shared, id, other] = ["rN7n7otQDd6FczFgLdSqtcsAUxDkw6fzRH", "abc123".padEnd(32, "1"), "abc124".padEnd(32, "2")];
+    const tagged = (one: string, tag: string): void => {
+      insertTransaction(db.store, { id: one, orderId: `in-${tag}`, depositAddress: `${shared}:${tag}` });
+      db.store.database.run("UPDATE transactions SET receiverAddress = ?, tag = ? WHERE id = ?", shared, tag, one);
+      db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)", `${shared}:${tag}`, Number(tag), one);
+    };
+    tagged(id, "77001");
+    tagged(other, "77002");
+    expect(["77001", "tag 77001", `${shared} 77001`].map(ids)).toEqual([[id], [id], [id]]);
+    expect(["7700", "77003", "tag 0"].map(ids)).toEqual([[], [], []]);
+    expect(["abc123", "ABC1231"].map(ids)).toEqual([[id], [id]]);
+    expect([...ids("abc12")], "five letters name no record").toEqual([]);
+    expect([...ids(id.slice(0, 5) + "%")]).toEqual([]);
+  });
+
   it("finds a hash of a family that writes hashes in capitals, in both spellings", () => {
     const id = "1".repeat(32);
     const capitals = "AB".repeat(32);
@@ -151,6 +167,7 @@ describe("the operator's screen", () => {
     configFault: "",
     reached: true,
     unreachedWhy: "",
+    untrusted: "",
     ready: { status: "ready", checks: [{ name: "database", ok: true, detail: "" }] },
     counts: counts(),
     storeFault: null,
@@ -168,6 +185,9 @@ describe("the operator's screen", () => {
     expect(seen({})).toEqual([]);
     expect(seen({ reached: false, unreachedWhy: "ECONNREFUSED", ready: null })).toEqual([
       [3, "the gateway cannot be reached: ECONNREFUSED"],
+    ]);
+    expect(seen({ untrusted: "CERT_HAS_EXPIRED", ready: null })).toEqual([
+      [1, "the gateway's address: it answers, but its certificate is not trusted here: CERT_HAS_EXPIRED"],
     ]);
     expect(seen({ ready: null })).toEqual([[1, "another program answers at the gateway's address"]]);
     const failed = { status: "not ready", checks: [{ name: "chain local", ok: false, detail: "not read: NODE_HTTP" }] };
