@@ -46,11 +46,14 @@ const checkers = checkerFiles.map((file) => `test/${file}.test.ts`);
 const longOnly = longRows.flatMap(({ file, titles }) => (titles === undefined ? [`test/${file}.test.ts`] : []));
 const leftOut = isLongTier ? [] : [...longOnly, ...checkers];
 const isOfCheckers = process.env.TEST_TIER === "checkers";
+/** Limit of a test: it ends one that hangs, and judges no machine that is slow. */
+const hangMs = 900_000;
 const shared = {
   setupFiles: ["test/support/plain-output.ts", "test/support/answers-between-tests.ts"],
   runner: "test/runner/runner.ts",
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  testTimeout: hangMs,
+  hookTimeout: hangMs,
+  expect: { poll: { timeout: 120_000 } },
 };
 
 export default defineConfig({

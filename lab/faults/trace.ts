@@ -88,10 +88,10 @@ function tracerOf(child: ChildProcess, ended: Promise<void>, file: string): Trac
     log: () => readTrace(file),
     async detach(isKilled = false) {
       // On SIGTERM strace lets its processes go; told so in the moment of their end it may wait
-      // for them in vain.
+      // for them in vain. A tracer that is killed early has not written all that it saw.
       const timers = [
-        setTimeout(() => child.kill("SIGTERM"), isKilled ? 500 : 0),
-        setTimeout(() => child.kill("SIGKILL"), 1_500),
+        setTimeout(() => child.kill("SIGTERM"), isKilled ? 2_000 : 0),
+        setTimeout(() => child.kill("SIGKILL"), 20_000),
       ];
       await ended;
       for (const timer of timers) clearTimeout(timer);

@@ -163,9 +163,7 @@ describe("books and the nodes", () => {
     ]);
   });
 
-  it("a hundred thousand addresses are compared by four hundred questions a currency, with progress", {
-    timeout: 120_000,
-  }, async () => {
+  it("a hundred thousand addresses are compared by four hundred questions a currency, with progress", async () => {
     const count = 100_000;
     db.store.database.run("PRAGMA synchronous = OFF");
     db.store.write((database) => {

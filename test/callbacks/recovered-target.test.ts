@@ -262,5 +262,5 @@ describe("callbacks redeliver --callback", () => {
       ...[target, gateway.clock.nowMs + 3_600_000],
     );
     expect(redeliverAll(gateway.operator, target, 0)).toEqual({ ok: true, again: 50_000, left: 11 });
-  }, 60_000);
+  });
 });

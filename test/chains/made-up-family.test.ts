@@ -178,7 +178,7 @@ describe("a made-up family of chains", () => {
     expect(product.files).toContain("chains/madeup/family.ts");
     expect(product.files).toContain("gateway/operator/xpub.ts");
     expect(product.faults(tables, product.files)).toEqual(new Map());
-  }, 120_000);
+  });
 
   it.each(complete)("without its line in %s the compiler names that table alone", (file) => {
     const faults = product.faults(allBut(file), looked);

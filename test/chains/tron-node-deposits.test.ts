@@ -383,72 +383,68 @@ function readSigned(signed: object): ReadTransaction {
 group("deposits of every shape, with replaced blocks and providers in trouble", () => {
   const deposits = share(300, 60);
 
-  it.each(seedsOfRun(1))(
-    "many deposits come to what the chain holds, none twice (seed %s)",
-    { timeout: 180_000 },
-    async (seed) => {
-      await begin(3);
-      watcher.close();
-      watcher = watch(hasty);
-      watcher.close();
-      watcher = watch(hasty);
-      const chance = new Seeded(seed);
-      const { chain, fronts } = testNetwork.node;
-      const addresses = Array.from({ length: 40 }, (_, at) => address(at));
-      const contracts = ["", usdt, feeToken];
-      const scanner = scannerOf(addresses, contracts);
-      let replaced = 0;
-      let restarts = 0;
-      let liar: (typeof fronts)[number] | null = null;
-      for (let made = 0; made < deposits; ) {
-        for (let burst = chance.below(6); burst > 0 && made < deposits; burst -= 1, made += 1) {
-          try {
-            chain.push(readSigned(deposit(chance, addresses)));
-          } catch (error) {
-            if (!(error instanceof Rejection)) throw error;
-          }
-        }
-        chain.mine(1 + chance.below(3));
-        if (chance.chance(4)) {
-          const kept = chance.pick(["all", "all", "none"] as const);
-          chain.replace(1 + chance.below(Math.min(18, chain.head.number - chain.solid - 1)), { kept, empty: chance.below(2) });
-          replaced += 1;
-        }
-        for (const front of fronts) {
-          if (!chance.chance(4)) continue;
-          const trouble = troubleOf(chance);
-          // Two nodes of three that lie alike agree on the lie: no watcher could know.
-          const isSecond = trouble.lies !== undefined && liar !== null && liar !== front;
-          if (trouble.lies !== undefined && !isSecond) liar = front;
-          else if (liar === front) liar = null;
-          front.suffer(isSecond ? {} : trouble);
-        }
-        if (chance.chance(4)) await scanner.read(watcher);
-        if (chance.chance(12)) {
-          watcher.close();
-          watcher = watch(hasty);
-          restarts += 1;
+  it.each(seedsOfRun(1))("many deposits come to what the chain holds, none twice (seed %s)", async (seed) => {
+    await begin(3);
+    watcher.close();
+    watcher = watch(hasty);
+    watcher.close();
+    watcher = watch(hasty);
+    const chance = new Seeded(seed);
+    const { chain, fronts } = testNetwork.node;
+    const addresses = Array.from({ length: 40 }, (_, at) => address(at));
+    const contracts = ["", usdt, feeToken];
+    const scanner = scannerOf(addresses, contracts);
+    let replaced = 0;
+    let restarts = 0;
+    let liar: (typeof fronts)[number] | null = null;
+    for (let made = 0; made < deposits; ) {
+      for (let burst = chance.below(6); burst > 0 && made < deposits; burst -= 1, made += 1) {
+        try {
+          chain.push(readSigned(deposit(chance, addresses)));
+        } catch (error) {
+          if (!(error instanceof Rejection)) throw error;
         }
       }
-      for (const front of fronts) front.suffer({});
-      watcher.close();
-      watcher = watch(); // no node hangs from here on
-      chain.mine(25);
-      await expect.poll(() => scanner.read(watcher), { timeout: 90_000 }).toBe(true);
-      const wrong = addresses.flatMap((each) =>
-        contracts.flatMap((contract) => {
-          const [credited, held] = [scanner.sum(each, contract), testNetwork.node.solidBalance(each, contract)];
-          return credited === held ? [] : [`${each} ${contract}: ${credited} credited, ${held} there`];
-        }),
-      );
-      expect(wrong).toEqual([]);
-      expect(scanner.credited.size).toBeGreaterThan(share(100, 15));
-      expect(replaced).toBeGreaterThan(share(5, 0));
-      process.stdout.write(
-        `seed ${seed}: ${scanner.credited.size} credits, ${replaced} branches, ${restarts} restarts, ${scanner.faults} faults\n`,
-      );
-    },
-  );
+      chain.mine(1 + chance.below(3));
+      if (chance.chance(4)) {
+        const kept = chance.pick(["all", "all", "none"] as const);
+        chain.replace(1 + chance.below(Math.min(18, chain.head.number - chain.solid - 1)), { kept, empty: chance.below(2) });
+        replaced += 1;
+      }
+      for (const front of fronts) {
+        if (!chance.chance(4)) continue;
+        const trouble = troubleOf(chance);
+        // Two nodes of three that lie alike agree on the lie: no watcher could know.
+        const isSecond = trouble.lies !== undefined && liar !== null && liar !== front;
+        if (trouble.lies !== undefined && !isSecond) liar = front;
+        else if (liar === front) liar = null;
+        front.suffer(isSecond ? {} : trouble);
+      }
+      if (chance.chance(4)) await scanner.read(watcher);
+      if (chance.chance(12)) {
+        watcher.close();
+        watcher = watch(hasty);
+        restarts += 1;
+      }
+    }
+    for (const front of fronts) front.suffer({});
+    watcher.close();
+    watcher = watch(); // no node hangs from here on
+    chain.mine(25);
+    await expect.poll(() => scanner.read(watcher)).toBe(true);
+    const wrong = addresses.flatMap((each) =>
+      contracts.flatMap((contract) => {
+        const [credited, held] = [scanner.sum(each, contract), testNetwork.node.solidBalance(each, contract)];
+        return credited === held ? [] : [`${each} ${contract}: ${credited} credited, ${held} there`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+    expect(scanner.credited.size).toBeGreaterThan(share(100, 15));
+    expect(replaced).toBeGreaterThan(share(5, 0));
+    process.stdout.write(
+      `seed ${seed}: ${scanner.credited.size} credits, ${replaced} branches, ${restarts} restarts, ${scanner.faults} faults\n`,
+    );
+  });
 });
 
 function deposit(chance: Seeded, addresses: readonly string[]): object {

@@ -403,7 +403,7 @@ group("a provider looked at", () => {
       await nodes.chainState(sender.address);
       return nodes.status()[0]?.ok === true;
     };
-    await expect.poll(isWell, { timeout: 5_000 }).toBe(true);
+    await expect.poll(isWell).toBe(true);
     expect(received).toEqual(["node-failed", "node-recovered"]);
   });
 });

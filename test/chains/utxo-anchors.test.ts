@@ -171,7 +171,7 @@ describe.skipIf(why !== null)("withdrawals of three attempts over bitcoind", () 
   beforeAll(async () => {
     wallet = await openWallet("bitcoin", confirmations);
     await wallet.fund(40);
-  }, 120_000);
+  });
   afterAll(() => wallet?.close());
 
   it(

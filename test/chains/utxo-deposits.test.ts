@@ -46,7 +46,7 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
   beforeAll(async () => {
     wallet = await openWallet("bitcoin", confirmations);
     await wallet.fund(30);
-  }, 120_000);
+  });
   afterAll(() => wallet?.close());
 
   /** A transaction of an account's largest coin with these outputs, in sat; the rest is the fee. */

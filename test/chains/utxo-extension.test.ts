@@ -29,7 +29,7 @@ describe.skipIf(why !== null)("Litecoin's extension", () => {
     await wallet.mine(extensionFrom - 1 - (await wallet.sender.tip()).number);
     await node.ask("sendtoaddress", await node.ask("getnewaddress", "", "mweb"), 9.9);
     await wallet.mine(10);
-  }, 120_000);
+  });
   afterAll(() => wallet?.close());
 
   it("money out of the extension is a payment of its block, and a coin only six blocks deep, as the chain takes it", async () => {

@@ -42,7 +42,7 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
       ...["start", [`addr(${payer.address})`]],
     );
     purse = unspents.map(({ txid, vout, amount }) => ({ id: `${txid}:${vout}`, units: BigInt(Math.round(amount * 1e8)) }));
-  }, 120_000);
+  });
   afterAll(() => wallet?.close());
 
   /** A transaction of the payer, sent to the daemon, with the rest as its last output. */
@@ -106,7 +106,7 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     expect((await state()).balances.get("")).toBe(sat - 40_000n - fee);
   }
 
-  it("an account pays with 10 coins, with 400, with 501 and with 3,000", { timeout: 240_000 }, async () => {
+  it("an account pays with 10 coins, with 400, with 501 and with 3,000", async () => {
     let given = 0;
     for (const count of [10, 400, 501, 3_000]) {
       await give(count - given, 50_000n);
@@ -115,9 +115,7 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     }
   });
 
-  it("an account with many coins offers the largest coins, and the smallest that are worth their fee", {
-    timeout: 120_000,
-  }, async () => {
+  it("an account with many coins offers the largest coins, and the smallest that are worth their fee", async () => {
     await pay([{ units: 5_000_000n, script: script() }, ...Array.from({ length: 5 }, () => ({ units: 330n, script: script() }))]);
     await wallet.mine(confirmations);
     const sizes = (await state()).coins?.map(({ units }) => units) ?? [];
@@ -131,9 +129,7 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     for (const front of wallet.testNetwork.fronts) front.options = { ...front.options, rates: {} };
   });
 
-  it("an account with many coins reads hundreds of transactions once, and then only the newest of them", {
-    timeout: 240_000,
-  }, async () => {
+  it("an account with many coins reads hundreds of transactions once, and then only the newest of them", async () => {
     await pay(Array.from({ length: 300 }, () => ({ units: 300_000n, script: payer.script })));
     await wallet.mine(1);
     const { tx } = await wallet.testNetwork.node.ask<{ tx: string[] }>(
@@ -186,7 +182,7 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     120_000,
   );
 
-  it("a block that leaves the chain takes its coins along", { timeout: 120_000 }, async () => {
+  it("a block that leaves the chain takes its coins along", async () => {
     const before = await state();
     await give(3, 70_000n);
     const { node } = wallet.testNetwork;

@@ -49,7 +49,7 @@ describe.each<[NodeName, NativeCoin]>([
     await node.ask("generatetoaddress", matureAfter, values.destination(network, "p2wpkh"));
     coins = [];
     for (const block of blocks) coins.push(await coinIn(block)); // litecoind refuses many questions at once
-  }, 120_000);
+  });
   afterAll(() => node?.stop());
 
   /** The account's coin among the outputs of a block's first transaction. */

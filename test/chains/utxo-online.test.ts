@@ -23,7 +23,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
   beforeAll(async () => {
     wallet = await openWallet(name, confirmations);
     await wallet.fund(20);
-  }, 120_000);
+  });
   afterAll(() => wallet?.close());
 
   const outcomeOf = (attempts: readonly Signed[], target: { destination: string; amountUnits: bigint }) =>

@@ -49,7 +49,7 @@ describe.each<[string, NativeCoin]>([
       expect(await readBack(raw, said), raw).toBe("");
       expect(await readBack(`0x${raw}`, said)).toBe("");
     }
-  }, 60_000);
+  });
 
   it("a signed transaction is named by its difference where any part of the content is another", async () => {
     const { raw, said } = attempt(false);

@@ -31,7 +31,7 @@ describe.skipIf(why !== null)("reorganisations of bitcoind, to the ends of depos
     await wallet.mine(8, payer.address);
     await wallet.fund(8);
     lostBlocks = new LostBlocks(wallet, payer);
-  }, 120_000);
+  });
   afterAll(async () => {
     lostBlocks?.close();
     await wallet?.close();

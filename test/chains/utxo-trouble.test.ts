@@ -26,7 +26,7 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
   beforeAll(async () => {
     wallet = await openWallet("bitcoin", confirmations);
     await wallet.fund(6);
-  }, 120_000);
+  });
   afterEach(() => {
     for (const at of [0, 1]) suffer({}, at);
   });
@@ -200,7 +200,7 @@ describe.skipIf(why !== null)("three providers over one bitcoind", () => {
   beforeAll(async () => {
     wallet = await openWallet("bitcoin", confirmations, [{}, {}, {}]);
     await wallet.fund(4);
-  }, 120_000);
+  });
   afterEach(() => {
     for (const at of [0, 1, 2]) suffer(at, {});
   });

@@ -241,6 +241,6 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     testNetwork = await startXrpNetwork({ isPaced: true, closeMs: 20 });
     ({ node } = testNetwork);
     const { index } = node.chain.head;
-    await expect.poll(() => node.chain.head.index, { timeout: 5_000 }).toBeGreaterThan(index + 3);
+    await expect.poll(() => node.chain.head.index).toBeGreaterThan(index + 3);
   });
 });

@@ -130,7 +130,7 @@ group("payments to an account", () => {
     const found = await payments();
     expect(shown(found)).toEqual(expected.sort());
     expect(new Set(found.map(({ txHash }) => txHash)).size).toBe(deposits);
-  }, 60_000);
+  });
 });
 
 group("the agreement on payments", () => {

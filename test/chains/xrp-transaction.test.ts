@@ -2,6 +2,7 @@
  * Payments and cancels of XRP as bytes: three independent packages read them, and `describe` takes
  * nothing that `build` does not make.
  */
+import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
 import type { Payment, TxParams } from "../../chains/family.ts";
@@ -75,8 +76,9 @@ describe.skipIf(typeof judges === "string")("transactions of XRP, judged by othe
     return whole;
   }
 
-  it("payments are read alike, encoded alike, signed by the account's key and named by the same id", () => {
+  it("payments are read alike, encoded alike, signed by the account's key and named by the same id", async () => {
     for (const at of cases) {
+      await turn(); // The runner's answers wait for the end of what is synchronous.
       const { made, params, key } = paidAt(at);
       const unsigned = xrpTransactions.build(made, params);
       const { TxnSignature: _, SigningPubKey: __, ...whole } = judged(unsigned, key, made.account);
@@ -93,8 +95,9 @@ describe.skipIf(typeof judges === "string")("transactions of XRP, judged by othe
     }
   });
 
-  it("cancels are an AccountSet that sets nothing", () => {
+  it("cancels are an AccountSet that sets nothing", async () => {
     for (const at of cases) {
+      await turn();
       const { made, params, key } = paidAt(at);
       const unsigned = cancels.build(made, params);
       const { TxnSignature: _, SigningPubKey: __, ...whole } = judged(unsigned, key, made.account);

@@ -29,7 +29,10 @@ const block = {
   hash: `0x${"ab".repeat(32)}`,
   parentHash: `0x${"cd".repeat(32)}`,
   baseFeePerGas: "0x1",
-  timestamp: `0x${Math.floor(Date.now() / 1_000).toString(16)}`,
+  /** Always new: a starved machine takes minutes, and a block of then is a stale one. */
+  get timestamp() {
+    return `0x${Math.floor(Date.now() / 1_000).toString(16)}`;
+  },
   transactions: [],
 };
 /** Answers to the questions that payments and deposits ask beside blocks and calls. */

@@ -429,5 +429,5 @@ describe("the files that doctor reads", () => {
     } finally {
       silent.close();
     }
-  }, 40_000);
+  });
 });

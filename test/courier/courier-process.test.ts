@@ -53,7 +53,7 @@ describe("the process", () => {
       const identity = { agent: agentId, ledgerEpoch: 1, gatewayKey, linkSeed: kit.linkKey.seed, gatewayUrl: kit.gateway.url };
       writeLinkFile(kit.folder, identity);
       const { child, out, ended } = start(kit.settings);
-      await until(() => out.stdout.includes('{"ready":true}\n'), 10_000);
+      await until(() => out.stdout.includes('{"ready":true}\n'));
       const to = receiver();
       const { transactionId } = kit.gateway.order({ address: to });
       await paid(kit, transactionId);

@@ -220,7 +220,7 @@ describe("a withdrawal", () => {
     await until(() => kit.logged.some((line) => line.includes("SIGNER_LOCKED")));
     const asked = kit.asked.length;
     kit.aheadMs += 60_000;
-    await until(() => kit.asked.slice(asked).filter((verb) => verb === "tell").length >= 2, 10_000);
+    await until(() => kit.asked.slice(asked).filter((verb) => verb === "tell").length >= 2);
     expect(kit.gateway.connections).toBe(3);
     expect(kit.gateway.gaps).toBe(0);
   });

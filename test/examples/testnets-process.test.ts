@@ -55,7 +55,7 @@ beforeAll(async () => {
   env = { PATH: process.env.PATH, HOME: dir, TRY: join(dir, "autowithdraw-try"), EDITOR: join(dir, "editor") };
   env.LOCAL_PORT = `${await freePort()}`;
   filledIn["<SEPOLIA_NODE>"] = anvil.url;
-}, 120_000);
+});
 afterAll(async () => {
   for (const one of started.reverse()) await stop(one);
   await anvil.stop();
@@ -104,7 +104,7 @@ async function begin(ready: (output: string) => Promise<true | undefined>): Prom
   await until(line, 40_000, () => ready(one.output()), one.output);
 }
 
-it("the commands of examples/testnets lead from nothing to a paid withdrawal", { timeout: 180_000 }, async () => {
+it("the commands of examples/testnets lead from nothing to a paid withdrawal", async () => {
   const baseUrl = `http://127.0.0.1:${env.LOCAL_PORT}`;
   const [build, ...first] = upTo();
   expect(build).toContain("npm run build"); // done before this test

@@ -163,6 +163,16 @@ describe("startGateway", () => {
       getSecure(options, (response) => resolve(response.resume().statusCode)).on("error", reject);
     });
     expect(status).toBe(200);
+    // Its operator trusts the certificate that the configuration names, and another one not.
+    const asked = { ...config, listen: { ...config.listen, port: Number(port) } };
+    expect(await askHealth(asked)).toMatchObject({ reached: true, untrusted: "" });
+    const other = join(own, "other.pem");
+    const files = ["-keyout", join(own, "other-key.pem"), "-out", other];
+    execFileSync("openssl", ["req", "-x509", "-newkey", "ed25519", "-nodes", ...files, ...subject], { stdio: "ignore" });
+    const tls = { certificate: other, key };
+    const seen = await askHealth({ ...asked, listen: { ...asked.listen, tls } });
+    expect(seen).toMatchObject({ reached: true, ready: false });
+    expect(seen.reached && seen.untrusted).toMatch(/SELF_SIGNED|UNABLE_TO|CERT/);
     await running.close();
     writeFileSync(certificate, "no certificate");
     await expect(startGateway(config, deps)).rejects.toMatchObject({ code: "GATEWAY_TLS" });
@@ -352,7 +362,7 @@ describe("the command line", () => {
     expect(existsSync(`${own}.in-force`)).toBe(false);
   });
 
-  it("answers a clear no with 1, wrong usage with 2, and no gateway with 3", { timeout: 180_000 }, async () => {
+  it("answers a clear no with 1, wrong usage with 2, and no gateway with 3", async () => {
     const revoked = await run("key", "revoke", "k_0000000000000000", "--config", config);
     expect([revoked.status, revoked.output]).toEqual([
       1,

@@ -108,9 +108,9 @@ it("a token whose contract counts otherwise is named at /ready and once in the l
   const out = lines.filter((line) => line.event === "currency-out");
   expect(out).toMatchObject([{ chain: "local", currency: "usdt", code: "WATCHER_DECIMALS" }]);
   node.lie = answering(`0x${"6".padStart(64, "0")}`);
-  await until(() => lines.some((line) => line.event === "currency-back"), 10_000);
+  await until(() => lines.some((line) => line.event === "currency-back"));
   expect((await checked()).token).toEqual({ name: "currency usdt", ok: true, detail: "" });
-}, 20_000);
+});
 
 it("a token whose contract counts as configured is in service, and the log has no word of it", async () => {
   node.lie = answering(`0x${"6".padStart(64, "0")}`);
@@ -153,7 +153,7 @@ it("/ready says which of three nodes is out and since when, while the chain is r
     running = null;
     for (const other of others) await other.close();
   }
-}, 40_000);
+});
 
 it("reserved sums that are not what the withdrawals make are counted again at the start, and that is told", async () => {
   const config = prepared();

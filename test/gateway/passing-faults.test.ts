@@ -702,5 +702,5 @@ describe.runIf(canMount)("the built gateway on a disk that fills up", () => {
     await answers();
     expect(statuses.filter((one) => one !== null && one !== 1)).toEqual([]);
     expect(readFileSync(file, "utf8")).toBe(JSON.stringify(settings));
-  }, 240_000);
+  });
 });

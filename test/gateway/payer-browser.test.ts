@@ -24,7 +24,7 @@ let browser: Browser;
 beforeAll(async () => {
   if (path === null) return;
   [chain, browser] = await Promise.all([startPayerChain(), openBrowser(path)]);
-}, 120_000);
+});
 afterAll(async () => {
   await browser?.close();
   await chain?.close();
@@ -91,7 +91,7 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
     );
     expect(problems).toEqual([]);
     await close();
-  }, 40_000);
+  });
 
   it("says the same without script", async () => {
     const wish = { language: "en", scheme: "dark", width: 360, script: false } as const;
@@ -100,7 +100,7 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
     expect(await page.locator("meta[http-equiv=refresh]").getAttribute("content")).toBe("15");
     expect(await page.getByRole("button").count()).toBe(0);
     await close();
-  }, 20_000);
+  });
 
   it("is shown in a frame of the shop's own site, and of no other site", async () => {
     const { gateway, pathOf } = await startStatesGateway();
@@ -119,5 +119,5 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
       site.close();
     }
     await gateway.close();
-  }, 20_000);
+  });
 });

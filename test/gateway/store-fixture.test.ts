@@ -26,7 +26,7 @@ let answers: Answers;
 beforeAll(async () => {
   fixture = unpackFixture(folder);
   answers = await askAll(fixture);
-}, 600_000);
+});
 afterAll(() => fixture.remove());
 
 describe("the database of an earlier tree", () => {

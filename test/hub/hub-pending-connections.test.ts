@@ -104,7 +104,7 @@ describe("the hub", () => {
     await within.handshake();
     expect((await elsewhere.closed).code).toBe(4000); // replaced, and not for want of a place
     for (const link of links) link.socket.terminate();
-  }, 60_000);
+  });
 
   it("keeps the place of an agent it knows while a thousand blocks are silent, also across its own restart", async () => {
     const home = "2001:db8:ffff::1";
@@ -123,5 +123,5 @@ describe("the hub", () => {
     await again.handshake();
     expect(hub.online(keys.id)).toBe(true);
     for (const link of links) link.socket.terminate();
-  }, 60_000);
+  });
 });

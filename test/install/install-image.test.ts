@@ -61,9 +61,7 @@ describe.runIf(isRoot)("install --root", () => {
     }
   });
 
-  it("puts program, packages, units, folders and command in place, for all to read", {
-    timeout: 120_000,
-  }, async () => {
+  it("puts program, packages, units, folders and command in place, for all to read", async () => {
     const done = await install("--config", config);
     expect(done.code, done.output).toBe(0);
     expect(done.steps).toMatchObject({
@@ -106,9 +104,7 @@ describe.runIf(isRoot)("install --root", () => {
     expect(filesOf(image).map((path) => `${path} ${statSync(path).mtimeMs} ${statSync(path).ino}`)).toEqual(before);
   });
 
-  it("mends a program that lost a file, a package or its rights, and keeps the one before aside", {
-    timeout: 180_000,
-  }, async () => {
+  it("mends a program that lost a file, a package or its rights, and keeps the one before aside", async () => {
     const spoil: readonly (() => void)[] = [
       () => rmSync(at("/opt/autowithdraw/dist/agent/crypto.js")),
       () => rmSync(at("/opt/autowithdraw/node_modules/ws"), { recursive: true }),
@@ -144,7 +140,7 @@ describe.runIf(isRoot)("install --root", () => {
     expect((await install("--config", config)).code).toBe(0);
   });
 
-  it("gives the gateway its own folder, with its own packages alone", { timeout: 120_000 }, async () => {
+  it("gives the gateway its own folder, with its own packages alone", async () => {
     const done = await install("--gateway");
     expect(done.code, done.output).toBe(0);
     const program = "/opt/autowithdraw-gateway";

@@ -248,7 +248,7 @@ describe("the packages of a release", () => {
   });
 
   // Needs the package registry.
-  it.each(["", "gateway"])("are taken by npm ci as they stand: %j", { timeout: 180_000 }, async (folder) => {
+  it.each(["", "gateway"])("are taken by npm ci as they stand: %j", async (folder) => {
     const place = mkdtempSync(join(dir, "ci-"));
     for (const file of ["package.json", "package-lock.json"]) cpSync(join(unpacked, folder, file), join(place, file));
     const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];

@@ -154,5 +154,5 @@ describe("after an edit of config.json", () => {
     await units.courier.restart();
     await bothGoBy(limitOf());
     expect([units.signer.starts, units.courier.starts]).toEqual([1, 2]);
-  }, 180_000);
+  });
 });

@@ -54,7 +54,7 @@ describe("SIGHUP", () => {
     started.child.kill("SIGHUP");
     await says(started, "crypto: ready", 3);
     expect(await policyOf()).not.toContain("0.0625");
-  }, 90_000);
+  });
 
   it("keeps the old settings, and says why, when the new ones do not check or the signer refuses them", async () => {
     const started = begin();
@@ -86,7 +86,7 @@ describe("SIGHUP", () => {
     expect(childOf(started, "signer")).not.toBe(first);
     writeFileSync(agent.config, before);
     expect((await agent.cli("verify")).output).toContain("the ledger is whole");
-  }, 90_000);
+  });
 
   it("goes back to what last ran, and no further", () => {
     const said: string[] = [];
@@ -141,7 +141,7 @@ describe("exit reason", () => {
     const second = begin();
     expect(await second.ended).toBe(1);
     expect(readExitReason(state)).toEqual([]);
-  }, 60_000);
+  });
 
   it("the exit reason is left when the signer refuses to go on", async () => {
     const keystore = join(agent.state, "signer", "keystore.json");
@@ -157,7 +157,7 @@ describe("exit reason", () => {
     } finally {
       writeFileSync(keystore, kept, { mode });
     }
-  }, 30_000);
+  });
 });
 
 describe("the environment of crypto", () => {

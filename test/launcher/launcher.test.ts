@@ -72,7 +72,7 @@ describe("crypto", () => {
       expect(loser.child.exitCode).toBe(1);
       expect(loser.output()).toContain(`another crypto (process ${winner.pid}) runs on ${agent.state}\nhint: stop it first`);
     }
-  }, 120_000);
+  });
 
   it("takes over as soon as the one before it is gone, even by kill -9", async () => {
     const first = begin();

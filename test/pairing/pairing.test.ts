@@ -442,5 +442,5 @@ describe("with the real gateway", () => {
     } finally {
       await stop(serving);
     }
-  }, 60_000);
+  });
 });

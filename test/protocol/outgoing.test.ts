@@ -155,9 +155,7 @@ describe("a name with several addresses", () => {
   const ask = async (binary: string, port: number) =>
     (await promisify(execFile)(binary, ["-e", script, module, String(port)], { timeout: 30_000 })).stdout.trim();
 
-  it("is reached at the second one, on this Node and on the least one", {
-    timeout: 120_000,
-  }, async (context) => {
+  it("is reached at the second one, on this Node and on the least one", async (context) => {
     const port = await listening(createServer((_request, response) => response.end("ok")));
     expect(await ask(process.execPath, port)).toBe("200");
     const least = await runtimeBinary("18");

@@ -41,6 +41,6 @@ export async function kitOn(nodes: readonly string[] = [anvil.url]): Promise<Cou
 
 /** Until each of them is paid. @throws with what was logged */
 export const paid = (kit: CourierKit, ...ids: readonly string[]) =>
-  until(() => ids.every((id) => kit.stateOf(id) === "paid"), 15_000).catch(() => {
+  until(() => ids.every((id) => kit.stateOf(id) === "paid")).catch(() => {
     throw new Error(`${ids.map((id) => kit.stateOf(id)).join(" ")}\n${kit.logged.slice(-30).join("")}`);
   });

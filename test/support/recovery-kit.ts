@@ -21,7 +21,7 @@ import { balanceWei, rpc } from "../../lab/kit/rpc.ts";
 import { createShop, type Shop } from "../../lab/kit/shop.ts";
 
 const gatewayJs = fileURLToPath(new URL("../../gateway/gateway.js", import.meta.url));
-const waitMs = 60_000;
+const waitMs = 180_000;
 
 /** A receiver of nobody else, so that the balance counts the payments. */
 export function receiver(n: number): string {

@@ -163,7 +163,7 @@ it("calls that pass to a node are counted one by one, also in a batch and in a p
   }
 });
 
-it("a few orders go the whole path, on EVM and on Tron", { timeout: 240_000 }, async () => {
+it("a few orders go the whole path, on EVM and on Tron", async () => {
   const { evm, tron, alone, ...calls } = await measurePath(shortLoads.path);
   for (const figures of [evm, tron]) for (const figure of Object.values(figures)) expect(figure).toBeGreaterThan(0);
   expect([alone.postToNodeMs.length, alone.postToCompletedMs.length]).toEqual([1, 1]);

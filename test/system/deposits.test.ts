@@ -25,9 +25,6 @@ for (const family of familyNames)
 
 it.each(familyNames.filter((family) => lackOf(family) === null))(
   "deposits on %s are credited as the final chain has them, through reorganisations and kill -9",
-  {
-    timeout: 300_000,
-  },
   async (family) => {
     const plan = { seed: "short", blockMs: 400, untilExpired: false, ...sizes[family] };
     const report = await playFamily(family, { ...plan, say: () => undefined });

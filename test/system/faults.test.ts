@@ -60,7 +60,7 @@ describe("a trace", () => {
 describe.skipIf(missing !== "")("faults on real processes", () => {
   startsTheBuild();
 
-  it("a short share of each holds", { timeout: 300_000 }, async () => {
+  it("a short share of each holds", async () => {
     const seed = process.env.SEED ?? randomBytes(6).toString("hex");
     process.stderr.write(`faults: SEED=${seed}\n`);
     const one = share(3, 1);
@@ -72,7 +72,7 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
     expect(report.paidOnce).toBe(report.withdrawals);
   });
 
-  it("records that a killed signer left unsynced are durable before the gateway receives them", { timeout: 60_000 }, async () => {
+  it("records that a killed signer left unsynced are durable before the gateway receives them", async () => {
     const counterpart = new Counterpart(generateKeyPairSync("ed25519").privateKey);
     const dir = folder();
     const world = new SignerWorld(dir, await makeSignerFolder(dir, counterpart.identity), counterpart, seeded("kept"));
@@ -83,7 +83,7 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
     expect(await world.close()).toEqual([]);
   });
 
-  it("writes that a killed gateway left unsynced are durable before it listens", { timeout: 60_000 }, async () => {
+  it("writes that a killed gateway left unsynced are durable before it listens", async () => {
     const world = await GatewayWorld.create(folder(), seeded("kept"));
     const point = { syscall: "fsync", nth: 2 };
     expect(await world.strike({ kind: "kill", point, aftermath: "start" }, 1)).toBe(true);

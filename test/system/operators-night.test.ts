@@ -174,7 +174,7 @@ async function freshServer(beside: Machine, encKey: string): Promise<{ readonly 
 const restoringLines = (): readonly string[] =>
   linesOf("install.md", "autowithdraw restore").map((line) => line.replace("FILE", "/srv/encKey"));
 
-describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
+describe.runIf(why === "")("an operator's night", () => {
   beforeAll(async () => {
     for (const part of ["release", "npm"]) mkdirSync(join(here, part));
     const released = makeRelease();
@@ -190,14 +190,14 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   // A case that failed half-way leaves nothing to the next one.
   beforeEach(async () => {
     if (isInstalled) await setRight();
-  }, 180_000);
+  });
 
   afterAll(async () => {
     for (const act of afterwards) await act();
     await night.testNetwork.close();
     await night.machine.remove();
     rmSync(here, { recursive: true, force: true });
-  }, 120_000);
+  });
 
   it("leads from a bare server to a first payment", async () => {
     const { token } = await night.testNetwork.ask<{ token: string }>("chain");

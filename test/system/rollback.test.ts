@@ -45,7 +45,7 @@ function ledgerKinds(stateDir: string): string[] {
   );
 }
 
-it("a state folder copied before a withdrawal and restored after it locks the agent", { timeout: 240_000 }, async () => {
+it("a state folder copied before a withdrawal and restored after it locks the agent", async () => {
   kit = await startPairedKit({ inProcess: true, confirmations: 1 });
   const shop = createShop(kit);
   await pay(shop, "before-the-copy");

@@ -119,7 +119,7 @@ beforeAll(async () => {
       .filter((line) => mine.has(line.slice(0, line.indexOf(" "))))
       .join("\n");
   }
-}, 240_000);
+});
 
 afterAll(async () => {
   if (traced && crypto !== undefined) {
@@ -129,7 +129,7 @@ afterAll(async () => {
   if (crypto !== undefined) await stop(crypto);
   await relay?.close();
   await kit?.close();
-}, 60_000);
+});
 
 describe("the signer, over a whole run", () => {
   it.skipIf(!traced)("the signer creates AF_UNIX sockets only and connects nowhere", () => {

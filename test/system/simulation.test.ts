@@ -135,7 +135,7 @@ function together(): Promise<Runs> {
 }
 
 describe("the simulator", () => {
-  it("finds nothing in four hundred runs", { timeout: 600_000 }, async () => {
+  it("finds nothing in four hundred runs", async () => {
     const runs = share(400);
     const { violations, said, seeds, steps } = await simulate("--seeds", String(runs));
     expect(said).toBe("");
@@ -143,7 +143,7 @@ describe("the simulator", () => {
     expect(steps).toBeGreaterThan(runs * 250);
   });
 
-  it.each(worldCases)("finds nothing in the world %s", { timeout: 180_000 }, async (world, count) => {
+  it.each(worldCases)("finds nothing in the world %s", async (world, count) => {
     if (!isLongTier) {
       expect((await together()).worlds[world]).toMatchObject({ seed: worlds[world] + 1, violation: null });
       return;
@@ -153,22 +153,18 @@ describe("the simulator", () => {
     expect({ violations, seeds }).toEqual({ violations: 0, seeds: count });
   });
 
-  it("finds nothing in the seeds that once showed a bug", { timeout: 600_000 }, async () => {
+  it("finds nothing in the seeds that once showed a bug", async () => {
     const { kept: runs } = await together();
     expect(runs.map(({ seed, violation }) => ({ seed, violation }))).toEqual(kept.map(({ seed }) => ({ seed, violation: null })));
   });
 
-  it("runs a seed the same way after other seeds, and another seed in another way", {
-    timeout: 180_000,
-  }, async () => {
+  it("runs a seed the same way after other seeds, and another seed in another way", async () => {
     const { first, again, other } = await together();
     expect(again.hash).toBe(first.hash);
     expect(other.hash).not.toBe(first.hash);
   });
 
-  it("does the same again, whatever ran before and in how many processes, and something else on another seed", {
-    timeout: 300_000,
-  }, async () => {
+  it("does the same again, whatever ran before and in how many processes, and something else on another seed", async () => {
     const seeds = "24";
     const one = await simulate("--seeds", seeds, "--from", "7000", "--workers", "1");
     const two = await simulate("--seeds", seeds, "--from", "7000", "--workers", "2");
@@ -187,7 +183,7 @@ describe("the simulator", () => {
     ["a ledger that does not wait for its disk", withoutSync, /durable/],
     ["a gate that opens for more than was acknowledged", withoutGate, /./],
     ["a disk whose failures nobody learns", deafToFailures, /durable/],
-  ])("catches %s", { timeout: 600_000 }, async (_, patch, invariant) => {
+  ])("catches %s", async (_, patch, invariant) => {
     if (patch === withoutGate) {
       const { caught, sound } = await together();
       expect(caught?.violation?.invariant).toMatch(invariant);
@@ -200,7 +196,7 @@ describe("the simulator", () => {
     expect(sound.violation).toBeNull();
   });
 
-  it("makes a failing run small, and the small one fails the same way", { timeout: 600_000 }, async () => {
+  it("makes a failing run small, and the small one fails the same way", async () => {
     const script = `for (let seed = 1; ; seed += 1) {
       const run = await tree.runSeed(seed);
       if (run.violation === null || run.taken.length < 16) continue;
@@ -214,7 +210,7 @@ describe("the simulator", () => {
     expect(again.hash).toBe(shrunk.result.hash);
   });
 
-  it("says so when a patch does not fit", { timeout: 180_000 }, async () => {
+  it("says so when a patch does not fit", async () => {
     writeFileSync(join(folder, "patch.json"), JSON.stringify({ ...withoutSync, find: "nowhere in the file" }));
     await expect(simulate("--seeds", "1", "--patch", join(folder, "patch.json"))).rejects.toThrow();
   });

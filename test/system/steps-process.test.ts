@@ -34,7 +34,6 @@ describe("kills at the steps of a payout", () => {
 
   it.each(stepsFamilies.filter((family) => stepsLackOf(family) === null && kills[family] > 0))(
     "on %s each kill meets its step, and everybody is paid once",
-    { timeout: 600_000 },
     async (family) => {
       const seed = process.env.SEED ?? randomBytes(6).toString("hex");
       process.stderr.write(`steps on ${family}: SEED=${seed}\n`);

@@ -21,7 +21,7 @@ import { lookAlike, type Signed, sender, signedBy, usdt } from "../support/tron-
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const launcher = join(root, "gateway", "gateway.js");
-const waitMs = 30_000;
+const waitMs = 180_000;
 const account = HDKey.fromMasterSeed(new Uint8Array(32).fill(18)).derive("m/44'/195'/1'");
 
 /** The address at an index of the account, by tronweb. */

@@ -15,7 +15,7 @@ import { startUtxoNetwork, type UtxoTestNetwork } from "../../lab/utxo-node/netw
 import { Wallet } from "../chains/utxo-wallet.ts";
 import { startsTheBuild } from "../support/built.ts";
 
-const waitMs = 90_000;
+const waitMs = 180_000;
 const policy = { maxPerWithdrawal: "10", maxPerHour: "90", maxPerDay: "90", maxFee: "0.001", maxFeePerDay: "0.1" };
 const coins = [
   ["bitcoin", bitcoin, "btc"],
@@ -129,7 +129,7 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
       async () => ((await shop.balance(currency)).available === "6" ? true : undefined),
       said,
     );
-  }, 240_000);
+  });
   afterAll(async () => {
     mines(false);
     await kit?.close();
@@ -138,7 +138,6 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
 
   it.skipIf(!isHere)(
     "the agent pays out to each kind of address, once, though the courier and the signer are killed",
-    { timeout: 180_000 },
     async () => {
       const receivers = [customer.other, customer.values.destination(customer.network, "p2tr"), customer.other];
       const ids: string[] = [];
@@ -150,54 +149,45 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
     },
   );
 
-  it.skipIf(!isHere)(
-    "`status` tells the coins of the hot wallet, and `show` those of an attempt",
-    { timeout: 120_000 },
-    async () => {
-      // The change of the payments is final a block or two after they are.
-      const output = await until(
-        "status tells all coins",
-        waitMs,
-        async () => {
-          last = (await kit.cli("status")).output;
-          return /regtest {7}ok, block \d+, \d+ s old, 5\.24\d+ of its native coin/.test(last) ? last : undefined;
-        },
-        () => last,
-      );
-      expect(output).toContain(`account       ${hotWallet}, regtest`);
-      expect(output).toMatch(/limits {8}(?:btc|ltc): 10 each; hour 0\.75 of 90/);
-      const { output: shown } = await kit.cli("show", paid[0] ?? "");
-      expect(shown).toMatch(/payment 0|payment {2,}0/);
-      expect(shown).toMatch(/fee \d+ sat, about \d+\.\d sat for a byte, of 1 coin/);
-    },
-  );
+  it.skipIf(!isHere)("`status` tells the coins of the hot wallet, and `show` those of an attempt", async () => {
+    // The change of the payments is final a block or two after they are.
+    const output = await until(
+      "status tells all coins",
+      waitMs,
+      async () => {
+        last = (await kit.cli("status")).output;
+        return /regtest {7}ok, block \d+, \d+ s old, 5\.24\d+ of its native coin/.test(last) ? last : undefined;
+      },
+      () => last,
+    );
+    expect(output).toContain(`account       ${hotWallet}, regtest`);
+    expect(output).toMatch(/limits {8}(?:btc|ltc): 10 each; hour 0\.75 of 90/);
+    const { output: shown } = await kit.cli("show", paid[0] ?? "");
+    expect(shown).toMatch(/payment 0|payment {2,}0/);
+    expect(shown).toMatch(/fee \d+ sat, about \d+\.\d sat for a byte, of 1 coin/);
+  });
 
-  it.skipIf(!isHere)(
-    "the agent is paid in, credits the payment by its output, and sweeps it to the hot wallet",
-    { timeout: 240_000 },
-    async () => {
-      const { address, transactionId } = await shop.deposit(currency, "0.4", "deposit-0");
-      expect(address).toMatch(/^(?:bcrt|rltc)1q/);
-      const before = await receivedSat(hotWallet);
-      const { raw, txHash } = await customer.first({ destination: address, amountUnits: 40_000_000n });
-      await testNetwork.node.ask("sendrawtransaction", raw);
-      const found = await ends(transactionId, 1, 1);
-      expect(found).toMatchObject({ amountReceived: "0.4", txHash });
-      await until(
-        "the deposit is swept",
-        waitMs,
-        async () => ((await receivedSat(address)) === 0n && (await receivedSat(hotWallet)) > before ? true : undefined),
-        said,
-      );
-      const swept = (await receivedSat(hotWallet)) - before;
-      expect(swept).toBeGreaterThan(39_000_000n);
-      expect(swept).toBeLessThan(40_000_000n);
-    },
-  );
+  it.skipIf(!isHere)("the agent is paid in, credits the payment by its output, and sweeps it to the hot wallet", async () => {
+    const { address, transactionId } = await shop.deposit(currency, "0.4", "deposit-0");
+    expect(address).toMatch(/^(?:bcrt|rltc)1q/);
+    const before = await receivedSat(hotWallet);
+    const { raw, txHash } = await customer.first({ destination: address, amountUnits: 40_000_000n });
+    await testNetwork.node.ask("sendrawtransaction", raw);
+    const found = await ends(transactionId, 1, 1);
+    expect(found).toMatchObject({ amountReceived: "0.4", txHash });
+    await until(
+      "the deposit is swept",
+      waitMs,
+      async () => ((await receivedSat(address)) === 0n && (await receivedSat(hotWallet)) > before ? true : undefined),
+      said,
+    );
+    const swept = (await receivedSat(hotWallet)) - before;
+    expect(swept).toBeGreaterThan(39_000_000n);
+    expect(swept).toBeLessThan(40_000_000n);
+  });
 
   it.skipIf(!isReplaced)(
     "the agent replaces a payment that no block takes by a higher fee, and one of the two is paid",
-    { timeout: 240_000 },
     async () => {
       mines(false);
       const receiver = customer.other;
@@ -229,58 +219,47 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
     },
   );
 
-  it.skipIf(!isReplaced)(
-    "an operator's cancel takes the coins back, and the shop sees Failed",
-    { timeout: 240_000 },
-    async () => {
-      mines(false);
-      const receiver = customer.other;
-      const id = await order("0.05", receiver, "payout-cancelled");
-      await until(
-        "its bytes are out",
-        waitMs,
-        async () => {
-          const { output } = await kit.cli("show", id, "--json");
-          return (JSON.parse(output) as { withdrawal: Shown }).withdrawal.attempts[0]?.raw === undefined ? undefined : true;
-        },
-        said,
-      );
-      const { code, output } = await kit.cli("cancel", id, "--yes");
-      expect(code, output).toBe(0);
-      mines(true);
-      expect(await ends(id, 2)).toMatchObject({ code: "cancelled" });
-      expect(await receivedSat(receiver)).toBe(0n);
-    },
-  );
+  it.skipIf(!isReplaced)("an operator's cancel takes the coins back, and the shop sees Failed", async () => {
+    mines(false);
+    const receiver = customer.other;
+    const id = await order("0.05", receiver, "payout-cancelled");
+    await until(
+      "its bytes are out",
+      waitMs,
+      async () => {
+        const { output } = await kit.cli("show", id, "--json");
+        return (JSON.parse(output) as { withdrawal: Shown }).withdrawal.attempts[0]?.raw === undefined ? undefined : true;
+      },
+      said,
+    );
+    const { code, output } = await kit.cli("cancel", id, "--yes");
+    expect(code, output).toBe(0);
+    mines(true);
+    expect(await ends(id, 2)).toMatchObject({ code: "cancelled" });
+    expect(await receivedSat(receiver)).toBe(0n);
+  });
 
-  it.skipIf(!isHere)(
-    "a reorganisation below its depth ends nothing early, and the payment is in the chain again",
-    {
-      timeout: 240_000,
-    },
-    async () => {
-      mines(false);
-      const receiver = customer.other;
-      const id = await order("0.02", receiver, "payout-reorganised");
-      const stateOf = async (): Promise<string> =>
-        (JSON.parse((await kit.cli("show", id, "--json")).output) as { withdrawal: Shown }).withdrawal.state;
-      const becomes = (state: string): Promise<true> =>
-        until(`${id} is ${state}`, waitMs, async () => ((await stateOf()) === state ? true : undefined), said);
-      await becomes("broadcast");
-      await customer.mine(1);
-      await becomes("included");
-      const hash = await testNetwork.node.ask<string>("getblockhash", await testNetwork.node.ask<number>("getblockcount"));
-      await testNetwork.node.ask("invalidateblock", hash);
-      expect((await shop.transaction(id)).status).toBe(0);
-      mines(true);
-      await ends(id, 1);
-      expect(await receivedSat(receiver)).toBe(2_000_000n);
-    },
-  );
+  it.skipIf(!isHere)("a reorganisation below its depth ends nothing early, and the payment is in the chain again", async () => {
+    mines(false);
+    const receiver = customer.other;
+    const id = await order("0.02", receiver, "payout-reorganised");
+    const stateOf = async (): Promise<string> =>
+      (JSON.parse((await kit.cli("show", id, "--json")).output) as { withdrawal: Shown }).withdrawal.state;
+    const becomes = (state: string): Promise<true> =>
+      until(`${id} is ${state}`, waitMs, async () => ((await stateOf()) === state ? true : undefined), said);
+    await becomes("broadcast");
+    await customer.mine(1);
+    await becomes("included");
+    const hash = await testNetwork.node.ask<string>("getblockhash", await testNetwork.node.ask<number>("getblockcount"));
+    await testNetwork.node.ask("invalidateblock", hash);
+    expect((await shop.transaction(id)).status).toBe(0);
+    mines(true);
+    await ends(id, 1);
+    expect(await receivedSat(receiver)).toBe(2_000_000n);
+  });
 
   it.skipIf(!isHere)(
     "the agent pays out, is paid in and sweeps while no server lists coins, and `status` tells all coins",
-    { timeout: 240_000 },
     async () => {
       mines(true);
       for (const front of testNetwork.fronts) front.options = { ...front.options, utxosMax: 0 };
@@ -304,7 +283,7 @@ describe.each(coins)("an agent with a chain of %s", (name, nativeCoin, currency)
     },
   );
 
-  it.skipIf(!isHere)("the books agree with the chain, to the last unit", { timeout: 120_000 }, async () => {
+  it.skipIf(!isHere)("the books agree with the chain, to the last unit", async () => {
     mines(true);
     const args = [join(projectRoot, "gateway/gateway.js"), "reconcile", "--json", "--config", kit.gatewayConfigPath];
     const closed = await until(

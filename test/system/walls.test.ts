@@ -192,7 +192,7 @@ beforeAll(async () => {
   );
   code = ended.code;
   said = ended.stderr.split("\n").filter((line) => line !== "");
-}, 300_000);
+});
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe("the walls", () => {

@@ -108,15 +108,13 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     expect(hotWallet).toMatch(/^r/);
     await kit.startCrypto();
     shop = createShop(kit);
-  }, 240_000);
+  });
   afterAll(async () => {
     await kit?.close();
     await node?.close();
   });
 
-  it("waits for its first XRP, then for an operator's yes to the sequence at which the account begins", {
-    timeout: 120_000,
-  }, async () => {
+  it("waits for its first XRP, then for an operator's yes to the sequence at which the account begins", async () => {
     const early = await kit.cli("adopt", "ripple", "--yes", "1");
     expect(early.output).toContain("the nodes have not agreed on a count yet");
     node.fund(hotWallet, 501n * xrp);
@@ -140,9 +138,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     );
   });
 
-  it("pays out with and without a tag, once, though the courier and the signer are killed", {
-    timeout: 180_000,
-  }, async () => {
+  it("pays out with and without a tag, once, though the courier and the signer are killed", async () => {
     const [before, atExchange] = [node.balance(customer.address), node.balance(exchange.address)];
     node.people.setFlag(exchange, 1);
     node.closeLedgers();
@@ -160,7 +156,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     expect(tags.filter((tag) => tag === 4_294_967_295 || tag === 7)).toHaveLength(2);
   });
 
-  it("`status`, `show` and the shop name the tag and the sequence", { timeout: 60_000 }, async () => {
+  it("`status`, `show` and the shop name the tag and the sequence", async () => {
     await until("the payout has ended for the agent", 30_000, async () =>
       /Completed|final|paid/i.test((await kit.cli("withdrawals", "--order", "payout-1")).output) ? true : undefined,
     );
@@ -173,9 +169,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     expect((await kit.cli("status")).output).toContain(`account       ${hotWallet}, ripple`);
   });
 
-  it("is paid in by tags; money with a wrong tag, or without one, waits for an operator who credits it", {
-    timeout: 180_000,
-  }, async () => {
+  it("is paid in by tags; money with a wrong tag, or without one, waits for an operator who credits it", async () => {
     const right = await shop.deposit("xrp", "12.5", "deposit-right");
     const lost = await shop.deposit("xrp", "3", "deposit-lost");
     expect(right.address).toBe(hotWallet);
@@ -211,9 +205,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     expect(await ends(lost.transactionId, 1, 1)).toMatchObject({ amountReceived: "5" });
   });
 
-  it("offers again with the same sequence, and one of the two is paid; receivers that no ledger would pay are declined meanwhile", {
-    timeout: 240_000,
-  }, async () => {
+  it("offers again with the same sequence, and one of the two is paid; receivers that no ledger would pay are declined meanwhile", async () => {
     const refused = [
       await order("0.5", person("nobody yet").address, "payout-to-nobody"),
       await order("1", exchange.address, "payout-without-tag"),
@@ -237,7 +229,7 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     for (const one of refused) expect(await ends(one, 2)).toMatchObject({ txHash: "" });
   });
 
-  it("an operator's cancel uses the sequence up, and the shop sees Failed", { timeout: 240_000 }, async () => {
+  it("an operator's cancel uses the sequence up, and the shop sees Failed", async () => {
     for (const front of node.fronts) front.suffer({ taking: "drops" });
     const before = node.balance(customer.address);
     const id = await order("1.5", customer.address, "payout-cancelled");
@@ -259,13 +251,13 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     expect([end.status, end.code, paid]).toEqual(end.status === 1 ? [1, "", 1_500_000n] : [2, "cancelled", 0n]);
   });
 
-  it("pays a receiver whose account begins with the payment", { timeout: 120_000 }, async () => {
+  it("pays a receiver whose account begins with the payment", async () => {
     const { address } = person("nobody yet");
     await ends(await order("1", address, "payout-to-somebody-new"), 1);
     expect(node.balance(address)).toBe(xrp);
   });
 
-  it("the books agree with the ledger, to the drop", { timeout: 120_000 }, async () => {
+  it("the books agree with the ledger, to the drop", async () => {
     const args = [join(projectRoot, "gateway/gateway.js"), "reconcile", "--json", "--config", kit.gatewayConfigPath];
     let last = "";
     const closed = await until(

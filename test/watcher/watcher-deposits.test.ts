@@ -153,7 +153,7 @@ describe("a deposit on chain", () => {
     await until(() => !watcher!.ready());
     expect(row(id).status).toBe(0);
     nodes[0]!.isDown = false;
-    await until(() => row(id).status === 2, 8_000);
+    await until(() => row(id).status === 2);
   });
 
   it("in another currency than asked is recorded and counts for nothing", async () => {
