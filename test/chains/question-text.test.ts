@@ -2,6 +2,8 @@
  * Questions to nodes hold only text that a reader of the family has read: another text is refused
  * before any node is asked. The stand-ins refuse such a text too, as the servers do.
  */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { receiptQuestion } from "../../chains/evm/node-block-receipts.ts";
 import { canonicalText, pathOf } from "../../chains/providers/canonical-text.ts";
@@ -13,8 +15,10 @@ import * as utxoQuestions from "../../chains/utxo/node-questions.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import type { Question as XrpQuestion } from "../../chains/xrp/node-pool.ts";
 import * as xrpQuestions from "../../chains/xrp/node-questions.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
 import { answerOf, type Server } from "../../lab/utxo-node/api.ts";
 import type { Sight } from "../../lab/utxo-node/chain-index.ts";
+import { rootsOf } from "../../scripts/roots.ts";
 import { type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
 
 const hash = "ab".repeat(32);
@@ -109,6 +113,20 @@ describe("a question to a node", () => {
     await expect(judged).rejects.toMatchObject({ code: "NODE_QUESTION" });
     expect(server.asked.filter((path) => path.includes("admin"))).toEqual([]);
     watcher.close();
+  });
+});
+
+describe("text of a question", () => {
+  it("is made in the one file that reads it, and no file of the product claims to have made it", () => {
+    const files = rootsOf(projectRoot, "product").flatMap((room) =>
+      readdirSync(join(projectRoot, room), { recursive: true, encoding: "utf8" }).map((name) => join(room, name)),
+    );
+    const claims = files
+      .filter((file) => /\.tsx?$/.test(file))
+      .filter((file) =>
+        /\b(?:as|is) (?:unknown as )?(?:CanonicalText|QuestionValue)\b/.test(readFileSync(join(projectRoot, file), "utf8")),
+      );
+    expect(claims).toEqual(["chains/providers/canonical-text.ts"]);
   });
 });
 
