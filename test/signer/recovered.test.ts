@@ -40,11 +40,15 @@ describe("an agent that was rolled back", () => {
     both.acknowledge();
     restore(both.kit, copy);
     expect(both.connect()).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_BEHIND_GATEWAY" });
+    const absent = { transactionId: "00".repeat(16) };
+    const told = both.kit.operate("show", absent);
+    expect(told).toMatchObject({ code: "WITHDRAWAL_UNKNOWN", detail: expect.stringMatching(/^LEDGER_BEHIND_GATEWAY: /) });
     const plan = both.recover();
     expect(plan).toMatchObject({ bothRestored: false, isHere: false, kept: 2, left: 0, newLedgerEpoch: 2 });
     expect(plan.accounts).toMatchObject([{ ledgerNext: "6", gatewayNext: "7", next: "7" }]);
     expect(kinds().at(kinds().indexOf("RECOVERED"))).toBe("RECOVERED");
     expect(both.kit.ask("hello")).toMatchObject({ handshakeDone: true, locked: "" });
+    expect(both.kit.operate("show", absent)).toMatchObject({ code: "WITHDRAWAL_UNKNOWN", detail: "" });
     // Policy approved again by itself; an attempt with a higher fee goes out on the same slot.
     expect(both.kit.show(lost)).toMatchObject({ state: "released", slot: "6", code: "" });
     expect(both.kit.ask("replace", { transactionId: lost, above: 1, txParams: higher })).toMatchObject({ ok: true });

@@ -29,6 +29,7 @@ import { endUnreachable, planEnd } from "../handlers/end.ts";
 import { planReplacement } from "../handlers/manual-replacement.ts";
 import { finish, recover, showRecovery } from "../handlers/recovery/recover.ts";
 import { refuseByOperator } from "../handlers/refuse.ts";
+import { lockCode } from "../runtime/ledger-continuity.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { isBegun } from "../state/accounts.ts";
 import { canonicalLimits, limitsDigest, loosened } from "../state/canonical.ts";
@@ -250,11 +251,17 @@ function passes({ job, requestedAt, address: destination }: Withdrawal, { order,
   );
 }
 
+/** An order that this ledger lacks may wait at the gateway: a locked agent takes none. */
+function unknownWithdrawal({ core, run }: Signer): Refusal {
+  const code = lockCode(core, run);
+  return refuse("WITHDRAWAL_UNKNOWN", code === "" ? undefined : `${code}: this agent is locked and takes no orders`);
+}
+
 function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: Outcome) => void): void {
   const withdrawal = signer.core.book.find(asked.transactionId);
   const answer: Outcome =
     withdrawal === undefined
-      ? refuse("WITHDRAWAL_UNKNOWN")
+      ? unknownWithdrawal(signer)
       : {
           ok: true,
           withdrawal: { ...viewOf(signer, withdrawal), ...reachOf(signer, withdrawal) },
@@ -318,7 +325,7 @@ function decide(
 ): void {
   const withdrawal = signer.core.book.find(id);
   const before = withdrawal?.state;
-  const done = withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : act(withdrawal);
+  const done = withdrawal === undefined ? unknownWithdrawal(signer) : act(withdrawal);
   const wait = done.ok ? waitOf(done.withdrawal, signer.core.policy) : null;
   const answer = done.ok ? { ok: true as const, withdrawal: viewOf(signer, done.withdrawal), wait } : done;
   signer.whenDurable(() => reply(answer));
