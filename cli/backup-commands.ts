@@ -129,7 +129,7 @@ async function askBackup<A extends keyof BackupAnswers>(
   const encKey = needsKey ? (await encKeyInUse(options, terminal)).bytes : null;
   try {
     const parts = [Buffer.from(JSON.stringify(task)), ...(encKey === null ? [] : [encKey])];
-    return await withProgress(terminal, what, askClosedChild<BackupAnswers[A]>("./backup/main", parts));
+    return await withProgress(terminal, what, askClosedChild<BackupAnswers[A]>(terminal, "./backup/main", parts));
   } finally {
     encKey?.fill(0);
   }

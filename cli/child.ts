@@ -10,6 +10,7 @@ import { frame } from "../agent/launcher/frames.ts";
 import type { Code } from "../base/codes.ts";
 import { AgentError, type Effect } from "../base/fault.ts";
 import { systemEnvironment } from "../base/system-path.ts";
+import type { ProgramEnd, Terminal } from "./terminal.ts";
 
 const here = import.meta.url;
 /** As if this module stood in cli/ itself: a bundle holds it in a folder below. */
@@ -27,11 +28,19 @@ export interface ChildFault {
   readonly hint?: string;
 }
 
+let closing: readonly string[] | null | undefined;
+
 /**
  * The command that starts a process without a network here, e.g. `unshare --net --`; null if the
- * machine permits neither form. Sources: unshare(1), network_namespaces(7).
+ * machine permits neither form. The machine is asked once in the life of this process. Sources:
+ * unshare(1), network_namespaces(7).
  */
 export function withoutNetwork(): readonly string[] | null {
+  if (closing === undefined) closing = findWithoutNetwork();
+  return closing;
+}
+
+function findWithoutNetwork(): readonly string[] | null {
   for (const command of [
     ["unshare", "--net", "--"],
     ["unshare", "--user", "--map-root-user", "--net", "--"],
@@ -43,16 +52,10 @@ export function withoutNetwork(): readonly string[] | null {
 }
 
 /**
- * Starts the program `name` (a path from cli/, without its ending), gives it the parts and
- * returns its answer. Wipes the framed copies; the caller owns the parts.
- * @throws the fault that `ended` makes of a child without an answer
+ * Starts the program `name` (a path from cli/, without its ending) and gives it the parts. Wipes
+ * the framed copies; the caller owns the parts.
  */
-export async function askChild(
-  name: string,
-  parts: readonly Uint8Array[],
-  within: readonly string[],
-  ended: (status: number | null) => AgentError,
-): Promise<unknown> {
+async function runChild(name: string, parts: readonly Uint8Array[], within: readonly string[]): Promise<ProgramEnd> {
   const child = startChild({ program: fileURLToPath(programPath(inCli, name)), within, env: process.env });
   const framed = parts.map(frame);
   for (const part of framed) child.stdin?.write(part);
@@ -68,6 +71,21 @@ export async function askChild(
     child.once("error", () => resolve(null));
     child.once("close", (code) => resolve(code));
   });
+  return { status, output };
+}
+
+/**
+ * Runs the program `name` on the parts and returns its answer; the caller owns the parts.
+ * @throws the fault that `ended` makes of a child without an answer
+ */
+export async function askChild(
+  { runProgram }: Pick<Terminal, "runProgram">,
+  name: string,
+  parts: readonly Uint8Array[],
+  within: readonly string[],
+  ended: (status: number | null) => AgentError,
+): Promise<unknown> {
+  const { status, output } = await (runProgram?.(name, parts) ?? runChild(name, parts, within));
   try {
     if (status === 0) return JSON.parse(output);
   } catch {
@@ -80,9 +98,13 @@ export async function askChild(
  * As `askChild`, in a process without network, for a child that answers `ok` or a ChildFault.
  * @throws AgentError the child's own; COMMAND_CHILD
  */
-export async function askClosedChild<T extends { readonly ok: true }>(name: string, parts: readonly Uint8Array[]): Promise<T> {
+export async function askClosedChild<T extends { readonly ok: true }>(
+  terminal: Pick<Terminal, "runProgram">,
+  name: string,
+  parts: readonly Uint8Array[],
+): Promise<T> {
   const what = name.replace(/^\.\//, "");
-  const answer = (await askChild(name, parts, withoutNetwork() ?? [], (status) => {
+  const answer = (await askChild(terminal, name, parts, withoutNetwork() ?? [], (status) => {
     const message = `${what} ended with ${status ?? "a signal"} before it was done`;
     return new AgentError("COMMAND_CHILD", "unknown", message);
   })) as T | ChildFault;

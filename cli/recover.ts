@@ -139,7 +139,7 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
   const lock = await takeLock(state.signer, lockWaitMs);
   try {
     const task = { signer: state.signer, pairing: progress, isRedone: true, nowMs: terminal.now() };
-    const { aside } = await beginLedger(task, encKey.bytes);
+    const { aside } = await beginLedger(terminal, task, encKey.bytes);
     if (options.json === true) terminal.out(`${jsonText({ ok: true, agent, aside })}\n`);
     else {
       if (aside !== "") terminal.out(`the old ledger is kept in ${aside}\n`);

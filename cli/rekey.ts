@@ -94,7 +94,7 @@ async function sealedAgain(
   try {
     made = await newEncKey(options, terminal);
     const parts = [Buffer.from(state.signer), old.bytes, made.bytes];
-    const done = await askClosedChild<Rekeyed & { readonly ok: true }>("./sealing/rekey", parts);
+    const done = await askClosedChild<Rekeyed & { readonly ok: true }>(terminal, "./sealing/rekey", parts);
     return { done, from: old.from, made };
   } catch (error) {
     // The new key is removed only when it certainly seals nothing.

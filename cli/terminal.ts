@@ -31,6 +31,20 @@ export interface Terminal {
    * Waits. Resolves with false if the caller must stop its repetition: nobody reads it any more.
    */
   sleep(ms: number): Promise<boolean>;
+  /** Runs a program of our own; a process of its own, started for it, if this is missing. */
+  readonly runProgram?: RunProgram;
+}
+
+/**
+ * Runs the program `name` (a path from cli/, without its ending) on the parts, which stay the
+ * caller's. Never rejects for a program that ends badly.
+ */
+export type RunProgram = (name: string, parts: readonly Uint8Array[]) => Promise<ProgramEnd>;
+
+/** How a program ended, and what it printed on stdout. */
+export interface ProgramEnd {
+  readonly status: number | null; // null for a signal
+  readonly output: string;
 }
 
 const columnsMin = 80;

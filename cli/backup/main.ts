@@ -5,27 +5,7 @@
  */
 import "../../base/no-inspector.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
-import { invariant } from "../../base/fault.ts";
-import { answerWith } from "../sealing/answer.ts";
-import type { BackupTask } from "./answer.ts";
-import { checkBackup } from "./check.ts";
-import { makeBackup } from "./make.ts";
-import { restoreBackup } from "./restore.ts";
+import { writeAnswer } from "../sealing/answer.ts";
+import { answerBackup } from "./task.ts";
 
-const [settings, encKey = null] = readFrames();
-invariant(settings !== undefined, "a task comes over stdin");
-const task = JSON.parse(Buffer.from(settings).toString("utf8")) as BackupTask;
-answerWith(() => {
-  try {
-    switch (task.act) {
-      case "make":
-        return { ok: true, manifest: makeBackup(task, encKey) };
-      case "check":
-        return { ok: true, manifest: checkBackup(task.file, encKey) };
-      case "restore":
-        return { ok: true, ...restoreBackup(task.file, task.state, encKey) };
-    }
-  } finally {
-    encKey?.fill(0);
-  }
-});
+writeAnswer(answerBackup(readFrames()));

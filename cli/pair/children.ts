@@ -7,18 +7,23 @@ import type { TranscriptProofs } from "../../protocol/pairing.ts";
 import { askChild, askClosedChild, type ChildFault } from "../child.ts";
 import type { Granted, RegisteringAnswer, RegisteringSettings } from "../registering/answer.ts";
 import type { BegunLedger, LedgerTask, ProvingAnswer, SealedWallet, SealingAnswer, SealingSettings } from "../sealing/answer.ts";
+import type { Terminal } from "../terminal.ts";
+
+/** The part of the outside that runs our programs. */
+type Programs = Pick<Terminal, "runProgram">;
 
 /**
  * Seals the wallet, or checks it against an existing keystore, in the same call.
  * @throws AgentError MNEMONIC_*, ENCKEY_WEAK, KEYSTORE_*, PAIRING_READ_BACK, PAIRING_CHILD
  */
 export async function sealWallet(
+  terminal: Programs,
   settings: SealingSettings,
   secrets: { readonly mnemonic: Uint8Array; readonly encKey: Uint8Array },
   within: readonly string[] | null,
 ): Promise<SealedWallet & { readonly made: boolean }> {
   const parts = [Buffer.from(JSON.stringify(settings)), secrets.mnemonic, secrets.encKey];
-  const answer = (await ask("sealing/main", parts, within ?? [])) as SealingAnswer;
+  const answer = (await ask(terminal, "sealing/main", parts, within ?? [])) as SealingAnswer;
   if (!answer.ok) throw faultOf(answer);
   const { made, wallet, accounts, signerKey } = answer;
   return { made, wallet, accounts, signerKey };
@@ -29,12 +34,13 @@ export async function sealWallet(
  * @throws AgentError KEYSTORE_*, PAIRING_PROGRESS, PAIRING_TRANSCRIPT, PAIRING_CHILD
  */
 export async function proveWallet(
+  terminal: Programs,
   transcript: string,
   by: { readonly folder: string; readonly encKey: Uint8Array },
   within: readonly string[] | null,
 ): Promise<TranscriptProofs> {
   const parts = [Buffer.from(by.folder), by.encKey, Buffer.from(transcript)];
-  const answer = (await ask("sealing/proving", parts, within ?? [])) as ProvingAnswer;
+  const answer = (await ask(terminal, "sealing/proving", parts, within ?? [])) as ProvingAnswer;
   if (!answer.ok) throw faultOf(answer);
   const { signerSignature, proofs } = answer;
   return { signerSignature, proofs };
@@ -50,11 +56,12 @@ function faultOf({ code, message, hint }: ChildFault): AgentError {
  * @throws AgentError PAIRING_*
  */
 export async function registerAgent(
+  terminal: Programs,
   settings: RegisteringSettings,
   secrets: { readonly apiKey: Uint8Array; readonly linkSeed: Uint8Array },
 ): Promise<Granted> {
   const parts = [Buffer.from(JSON.stringify(settings)), secrets.apiKey, secrets.linkSeed];
-  const answer = (await ask("registering/main", parts, [])) as RegisteringAnswer;
+  const answer = (await ask(terminal, "registering/main", parts, [])) as RegisteringAnswer;
   if (!answer.ok) {
     const { code, message, hint } = answer;
     throw new AgentError(code, "unknown", message, hint === "" ? {} : { hint });
@@ -68,12 +75,12 @@ export async function registerAgent(
  * harm.
  * @throws AgentError KEYSTORE_*, LEDGER_*, PAIRING_FORGED, PAIRING_PROGRESS, COMMAND_CHILD
  */
-export async function beginLedger(task: LedgerTask, encKey: Uint8Array): Promise<BegunLedger> {
-  return askClosedChild<BegunLedger>("./sealing/ledger", [Buffer.from(JSON.stringify(task)), encKey]);
+export async function beginLedger(terminal: Programs, task: LedgerTask, encKey: Uint8Array): Promise<BegunLedger> {
+  return askClosedChild<BegunLedger>(terminal, "./sealing/ledger", [Buffer.from(JSON.stringify(task)), encKey]);
 }
 
-function ask(name: string, parts: readonly Uint8Array[], within: readonly string[]): Promise<unknown> {
-  return askChild(`./${name}`, parts, within, (status) => {
+function ask(terminal: Programs, name: string, parts: readonly Uint8Array[], within: readonly string[]): Promise<unknown> {
+  return askChild(terminal, `./${name}`, parts, within, (status) => {
     return new AgentError(
       "PAIRING_CHILD",
       "unknown",

@@ -199,7 +199,7 @@ async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet
     if (progress === null && wanted.expected.length === 0) await assertOwnWallet(run, wanted, mnemonic);
     const encKey = await encKeyOf(run);
     steps.begin("sealing");
-    const { made, ...wallet } = await sealWallet({ ...wanted, isLook: false }, { mnemonic, encKey }, within);
+    const { made, ...wallet } = await sealWallet(run.terminal, { ...wanted, isLook: false }, { mnemonic, encKey }, within);
     const where =
       within === null ? "no network module loaded; this machine permits no closed network" : "in a process without a network";
     steps.end(made ? `the wallet, ${where}` : `the wallet was sealed before and is the same`);
@@ -240,7 +240,7 @@ async function assertOwnWallet(
 ): Promise<void> {
   if (!terminal.isInteractive || options.yes === true) return;
   const secrets = { mnemonic, encKey: new Uint8Array(0) };
-  const { accounts } = await sealWallet({ ...wanted, isLook: true }, secrets, withoutNetwork());
+  const { accounts } = await sealWallet(terminal, { ...wanted, isLook: true }, secrets, withoutNetwork());
   const lines = accountsFor(accounts, "hot", wanted.networks).map(({ id, networks }) => `    ${id}  (${networks.join(", ")})`);
   terminal.err(`
   The mnemonic pays from, and is to be funded at:
@@ -275,12 +275,13 @@ async function registered(run: Run, progress: Progress): Promise<Granted> {
   try {
     const transcript = transcriptOf(progress, apiKey, seed);
     steps.begin("proving");
-    const proven = await proveWallet(transcript, { folder: state.signer, encKey: await encKeyOf(run) }, withoutNetwork());
+    const by = { folder: state.signer, encKey: await encKeyOf(run) };
+    const proven = await proveWallet(run.terminal, transcript, by, withoutNetwork());
     steps.end("the signer's key and the key of each account signed the request");
     steps.begin("registering");
     const egress = egressOf(config.settings.network) ?? undefined;
     const settings = { gatewayUrl: progress.gatewayUrl, transcript, proven, egress };
-    const answer = await registerAgent(settings, { apiKey, linkSeed: seed });
+    const answer = await registerAgent(run.terminal, settings, { apiKey, linkSeed: seed });
     steps.end(`at ${progress.gatewayUrl}`);
     return answer;
   } finally {
@@ -298,7 +299,7 @@ async function begun(run: Run, progress: Progress): Promise<Progress> {
   const { granted, gatewayUrl } = progress;
   invariant(granted !== null, "the gateway granted before the ledger begins");
   const task = { signer: state.signer, pairing: progress, isRedone: false, nowMs: terminal.now() };
-  const { word } = await beginLedger(task, await encKeyOf(run));
+  const { word } = await beginLedger(terminal, task, await encKeyOf(run));
   writeProgress(state, { ...progress, word });
   const seedPath = join(state.courier, "link.seed");
   if (isThere(seedPath)) {

@@ -57,19 +57,19 @@ export type SealingAnswer = ({ readonly ok: true; readonly made: boolean } & Sea
 
 export type ProvingAnswer = ({ readonly ok: true } & TranscriptProofs) | ChildFault;
 
-/**
- * Does the child's only task and writes the answer, or the fault, as its one line. A bug passes
- * through.
- */
-export function answerWith(act: () => { readonly ok: true }): void {
-  let answer: { readonly ok: true } | ChildFault;
+/** A program's answer: that of its only task, or the fault of it. A bug passes through. */
+export function answerOf<A extends { readonly ok: true }>(act: () => A): A | ChildFault {
   try {
-    answer = act();
+    return act();
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     const { code, effect, message, context } = error;
-    answer = { ok: false, code, effect, message, ...(typeof context.hint === "string" ? { hint: context.hint } : {}) };
+    return { ok: false, code, effect, message, ...(typeof context.hint === "string" ? { hint: context.hint } : {}) };
   }
+}
+
+/** Writes the answer as the program's one line. */
+export function writeAnswer(answer: { readonly ok: boolean }): void {
   // Not process.stdout, because for a pipe it would load the network module.
   writeSync(1, `${JSON.stringify(answer)}\n`);
 }

@@ -7,6 +7,7 @@ import { userInfo } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runCommand } from "../../cli/main.ts";
 import { run } from "../../gateway/command.ts";
+import { runProgramHere } from "./programs.ts";
 
 /** How a command ended, and all that it printed on either stream. */
 export interface CommandResult {
@@ -27,6 +28,7 @@ export async function runAgentCommand(words: readonly string[]): Promise<Command
     columns: Number.POSITIVE_INFINITY,
     confirm: async () => false,
     now: Date.now,
+    runProgram: runProgramHere,
     user: userInfo().username,
     sleep: async (ms) => {
       await sleep(ms);

@@ -52,7 +52,7 @@ export interface KitOptions {
   readonly settings?: object;
   /** Puts a proxy that can fail between the agent and the chain node. */
   readonly proxied?: boolean;
-  /** Runs the operator's commands in this process; as programs of their own unless told. */
+  /** Runs pairing and the operator's commands in this process; as programs of their own unless told. */
   readonly inProcess?: boolean;
   /** The first start of the gateway has so long until it is ready; 20 seconds unless told. */
   readonly readyMs?: number;
@@ -277,8 +277,11 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
       await until("gateway ready", withinMs, ready, started.output);
     },
     async pair() {
-      const args = [join(root, "pair.js"), "--config", configPath, "--state", stateDir, "--yes", "--json"];
-      const done = await run(node, args, { cwd: dir, logFile: log("pair") });
+      const args = ["--config", configPath, "--state", stateDir, "--yes", "--json"];
+      const done =
+        options.inProcess === true
+          ? await runAgentCommand(["pair", ...args])
+          : await run(node, [join(root, "pair.js"), ...args], { cwd: dir, logFile: log("pair") });
       const shown = await kit.cli("address", "eth", "--json");
       kit.hotWalletAddress = /0x[0-9a-fA-F]{40}/.exec(shown.output)?.[0] ?? "";
       return done;

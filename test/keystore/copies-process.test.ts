@@ -304,14 +304,17 @@ describe("answers in JSON", () => {
 describe("the drill of docs/operations.md", () => {
   it("goes as typed: restored beside the agent, verified, another encKey and back", async () => {
     const drill = at("drill");
-    expect((await agent.cli("backup", at("agent.backup"), "--yes", ...withKey())).code).toBe(0);
-    expect((await stateOf(drill, "restore", at("agent.backup"), ...withKey())).code).toBe(0);
+    const typed = async (state: string, ...words: string[]): Promise<number | null> =>
+      (await agent.launcher("autowithdraw.js", ...words, "--state", state)).code;
+    expect(await typed(agent.state, "backup", at("agent.backup"), "--yes", ...withKey())).toBe(0);
+    expect(await typed(agent.state, "backup", "--check", at("agent.backup"), ...withKey())).toBe(0);
+    expect(await typed(drill, "restore", at("agent.backup"), ...withKey())).toBe(0);
     const own = await agent.cli("verify", "--json");
     const there = await stateOf(drill, "verify", "--json");
     expect(JSON.parse(lastLine(there.output)).head).toEqual(JSON.parse(lastLine(own.output)).head);
     expect((await stateOf(drill, "address")).output).toBe((await agent.cli("address")).output);
-    const forth = await stateOf(drill, "rekey", ...withKey(), "--make-enc-key", at("encKey.new"));
-    expect([forth.code, opens(drill, agent.encKey)]).toEqual([0, false]);
+    const forth = await typed(drill, "rekey", ...withKey(), "--make-enc-key", at("encKey.new"));
+    expect([forth, opens(drill, agent.encKey)]).toEqual([0, false]);
     const back = await stateOf(drill, "rekey", ...withKey(at("encKey.new")), "--new-enc-key-file", encKeyFile);
     expect([back.code, opens(drill, agent.encKey)]).toEqual([0, true]);
   });

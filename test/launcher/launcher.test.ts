@@ -25,9 +25,12 @@ afterEach(() => {
   for (const child of spawned.splice(0)) child.kill("SIGTERM");
 });
 
-/** A process that several tests only look at; it ends before the first test of another kind. */
+/**
+ * A process that one test leaves to the next ones, which look at it or end it; it is gone before a
+ * test that starts its own on the folder.
+ */
 let standing: Started | null = null;
-const onStanding = ["crypto hands down", "crypto keeps one copy", "crypto says in plain words"];
+const onStanding = ["takes over", "hands down", "keeps one copy", "says in plain words", "ends with 0"];
 const planted = {
   NODE_OPTIONS: "--max-old-space-size=300",
   NODE_PATH: "/nowhere",
@@ -35,12 +38,15 @@ const planted = {
   PLANTED: "x",
 };
 async function stand(): Promise<Started> {
-  standing ??= agent.crypto([], planted);
+  if (standing === null || standing.child.exitCode !== null || standing.child.signalCode !== null)
+    standing = agent.crypto([], planted);
   await ready(standing);
   return standing;
 }
+/** Of the processes that a test started at once, those that it did not see to their end. */
+const leftOver: Started[] = [];
 async function endStanding(): Promise<void> {
-  if (standing !== null) await stop(standing);
+  for (const started of [...leftOver.splice(0), ...(standing === null ? [] : [standing])]) await stop(started);
   standing = null;
 }
 beforeEach(async ({ task }) => {
@@ -59,7 +65,8 @@ const isGone = (pid: number): boolean => {
 
 describe("crypto", () => {
   it("runs once per state folder, however many start at once", async () => {
-    const all = Array.from({ length: share(10, 4) }, () => begin());
+    const all = Array.from({ length: share(10, 3) }, () => agent.crypto());
+    leftOver.push(...all);
     await until("all refusals but one", 60_000, async () => {
       const ended = all.filter(({ child }) => child.exitCode !== null);
       return ended.length === all.length - 1 ? true : undefined;
@@ -68,6 +75,7 @@ describe("crypto", () => {
     const [winner] = all.filter(({ child }) => child.exitCode === null);
     if (winner === undefined) throw new Error("nobody runs");
     await ready(winner);
+    standing = winner;
     for (const loser of losers) {
       expect(loser.child.exitCode).toBe(1);
       expect(loser.output()).toContain(`another crypto (process ${winner.pid}) runs on ${agent.state}\nhint: stop it first`);
@@ -75,58 +83,13 @@ describe("crypto", () => {
   });
 
   it("takes over as soon as the one before it is gone, even by kill -9", async () => {
-    const first = begin();
-    await ready(first);
+    const first = await stand();
     const children = [childOf(first, "signer"), childOf(first, "courier")];
     expect(children.every((pid) => pid > 0)).toBe(true);
     first.child.kill("SIGKILL");
-    const second = begin();
-    await ready(second);
+    standing = agent.crypto([], planted);
+    await ready(standing);
     expect(children.every(isGone)).toBe(true);
-  });
-
-  it("starts the signer and the courier again after kill -9, each as it must", async () => {
-    const started = begin();
-    await ready(started);
-    const [signer, courier] = [childOf(started, "signer"), childOf(started, "courier")];
-    process.kill(courier, "SIGKILL");
-    await ready(started, 2);
-    expect(started.output()).toContain("the courier was ended by SIGKILL and is started again");
-    expect(childOf(started, "signer")).toBe(signer);
-    const courierNow = childOf(started, "courier");
-    process.kill(signer, "SIGKILL");
-    await ready(started, 3);
-    expect(started.output()).toContain("the signer was ended by SIGKILL and is started again");
-    expect([signer, courier, courierNow].every(isGone)).toBe(true);
-    expect((await agent.cli("verify")).output).toContain("the ledger is whole");
-  });
-
-  it("goes on when the reader of its output has gone, and still ends cleanly", async () => {
-    const args = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", agent.state];
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
-    spawned.push(child);
-    await new Promise<void>((resolve) => child.stdout.on("data", (text) => String(text).includes("crypto: ready") && resolve()));
-    child.stdout.destroy();
-    child.stderr.destroy();
-    const courier = (): number => childrenOf(child.pid ?? 0, join("agent", "courier", "main.js"))[0] ?? 0;
-    const first = courier();
-    // Its end and its new start are lines on both streams.
-    process.kill(first, "SIGKILL");
-    await until("another courier", 20_000, async () => (courier() !== first && courier() > 0 ? true : undefined));
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGTERM");
-    expect(await ended).toBe(0);
-  });
-
-  it("ends with 0 on SIGTERM and SIGINT, and leaves no child", async () => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      const started = begin();
-      await ready(started);
-      const children = [childOf(started, "signer"), childOf(started, "courier")];
-      started.child.kill(signal);
-      expect(await started.ended).toBe(0);
-      expect(children.every(isGone)).toBe(true);
-    }
   });
 
   it("hands down no foreign code, no core dump, no descriptor but the lock", async () => {
@@ -172,6 +135,49 @@ describe("crypto", () => {
         : undefined;
     });
     expect(status.code).toBe(1);
+  });
+
+  it("ends with 0 on SIGTERM and SIGINT, and leaves no child", async () => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      const started = await stand();
+      const children = [childOf(started, "signer"), childOf(started, "courier")];
+      started.child.kill(signal);
+      expect(await started.ended).toBe(0);
+      expect(children.every(isGone)).toBe(true);
+    }
+  });
+
+  it("starts the signer and the courier again after kill -9, each as it must", async () => {
+    const started = begin();
+    await ready(started);
+    const [signer, courier] = [childOf(started, "signer"), childOf(started, "courier")];
+    process.kill(courier, "SIGKILL");
+    await ready(started, 2);
+    expect(started.output()).toContain("the courier was ended by SIGKILL and is started again");
+    expect(childOf(started, "signer")).toBe(signer);
+    const courierNow = childOf(started, "courier");
+    process.kill(signer, "SIGKILL");
+    await ready(started, 3);
+    expect(started.output()).toContain("the signer was ended by SIGKILL and is started again");
+    expect([signer, courier, courierNow].every(isGone)).toBe(true);
+    expect((await agent.cli("verify")).output).toContain("the ledger is whole");
+  });
+
+  it("goes on when the reader of its output has gone, and still ends cleanly", async () => {
+    const args = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", agent.state];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+    spawned.push(child);
+    await new Promise<void>((resolve) => child.stdout.on("data", (text) => String(text).includes("crypto: ready") && resolve()));
+    child.stdout.destroy();
+    child.stderr.destroy();
+    const courier = (): number => childrenOf(child.pid ?? 0, join("agent", "courier", "main.js"))[0] ?? 0;
+    const first = courier();
+    // Its end and its new start are lines on both streams.
+    process.kill(first, "SIGKILL");
+    await until("another courier", 20_000, async () => (courier() !== first && courier() > 0 ? true : undefined));
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGTERM");
+    expect(await ended).toBe(0);
   });
 
   it("takes encKey from a file or a descriptor before config.json", async () => {

@@ -16,6 +16,7 @@ import { families } from "../../chains/families.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
 import { provenBy } from "../../lab/kit/gateway-server.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
+import { runProgramHere } from "../../lab/kit/programs.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
@@ -25,8 +26,8 @@ import { agent, eachTestItsPairing, fill, gateway, lastJson, otherMnemonic } fro
 
 eachTestItsPairing();
 
-/** The registering process by itself, as `pair` starts it. */
-async function register(): Promise<Record<string, unknown>> {
+/** The parts that `pair` gives the registering process. */
+function registeringParts(): readonly Uint8Array[] {
   const nodes = deriveAccounts(seedOf(Buffer.from(knownMnemonic)), ["evm"]);
   const [signer, link] = [1, 2].map((byte) => privateKeyFromSeed(Buffer.alloc(32, byte))) as [KeyObject, KeyObject];
   const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
@@ -37,20 +38,30 @@ async function register(): Promise<Record<string, unknown>> {
     ...{ nonce: randomBytes(32).toString("hex"), at: Date.now() },
   });
   const proven = provenBy(transcript, signer, nodes);
+  const settings = Buffer.from(JSON.stringify({ gatewayUrl: gateway.url, transcript, proven }));
+  return [settings, Buffer.from(gateway.apiKey), Buffer.alloc(32, 2)];
+}
+
+/** The registering process by itself, as `pair` starts it. */
+async function registerProcess(): Promise<Record<string, unknown>> {
   const child = spawn(process.execPath, [join(projectRoot, "dist", "cli", "registering", "main.js")], {
     stdio: ["pipe", "pipe", "inherit"],
   });
-  child.stdin.write(frame(Buffer.from(JSON.stringify({ gatewayUrl: gateway.url, transcript, proven }))));
-  child.stdin.write(frame(Buffer.from(gateway.apiKey)));
-  child.stdin.end(frame(Buffer.alloc(32, 2)));
+  for (const part of registeringParts()) child.stdin.write(frame(part));
+  child.stdin.end();
   let output = "";
   for await (const chunk of child.stdout) output += String(chunk);
   return lastJson(output);
 }
 
+/** What that process does, in this one. */
+const register = async (): Promise<Record<string, unknown>> =>
+  lastJson((await runProgramHere("./registering/main", registeringParts())).output);
+
 describe("bad input", () => {
   it("is refused with the twin that passes", async () => {
-    expect(await register()).toMatchObject({ ok: true, ledgerEpoch: 1, shortCode: gateway.shortCode });
+    expect(await registerProcess()).toMatchObject({ ok: true, ledgerEpoch: 1, shortCode: gateway.shortCode });
+    expect(await register()).toMatchObject({ ok: true, ledgerEpoch: 2, shortCode: gateway.shortCode });
   });
 
   it.each([

@@ -7,8 +7,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, stat
 import { join } from "node:path";
 import { HDNodeWallet } from "ethers";
 import { describe, expect, it } from "vitest";
+import { runGatewayCommand } from "../../lab/kit/commands.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { freePort, run, start, stop, until } from "../../lab/kit/processes.ts";
+import { freePort, start, stop, until } from "../../lab/kit/processes.ts";
+import { runProgramHere } from "../../lab/kit/programs.ts";
 import { knownMnemonic, usdt } from "../support/agent-folder.ts";
 import { agent, eachTestItsPairing, fill, gateway, lastJson, ledgerLines, otherMnemonic, progress } from "../support/pairing.ts";
 
@@ -17,7 +19,7 @@ eachTestItsPairing();
 describe("a first pairing", () => {
   it("seals, registers, begins the ledger and takes two secrets out of config.json", async () => {
     const before = fill();
-    const done = await agent.pair();
+    const done = await agent.pairProcess();
     expect(done.code, done.output).toBe(0);
     for (const step of ["installing", "sealing", "checking", "proving", "registering", "scrubbing"])
       expect(done.output).toContain(`  ${step}`);
@@ -65,7 +67,7 @@ describe("a first pairing", () => {
 
   it("leaves no secret in what it prints, sends or writes", async () => {
     fill();
-    const done = await agent.pair("--json");
+    const done = await agent.pairProcess("--json");
     expect(done.code, done.output).toBe(0);
     const wallet = HDNodeWallet.fromPhrase(knownMnemonic, "", "m/44'/60'/0'");
     const secrets = [knownMnemonic, "junk", agent.encKey, gateway.secret, wallet.privateKey.slice(2), wallet.chainCode.slice(2)];
@@ -233,12 +235,12 @@ describe("a damaged state folder", () => {
 });
 
 describe("without a yes", () => {
-  const args = (): string[] => ["--config", agent.config, "--state", agent.state];
+  const args = (): string[] => ["--config", agent.config];
   const left = "pair: this server is paired, but config.json still holds mnemonic and apiKey: ";
 
   it("the server is paired and the mnemonic stays without a terminal and --yes; words and exit code say both", async () => {
     const before = fill();
-    const done = await agent.launcher("pair.js", ...args(), "--json");
+    const done = await agent.cli("pair", ...args(), "--json");
     expect(done.code, done.output).toBe(1);
     expect(lastJson(done.output)).toMatchObject({
       ...{ ok: false, alreadyPaired: false, kept: ["mnemonic", "apiKey"], code: "PAIRING_SECRETS_KEPT" },
@@ -246,12 +248,12 @@ describe("without a yes", () => {
     });
     expect(readFileSync(agent.config, "utf8")).toBe(before);
     expect(progress().step).toBe("registered");
-    const again = await agent.launcher("pair.js", ...args());
+    const again = await agent.cli("pair", ...args());
     expect(again.code).toBe(1);
     expect(again.output).toContain(`${left}there is no terminal to ask whether the mnemonic is written down\nhint: `);
     expect(again.output).toContain("run pair again with the same options and --yes: it does only what is left");
     expect(gateway.requests.length).toBe(1);
-    const yes = await agent.launcher("pair.js", ...args(), "--yes", "--json");
+    const yes = await agent.cli("pair", ...args(), "--yes", "--json");
     expect(yes.code, yes.output).toBe(0);
     expect(lastJson(yes.output)).toMatchObject({ ok: true, alreadyPaired: true, kept: [], shortCode: gateway.shortCode });
     expect(readFileSync(agent.config, "utf8")).not.toContain("junk");
@@ -265,8 +267,9 @@ describe("without a yes", () => {
     const say = (text: string): void => {
       output += text;
     };
-    const code = await runCommand(["pair", ...args()], {
+    const code = await runCommand(["pair", ...args(), "--state", agent.state], {
       ...{ out: say, err: say, user: "ann", isInteractive: true, now: Date.now, sleep: async () => false },
+      runProgram: runProgramHere,
       confirm: async (question) => {
         asked.push(question);
         return question.includes("wallet");
@@ -309,6 +312,7 @@ describe("the wallet that an operator means", () => {
     };
     const code = await runCommand(["pair", "--config", agent.config, "--state", agent.state], {
       ...{ out: say, err: say, user: "ann", isInteractive: true, now: Date.now, sleep: async () => false },
+      runProgram: runProgramHere,
       confirm: async () => false,
     });
     expect(code, output).toBe(1);
@@ -410,14 +414,14 @@ describe("with the real gateway", () => {
     const gatewayJs = join(projectRoot, "gateway", "gateway.js");
     const options = { cwd: agent.dir, logFile: agent.log };
     const folder = join(agent.dir, "gateway");
-    expect((await run(process.execPath, [gatewayJs, "init", "--dir", folder], options)).code).toBe(0);
+    expect((await runGatewayCommand(["init", "--dir", folder])).code).toBe(0);
     const config = join(folder, "gateway.config.json");
     const port = await freePort();
     const own = JSON.parse(readFileSync(config, "utf8"));
     const here = { listen: { host: "127.0.0.1", port }, publicUrl: `http://127.0.0.1:${port}`, prices: {} };
     writeFileSync(config, JSON.stringify({ ...own, ...here }));
     const create = ["merchant", "create", "Shop", "--json", "--config", config, "--config-out", agent.config];
-    const made = await run(process.execPath, [gatewayJs, ...create], options);
+    const made = await runGatewayCommand(create);
     const { apiKey } = JSON.parse(made.output.trim().split("\n").at(-1) ?? "");
     const supplied = readFileSync(agent.config, "utf8");
     const filled = supplied
@@ -436,7 +440,7 @@ describe("with the real gateway", () => {
       const done = await agent.pair("--json");
       expect(done.code, done.output).toBe(0);
       const { shortCode, agent: id } = lastJson(done.output);
-      const agents = await run(process.execPath, [gatewayJs, "agents", "--config", config], options);
+      const agents = await runGatewayCommand(["agents", "--config", config]);
       expect(agents.output).toContain(String(id));
       expect(agents.output).toContain(String(shortCode));
     } finally {

@@ -210,6 +210,7 @@ describe("pairing out of a company's network", () => {
   >;
   const register = async (egress: Egress | undefined, host = name) =>
     (await built).registerAgent(
+      {},
       {
         gatewayUrl: `https://${host}:${port}`,
         transcript: '{"x":1}',

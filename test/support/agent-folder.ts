@@ -1,6 +1,6 @@
 /**
- * A merchant's server in a temporary folder: config.json, a state folder, and pair.js or crypto.js
- * run on them as an operator would.
+ * A merchant's server in a temporary folder: config.json, a state folder, and commands on them, in
+ * this process or as an operator would run them.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -43,7 +43,13 @@ export class AgentFolder {
     return text;
   }
 
+  /** Pairs in this process, as every other command. */
   pair(...args: string[]): Promise<Ran> {
+    return this.cli("pair", "--config", this.config, "--yes", ...args);
+  }
+
+  /** Pairs as an operator does: pair.js, and the programs that it starts. */
+  pairProcess(...args: string[]): Promise<Ran> {
     return this.launcher("pair.js", "--config", this.config, "--state", this.state, "--yes", ...args);
   }
 
