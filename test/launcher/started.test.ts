@@ -8,7 +8,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
 interface Started {
@@ -48,10 +48,7 @@ setTimeout(() => process.exit(2), process.env.AS ? 60_000 : 0);
   npm("install", "--package-lock-only", "--silent");
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
-beforeEach(() => {
-  rmSync(join(root, "node_modules"), { recursive: true, force: true });
-  rmSync(join(root, ".npmrc"), { force: true });
-});
+afterEach(() => rmSync(join(root, ".npmrc"), { force: true }));
 
 function ensure(env: object): { readonly code: number | null; readonly said: string } {
   const args = [join(root, "scripts", "ensure.js"), "--pair"];
@@ -70,7 +67,16 @@ describe("installing and building", () => {
     ["dry-run in .npmrc", {}, "dry-run=true\n"],
     ["package-lock-only", { npm_config_package_lock_only: "true" }, ""],
     ["location=global", { npm_config_location: "global" }, ""],
+    [
+      "all of these at once",
+      {
+        ...{ NODE_ENV: "production", npm_config_only: "production", npm_config_package_lock_only: "true" },
+        npm_config_location: "global",
+      },
+      "omit[]=dev\ndry-run=true\n",
+    ],
   ])("brings the compiler under %s", (_, env, npmrc) => {
+    rmSync(join(root, "node_modules"), { recursive: true, force: true });
     if (npmrc !== "") writeFileSync(join(root, ".npmrc"), npmrc);
     const done = ensure(env);
     expect(done.said).toMatch(compiled);

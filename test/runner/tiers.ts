@@ -252,6 +252,19 @@ export const longRows: readonly LongRow[] = [
     twin: { file: "install/release-archive", title: "the packages of a release > are the agent's production packages" },
     why: "a second build and a fresh installation; content, checksum and signature stay",
   },
+  {
+    file: "launcher/started",
+    titles: [
+      "installing and building > brings the compiler under NODE_ENV",
+      "installing and building > brings the compiler under omit",
+      "installing and building > brings the compiler under only",
+      "installing and building > brings the compiler under dry-run",
+      "installing and building > brings the compiler under package-lock-only",
+      "installing and building > brings the compiler under location",
+    ],
+    twin: { file: "launcher/started", title: "installing and building > brings the compiler under %s" },
+    why: "each is npm and a build; one run under all six settings at once, each of which would spoil it, stays",
+  },
 ];
 
 /** A title without the words of its heading, where it repeats them. */
