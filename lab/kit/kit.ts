@@ -54,7 +54,7 @@ export interface KitOptions {
   readonly proxied?: boolean;
   /** Runs pairing and the operator's commands in this process; as programs of their own unless told. */
   readonly inProcess?: boolean;
-  /** The first start of the gateway has so long until it is ready; 20 seconds unless told. */
+  /** Each start of gateway and agent has so long until it is ready; a minute unless told. */
   readonly readyMs?: number;
 }
 
@@ -84,7 +84,7 @@ export interface Kit {
   gateway: Started | null;
   crypto: Started | null;
   /**
-   * Resolves when it has read every chain; `withinMs` is for one that is far behind, 20 seconds
+   * Resolves when it has read every chain; `withinMs` is for one that is far behind, a minute
    * unless told.
    */
   /** Ends once `/ready` says so; `isReady` is for a gateway that serves without being ready. */
@@ -260,7 +260,7 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
     gatewayNodeOptions: [],
     gateway: null,
     crypto: null,
-    async startGateway(withinMs = options.readyMs ?? 20_000, isReady = ({ ok }) => ok) {
+    async startGateway(withinMs = options.readyMs ?? 60_000, isReady = ({ ok }) => ok) {
       const started = start(gatewayNode, [...kit.gatewayNodeOptions, gatewayJs, "start", "--config", gatewayConfigPath], {
         cwd: dir,
         logFile: log("gateway"),
@@ -294,7 +294,7 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
         if (started.child.exitCode !== null) throw new Error(`crypto ended with ${started.child.exitCode}`);
         return started.output().includes("crypto: ready") ? true : undefined;
       };
-      await until("crypto ready", options.readyMs ?? 20_000, ready, started.output);
+      await until("crypto ready", options.readyMs ?? 60_000, ready, started.output);
     },
     signerPid: () => (kit.crypto === null ? undefined : childrenOf(kit.crypto.pid, join("agent", "signer", "main.js"))[0]),
     courierPid: () => (kit.crypto === null ? undefined : childrenOf(kit.crypto.pid, join("agent", "courier", "main.js"))[0]),

@@ -179,7 +179,7 @@ export const repairs: readonly Repair[] = [
     file: "gateway/reporting/down.ts",
     find: "const againMs = 3_600_000;",
     replace: "const againMs = 86_400_000;",
-    test: "test/gateway/passing-faults.test.ts",
+    test: "test/gateway/passing-faults-down.test.ts",
     title: "come at once, each hour",
   },
   {

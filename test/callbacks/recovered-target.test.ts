@@ -52,7 +52,7 @@ async function order(orderId: string): Promise<string> {
 }
 
 beforeEach(async () => {
-  Object.assign(gateway.service.config, { callbacks: { ...settings(), allowLoopback: true, timeoutMs: 2_000 } });
+  Object.assign(gateway.service.config, { callbacks: { ...settings(), allowLoopback: true, timeoutMs: 30_000 } });
   gateway.clock.nowMs = Date.now();
   receiver = await startReceiver();
   callbacks = start();

@@ -3,9 +3,12 @@
  * work begins.
  */
 import { spawnSync } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
+import { readCommandLine } from "../../lab/kit/command-line.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
+import { shareOf } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -16,6 +19,35 @@ function run(file: string, ...args: string[]): { code: number | null; out: strin
   return { code: status, out: stdout, err: stderr };
 }
 
+/** The reader of all of these commands in this process, as the fuzzer calls it. */
+function read(...args: string[]): ReturnType<typeof run> {
+  const { argv } = process;
+  const streams = { out: "", err: "" };
+  const spies = [
+    vi.spyOn(process.stdout, "write").mockImplementation((text) => Boolean((streams.out += String(text)))),
+    vi.spyOn(process.stderr, "write").mockImplementation((text) => Boolean((streams.err += String(text)))),
+    vi.spyOn(process, "exit").mockImplementation((code) => {
+      throw new Error(`ended with ${code}`);
+    }),
+  ];
+  process.argv = [process.execPath, "fuzz.js", ...args];
+  let code: number | null = null;
+  try {
+    const { whole } = readCommandLine({
+      name: "fuzz",
+      does: "Feeds.",
+      options: { seed: { takes: "N", says: "where chance begins" }, json: { says: "ends with one line of JSON" } },
+    });
+    whole("seed", { most: 2 ** 31 - 1, otherwise: 7 });
+  } catch (error) {
+    code = Number(/^ended with (\d)$/.exec((error as Error).message)?.[1]);
+  } finally {
+    process.argv = argv;
+    for (const spy of spies) spy.mockRestore();
+  }
+  return { code, ...streams };
+}
+
 function endsInUsage(name: string, { code, out, err }: ReturnType<typeof run>, line: string): void {
   expect([code, out]).toEqual([2, ""]);
   const [first, empty, usage] = err.split("\n");
@@ -24,19 +56,25 @@ function endsInUsage(name: string, { code, out, err }: ReturnType<typeof run>, l
   expect(err).not.toMatch(/^\s+at /m);
 }
 
-it.each([
+const commands = [
   ["simulate", "lab/simulation/command.js", "seeds"],
   ["faults", "lab/faults/command.js", "kills"],
   ["fuzz", "lab/fuzz/fuzz.js", "seed"],
   ["bench", "lab/bench/bench.js", "jobs"],
-])("npm run %s tells its options when asked, and when one is unknown", (name, file, option) => {
-  const { code, out, err } = run(file, "--nonsense", "--help");
-  expect([code, err]).toEqual([0, ""]);
-  expect(out).toMatch(new RegExp(`^usage: npm run ${name} -- \\[options\\]\n\n[A-Z].*\\.\n\n  --`));
-  expect(out).toMatch(new RegExp(`\n  --${option} N +\\S`));
-  expect(out).toMatch(/\n {2}--help +tells this\n$/);
-  endsInUsage(name, run(file, "--nonsense"), "unknown option --nonsense");
-});
+] as const;
+
+// Half of them, which half is drawn, so that the quick tier sees each in time: one reader serves all.
+it.each(shareOf(commands, 2, randomInt(2)))(
+  "npm run %s tells its options when asked, and when one is unknown",
+  (name, file, option) => {
+    const { code, out, err } = run(file, "--nonsense", "--help");
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toMatch(new RegExp(`^usage: npm run ${name} -- \\[options\\]\n\n[A-Z].*\\.\n\n  --`));
+    expect(out).toMatch(new RegExp(`\n  --${option} N +\\S`));
+    expect(out).toMatch(/\n {2}--help +tells this\n$/);
+    endsInUsage(name, run(file, "--nonsense"), "unknown option --nonsense");
+  },
+);
 
 it.each([
   [["-x"], "unknown option -x"],
@@ -50,5 +88,9 @@ it.each([
   [["--seed="], "--seed takes a whole number from 0 to 2147483647"],
   [["--seed", "2147483648"], "--seed takes a whole number from 0 to 2147483647"],
 ])("%s ends a command with 2, one line and the usage on stderr", (args, line) => {
-  endsInUsage("fuzz", run("lab/fuzz/fuzz.js", ...args), line);
+  endsInUsage("fuzz", read(...args), line);
+});
+
+it("what a command knows ends nothing", () => {
+  expect(read("--seed", "2147483647", "--json")).toEqual({ code: null, out: "", err: "" });
 });

@@ -122,10 +122,11 @@ const encKey = (): string[] => ["--enc-key-file", join(folder.dir, "encKey")];
 
 it("a folder that would start has nothing, by every role, and nothing is changed", async () => {
   const before = folder.contents();
-  for (const role of ["both", "signer", "courier"]) {
+  for (const role of ["both", "courier"]) {
     const { code, codes, output } = await checked(...(role === "courier" ? [] : encKey()), "--role", role);
     expect([code, codes], output).toEqual([0, []]);
   }
+  expect(await checkedHere(join(folder.dir, "encKey"))).toMatchObject({ code: 0, codes: [] });
   expect(folder.contents()).toEqual(before);
   const plain = await folder.launcher("crypto.js", "--check", "--config", folder.config, "--state", folder.state, ...encKey());
   expect(plain.output).toMatch(/^crypto: would start \(both, /);
@@ -198,10 +199,10 @@ const cases: readonly (readonly [string, number, string, () => unknown, boolean]
     2,
     "error FILE_EXPOSED",
     () => chmodSync(join(folder.state, "signer", "keystore.json"), 0o644),
-    false,
+    true,
   ],
   ["no ledger", 2, "error LEDGER_MISSING", () => rmSync(join(folder.state, "signer", "ledger"), { recursive: true }), true],
-  ["no link file", 2, "error STATE_INCOMPLETE", () => rmSync(join(folder.state, "courier", "link.json")), false],
+  ["no link file", 2, "error STATE_INCOMPLETE", () => rmSync(join(folder.state, "courier", "link.json")), true],
   ["a key that nothing reads", 2, "error CONFIG_UNKNOWN_KEY", () => config((text) => text.replace('"policy"', '"polcy"')), true],
   [
     "a chain that was not paired for",
@@ -232,7 +233,7 @@ it.each(cases)("crypto --check: %s", async (_, exit, found, broken, ofSigner) =>
 });
 
 it("crypto --check says when it was given no encKey, and still looks at what stands readable", async () => {
-  expect(await checked("--role", "signer")).toMatchObject({ code: 0, codes: ["warning ENCKEY_MISSING"] });
+  expect(await checkedHere()).toMatchObject({ code: 0, codes: ["warning ENCKEY_MISSING"] });
   config((text) => text.replace("31337", "1"));
   expect((await checkedHere()).codes).toEqual(["warning ENCKEY_MISSING", "error SIGNER_NETWORK"]);
 });

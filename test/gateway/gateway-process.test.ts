@@ -3,6 +3,7 @@
  * over the built output.
  */
 import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -22,6 +23,7 @@ import { createStore } from "../../gateway/store/store.ts";
 import { runGatewayCommand } from "../../lab/kit/commands.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { until } from "../../lab/kit/processes.ts";
+import { shareOf } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 const log = pino({ level: "silent" });
@@ -192,10 +194,7 @@ describe("the command line", () => {
     /** Both streams: a refusal begins it, and a command with --json has nothing beside its JSON. */
     readonly output: string;
   }
-  /**
-   * A command in this process; a start only where its settings are refused as soon as they are
-   * read.
-   */
+  /** A command in this process; a start only where its settings or its database are refused. */
   const run = async (...args: string[]): Promise<Ran> => {
     const { code, output } = await runGatewayCommand(args);
     return { status: code, output };
@@ -288,7 +287,7 @@ describe("the command line", () => {
     ]);
     await new Promise((resolve) => other.close(resolve));
     writeFileSync(taken, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", prot: port } }));
-    expect((await runProcess("start", "--config", taken)).status).toBe(2);
+    expect((await run("start", "--config", taken)).status).toBe(2);
   });
 
   it("reads its configuration again on SIGHUP, takes the log's level and every other change, and never ends of it", async () => {
@@ -346,7 +345,7 @@ describe("the command line", () => {
     await hup("the configuration was not taken: ");
     expect(said).toContain("the old configuration stays in force");
     // Commands go by the running gateway's copy, and say so; a new start does not.
-    for (const words of [["merchant", "list"], ["agents"], ["status"]]) {
+    for (const words of shareOf([["merchant", "list"], ["agents"], ["status"]], 3, randomInt(3))) {
       const ran = await runProcess(...words, "--config", own); // a process says it once
       expect([ran.status === 2, ran.output], words.join(" ")).toEqual([
         false,
@@ -368,7 +367,7 @@ describe("the command line", () => {
       1,
       expect.stringMatching(/^autowithdraw-gateway: there is no such API key.*\nhint: /),
     ]);
-    expect((await runProcess("agents", "unpair", "none", "--config", config)).status).toBe(1);
+    expect((await run("agents", "unpair", "none", "--config", config)).status).toBe(1);
     expect(await run("agents", "--config", config, "--json")).toMatchObject({ status: 0, output: "[]\n" });
     const key = ["key", "create", "--merchant", "m_0", "--config", config];
     for (const args of [
@@ -401,7 +400,7 @@ describe("the command line", () => {
     ] as const) {
       writeFileSync(join(dir, name), bytes);
       writeFileSync(join(dir, "other.json"), JSON.stringify({ ...closed, database: `sqlite:${name}` }));
-      const ran = await runProcess("start", "--config", join(dir, "other.json"));
+      const ran = await run("start", "--config", join(dir, "other.json"));
       expect([ran.status, ran.output]).toEqual([2, expect.stringMatching(words)]);
       expect(readFileSync(join(dir, name), "utf8")).toBe(bytes);
     }

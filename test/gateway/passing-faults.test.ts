@@ -5,28 +5,13 @@
  * alone. Reports of the kind: groue/GRDB.swift #1251, stashapp/stash #5782 (a full disk ended the
  * program, and room did not bring it back).
  */
-import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  closeSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { pino } from "pino";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { checkDisk } from "../../agent/check/disk.ts";
 import { makeSocketPaths, stateFolder } from "../../agent/files/state-folder.ts";
 import { verdictOn } from "../../agent/launcher/exit-status.ts";
@@ -39,85 +24,25 @@ import { type Code, codes, passingOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { finding, verdictOfFindings } from "../../base/finding.ts";
 import { answerOfError } from "../../gateway/api/server.ts";
-import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { listenFault } from "../../gateway/config/listen-fault.ts";
 import { startGateway } from "../../gateway/gateway.ts";
 import { checkGateway } from "../../gateway/operator/check.ts";
-import { tellWhileDown } from "../../gateway/reporting/down.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import type { Service } from "../../gateway/service.ts";
 import { openMarks, readMarks } from "../../gateway/store/address-marks.ts";
 import { keepToken } from "../../gateway/store/jtis.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
-import { createStore, type Database, openStore, storeOver } from "../../gateway/store/store.ts";
+import { type Database, openStore, storeOver } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
-import { freePort, until } from "../../lab/kit/processes.ts";
-import { startsTheBuild } from "../support/built.ts";
 import { bodies, paired } from "../support/memory-ledger.ts";
+import { canMount, type Disk, database, eachTestItsFolder, folder, log, smallDisk } from "../support/small-disk.ts";
 
-const log = pino({ level: "silent" });
 const deps = { log, clock: Date.now, onPoisoned: () => {} };
-const root = fileURLToPath(new URL("../..", import.meta.url));
-const launcher = join(root, "gateway/gateway.js");
 
-let folder = "";
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "passing-"));
-});
-const mounted: string[] = [];
-afterEach(() => {
-  for (const path of mounted.splice(0)) execFileSync("umount", ["-l", path]);
-  rmSync(folder, { recursive: true, force: true });
-});
-
-/** A small disk of a test. */
-interface Disk {
-  readonly path: string;
-  /** Leaves no byte and no file; `room` gives all of them back. */
-  fill(): void;
-  room(): void;
-  remount(mode: "ro" | "rw"): void;
-}
-
-const mount = (...words: readonly string[]): boolean => spawnSync("mount", words, { stdio: "ignore" }).status === 0;
-const canMount = ((): boolean => {
-  const place = mkdtempSync(join(tmpdir(), "passing-mount-"));
-  const done = mount("-t", "tmpfs", "-o", "size=64k", "none", place);
-  if (done) execFileSync("umount", [place]);
-  rmSync(place, { recursive: true });
-  return done;
-})();
-if (!canMount) process.stderr.write("\n*** SKIPPED: faults of a real disk, because this user may mount no tmpfs\n\n");
-
-function smallDisk(size = "8m"): Disk {
-  const path = join(folder, "disk");
-  mkdirSync(path);
-  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size},mode=700,nr_inodes=64`, "none", path]);
-  mounted.push(path);
-  const ballast = join(path, "ballast");
-  return {
-    path,
-    fill() {
-      mkdirSync(ballast);
-      const file = openSync(join(ballast, "bytes"), "a");
-      for (let size = 65_536; size >= 1; ) {
-        try {
-          writeSync(file, Buffer.alloc(size));
-        } catch {
-          size = size === 1 ? 0 : Math.floor(size / 2);
-        }
-      }
-      closeSync(file);
-      for (let left = statfsSync(path).ffree; left > 0; left -= 1) writeFileSync(join(ballast, String(left)), "");
-      expect(statfsSync(path)).toMatchObject({ bavail: 0, ffree: 0 });
-    },
-    room: () => rmSync(ballast, { recursive: true, force: true }),
-    remount: (mode) => execFileSync("mount", ["-o", `remount,${mode}`, path]),
-  };
-}
+eachTestItsFolder();
 
 function thrown(act: () => unknown): AgentError {
   try {
@@ -140,12 +65,6 @@ async function rejected(act: Promise<unknown>): Promise<AgentError> {
 function ends(code: Code, error: AgentError): void {
   expect(error.code).toBe(code);
   expect(verdictOn(error).exitCode).toBe(1);
-}
-
-function database(dir: string): { readonly path: string; readonly config: GatewayConfig } {
-  const config = parseConfig(JSON.stringify(testConfig), dir, 0);
-  createStore(config.database, createGatewayKey(config.keyFile).fingerprint, log).close();
-  return { path: config.database, config };
 }
 
 async function starts(config: GatewayConfig): Promise<void> {
@@ -587,120 +506,5 @@ describe("faults that pass", () => {
     ).toEqual({
       verdict: "wrong",
     });
-  });
-});
-
-describe("alerts of a gateway that does not run", () => {
-  it("come at once, each hour, and at the end of five minutes of answers", async () => {
-    const told: string[] = [];
-    let nowMs = 0;
-    const isUp = async (): Promise<boolean> => (nowMs > 2.5 * 3_600_000 && nowMs % 60_000 !== 0 ? true : nowMs > 2.6 * 3_600_000);
-    await tellWhileDown({
-      isUp,
-      reason: () => ({ code: "GATEWAY_DISK_FULL", words: "the disk is full" }),
-      deliver: async (body) => {
-        const { event, level, context, again } = JSON.parse(body);
-        told.push(`${Math.floor(nowMs / 3_600_000)} ${event} ${level} ${context.code} ${again}`);
-        return "";
-      },
-      rest: async (ms) => {
-        nowMs += ms;
-        await new Promise((resolve) => setImmediate(resolve));
-      },
-      clock: () => nowMs,
-      monotonic: () => nowMs,
-      log,
-    });
-    expect(told).toEqual([
-      "0 gateway-down error GATEWAY_DISK_FULL false",
-      "1 gateway-down error GATEWAY_DISK_FULL true",
-      "2 gateway-down error GATEWAY_DISK_FULL true",
-      "2 gateway-down-over info GATEWAY_DISK_FULL false",
-    ]);
-    expect(nowMs).toBeGreaterThanOrEqual(2.6 * 3_600_000 + 300_000);
-  });
-});
-
-describe.runIf(canMount)("the built gateway on a disk that fills up", () => {
-  startsTheBuild();
-
-  it("the built gateway is up again by itself when there is room, and somebody was told meanwhile", async () => {
-    const disk = smallDisk("16m");
-    const heard: string[] = [];
-    const receiver = createServer((request, response) => {
-      let body = "";
-      request.on("data", (part) => {
-        body += String(part);
-      });
-      request.on("end", () => {
-        heard.push(body);
-        response.end();
-      });
-    }).listen(0, "127.0.0.1");
-    await once(receiver, "listening");
-    onTestFinished(() => void receiver.close());
-    const { config } = database(disk.path);
-    const port = await freePort();
-    const file = join(disk.path, "gateway.config.json");
-    const settings = {
-      ...testConfig,
-      ...{ logLevel: "error", listen: { host: "127.0.0.1", port }, keyFile: config.keyFile },
-      alerts: { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/` },
-    };
-    writeFileSync(file, JSON.stringify(settings), { mode: 0o600 });
-    const ready = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/health`).catch(() => null))?.status ?? 0;
-    /** A service manager's part: what ends with 1 is started again. */
-    const statuses: (number | null)[] = [];
-    let child = spawn(process.execPath, [launcher, "start", "--config", file], { stdio: "ignore" });
-    let isOver = false;
-    const manage = (): void => {
-      child.once("exit", (status) => {
-        statuses.push(status);
-        if (isOver || status !== 1) return;
-        child = spawn(process.execPath, [launcher, "start", "--config", file], { stdio: "ignore" });
-        manage();
-      });
-    };
-    manage();
-    onTestFinished(() => {
-      isOver = true;
-      child.kill("SIGKILL");
-    });
-    const answers = (): Promise<true> =>
-      until(
-        "health",
-        60_000,
-        async () => ((await ready()) === 200 ? true : undefined),
-        () => statuses.join(),
-      );
-    await answers();
-    // It lives on a full disk; what brings it down then is a kill.
-    disk.fill();
-    expect(await ready()).toBe(200);
-    child.kill("SIGKILL");
-    await once(child, "exit");
-    child = spawn(process.execPath, [launcher, "start", "--config", file], { stdio: "ignore" });
-    manage();
-    const alerts = spawn(process.execPath, [launcher, "alert-down", "--config", file], { stdio: "ignore" });
-    onTestFinished(() => void alerts.kill("SIGKILL"));
-    await until(
-      "an alert",
-      60_000,
-      async () => (heard.length > 0 ? true : undefined),
-      () => statuses.join(),
-    );
-    await until(
-      "two starts",
-      60_000,
-      async () => (statuses.filter((one) => one === 1).length >= 2 ? true : undefined),
-      () => statuses.join(),
-    );
-    expect(JSON.parse(heard[0] ?? "{}")).toMatchObject({ event: "gateway-down", context: { code: "GATEWAY_DISK_FULL" } });
-    const check = spawnSync(process.execPath, [launcher, "check", "--config", file], { encoding: "utf8" });
-    expect([check.status, check.stdout]).toEqual([1, expect.stringMatching(/would not start now: .*is full/)]);
-    disk.room();
-    await answers();
-    expect(statuses.filter((one) => one !== null && one !== 1)).toEqual([]);
-    expect(readFileSync(file, "utf8")).toBe(JSON.stringify(settings));
   });
 });

@@ -44,7 +44,7 @@ async function begin(keyFile = encKeyFile): Promise<Started> {
   running.push(started);
   await until(
     "crypto ready",
-    20_000,
+    120_000,
     async () => (started.output().includes("crypto: ready") ? true : undefined),
     started.output,
   );
@@ -163,7 +163,7 @@ describe("restore", () => {
     running.push(started);
     await until(
       "crypto ready",
-      20_000,
+      120_000,
       async () => (started.output().includes("crypto: ready") ? true : undefined),
       started.output,
     );

@@ -55,7 +55,7 @@ async function piecesLeft(encKey: Buffer, mode: "wiped" | "kept"): Promise<strin
     child.stdin.write(Buffer.concat([frame(Buffer.from(JSON.stringify(settings))), frame(encKey)]));
     await until(
       "the frames are read",
-      10_000,
+      120_000,
       async () => (printed.includes("read") ? true : undefined),
       () => printed,
     );

@@ -174,7 +174,7 @@ describe("crypto", () => {
     const first = courier();
     // Its end and its new start are lines on both streams.
     process.kill(first, "SIGKILL");
-    await until("another courier", 20_000, async () => (courier() !== first && courier() > 0 ? true : undefined));
+    await until("another courier", 120_000, async () => (courier() !== first && courier() > 0 ? true : undefined));
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill("SIGTERM");
     expect(await ended).toBe(0);

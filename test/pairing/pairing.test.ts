@@ -356,7 +356,7 @@ describe("a pairing that was cut", () => {
       setTimeout(() => response.destroy(), 100);
     };
     await first.ended;
-    await until("the request", 5_000, async () => (killed ? true : undefined));
+    await until("the request", 120_000, async () => (killed ? true : undefined));
     gateway.scripted = null;
     const again = await agent.pair();
     expect(again.code, again.output).toBe(0);
@@ -433,7 +433,7 @@ describe("with the real gateway", () => {
     try {
       await until(
         "the gateway",
-        15_000,
+        120_000,
         async () => ((await fetch(`http://127.0.0.1:${port}/health`)).ok ? true : undefined),
         serving.output,
       );

@@ -39,10 +39,10 @@ export function pairsOnce(): PairedCrypto {
   };
 }
 
-/** Waits up to 20 s until the output has the text `times` times. */
+/** Waits up to two minutes until the output has the text `times` times. */
 export function says(started: Started, text: string, times = 1): Promise<true> {
   const isSaid = async (): Promise<true | undefined> => (started.output().split(text).length > times ? true : undefined);
-  return until(text, 20_000, isSaid, started.output);
+  return until(text, 120_000, isSaid, started.output);
 }
 
 /** The process id of a running child; 0 without one. */

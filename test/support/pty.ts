@@ -44,7 +44,8 @@ const esc = "\x1b";
 export const textOn = (sent: string): string =>
   sent.replaceAll(new RegExp(`${esc}\\[[0-9;]*[A-Za-z]`, "g"), "").replaceAll(/\r+\n/g, "\n");
 
-const endsMs = 20_000;
+/** For a command that asks for ever: no measure of one that works. */
+const endsMs = 120_000;
 
 /** Runs it to its end. */
 export function onTerminal(

@@ -2,10 +2,8 @@
  * A state folder restored to an earlier day: the agent locks itself before it signs again
  * (invariant 6).
  */
-import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { type Kit, startPairedKit } from "../../lab/kit/kit.ts";
 import { stop, until } from "../../lab/kit/processes.ts";
@@ -66,7 +64,7 @@ it("a state folder copied before a withdrawal and restored after it locks the ag
   expect([1, 4]).toContain(waiting.code);
 
   await kit.startGateway(); // and now it is back
-  const locked = await until("locked", 60_000, async () => {
+  const locked = await until("locked", 120_000, async () => {
     const status = await kit!.cli("status");
     return status.code === 4 ? status : undefined;
   });
@@ -78,10 +76,8 @@ it("a state folder copied before a withdrawal and restored after it locks the ag
     orderId: "after-the-lock",
   });
   expect([200, 400, 422, 503]).toContain(answer.status);
-  const gatewayJs = fileURLToPath(new URL("../../gateway/gateway.js", import.meta.url));
-  const listed = ["agents", "--json", "--config", kit.gatewayConfigPath];
-  await until("the gateway knows", 30_000, async () => {
-    const [agent] = JSON.parse(execFileSync(process.execPath, [gatewayJs, ...listed], { encoding: "utf8" }));
+  await until("the gateway knows", 120_000, async () => {
+    const [agent] = JSON.parse(await kit!.operate("agents", "--json"));
     return agent.lockedCode === "AGENT_BEHIND" ? true : undefined;
   });
   await new Promise((resolve) => setTimeout(resolve, 5000));
