@@ -22,10 +22,10 @@ function run(file: string, ...args: string[]): { code: number | null; out: strin
 /** The reader of all of these commands in this process, as the fuzzer calls it. */
 function read(...args: string[]): ReturnType<typeof run> {
   const { argv } = process;
-  const streams = { out: "", err: "" };
+  const [out, err]: [string[], string[]] = [[], []];
   const spies = [
-    vi.spyOn(process.stdout, "write").mockImplementation((text) => Boolean((streams.out += String(text)))),
-    vi.spyOn(process.stderr, "write").mockImplementation((text) => Boolean((streams.err += String(text)))),
+    vi.spyOn(process.stdout, "write").mockImplementation((text) => out.push(String(text)) > 0),
+    vi.spyOn(process.stderr, "write").mockImplementation((text) => err.push(String(text)) > 0),
     vi.spyOn(process, "exit").mockImplementation((code) => {
       throw new Error(`ended with ${code}`);
     }),
@@ -45,7 +45,7 @@ function read(...args: string[]): ReturnType<typeof run> {
     process.argv = argv;
     for (const spy of spies) spy.mockRestore();
   }
-  return { code, ...streams };
+  return { code, out: out.join(""), err: err.join("") };
 }
 
 function endsInUsage(name: string, { code, out, err }: ReturnType<typeof run>, line: string): void {
