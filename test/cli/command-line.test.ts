@@ -15,7 +15,7 @@ startsTheBuild();
 
 function run(file: string, ...args: string[]): { code: number | null; out: string; err: string } {
   const path = join(projectRoot, "dist", file);
-  const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...args], { encoding: "utf8", timeout: 30_000 });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...args], { encoding: "utf8", timeout: 120_000 });
   return { code: status, out: stdout, err: stderr };
 }
 

@@ -54,9 +54,11 @@ describe("a secret that is handed over", () => {
 });
 
 describe("the supervisor", () => {
-  const script = (text: string) => () => spawn(process.execPath, ["-e", text], { stdio: ["pipe", "pipe", "pipe"] });
-  const up =
-    'console.log(JSON.stringify({ ready: true })); process.stdin.resume(); process.stdin.on("end", () => process.exit(0));';
+  /** A child that a shell plays, which starts in a tenth of the time of ours. */
+  const script = (text: string) => () => spawn("/bin/sh", ["-c", text], { stdio: ["pipe", "pipe", "pipe"] });
+  const untilEnd = "exec cat >/dev/null";
+  const ready = `echo '{"ready":true}'`;
+  const up = `${ready}; ${untilEnd}`;
   const courier = (text: string) => () => ({ child: script(text)(), handSettings: () => {} });
   const options = (changes: Partial<SupervisorOptions>): SupervisorOptions & { readonly said: string[] } => {
     const said: string[] = [];
@@ -81,10 +83,8 @@ describe("the supervisor", () => {
 
   it("the courier starts beside the signer, and gets its settings only when the signer is ready", async () => {
     const stopping = new AbortController();
-    const signer = script('process.stdin.once("data", () => console.log(JSON.stringify({ ready: true })));')();
-    const child = script(
-      'console.log("waits"); process.stdin.once("data", (told) => { console.log(String(told)); console.log(JSON.stringify({ ready: true })); });',
-    )();
+    const signer = script(`head -c 2 >/dev/null; ${up}`)();
+    const child = script(`echo waits; head -c 8; echo; ${up}`)();
     const run: ReturnType<typeof options> = options({
       startSigner: () => signer,
       startCourier: () => ({ child, handSettings: () => child.stdin.write("settings") }),
@@ -105,10 +105,10 @@ describe("the supervisor", () => {
   });
 
   it("a courier that waits ends with a signer that never gets ready, and never gets its settings", async () => {
-    const child = script("process.stdin.resume();")();
+    const child = script(untilEnd)();
     let handed = 0;
     const run = options({
-      startSigner: script("process.exit(2)"),
+      startSigner: script("exit 2"),
       startCourier: () => ({ child, handSettings: () => (handed += 1) }),
     });
     expect(await supervise(run)).toBe(2);
@@ -120,16 +120,16 @@ describe("the supervisor", () => {
     ["ends where only a new start of it reads the file", false, 1],
     ["goes on where it has read the file again", true, 2],
   ])("a supervisor whose child gives way to a newer config.json %s", async (_, renews, starts) => {
-    const outdated = "console.log(JSON.stringify({ outdated: true }));";
+    const outdated = `echo '{"outdated":true}'`;
     for (const of of ["startSigner", "startCourier"] as const) {
       let [started, renewed] = [0, 0];
       const act = (text: string) => () => {
         started += 1;
-        return started === 1 ? script(text)() : script("process.exit(4)")();
+        return started === 1 ? script(text)() : script("exit 4")();
       };
       const run = options({
         ...(of === "startSigner"
-          ? { startSigner: act(outdated), startCourier: courier("process.stdin.resume();") }
+          ? { startSigner: act(outdated), startCourier: courier(untilEnd) }
           : { startCourier: () => ({ child: act(outdated)(), handSettings: () => {} }) }),
         renewal: {
           ...{ next: () => new Promise(() => {}), keep: () => {}, goBack: () => false },
@@ -146,7 +146,8 @@ describe("the supervisor", () => {
 
   it("passes on no character that would move a terminal's cursor", async () => {
     const stopping = new AbortController();
-    const shows = `process.stdout.write("a\\u001b[2Jb\\n"); process.stderr.write("c\\u009bd\\u202ee\\n"); process.exit(1);`;
+    // U+001B, U+009B and U+202E, as bytes of UTF-8.
+    const shows = String.raw`printf 'a\033[2Jb\n'; printf 'c\302\233d\342\200\256e\n' >&2; exit 1`;
     const run = options({ startCourier: courier(shows), stop: stopping.signal });
     const waiting = setInterval(() => {
       if (run.said.some((line) => line.startsWith("a")) && run.said.some((line) => line.startsWith("c"))) stopping.abort();
@@ -165,7 +166,7 @@ describe("the supervisor", () => {
       startSigner: () => {
         starts += 1;
         if (starts === 3) stopping.abort();
-        return script(`console.error(${JSON.stringify(fault)}); process.exitCode = 70;`)();
+        return script(`echo '${fault}' >&2; exit 70`)();
       },
       stop: stopping.signal,
     });
@@ -180,7 +181,7 @@ describe("the supervisor", () => {
       startSigner: () => {
         starts.push(performance.now());
         if (starts.length === 6) stopping.abort();
-        return script("process.exit(9)")();
+        return script("exit 9")();
       },
       stop: stopping.signal,
       backoffMs: { first: 50, most: 200 },
@@ -193,9 +194,8 @@ describe("the supervisor", () => {
   });
 
   it.each([2, 4])("ends with status %i of the signer, and says its exit reason", async (code) => {
-    const fault =
-      'process.stderr.write(JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7", hint: "look there" }) + "\\n");';
-    const run = options({ startSigner: script(`${fault} process.exit(${code})`) });
+    const fault = JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7", hint: "look there" });
+    const run = options({ startSigner: script(`echo '${fault}' >&2; exit ${code}`) });
     expect(await supervise(run)).toBe(code);
     expect(run.said).toContain(`the signer ended with status ${code} and is not started again`);
     expect(run.said).toContain("LEDGER_DAMAGED");
@@ -203,13 +203,13 @@ describe("the supervisor", () => {
   });
 
   it("ends with a courier that is misconfigured, not with one that is locked out for a while", async () => {
-    expect(await supervise(options({ startCourier: courier("process.exit(2)") }))).toBe(2);
+    expect(await supervise(options({ startCourier: courier("exit 2") }))).toBe(2);
     const stopping = new AbortController();
     let couriers = 0;
     const startCourier = () => {
       couriers += 1;
       if (couriers === 3) stopping.abort();
-      return courier("process.exit(3)")();
+      return courier("exit 3")();
     };
     expect(await supervise(options({ startCourier, stop: stopping.signal }))).toBe(0);
     expect(couriers).toBe(3);
@@ -217,8 +217,7 @@ describe("the supervisor", () => {
 
   it("kills what does not end by itself", async () => {
     const stopping = new AbortController();
-    const deaf = `${up.replace("process.exit(0)", "0")} process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
-    const child = script(deaf)();
+    const child = script(`trap '' TERM; ${ready}; exec sleep 1000`)();
     const run = options({
       startCourier: () => ({ child, handSettings: () => {} }),
       stop: stopping.signal,
