@@ -79,4 +79,54 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "system/tidy",
     name: "the house > has no title that repeats its heading, and none without a heading that leans on one",
   },
+  "pairing/pairing: a second run > says so and changes nothing": {
+    file: "pairing/pairing-again",
+    name: "a second run > says so and changes nothing",
+  },
+  "pairing/pairing: a second run > takes secrets out again that somebody wrote back": {
+    file: "pairing/pairing-again",
+    name: "a second run > takes secrets out again that somebody wrote back",
+  },
+  "pairing/pairing: a second run > refuses another wallet and touches nothing of it": {
+    file: "pairing/pairing-again",
+    name: "a second run > refuses another wallet and touches nothing of it",
+  },
+  "pairing/pairing: a second run > goes on without the mnemonic once the wallet is sealed: its keys still prove themselves": {
+    file: "pairing/pairing-again",
+    name: "a second run > goes on without the mnemonic once the wallet is sealed: its keys still prove themselves",
+  },
+  "pairing/pairing: a second run > refuses another encKey than the keystore's": {
+    file: "pairing/pairing-again",
+    name: "a second run > refuses another encKey than the keystore's",
+  },
+  "pairing/pairing: a damaged state folder > without %s: crypto and pair name it, say what to do, and change nothing but the exit reason":
+    {
+      file: "pairing/pairing-again",
+      name: "a damaged state folder > without %s: crypto and pair name it, say what to do, and change nothing but the exit reason",
+    },
+  "pairing/pairing: a damaged state folder > does not seal a second keystore for a pairing that was begun": {
+    file: "pairing/pairing-again",
+    name: "a damaged state folder > does not seal a second keystore for a pairing that was begun",
+  },
+  "pairing/pairing: a pairing that was cut > keeps the sealed keystore while the gateway is away, and goes on with the same keys":
+    {
+      file: "pairing/pairing-again",
+      name: "a pairing that was cut > keeps the sealed keystore while the gateway is away, and goes on with the same keys",
+    },
+  "pairing/pairing: a pairing that was cut > registers the same keys again when it was killed while the gateway answered": {
+    file: "pairing/pairing-again",
+    name: "a pairing that was cut > registers the same keys again when it was killed while the gateway answered",
+  },
+  "pairing/pairing: a pairing that was cut > does not ask the gateway again once it granted": {
+    file: "pairing/pairing-again",
+    name: "a pairing that was cut > does not ask the gateway again once it granted",
+  },
+  "pairing/pairing: a pairing that was cut > is paired, and says what is left, when config.json cannot be rewritten": {
+    file: "pairing/pairing-again",
+    name: "a pairing that was cut > is paired, and says what is left, when config.json cannot be rewritten",
+  },
+  "pairing/pairing: a pairing that was cut > never begins a second ledger where its progress was lost": {
+    file: "pairing/pairing-again",
+    name: "a pairing that was cut > never begins a second ledger where its progress was lost",
+  },
 };

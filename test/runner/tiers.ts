@@ -190,19 +190,19 @@ export const longRows: readonly LongRow[] = [
     why: "each pairing is six programs; the same pairing from config.json, with all that it leaves, stays",
   },
   {
-    file: "pairing/pairing",
+    file: "pairing/pairing-again",
     titles: ["a second run > takes secrets out again", "a second run > goes on without the mnemonic"],
-    twin: { file: "pairing/pairing", title: "a second run > says so and changes nothing" },
+    twin: { file: "pairing/pairing-again", title: "a second run > says so and changes nothing" },
     why: "each pairing is six programs; that a second run changes nothing, and its refusals, stay",
   },
   {
-    file: "pairing/pairing",
+    file: "pairing/pairing-again",
     titles: [
       "a pairing that was cut > registers the same keys again",
       "a pairing that was cut > does not ask the gateway again",
       "a pairing that was cut > is paired, and says what is left",
     ],
-    twin: { file: "pairing/pairing", title: "a pairing that was cut > keeps the sealed keystore" },
+    twin: { file: "pairing/pairing-again", title: "a pairing that was cut > keeps the sealed keystore" },
     why: "each pairing is six programs; one cut that goes on with the same keys, and the lost progress, stay",
   },
   {
