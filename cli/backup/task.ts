@@ -7,7 +7,9 @@ import { checkBackup } from "./check.ts";
 import { makeBackup } from "./make.ts";
 import { restoreBackup } from "./restore.ts";
 
-/** Does the process's task with its parts: the task, and for a sealed file encKey, which it wipes. */
+/**
+ * Does the process's task with its parts: the task, and for a sealed file encKey, which it wipes.
+ */
 export function answerBackup([settings, encKey = null]: readonly (Uint8Array | null)[]):
   | BackupAnswers[keyof BackupAnswers]
   | ChildFault {

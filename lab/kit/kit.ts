@@ -52,7 +52,9 @@ export interface KitOptions {
   readonly settings?: object;
   /** Puts a proxy that can fail between the agent and the chain node. */
   readonly proxied?: boolean;
-  /** Runs pairing and the operator's commands in this process; as programs of their own unless told. */
+  /**
+   * Runs pairing and the operator's commands in this process; as programs of their own unless told.
+   */
   readonly inProcess?: boolean;
   /** Each start of gateway and agent has so long until it is ready; a minute unless told. */
   readonly readyMs?: number;

@@ -63,7 +63,8 @@ const commands = [
   ["bench", "lab/bench/bench.js", "jobs"],
 ] as const;
 
-// Half of them, which half is drawn, so that the quick tier sees each in time: one reader serves all.
+// One reader serves all. Half of them, which half is drawn, so that the quick tier sees each in
+// time.
 it.each(shareOf(commands, 2, randomInt(2)))(
   "npm run %s tells its options when asked, and when one is unknown",
   (name, file, option) => {

@@ -50,7 +50,7 @@ const safe: readonly Safe[] = [
   },
   {
     why: "pairing again with the same keys goes on where it stopped; other keys are refused while a server is paired",
-    shownBy: "test/pairing/pairing.test.ts",
+    shownBy: "test/pairing/pairing-again.test.ts",
     codes: [
       ...(["PAIRING_TRANSCRIPT", "PAIRING_GRANT", "ADDRESS_XPUB", "KEYSTORE_WRITE", "LINK_FILE_INVALID"] as const),
       ...([
