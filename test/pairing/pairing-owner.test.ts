@@ -151,7 +151,7 @@ describe("a named pipe in the place of a file that root reads in another's folde
     const from = pathToFileURL(join(projectRoot, "dist", module)).href;
     const script = `import { ${read} as read } from ${JSON.stringify(from)};
 let said = "0"; try { read(${JSON.stringify(folder)}); } catch (error) { said = error.code; } process.stdout.write(said);`;
-    const done = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", timeout: 10_000 });
+    const done = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", timeout: 120_000 });
     expect(done.stdout, done.stderr).toBe("FILE_KIND");
   });
 });
