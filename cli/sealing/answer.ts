@@ -57,8 +57,11 @@ export type SealingAnswer = ({ readonly ok: true; readonly made: boolean } & Sea
 
 export type ProvingAnswer = ({ readonly ok: true } & TranscriptProofs) | ChildFault;
 
+/** An answer, or the fault in its place. */
+export type Answered<A> = A | ChildFault;
+
 /** A program's answer: that of its only task, or the fault of it. A bug passes through. */
-export function answerOf<A extends { readonly ok: true }>(act: () => A): A | ChildFault {
+export function answerOf<A extends { readonly ok: true }>(act: () => A): Answered<A> {
   try {
     return act();
   } catch (error) {

@@ -4,7 +4,7 @@
  * that stands in the compiler's place. Public reports: npm's omit=dev of images with
  * NODE_ENV=production, compilers that the kernel ends.
  */
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,23 @@ const started: Promise<Started> = import(new URL("../../cli/launch/started.js", 
 let root = "";
 const npmEnv = { PATH: process.env.PATH ?? "", npm_config_update_notifier: "false", npm_config_offline: "true" };
 
-beforeAll(() => {
+interface Ran {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+/**
+ * Runs a program to its end. Not spawnSync: the test's own runner would take a slow machine for a
+ * hang.
+ */
+const ran = (program: string, args: readonly string[], env: object): Promise<Ran> =>
+  new Promise((resolve) => {
+    execFile(program, args, { cwd: root, env: { ...npmEnv, HOME: root, ...env } }, (error, stdout, stderr) =>
+      resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+
+beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), "aw-started-"));
   const copied = ["ensure.js", "build.js", "bundle.js", "licences.js", "local-chain.js"].map((name) => `scripts/${name}`);
   for (const path of ["cli/launch", "tsconfig.json", ...copied])
@@ -39,20 +55,19 @@ if (process.env.AS) process.kill(process.pid, process.env.AS);
 setTimeout(() => process.exit(2), process.env.AS ? 60_000 : 0);
 `;
   writeFileSync(join(root, "compiler", "bin", "tsc"), compiler);
-  const npm = (...args: string[]): void => {
-    const done = spawnSync("npm", args, { cwd: root, env: { ...npmEnv, HOME: root }, encoding: "utf8" });
+  const npm = async (...args: string[]): Promise<void> => {
+    const done = await ran("npm", args, {});
     expect(done.status, done.stderr).toBe(0);
   };
-  npm("pack", "./compiler", "--silent");
+  await npm("pack", "./compiler", "--silent");
   cpSync(join(root, "typescript-1.0.0.tgz"), join(root, "compiler.tgz"));
-  npm("install", "--package-lock-only", "--silent");
+  await npm("install", "--package-lock-only", "--silent");
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 afterEach(() => rmSync(join(root, ".npmrc"), { force: true }));
 
-function ensure(env: object): { readonly code: number | null; readonly said: string } {
-  const args = [join(root, "scripts", "ensure.js"), "--pair"];
-  const done = spawnSync(process.execPath, args, { cwd: root, env: { ...npmEnv, HOME: root, ...env }, encoding: "utf8" });
+async function ensure(env: object): Promise<{ readonly code: number | null; readonly said: string }> {
+  const done = await ran(process.execPath, [join(root, "scripts", "ensure.js"), "--pair"], env);
   return { code: done.status, said: done.stdout + done.stderr };
 }
 
@@ -75,10 +90,10 @@ describe("installing and building", () => {
       },
       "omit[]=dev\ndry-run=true\n",
     ],
-  ])("brings the compiler under %s", (_, env, npmrc) => {
+  ])("brings the compiler under %s", async (_, env, npmrc) => {
     rmSync(join(root, "node_modules"), { recursive: true, force: true });
     if (npmrc !== "") writeFileSync(join(root, ".npmrc"), npmrc);
-    const done = ensure(env);
+    const done = await ensure(env);
     expect(done.said).toMatch(compiled);
     expect(done.code).toBe(2);
   });
@@ -87,15 +102,15 @@ describe("installing and building", () => {
     ["SIGKILL", /build: the compiler was ended by SIGKILL, most likely because this machine's memory was full; the build/],
     ["SIGABRT", /build: the compiler was ended by SIGABRT, most likely because its memory was full; the build/],
     ["SIGTERM", /build: the compiler was ended by SIGTERM; the build that was there is untouched\nhint: run it again/],
-  ])("tells a compiler that %s ended, and not of errors", (signal, words) => {
-    const { said } = ensure({ AS: signal });
+  ])("tells a compiler that %s ended, and not of errors", async (signal, words) => {
+    const { said } = await ensure({ AS: signal });
     expect(said).toMatch(words);
     expect(said).not.toContain("found errors");
     if (signal !== "SIGTERM") expect(said).toContain("hint: building takes about 1 GiB of memory");
   });
 
-  it("gives the compiler its memory, whatever NODE_OPTIONS says", () => {
-    const { said } = ensure({ NODE_OPTIONS: "--max-old-space-size=120" });
+  it("gives the compiler its memory, whatever NODE_OPTIONS says", async () => {
+    const { said } = await ensure({ NODE_OPTIONS: "--max-old-space-size=120" });
     expect(Number(/heap of (\d+) MiB/.exec(said)?.[1])).toBeGreaterThanOrEqual(1024);
   });
 });
@@ -117,9 +132,7 @@ describe("the end of a started program", () => {
     const { npmProduction } = await started;
     for (const option of ["--omit=dev", "--ignore-scripts", "--global=false", "--dry-run=false", "--workspaces=false"])
       expect(npmProduction).toContain(option);
-    const args = [...npmProduction];
-    const env = { ...npmEnv, HOME: root, npm_config_dry_run: "true", npm_config_location: "global" };
-    const done = spawnSync("npm", args, { cwd: root, env, encoding: "utf8" });
+    const done = await ran("npm", npmProduction, { npm_config_dry_run: "true", npm_config_location: "global" });
     expect([done.status, done.stderr]).toEqual([0, ""]);
   });
 });
