@@ -54,7 +54,7 @@ async function registerProcess(): Promise<Record<string, unknown>> {
   return lastJson(output);
 }
 
-/** What that process does, in this one. */
+/** The same work in this process. */
 const register = async (): Promise<Record<string, unknown>> =>
   lastJson((await runProgramHere("./registering/main", registeringParts())).output);
 
