@@ -3,12 +3,10 @@
  * work begins.
  */
 import { spawnSync } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { readCommandLine } from "../../lab/kit/command-line.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { shareOf } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -65,7 +63,7 @@ const commands = [
 
 // One reader serves all. Half of them, which half is drawn, so that the quick tier sees each in
 // time.
-it.each(shareOf(commands, 2, randomInt(2)))(
+it.each(commands)(
   "npm run %s tells its options when asked, and when one is unknown",
   (name, file, option) => {
     const { code, out, err } = run(file, "--nonsense", "--help");

@@ -3,7 +3,7 @@
  * anything happen. Every other way out changes nothing, prints the reason on a line of its own, and
  * has the exit code of a clear no.
  */
-import { randomBytes, randomInt } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { makePrivateFolder, socketPaths, stateFolder } from "../../agent/files/state-folder.ts";
 import { BackupWriter } from "../../cli/backup/format.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { shareOf } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { held, OperatorSocket, transactionId } from "../support/operator-socket.ts";
 import { hasScript, keys, onTerminal } from "../support/pty.ts";
@@ -65,7 +64,7 @@ describe.runIf(hasScript)("approve and refuse on a terminal", () => {
   ] as const;
 
   // Half of them, which half is drawn, so that the quick tier types each in time.
-  it.each(shareOf(noes, 2, randomInt(2)))("approve and refuse on a terminal: %s is no yes", async (_, answer) => {
+  it.each(noes)("approve and refuse on a terminal: %s is no yes", async (_, answer) => {
     const { code, output } = await typed("approve", answer);
     expect([code, decisions()], output).toEqual([1, []]);
     expect(output).toMatch(
