@@ -188,6 +188,8 @@ export interface Family {
    * True if a configuration may count blocks until one is final; otherwise only the chain decides.
    */
   readonly countsConfirmations: boolean;
+  /** Whether each block's own time is after that of the block before it, as its rules say. */
+  readonly blockTimes: "rising" | "about";
   readonly slots: Slots;
   readonly fees: Fees;
   /** The names of the chain's fee models, as a configuration may write them. */

@@ -25,6 +25,7 @@ export type AnswerCode =
   | "callback_off"
   | "callback_url_invalid"
   | "callbacks_full"
+  | "clock_wrong"
   | "content_encoding"
   | "content_type"
   | "currency_disabled"

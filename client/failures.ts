@@ -83,6 +83,7 @@ const advice: Readonly<Record<AnswerCode, Retry | "by-answer">> = {
   callback_off: "later",
   callback_url_invalid: "never",
   callbacks_full: "later",
+  clock_wrong: "same-order",
   content_encoding: "never",
   content_type: "never",
   currency_disabled: "later",

@@ -27,6 +27,7 @@ import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
 import { addDescription } from "./openapi/openapi.ts";
+import { rightClock } from "./own-clock.ts";
 import { startPrices } from "./prices/prices.ts";
 import { fiatValueOf } from "./prices/value.ts";
 import { probesOf } from "./reporting/probes.ts";
@@ -225,11 +226,8 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     stopped ??= stop();
     return stopped;
   };
-  const confirmations = (transactionId: string): number | null => watcher?.confirmations(transactionId) ?? null;
-  const outOfService = (currency: string): string => watcher?.outOfService().get(currency) ?? "";
-  const readAt = (network: string): number | null => watcher?.readAt(network) ?? null;
+  const chainViews = chainViewsOf(() => watcher);
   try {
-    const chainViews = { confirmations, outOfService, readAt };
     const board = startPrices({ config, store, log, clock });
     besides.push(board);
     const service: Service = { ...common, ...chainViews, key, random: randomBytes, waiters, prices: board, addressMarks: marks };
@@ -241,7 +239,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     addPayerPages(server, service);
     addDescription(server, config);
     const { endsAtMs: certificateEndsAtMs } = certificate;
-    const probes = probesOf({ config, store, clock, certificateEndsAtMs, watcher: () => watcher, outOfService, prices: board });
+    const probes = probesOf({ config, store, clock, certificateEndsAtMs, watcher: () => watcher, ...chainViews, prices: board });
     const startedAt = momentOf(clock());
     addStation(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
     const told = { server, probes, prices: board, certificateEndsAtMs, watcher: () => watcher, databaseTimes: times };
@@ -252,7 +250,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     books = startBooks({ store, config, log, clock });
     const onPass: typeof sweeps.onPass = async (chain, tip) => {
       try {
-        endRestored(store, log, (atMs) => networks.every((network) => (readAt(network) ?? 0) >= atMs));
+        endRestored(store, log, (atMs) => networks.every((network) => (chainViews.readAt(network) ?? 0) >= atMs));
         await sweeps.onPass(chain, tip);
         books?.onPass(chain);
       } catch (error) {
@@ -269,6 +267,16 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     await close();
     throw error;
   }
+}
+
+/** The parts of a service that show the chains; nothing before the watcher runs. */
+function chainViewsOf(watcher: () => Watcher | null): Pick<Service, "confirmations" | "outOfService" | "readAt" | "ownClock"> {
+  return {
+    confirmations: (transactionId) => watcher()?.confirmations(transactionId) ?? null,
+    outOfService: (currency) => watcher()?.outOfService().get(currency) ?? "",
+    readAt: (network) => watcher()?.readAt(network) ?? null,
+    ownClock: () => watcher()?.ownClock() ?? rightClock,
+  };
 }
 
 /** Warns if callers behind a TLS proxy would all count as one address. */

@@ -6,6 +6,7 @@ import type { GatewayLog } from "../base/log.ts";
 import type { GatewayKey } from "./auth/gateway-key.ts";
 import type { GatewayConfig, GatewayCurrency } from "./config/config.ts";
 import type { Fiat } from "./config/fiat.ts";
+import type { ClockState } from "./own-clock.ts";
 import type { AddressMarks } from "./store/address-marks.ts";
 import type { Look, Signals } from "./store/signals.ts";
 import type { Database, Store } from "./store/store.ts";
@@ -78,6 +79,7 @@ export interface Service {
   readonly readAt: (network: string) => number | null;
   /** The reason why a currency is out of service now; "" if it is in service. */
   readonly outOfService: (currency: string) => string;
+  readonly ownClock: () => ClockState; // this machine's clock as the chains judge it
 }
 
 /** Numbers of the running process, for the operator on this machine alone. */

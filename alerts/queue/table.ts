@@ -103,6 +103,13 @@ export const alertTable = table({
     "another process keeps an old state of the database open, and its write-ahead file grows",
     "end the process that the message names; status shows the file's size",
   ],
+  "clock-wrong": [
+    "gateway",
+    "error",
+    "clock",
+    "the clock of the gateway's machine is wrong: every chain that is read says another time, and nothing ends by time",
+    "set the clock by NTP: timedatectl set-ntp true",
+  ],
   "certificate-ends": [
     "gateway",
     "error",

@@ -40,6 +40,7 @@ export const evm: Family = {
   fees,
   feeModels,
   exclusion: { kind: "slot" },
+  blockTimes: "rising",
   countsConfirmations: true,
   readChainId: (value) => (Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null),
   networkOf: ({ chainId }) => networkOf(Number(chainId)),

@@ -46,6 +46,7 @@ export const tron = {
   fees: offers,
   feeModels: [],
   exclusion: { kind: "expiry", marginMs, lifetimeMsMax, validUntilMs, timestamp, timestamped, readEnd },
+  blockTimes: "rising",
   countsConfirmations: false,
   readChainId,
   networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),

@@ -27,6 +27,7 @@ function familyOn(network: UtxoNetwork, coin: NativeCoin): Family {
     fees: feesOf(coin),
     feeModels: [],
     exclusion: { kind: "pin", coins: coinTexts },
+    blockTimes: "about",
     countsConfirmations: true,
     readChainId: (value) => (value === network.reference ? network.reference : null),
     networkOf: () => network.id,

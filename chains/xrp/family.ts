@@ -37,6 +37,7 @@ export const xrp: Family = {
   fees,
   feeModels: [],
   exclusion: { kind: "slot" },
+  blockTimes: "rising",
   countsConfirmations: false,
   readChainId,
   networkOf: ({ chainId }) => networkOf(Number(chainId)),

@@ -248,6 +248,11 @@ export const answerCodes = {
     "The service cannot do this right now; nothing was created.",
     "Hizmet şu anda bunu yapamıyor; hiçbir kayıt oluşturulmadı.",
   ],
+  clock_wrong: [
+    503,
+    "The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.",
+    "Hizmetin saati yanlış olduğundan jetonun zamanı değerlendirilemiyor; hiçbir kayıt oluşturulmadı. Daha sonra yeniden deneyin.",
+  ],
   agent_clock_ahead: [
     503,
     "The time of the agent's ledger is far ahead, so this order would be over at once; nothing was created. Ask again later.",

@@ -14,6 +14,7 @@ import type { GatewayLog } from "../../base/log.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { ClientAddress } from "../config/client-address.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import type { ClockState } from "../own-clock.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
@@ -68,6 +69,7 @@ export interface RequestGuard {
 }
 
 const failureWindowMs = 600_000;
+const clockWrong = say("clock_wrong", {}, { "Retry-After": "10" });
 
 const secondsOf = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1000)));
 
@@ -89,15 +91,16 @@ export function createRequestGuard(by: {
   readonly key: GatewayKey;
   readonly log: GatewayLog;
   readonly clock: () => number;
+  readonly ownClock: () => ClockState;
 }): RequestGuard {
-  const { config, store, log, clock } = by;
-  const { limits } = config;
-  const unauthenticated = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);
-  const byKey = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);
-  const replays = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);
+  const { config, store, log, clock, ownClock } = by;
+  const { failedAuthPerTenMinutes, readsPerSecond, writesPerSecond, burst } = config.limits;
+  const unauthenticated = createFailureCounter(failedAuthPerTenMinutes, failureWindowMs);
+  const byKey = createFailureCounter(failedAuthPerTenMinutes, failureWindowMs);
+  const replays = createFailureCounter(failedAuthPerTenMinutes, failureWindowMs);
   const seen = createSeen(store);
-  const reads = createBuckets(limits.readsPerSecond, limits.readsPerSecond * limits.burst);
-  const writes = createBuckets(limits.writesPerSecond, limits.writesPerSecond * limits.burst);
+  const reads = createBuckets(readsPerSecond, readsPerSecond * burst);
+  const writes = createBuckets(writesPerSecond, writesPerSecond * burst);
 
   const verify = (token: string | undefined, request: TokenRequest | null, nowMs: number): Promise<TokenVerdict> =>
     verifyToken(token, request, { store, sealingKey: by.key.sealingKey, publicUrl: config.publicUrl, nowMs });
@@ -124,6 +127,12 @@ export function createRequestGuard(by: {
     const [counter, name, keyId] = countOf(knock.client.address, knock.token);
     return refuseBy(counter, name, knock, keyId, reason);
   };
+
+  /** A clock that is wrong refuses the tokens of every shop: that is no fault of theirs. */
+  function refuseToken(knock: Knock, { reason, isTimeAlone }: Extract<TokenVerdict, { ok: false }>): Answer {
+    if (isTimeAlone !== true || ownClock().kind === "right") return refuse(knock, reason);
+    return clockWrong;
+  }
 
   const refuseReplay = (knock: Knock, keyId: string): Answer =>
     refuseBy(replays, `${keyId} ${addressBlock(knock.client.address)}`, knock, keyId, "seen before");
@@ -169,7 +178,7 @@ export function createRequestGuard(by: {
     async admit(knock) {
       const nowMs = clock();
       const verdict = await verify(knock.token, knock.request, nowMs);
-      if (!verdict.ok) return { caller: refuse(knock, verdict.reason), limits: {}, use: null };
+      if (!verdict.ok) return { caller: refuseToken(knock, verdict), limits: {}, use: null };
       const { key, jti, expiresAtMs } = verdict;
       const token = { keyId: key.id, jti, expiresAtMs };
       // Checked before the bucket, so that a stolen token that is sent again and again takes

@@ -30,7 +30,7 @@ export interface TokenRequest {
  */
 export type TokenVerdict =
   | { readonly ok: true; readonly key: KeyRow; readonly jti: string; readonly expiresAtMs: number }
-  | { readonly ok: false; readonly reason: string };
+  | { readonly ok: false; readonly reason: string; readonly isTimeAlone?: true }; // isTimeAlone: all else is valid
 
 const tokenCharsMax = 4096;
 const lifetimeSecondsMax = 300;
@@ -156,8 +156,12 @@ function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
   if (exp <= nowSeconds - skewSeconds) return "expired";
   if (claims.nbf === undefined) return null;
   const nbf = seconds(claims.nbf);
-  return nbf === null || nbf > nowSeconds + skewSeconds ? "not valid yet" : null;
+  if (nbf === null) return "nbf";
+  return nbf > nowSeconds + skewSeconds ? "not valid yet" : null;
 }
+
+/** The reasons that another time on this machine's clock would take away. */
+const clockReasons: ReadonlySet<string> = new Set(["issued in the future", "expired", "not valid yet"]);
 
 /**
  * Verifies a token for one request, or for no particular request if it is null. Does not check
@@ -178,10 +182,11 @@ export async function verifyToken(
   if (!(await signatureFits(parts.token, key, at.sealingKey))) return no("signature");
   if (claims.sub !== kid) return no("sub");
   const times = timesProblem(claims, Math.floor(at.nowMs / 1000));
-  if (times !== null) return no(times);
+  if (times !== null && !clockReasons.has(times)) return no(times);
   if (typeof claims.jti !== "string" || !jtiPattern.test(claims.jti)) return no("jti");
   if (!audienceFits(claims.aud, at.publicUrl)) return no("aud");
   const binding = request === null ? null : bindingProblem(claims, key, request);
   if (binding !== null) return no(binding);
+  if (times !== null) return { ok: false, reason: times, isTimeAlone: true };
   return { ok: true, key, jti: claims.jti, expiresAtMs: ((claims.exp as number) + skewSeconds) * 1000 };
 }

@@ -42,6 +42,7 @@ export const commonCodes: readonly AnswerCode[] = [
     "headers_too_large",
     "internal",
     "unavailable",
+    "clock_wrong",
   ] as const),
 ];
 

@@ -185,13 +185,20 @@ function find(words: readonly string[], options: JsonOption & { readonly limit: 
     const hits = search(by.store.database, config, text, options.limit);
     const isEmpty = hits.records.length + hits.others.length + hits.foreign.length === 0;
     if (options.json === true) printJson(listed(by, hits, config));
-    else print(isEmpty ? "Nothing here has this id, order, address, tag, transaction hash, amount or name." : describe(hits, config));
+    else
+      print(
+        isEmpty ? "Nothing here has this id, order, address, tag, transaction hash, amount or name." : describe(hits, config),
+      );
     process.exitCode = isEmpty ? exit.no : exit.fine;
   });
 }
 
 export function addFindCommand(program: Command): void {
-  withBoth(program.command("find").description("all that a text names: an id or its beginning, order, address, tag, hash, amount or name"))
+  withBoth(
+    program
+      .command("find")
+      .description("all that a text names: an id or its beginning, order, address, tag, hash, amount or name"),
+  )
     .argument("<text...>", "as it was told to you; an amount may name its currency: 12.5 usdt")
     .option("--limit <number>", "how many of each kind, the newest first", rowCount, limitDefault)
     .action(find);

@@ -54,6 +54,7 @@ const checkHints: Readonly<Record<string, string>> = {
   database: "systemctl status autowithdraw-gateway; then autowithdraw-gateway check",
   disk: "make room on that disk; nothing is damaged",
   chain: "autowithdraw-gateway check asks each node and names its fault",
+  clock: "set the clock by NTP: timedatectl set-ntp true; until then no request ends, and tokens get 503 clock_wrong",
   currency: "autowithdraw-gateway currencies shows what its contract says",
   books: "autowithdraw-gateway reconcile --last lists each difference",
   prices: "autowithdraw-gateway prices shows each source's answer; type a price into prices.manual meanwhile",

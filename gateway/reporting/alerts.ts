@@ -138,6 +138,7 @@ function roomConditions({ freeBytes }: AlertsOptions): readonly Condition[] {
 const probeEvents: readonly (readonly [name: RegExp, event: AlertName])[] = [
   [/^wal$/, "wal-large"],
   [/^certificate$/, "certificate-ends"],
+  [/^clock$/, "clock-wrong"],
   [/^currency /, "currency-out"],
 ];
 

@@ -2,6 +2,7 @@
 import { booksState } from "../books/state.ts";
 import { certificateState } from "../config/certificate-end.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import { type ClockState, clockWords } from "../own-clock.ts";
 import { unpricedOf } from "../prices/unpriced.ts";
 import type { Prices, Probe } from "../service.ts";
 import { fileBytesOf, freeBytesOf, roomBytesMin, walBytesMax } from "../store/disk.ts";
@@ -58,6 +59,14 @@ function certificateProbe(endsAtMs: () => number | null, clock: () => number): P
   return () => {
     const state = certificateState(endsAtMs(), clock());
     return { name: "certificate", ok: state.left !== "none", detail: state.words, aloneOut: true };
+  };
+}
+
+/** This machine's clock, which every chain that is read contradicts. */
+function clockProbe(ownClock: () => ClockState): Probe {
+  return () => {
+    const detail = clockWords(ownClock());
+    return { name: "clock", ok: detail === "", detail };
   };
 }
 
@@ -129,17 +138,19 @@ export interface ProbesOptions {
   readonly certificateEndsAtMs: () => number | null; // null without a certificate
   readonly watcher: () => Watcher | null; // null before it has started
   readonly outOfService: (currency: string) => string; // the reason; "" in service
+  readonly ownClock: () => ClockState; // this machine's clock as the chains judge it
   readonly prices: Prices;
 }
 
 /** All checks of one gateway, in the order in which `/ready` shows them. */
 export function probesOf(options: ProbesOptions): readonly Probe[] {
-  const { config, store, clock, certificateEndsAtMs, watcher, outOfService, prices } = options;
+  const { config, store, clock, certificateEndsAtMs, watcher, outOfService, ownClock, prices } = options;
   return [
     storeProbe(store),
     roomProbe(config.database),
     walProbe(config.database),
     certificateProbe(certificateEndsAtMs, clock),
+    clockProbe(ownClock),
     ...chainProbes(config, watcher),
     ...currencyProbes(config, outOfService),
     pricesProbe(config, prices),

@@ -23,13 +23,25 @@ export function listOverdueDeposits(database: Database, network: string, nowMs: 
 }
 
 /**
- * Keeps the block that holds all payments included before a request's end. The lowest block that
- * was ever named counts.
+ * Keeps the block that holds all payments included before a request's end. An end in a final block
+ * stays; another one is replaced, since its block may leave the chain.
  */
-export function keepDepositEnd(database: Database, transactionId: string, block: number): void {
+export function keepDepositEnd(database: Database, transactionId: string, block: number, finalBlock: number): void {
   const sql = `INSERT INTO depositEnds (transactionId, block) VALUES (?, ?)
-    ON CONFLICT (transactionId) DO UPDATE SET block = min(block, excluded.block)`;
-  database.run(sql, transactionId, block);
+    ON CONFLICT (transactionId) DO UPDATE SET block = excluded.block WHERE block > ?`;
+  database.run(sql, transactionId, block, finalBlock);
+}
+
+/** Open requests on a network with an end above its final block. */
+export function listProvisionalEnds(database: Database, network: string, finalBlock: number): readonly string[] {
+  const sql = `SELECT e.transactionId AS id FROM depositEnds e JOIN transactions t ON t.id = e.transactionId
+    WHERE t.network = ? AND e.block > ?`;
+  return database.all<{ id: string }>(sql, network, finalBlock).map(({ id }) => id);
+}
+
+/** Takes back an end that does not hold, because the clock that named it was wrong. */
+export function dropDepositEnd(database: Database, transactionId: string): void {
+  database.run("DELETE FROM depositEnds WHERE transactionId = ?", transactionId);
 }
 
 /** Null while the request's end is not in a block. */

@@ -7,6 +7,7 @@ import type { Caused } from "../../base/causes.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayCurrency } from "../config/config.ts";
+import type { ClockState } from "../own-clock.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
@@ -33,6 +34,7 @@ export interface WatchedChain {
   readonly signals: Signals;
   readonly log: GatewayLog;
   readonly clock: () => number;
+  readonly ownClock: () => ClockState; // the judgement of that clock by all chains
   readonly run: string; // names this process (store/owner.ts)
 }
 

@@ -8,17 +8,16 @@
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
-import { hasTags } from "../../chains/payees.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
-import { depositEnd, keepDepositEnd, listOverdueDeposits, oldestDepositAt } from "../store/deposits.ts";
+import { oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
 import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction } from "../store/transactions.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
-import { awaitEnds, type CompareMemory, compareBalances, comparedAt, newCompareMemory } from "./compare.ts";
+import { type CompareMemory, compareBalances, newCompareMemory } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
+import { type EndMemory, endOverdue, forgetEnds, nameEnds, newEndMemory } from "./ends.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
 import { findOutgoing, keepAllOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
@@ -41,10 +40,17 @@ export interface DepositMemory {
   readonly senders: SenderList;
   seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
   readonly compare: CompareMemory; // of balances
+  readonly ends: EndMemory; // of requests
 }
 
 export function newDepositMemory(network: string): DepositMemory {
-  return { list: new WatchList(network), senders: new SenderList(network), seen: [], compare: newCompareMemory() };
+  return {
+    list: new WatchList(network),
+    senders: new SenderList(network),
+    seen: [],
+    compare: newCompareMemory(),
+    ends: newEndMemory(),
+  };
 }
 
 /**
@@ -54,6 +60,8 @@ export function newDepositMemory(network: string): DepositMemory {
  */
 export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: DepositMemory): Promise<boolean> {
   memory.list.refresh(chain.store.database);
+  const write = (fn: (database: Database) => readonly string[]): void => commit(chain, fn);
+  const over = await nameEnds(chain, memory.ends, tip, write);
   let cursor = await openCursor(chain, tip);
   for (let run = 0; cursor.number < tip.final.number; run += 1) {
     if (run === runsPerPass) return false;
@@ -68,7 +76,7 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
     commit(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
   );
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
-  endOverdue(chain, memory, tip);
+  endOverdue(chain, memory.compare, over, tip, write);
   if (fault !== null) throw fault;
   return true;
 }
@@ -228,6 +236,7 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
   const back = await chain.reader.block(Math.max(0, cursor.number - rewindBlocks), true);
   const to = { number: back.number, hash: back.hash };
   memory.seen = [];
+  forgetEnds(memory.ends);
   chain.store.write((database) => {
     const detail = `block ${cursor.number} was final as ${cursor.hash} and is not in the chain any more; reading again from ${to.number}`;
     raiseAlarm(chain, database, { code: "WATCHER_FINAL_REORG", cause: "chain", subject: chain.network, detail });
@@ -241,30 +250,6 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
  * even in a final block.
  */
 const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex;
-
-/**
- * Ends requests whose time is over. A request in the native coin ends when the block of its end is
- * final and the balance there is known, because coins that a contract sent in time count.
- */
-function endOverdue(chain: WatchedChain, memory: DepositMemory, { head, final, askedAt }: Tip): void {
-  const { database } = chain.store;
-  const late = listOverdueDeposits(database, chain.network, askedAt);
-  // On a chain with tags no contract sends coins without a transaction that names them.
-  const native = hasTags(chain.network) ? undefined : chain.currencies.find(({ contract }) => contract === "")?.id;
-  const waits = (id: string): boolean => native !== undefined && readTransaction(database, id)?.currency === native;
-  const waiting = late.filter(waits);
-  awaitEnds(memory.compare, waiting);
-  if (late.length === 0) return;
-  commit(chain, (inside) => {
-    for (const id of waiting) keepDepositEnd(inside, id, head.number);
-    const isKnown = (id: string): boolean => {
-      const end = depositEnd(inside, id) ?? head.number;
-      return end <= final.number && comparedAt(memory.compare, id) >= end;
-    };
-    const over = late.filter((id) => !waiting.includes(id) || isKnown(id));
-    return judgeRequests(chain, inside, over, askedAt);
-  });
-}
 
 /**
  * Reads the blocks above the cursor up to the head as seen; none while no address is watched.
@@ -307,6 +292,7 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
  */
 function giveUp(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): void {
   const block = memory.seen.pop();
+  forgetEnds(memory.ends);
   if (block === undefined) {
     throw new AgentError("NODE_DISAGREE", "none", "the head does not follow the final block", { block: cursor.number });
   }

@@ -9,9 +9,11 @@
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { openWatcher } from "../../chains/connect.ts";
+import { familyOf } from "../../chains/families.ts";
 import { type ChainHealth, healthOf, presetBlockMs } from "../../chains/health.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
+import { boundsOf, type ChainClock, type ClockBounds, type ClockState, judgeClock, noteHead, unseenClock } from "../own-clock.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
@@ -37,6 +39,7 @@ export interface WatcherOptions {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
+  readonly monotonic?: () => number; // milliseconds by a clock that nobody sets; default performance.now
   readonly pollMs?: number; // pause between two passes; default 1000
   /** Called and awaited at the end of each pass that could read the tip; rejects only for bugs. */
   readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
@@ -85,6 +88,8 @@ export interface Watcher {
    * first.
    */
   readAt(network: string): number | null;
+  /** The judgement of this machine's clock by the chains that have a preset. */
+  ownClock(): ClockState;
   /** Ends the loops; resolves when nothing more is written. Harmless to call again. */
   close(): Promise<void>;
 }
@@ -92,7 +97,14 @@ export interface Watcher {
 /** Starts a loop for every configured chain. */
 export function startWatcher(options: WatcherOptions): Watcher {
   const { chains, currencies } = options.config;
-  const watches = Object.entries(chains).map(([name, chain]) => new ChainWatch(name, chain, options, currencies));
+  const monotonic = options.monotonic ?? (() => performance.now());
+  const watches: ChainWatch[] = [];
+  const ownClock = (): ClockState => {
+    const clocks = watches.flatMap((watch) => watch.ownClock);
+    return judgeClock(clocks, { ownMs: options.clock(), monotonicMs: monotonic() });
+  };
+  for (const [name, chain] of Object.entries(chains))
+    watches.push(new ChainWatch(name, chain, { ...options, monotonic, ownClock }, currencies));
   for (const watch of watches) watch.start();
   return {
     ready: () => watches.every((watch) => watch.status().ok),
@@ -108,11 +120,14 @@ export function startWatcher(options: WatcherOptions): Watcher {
     },
     outOfService: () => new Map(watches.flatMap((watch) => [...watch.outOfService()])),
     readAt: (network) => watches.find((watch) => watch.status().network === network)?.readAt ?? null,
+    ownClock,
     close: async () => {
       await Promise.all(watches.map((watch) => watch.close()));
     },
   };
 }
+
+type ChainWatchOptions = WatcherOptions & Required<Pick<WatcherOptions, "monotonic">> & { readonly ownClock: () => ClockState };
 
 class ChainWatch {
   readonly #chain: WatchedChain;
@@ -124,6 +139,9 @@ class ChainWatch {
   readonly #deposits: DepositMemory;
   readonly #balances: BalanceMemory = newBalanceMemory();
   readonly #voids: VoidMemory = newVoidMemory();
+  readonly #bounds: ClockBounds | null; // of the chain's own times; null for a chain without a preset
+  readonly #monotonic: () => number;
+  #ownClock: ChainClock = unseenClock;
   #tip: Tip | null = null;
   #detail = "not read yet";
   #code = ""; // code of the last pass's fault
@@ -137,8 +155,8 @@ class ChainWatch {
   #running: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(name: string, chain: GatewayChain, options: WatcherOptions, currencies: GatewayConfig["currencies"]) {
-    const { store, signals, log, clock, run } = options;
+  constructor(name: string, chain: GatewayChain, options: ChainWatchOptions, currencies: GatewayConfig["currencies"]) {
+    const { store, signals, log, clock, run, ownClock, monotonic } = options;
     const reader = openWatcher({ chain, log: nodeLog(log, name) });
     this.#chain = {
       name,
@@ -150,12 +168,15 @@ class ChainWatch {
       signals,
       log,
       clock,
+      ownClock,
       run,
     };
     this.#stopReceiving = signals.on("look", (look) => {
       if (look.network === chain.network) askAhead(this.#ahead, look.account);
     });
     this.#blockMs = presetBlockMs(chain);
+    this.#bounds = this.#blockMs === null ? null : boundsOf(familyOf(chain.network).blockTimes, this.#blockMs);
+    this.#monotonic = monotonic;
     this.#deposits = newDepositMemory(chain.network);
     this.#pollMs = options.pollMs ?? pollMsDefault;
     this.#onPass = options.onPass ?? (() => Promise.resolve());
@@ -165,8 +186,15 @@ class ChainWatch {
     this.#running = this.#pass();
   }
 
+  /** The chain's time beside this machine's; none without a preset. */
+  get ownClock(): readonly { readonly clock: ChainClock; readonly bounds: ClockBounds }[] {
+    return this.#bounds === null ? [] : [{ clock: this.#ownClock, bounds: this.#bounds }];
+  }
+
   status(): ChainStatus {
-    const nowMs = this.#chain.clock();
+    const own = this.#chain.ownClock();
+    // A node is not stale because this machine's clock is wrong.
+    const nowMs = own.kind === "right" ? this.#chain.clock() : own.chainMs;
     const isHung = this.#askedAt !== null && Math.abs(nowMs - this.#askedAt) >= hungMs;
     const isFresh = this.#completeAt !== null && Math.abs(nowMs - this.#completeAt) < staleMs;
     const reader = this.#chain.reader.status();
@@ -254,7 +282,16 @@ class ChainWatch {
     const [head, final] = await Promise.all([this.#chain.reader.tip(), this.#chain.reader.finalTip()]).finally(() => {
       this.#askedAt = null;
     });
+    this.#noteHeads();
     return { head: { number: head.number, hash: head.hash }, final, askedAt };
+  }
+
+  #noteHeads(): void {
+    if (this.#blockMs === null) return;
+    const heads = this.#chain.reader.status().flatMap((node) => (node.head === null ? [] : [node.head]));
+    const [newest] = heads.sort((a, b) => b.number - a.number);
+    if (newest === undefined) return;
+    this.#ownClock = noteHead(this.#ownClock, newest, this.#blockMs, this.#monotonic() - newest.seenAgoMs);
   }
 
   #note(fault: AgentError | null, isAllRead: boolean): void {

@@ -21,6 +21,7 @@ import type { NewKey } from "../../gateway/auth/keys.ts";
 import { parseConfig } from "../../gateway/config/config.ts";
 import { addDescription } from "../../gateway/openapi/openapi.ts";
 import { addKey, createMerchant, type Operator } from "../../gateway/operator/accounts.ts";
+import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { createBoard } from "../../gateway/prices/price-cache.ts";
 import type { Service } from "../../gateway/service.ts";
 import { marksPathOf, openMarks } from "../../gateway/store/address-marks.ts";
@@ -113,7 +114,8 @@ export interface TestGateway {
   readonly service: Service;
   readonly server: FastifyInstance;
   readonly operator: Operator;
-  readonly clock: { nowMs: number };
+  /** `judged` is the judgement of the chains on it; right without one. */
+  readonly clock: { nowMs: number; judged?: ClockState };
   /** For programs that sign by the machine's clock, however long they take. */
   runClock(): void;
   /** Its `apiKey` pairs and does nothing else; `shopKey` is what a shop asks with. */
@@ -214,7 +216,7 @@ function ask(url: string, { method = "GET", headers = {}, body, agent }: Sent): 
 
 export async function startTestGateway(change: object = {}, log: Logger = pino({ level: "silent" })): Promise<TestGateway> {
   const dir = mkdtempSync(join(tmpdir(), "gateway-test-"));
-  const clock = { nowMs: Date.parse("2026-01-02T03:04:05.678Z") };
+  const clock: TestGateway["clock"] = { nowMs: Date.parse("2026-01-02T03:04:05.678Z") };
   const config = parseConfig(JSON.stringify({ ...testConfig, ...change }), dir, clock.nowMs);
   const key = createGatewayKey(config.keyFile);
   const store = createStore(config.database, key.fingerprint, log);
@@ -233,6 +235,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     run: "first run",
     confirmations: () => null,
     outOfService: () => "",
+    ownClock: () => clock.judged ?? rightClock,
     addressMarks: openMarks(marksPathOf(config.database), new Map()),
     readAt: () => clock.nowMs,
   };

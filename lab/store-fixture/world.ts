@@ -24,6 +24,7 @@ import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "../../gateway/hub/hub.ts";
 import type { Operator } from "../../gateway/operator/accounts.ts";
 import type { Judge } from "../../gateway/operator/assigning.ts";
+import { rightClock } from "../../gateway/own-clock.ts";
 import { createBoard } from "../../gateway/prices/price-cache.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Service } from "../../gateway/service.ts";
@@ -155,7 +156,7 @@ export class World {
     const { run } = ownership;
     const common = { config, store, signals, log: silent, clock, run };
     const board = createBoard(config, clock);
-    const views = { confirmations: () => null, outOfService: () => "" };
+    const views = { confirmations: () => null, outOfService: () => "", ownClock: () => rightClock };
     const readAt = (network: string): number | null => this.#readAt.get(network) ?? null;
     const waiters = createWaiters(signals);
     const own = { key, random: this.random, waiters, prices: board, addressMarks: marks };
@@ -184,7 +185,19 @@ export class World {
     const network = networks[name];
     const reader = this.chains[name].reader();
     const currencies = currenciesOf(settings, config.currencies);
-    const chain = { name, network, reader, currencies, tokens: newTokenMemory(), store, signals, log, clock, run };
+    const chain = {
+      name,
+      network,
+      reader,
+      currencies,
+      tokens: newTokenMemory(),
+      store,
+      signals,
+      log,
+      clock,
+      ownClock: () => rightClock,
+      run,
+    };
     const ahead = newAheadMemory();
     // An order waits for this look; a pass would come a moment later.
     signals.on("look", (look) => {

@@ -189,7 +189,9 @@ const rules: readonly Rule[] = [
   {
     rule: "a request ends by the balance of its last block, not by the clock",
     takeOut: () =>
-      vi.spyOn(deposits, "keepDepositEnd").mockImplementation((database, id) => real.keepDepositEnd(database, id, 0)),
+      vi
+        .spyOn(deposits, "keepDepositEnd")
+        .mockImplementation((database, id, _, final) => real.keepDepositEnd(database, id, 0, final)),
     story: async (at) => {
       const one = await given(at, { expiresAt: at.clock + 1_000 });
       at.mine({ address: one.address, units: eth });

@@ -5,7 +5,7 @@
  */
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { SignJWT } from "jose";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { createSeen } from "../../gateway/auth/replay-guard.ts";
 import type { SeenToken } from "../../gateway/store/jtis.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
@@ -161,6 +161,35 @@ describe("a malformed or wrong token", () => {
       bodies.add(JSON.stringify({ ...answer.body, requestId: "" }));
     });
   }
+
+  describe("whose time alone is wrong, while every chain contradicts the gateway's clock,", () => {
+    const ofTime = ["expired more than the skew ago", "comes from too far in the future", "is not valid yet"];
+    afterEach(() => {
+      delete gateway.clock.judged;
+    });
+    const isWrong = (): void => {
+      gateway.clock.judged = { kind: "ahead", ownMs: gateway.clock.nowMs, chainMs: gateway.clock.nowMs - 86_400_000 };
+    };
+    it.each(ofTime)("gets a 503 when it %s, is not counted, and is asked for again later", async (name) => {
+      isWrong();
+      for (let time = 0; time < 40; time += 1) {
+        const answer = await knock((wrong[name] as () => string)());
+        expect(answer).toMatchObject({ status: 503, body: { code: "clock_wrong" } });
+        expect(answer.headers["retry-after"]).toBe("10");
+      }
+      delete gateway.clock.judged;
+      expect((await knock(made())).status).toBe(200);
+    });
+
+    it("is let in all the same if its time is right, and refused with 401 if anything else is wrong", async () => {
+      isWrong();
+      expect((await knock(made())).status).toBe(200);
+      for (const [name, make] of Object.entries(wrong))
+        if (!ofTime.includes(name)) expect((await knock(make())).status, name).not.toBe(503);
+      const both = made({ claims: { iat: nowSeconds() - 90, exp: nowSeconds() - 30, aud: "https://elsewhere.example" } });
+      expect((await knock(both)).status).not.toBe(503);
+    });
+  });
 
   it("never learns which of these it was", () => expect([...bodies]).toHaveLength(1));
   it("is refused when the header comes twice", async () => {

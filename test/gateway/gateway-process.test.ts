@@ -78,6 +78,7 @@ describe("startGateway", () => {
       "disk",
       "wal",
       "certificate",
+      "clock",
       "chain local",
       "currency usdt",
       "currency off",

@@ -28,6 +28,7 @@ import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts"
 import { listenFault } from "../../gateway/config/listen-fault.ts";
 import { startGateway } from "../../gateway/gateway.ts";
 import { checkGateway } from "../../gateway/operator/check.ts";
+import { rightClock } from "../../gateway/own-clock.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import type { Service } from "../../gateway/service.ts";
 import { openMarks, readMarks } from "../../gateway/store/address-marks.ts";
@@ -134,6 +135,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
         certificateEndsAtMs: () => null,
         watcher: () => null,
         outOfService: () => "",
+        ownClock: () => rightClock,
         prices: { of: () => null, canHave: () => false },
       });
       store.write(token("before"));
@@ -305,6 +307,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
         certificateEndsAtMs: () => null,
         watcher: () => null,
         outOfService: () => "",
+        ownClock: () => rightClock,
         prices: { of: () => null, canHave: () => false },
       });
       const waits = (): unknown => (raw.prepare("PRAGMA busy_timeout").get() as { readonly timeout: number }).timeout;

@@ -23,6 +23,7 @@ import type { Operator } from "../../gateway/operator/accounts.ts";
 import { addCallback } from "../../gateway/operator/callbacks.ts";
 import { listedLine, listedRecord } from "../../gateway/operator/records.ts";
 import { retryRows } from "../../gateway/operator/rows.ts";
+import { rightClock } from "../../gateway/own-clock.ts";
 import { renderPage } from "../../gateway/pages/page.tsx";
 import type { Service } from "../../gateway/service.ts";
 import { hasChanges } from "../../gateway/store/callback-outbox.ts";
@@ -77,7 +78,7 @@ function serve(currencies: Record<string, unknown>): void {
   };
   service = {
     ...{ config, store: db.store, log: silentLog, clock: () => nowMs, signals: createSignals(), random: randomBytes },
-    ...{ confirmations: () => null, readAt: () => nowMs, outOfService: () => "" },
+    ...{ confirmations: () => null, readAt: () => nowMs, outOfService: () => "", ownClock: () => rightClock },
   } as unknown as Service;
   const gatewayKey = { sealingKey: new Uint8Array(32).fill(7) };
   by = { store: db.store, gatewayKey, random: randomBytes, nowMs, run: null, actor: "operator" } as unknown as Operator;

@@ -11,6 +11,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Alert } from "../../alerts/queue/due-alerts.ts";
 import { alertTable } from "../../alerts/queue/table.ts";
 import { adviceOf } from "../../base/causes.ts";
+import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import type { Price } from "../../gateway/service.ts";
@@ -39,6 +40,7 @@ interface World {
   freeBytes: number | null;
   certificateEndsAtMs: number | null;
   outOfService: string;
+  ownClock?: ClockState;
   price: Price | null;
   readonly online: Set<string>;
 }
@@ -57,6 +59,7 @@ function watch() {
     certificateEndsAtMs: () => world.certificateEndsAtMs,
     prices: { of: () => world.price, canHave: (_currency, fiat) => fiat === "USD" },
     outOfService: (currency) => (currency === "usdt" ? world.outOfService : ""),
+    ownClock: () => world.ownClock ?? rightClock,
   });
   const alerts = startAlerts({
     ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, watcher: () => watcher, probes },
@@ -113,6 +116,7 @@ describe("a gateway that is in trouble", () => {
       world.freeBytes = 5;
       world.certificateEndsAtMs = gateway.clock.nowMs + 86_400_000;
       world.outOfService = "wrong decimals";
+      world.ownClock = { kind: "ahead", ownMs: gateway.clock.nowMs, chainMs: gateway.clock.nowMs - 86_400_000 };
       world.price = { ...fresh, isStale: true };
       const [node] = well.nodes;
       world.chain = { ...well, nodes: [{ ...node, since: 1, detail: "NODE_LAG: 9 blocks behind" } as never] };

@@ -56,7 +56,9 @@ export class TestNetwork {
   isSilent = false; // the node answers an empty list of logs for any range
   ahead = 0; // blocks beyond the final one of which a node tells its newest balance
   readonly #isTron: boolean;
-  #blocks: { readonly hash: string; readonly moves: readonly Move[] }[] = [{ hash: "0x0", moves: [] }];
+  #blocks: { readonly hash: string; readonly moves: readonly Move[]; readonly atMs: number }[] = [
+    { hash: "0x0", moves: [], atMs: 0 },
+  ];
   readonly #memory: ReturnType<typeof newDepositMemory>;
   #made = 0;
 
@@ -103,7 +105,7 @@ export class TestNetwork {
 
   mine(...moves: readonly Move[]): number {
     this.#made += 1;
-    this.#blocks.push({ hash: `0x${this.#made.toString(16).padStart(64, "0")}`, moves });
+    this.#blocks.push({ hash: `0x${this.#made.toString(16).padStart(64, "0")}`, moves, atMs: this.clock });
     return this.top;
   }
 
@@ -168,7 +170,8 @@ export class TestNetwork {
       ...(tellsNewestBalances ? { highestHead: async () => this.top } : {}),
       tip: async () => id(this.top),
       finalTip: async () => id(this.final),
-      timestamp: async (number: number) => number,
+      status: () => [],
+      timestamp: async (number: number) => Math.ceil((this.#blocks[number]?.atMs ?? 0) / 1000),
       block: async (number: number) => ({ ...id(number), parentHash: this.#hash(number - 1), content: null }),
       outgoing: () => [],
       payments: (blocks: readonly WatchedBlock[], _contracts: readonly string[], list: AddressBook) =>

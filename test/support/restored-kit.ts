@@ -11,6 +11,7 @@ import type { Answer } from "../../gateway/answer/answer.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../gateway/deposits/deposits.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
+import { rightClock } from "../../gateway/own-clock.ts";
 import type { Service } from "../../gateway/service.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "../../gateway/store/address-marks.ts";
 import { copyStore } from "../../gateway/store/copy.ts";
@@ -90,7 +91,17 @@ export class RestoredKit {
     this.#watcher = startWatcher({ store, signals, config, log: silentLog, clock, run, pollMs: 2, onPass });
     this.service = {
       random: (bytes: number) => randomBytes(bytes),
-      ...{ store, signals, clock, run, readAt, addressMarks: marks, log: silentLog, outOfService: () => "" },
+      ...{
+        store,
+        signals,
+        clock,
+        run,
+        readAt,
+        addressMarks: marks,
+        log: silentLog,
+        outOfService: () => "",
+        ownClock: () => rightClock,
+      },
       waiters: createWaiters(signals),
       config: { ...config, lifetimes: { depositMinutes: 60 } },
       confirmations: () => null,

@@ -1,6 +1,7 @@
 /** One chain as the watcher's parts take it, over a reader of the test's own: no nodes, no loop. */
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
+import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
@@ -16,13 +17,21 @@ interface Watched {
   readonly reader: Partial<WatcherNodes>;
   readonly currencies?: readonly GatewayCurrency[];
   readonly clock?: () => number;
+  readonly ownClock?: () => ClockState;
 }
 
-export function watchedBy({ db, network, reader, currencies, clock = () => 5_000 }: Watched): WatchedChain {
+export function watchedBy({
+  db,
+  network,
+  reader,
+  currencies,
+  clock = () => 5_000,
+  ownClock = () => rightClock,
+}: Watched): WatchedChain {
   const all = (currencies ?? [currency("eth", "")]).map((one) => ({ ...one, network }));
   return {
     ...{ name: "one", network, reader: reader as WatcherNodes, currencies: all, tokens: newTokenMemory() },
-    ...{ store: db.store, signals: createSignals(), log: silentLog, clock, run: "" },
+    ...{ store: db.store, signals: createSignals(), log: silentLog, clock, ownClock, run: "" },
   };
 }
 

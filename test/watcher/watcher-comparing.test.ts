@@ -144,13 +144,17 @@ const beside = {
 };
 const paidEth = { id: "eth", network, contract: "", decimal: 18, maxFee: "1" };
 
+/** The time of the block that comes next: the chain makes block N at second 1,000 + N. */
+const nextBlockMs = (): number => (1_001 + chain.top) * 1_000;
+
 describe("coins that a contract sends before a request ends", () => {
   it("complete it, though they are final after the end", async () => {
-    const paid = request(0, { expiresAt: 10_000 });
-    const unpaid = request(1, { expiresAt: 10_000 });
+    const expiresAt = nextBlockMs();
+    const paid = request(0, { expiresAt });
+    const unpaid = request(1, { expiresAt });
     await start(1, 6);
     byContract(paid.address, eth);
-    clock.nowMs = 10_000;
+    clock.nowMs = expiresAt;
     await passes();
     byContract(unpaid.address, eth);
     await passes();
@@ -168,9 +172,10 @@ describe("coins that a contract sends before a request ends", () => {
   });
 
   it("a direct payment behind the block of the end is late as well, however many blocks become final at once", async () => {
-    const { id, address } = request(0, { expiresAt: 10_000 });
+    const expiresAt = nextBlockMs() - 1_000;
+    const { id, address } = request(0, { expiresAt });
     await start(1, 6);
-    clock.nowMs = 10_000;
+    clock.nowMs = expiresAt;
     await passes();
     chain.mine({ hash: hashOf("late"), from: outsider, to: address, value: eth });
     chain.mineEmpty(20);
@@ -179,10 +184,11 @@ describe("coins that a contract sends before a request ends", () => {
   });
 
   it("a request ends by the newest balance where the nodes have dropped the state of its end", async () => {
-    const { id, address } = request(0, { expiresAt: 10_000 });
+    const expiresAt = nextBlockMs();
+    const { id, address } = request(0, { expiresAt });
     await start(1, 6);
     byContract(address, eth);
-    clock.nowMs = 10_000;
+    clock.nowMs = expiresAt;
     const end = chain.top;
     await passes();
     nodes[0]!.lie = counting((method, params, honest) =>

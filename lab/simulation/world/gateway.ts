@@ -211,7 +211,8 @@ export class Gateway {
     const marks = this.#openMarks(store);
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits, run, marks });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
-    const watching = { store, signals, config, log, clock, run, pollMs: pollMs[stage.family] };
+    const monotonic = (): number => kernel.scheduler.nowMs;
+    const watching = { store, signals, config, log, clock, monotonic, run, pollMs: pollMs[stage.family] };
     const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
@@ -221,7 +222,7 @@ export class Gateway {
     this.service = {
       ...{ addressMarks: marks, readAt: (of: string) => watcher.readAt(of) },
       ...{ config, store, signals, key: gatewayKey, log, clock, random, waiters, run },
-      ...{ confirmations, outOfService, prices },
+      ...{ confirmations, outOfService, prices, ownClock: () => watcher.ownClock() },
     };
     net.listener = { owner, server };
     note("gateway up");

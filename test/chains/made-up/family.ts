@@ -11,6 +11,7 @@ export const madeup: Named<"madeup"> = {
   name: "madeup",
   title: "Made-up",
   exclusion: { kind: "slot" },
+  blockTimes: "rising",
   countsConfirmations: true,
   slots: {
     first: "1",

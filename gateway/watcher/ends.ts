@@ -1,0 +1,156 @@
+/**
+ * Ends deposit requests whose time is over. Neither the gateway's clock nor the chain's ends one
+ * alone: a clock that is wrong for some seconds would end every open request, and the time of one
+ * block is its maker's word. A request in the native coin waits until the block of its end is final
+ * and the balance there is known, because coins that a contract sent in time count. Source:
+ * docs/architecture.md section 8.
+ */
+import { familyOf } from "../../chains/families.ts";
+import { hasTags } from "../../chains/payees.ts";
+import { depositEnd, dropDepositEnd, keepDepositEnd, listOverdueDeposits, listProvisionalEnds } from "../store/deposits.ts";
+import type { Database } from "../store/store.ts";
+import { readTransaction } from "../store/transactions.ts";
+import type { Tip, WatchedChain } from "./chain.ts";
+import { awaitEnds, type CompareMemory, comparedAt } from "./compare.ts";
+import { judgeRequests } from "./payments.ts";
+
+/** A chain without a new block for so long ends no request meanwhile. */
+const standsMsMax = 7 * 86_400_000;
+
+/** The memory of one pass for the next; a new process computes it again. */
+export interface EndMemory {
+  head: number | null; // of the pass before
+  readonly ends: Map<string, number>; // ends computed on the branch that stands, by request id
+  readonly floors: Map<string, number>; // head of the newest pass before the clock reached a request's end, by its id
+}
+
+export function newEndMemory(): EndMemory {
+  return { head: null, ends: new Map(), floors: new Map() };
+}
+
+/** Computes ends again, because blocks left the chain. */
+export function forgetEnds({ ends }: EndMemory): void {
+  ends.clear();
+}
+
+/** Writes, and tells of the requests whose ids the function returns. */
+type Commit = (fn: (database: Database) => readonly string[]) => void;
+
+/** A request whose time is over by the clock and by the chain. */
+export interface Overdue {
+  readonly id: string;
+  readonly expiresAt: number;
+  readonly isNative: boolean;
+}
+
+/**
+ * Names the ends of what is over at `tip`, before its final blocks are read: a payment behind the
+ * end is late, however many blocks become final at once.
+ * @returns the requests that are over, for `endOverdue`
+ * @throws AgentError NODE_*; no end is kept then
+ */
+export async function nameEnds(chain: WatchedChain, memory: EndMemory, tip: Tip, commit: Commit): Promise<readonly Overdue[]> {
+  const late = await listOver(chain, memory, tip);
+  const waiting = late.filter(({ isNative }) => isNative);
+  for (const one of waiting) await findEnd(chain, memory, one, tip);
+  memory.head = tip.head.number;
+  const kept = new Set(waiting.map(({ id }) => id));
+  const undone = listProvisionalEnds(chain.store.database, chain.network, tip.final.number).filter((id) => !kept.has(id));
+  if (waiting.length + undone.length === 0) return late;
+  commit((inside) => {
+    for (const id of undone) dropDepositEnd(inside, id);
+    for (const { id } of waiting) {
+      const block = memory.ends.get(id);
+      if (block !== undefined) keepDepositEnd(inside, id, block, tip.final.number);
+    }
+    return judgeRequests(chain, inside, undone, 0);
+  });
+  return late;
+}
+
+/** Ends what is over once all blocks up to its end are read and, in the coin, its balance is known. */
+export function endOverdue(
+  chain: WatchedChain,
+  compare: CompareMemory,
+  over: readonly Overdue[],
+  tip: Tip,
+  commit: Commit,
+): void {
+  const { head, final, askedAt } = tip;
+  awaitEnds(
+    compare,
+    over.filter(({ isNative }) => isNative).map(({ id }) => id),
+  );
+  if (over.length === 0) return;
+  commit((inside) => {
+    const isKnown = ({ id, isNative }: Overdue): boolean => {
+      if (!isNative) return true;
+      const end = depositEnd(inside, id) ?? head.number;
+      return end <= final.number && comparedAt(compare, id) >= end;
+    };
+    const ended = over.filter(isKnown).map(({ id }) => id);
+    return judgeRequests(chain, inside, ended, askedAt);
+  });
+}
+
+/** Requests that are over by the gateway's clock and by the time of the newest block. */
+async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt }: Tip): Promise<readonly Overdue[]> {
+  const { database } = chain.store;
+  // A clock that every chain contradicts ends nothing.
+  const ids = chain.ownClock().kind === "right" ? listOverdueDeposits(database, chain.network, askedAt) : [];
+  const known = new Set(ids);
+  for (const kept of [memory.ends, memory.floors]) for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
+  if (ids.length === 0) return [];
+  for (const id of ids) if (!memory.floors.has(id)) memory.floors.set(id, memory.head ?? 0);
+  const headMs = await timeOfHead(chain, head.number);
+  const stands = chain.reader.status().some(({ head: shown }) => shown !== null && shown.stoodForMs >= standsMsMax);
+  // On a chain with tags no contract sends coins without a transaction that names them.
+  const native = hasTags(chain.network) ? undefined : chain.currencies.find(({ contract }) => contract === "")?.id;
+  return ids.flatMap((id): readonly Overdue[] => {
+    const row = readTransaction(database, id);
+    if (row === undefined || (headMs < row.expiresAt && !stands)) return [];
+    return [{ id, expiresAt: row.expiresAt, isNative: row.currency === native }];
+  });
+}
+
+/** The newest block's own time in Unix milliseconds; the node is asked where none has shown it. */
+async function timeOfHead({ reader }: WatchedChain, number: number): Promise<number> {
+  const shown = reader
+    .status()
+    .flatMap(({ head }) => (head !== null && head.number === number && head.atMs > 0 ? [head.atMs] : []));
+  return shown.length > 0 ? Math.min(...shown) : (await reader.timestamp(number)) * 1000;
+}
+
+/**
+ * The block that holds all payments before a request's end: the first one whose own time reaches
+ * the end, itself counted, and none that was there before the clock reached it. Times of blocks do
+ * not rise everywhere: there it is the head at which both clocks have passed.
+ */
+async function findEnd(chain: WatchedChain, memory: EndMemory, { id, expiresAt }: Overdue, { head }: Tip): Promise<void> {
+  if (memory.ends.has(id)) return;
+  const kept = depositEnd(chain.store.database, id) ?? 0;
+  const floor = Math.min(head.number, Math.max(memory.floors.get(id) ?? 0, kept));
+  const isRising = familyOf(chain.network).blockTimes === "rising";
+  const block = isRising ? await firstFrom(chain, expiresAt, floor, head.number) : head.number;
+  memory.ends.set(id, Math.max(floor, block));
+}
+
+/** The lowest block from `floor` to `top` whose own time is not before `atMs`; `top` if all are. */
+async function firstFrom({ reader }: WatchedChain, atMs: number, floor: number, top: number): Promise<number> {
+  const isBefore = async (number: number): Promise<boolean> => (await reader.timestamp(number)) * 1000 < atMs;
+  // The end is near the head, so that looking back doubles its step.
+  let high = top;
+  let low = top;
+  for (let step = 1; low > floor; step *= 2) {
+    low = Math.max(floor, low - step);
+    if (await isBefore(low)) break;
+    high = low;
+  }
+  if (low === high) return low;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (await isBefore(middle)) low = middle;
+    else high = middle;
+  }
+  return high;
+}

@@ -1,0 +1,92 @@
+/**
+ * The end of a deposit request: by the gateway's clock and the chain's together. The chain makes a
+ * block each second, block N at second 1,000 + N.
+ */
+import { expect, it } from "vitest";
+import { depositEnd, listProvisionalEnds } from "../../gateway/store/deposits.ts";
+import { hashOf } from "../../lab/kit/fake-chain.ts";
+import { until } from "../support/until.ts";
+import {
+  chain,
+  clock,
+  db,
+  eachTestItsChain,
+  eth,
+  network,
+  outsider,
+  passes,
+  request,
+  row,
+  start,
+  usd,
+} from "../support/watched-chain.ts";
+
+eachTestItsChain();
+
+const atBlock = (number: number): number => (1_000 + number) * 1_000;
+const pay = (name: string, address: string) => ({ hash: hashOf(name), from: outsider, to: address, value: eth });
+const endOf = (id: string): number | null => depositEnd(db.store.database, id);
+
+it("a clock that is hours ahead for some seconds ends no request, in the coin and in a token", async () => {
+  clock.nowMs = atBlock(5);
+  const expiresAt = atBlock(60);
+  const [coins, tokens] = [request(0, { expiresAt }), request(1, { ...usd, expiresAt })];
+  await start(1, 3);
+  clock.nowMs += 3 * 3_600_000;
+  await passes();
+  expect([row(coins.id).status, row(tokens.id).status, endOf(coins.id)]).toEqual([0, 0, null]);
+  clock.nowMs = atBlock(6);
+  chain.mineEmpty(20);
+  chain.mine(pay("in time", coins.address));
+  chain.mineEmpty(20);
+  await until(() => row(coins.id).status === 1);
+  // The twin: the chain passes the end too.
+  chain.mineEmpty(20);
+  await passes();
+  expect(row(tokens.id).status).toBe(0);
+  clock.nowMs = expiresAt;
+  await until(() => row(tokens.id).status === 2);
+});
+
+it("the chain alone ends no request either: it waits for the clock", async () => {
+  clock.nowMs = atBlock(5);
+  const { id } = request(0, { ...usd, expiresAt: atBlock(20) });
+  await start(1, 3);
+  chain.mineEmpty(30);
+  await passes();
+  expect(row(id).status).toBe(0);
+  clock.nowMs = atBlock(20);
+  await until(() => row(id).status === 2);
+});
+
+it("a payment in the first block whose own time reaches the end is in time, and one in the next is late", async () => {
+  clock.nowMs = atBlock(5);
+  const expiresAt = atBlock(20);
+  const [inTime, late] = [request(0, { expiresAt }), request(1, { expiresAt })];
+  await start(1, 3);
+  clock.nowMs = expiresAt;
+  // The gateway sees all of them at once, as after a pause.
+  chain.mineEmpty(20 - chain.top - 1);
+  expect(chain.mine(pay("in time", inTime.address))).toBe(20);
+  expect(chain.mine(pay("late", late.address))).toBe(21);
+  chain.mineEmpty(10);
+  await until(() => row(inTime.id).status === 1);
+  await until(() => row(late.id).status === 2);
+  expect(row(late.id)).toMatchObject({ late: 1 });
+});
+
+it("an end whose block is not final is taken back when the clock goes back", async () => {
+  clock.nowMs = atBlock(5);
+  const [early, other] = [request(0, { expiresAt: atBlock(8) }), request(1, { expiresAt: atBlock(18) })];
+  await start(1, 12);
+  chain.mineEmpty(20 - chain.top);
+  clock.nowMs = atBlock(30);
+  await until(() => endOf(other.id) !== null && endOf(early.id) !== null);
+  expect([endOf(early.id), endOf(other.id)]).toEqual([8, 18]);
+  expect(listProvisionalEnds(db.store.database, network, 8)).toEqual([other.id]);
+  clock.nowMs = atBlock(6);
+  await until(() => endOf(other.id) === null);
+  chain.mine(pay("in time", other.address));
+  chain.mineEmpty(15);
+  await until(() => row(other.id).status === 1);
+});
