@@ -85,36 +85,39 @@ export interface SlotCounts {
 }
 
 /**
- * A node's answer to signed bytes.
- * - accepted: the node took them now
+ * The meaning of a node's words about signed bytes.
  * - known: the node has them already
- * - slot-consumed: the slot is used, by this transaction or another
- * - underpriced: the fee is too low
+ * - slot-used: this transaction or another has used the slot or the pin
+ * - price: the fee is too low
  * - funds: the account cannot pay for the transaction
  * - expired: the attempt's end is past, by the chain time of this node
- * - unsent: surely no node has received them
- * - unknown: any other answer
+ * - node: the node takes nothing now, whatever the bytes are
+ * - bytes: this node takes these bytes at no fee
  */
-export type BroadcastOutcome =
-  | "accepted"
-  | "known"
-  | "slot-consumed"
-  | "underpriced"
-  | "funds"
-  | "expired"
-  | "unsent"
-  | "unknown";
+export type Meaning = "known" | "slot-used" | "price" | "funds" | "expired" | "node" | "bytes";
 
-export interface BroadcastAnswer {
-  readonly outcome: BroadcastOutcome;
-  readonly text: string; // the node's own text, cut and cleaned, for the operator
-  /**
-   * Set if the node answered and did not take the bytes: says if it could take a replacement with a
-   * higher fee. With several nodes it is set only if each of them refused, or surely has not
-   * received the bytes.
-   */
-  readonly refusal?: "curable" | "incurable";
-  readonly node?: string; // the node with this text: scheme, host and port
+/**
+ * What became of signed bytes at one node, or at all that were asked.
+ * - taken: the node said that it has them
+ * - doubtful: the node may have them
+ * - refused: the node answered and did not take them
+ * - unsent: surely the node has not received them
+ */
+export type Standing = "taken" | "doubtful" | "refused" | "unsent";
+
+/** One node's answer to signed bytes. It decides the fate of no payment. */
+export interface NodeAnswer {
+  readonly node: string; // scheme, host and port
+  readonly standing: Standing;
+  readonly meaning: Meaning | ""; // "" if no row of the family's table fits
+  readonly text: string; // the node's own words, cut and cleaned, for the operator
+  /** The least price that a refusal names, decimal, in the unit of `LaterOffers.named`. */
+  readonly least?: string;
+}
+
+/** One answer for all nodes that were asked, by chains/standing.ts. */
+export interface BroadcastAnswer extends NodeAnswer {
+  readonly byNode: readonly NodeAnswer[];
 }
 
 /** A signed attempt whose inclusion is asked for. */
@@ -156,7 +159,10 @@ export interface SenderNodes extends Watched {
    * the chain has coins.
    */
   evidence?(txParams: TxParams): Promise<readonly string[]>;
-  /** Sends signed bytes to every node; never rejects. Only the same bytes are ever sent again. */
+  /**
+   * Sends signed bytes to every node, and answers at the first that took them; never rejects. Only
+   * the same bytes are ever sent again.
+   */
   broadcast(raw: string): Promise<BroadcastAnswer>;
 }
 

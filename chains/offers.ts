@@ -100,6 +100,12 @@ export interface LaterOffers {
     isTipLow: boolean,
   ): TxParams | null;
   /**
+   * The market with the least price that a node named in refusing an attempt of these parameters:
+   * its tip on EVM chains, in wei per gas, and else its whole fee. Absent where no refusal names
+   * one.
+   */
+  named?(feeMarket: FeeMarket, least: bigint, refused: TxParams): FeeMarket;
+  /**
    * A fee market whose offers are lower, for fee caps that the usual offer does not fit; step 0 is
    * the market itself. Null below the lowest offer that still outlives a full block.
    */

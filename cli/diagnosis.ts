@@ -187,6 +187,13 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
       `it was offered, and no node took it, so no pool has it: ${declined}`,
       `${remedyIn("COURIER_DECLINED")}; ${neverByHand}`,
     );
+  const doubtful = /^offered, no node has said that it took it: (.*)$/s.exec(why)?.[1];
+  if (doubtful !== undefined)
+    return {
+      verdict: "waits",
+      why: `it was offered, and no node has said that it took it: ${doubtful}`,
+      what: "nothing is lost, and it is offered again each half minute; status says what the nodes lack",
+    };
   if (why === "others in flight")
     return { verdict: "waits", why: "as many before it as may be under way are under way", what: "" };
   const gap = /^([a-z]+ [\x21-\x7e]+) of the account comes first$/.exec(why)?.[1];
@@ -329,8 +336,8 @@ const nextSteps = {
   approved: "it is signed as soon as its turn comes, within seconds",
   intent: "its signature is made and recorded next, within a second",
   signed: "the gateway confirms it next, within seconds; until then nothing leaves this machine",
-  released: "it is handed to the nodes next, within seconds",
-  broadcast: "the nodes have it, and a block takes it next; its fee is raised by itself where that helps, up to maxFee",
+  released: "it is handed to the nodes, and none has said yet that it took it",
+  broadcast: "the nodes took it, and a block takes it next; where nodes replace it, its fee is raised by itself, up to maxFee",
   included: "a block has it, and it is paid once that block is final",
 } as const;
 

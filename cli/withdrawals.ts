@@ -41,7 +41,7 @@ const stateWords = (slot: string): Readonly<Record<OperatorView["state"], string
   intent: `intent: its ${slot} is assigned, not yet signed`,
   signed: "signed: the gateway has not confirmed yet, nothing left this machine",
   released: "released: may be on its way to the chain",
-  broadcast: "broadcast: nodes have it",
+  broadcast: "broadcast: nodes took it",
   included: "included: in a block, not final yet",
   paid: "paid: final on chain",
   reverted: "reverted: final on chain, nothing was paid",

@@ -271,26 +271,19 @@ async function send(options: HandsOptions, access: ChainAccess, { withdrawal, at
   if (view?.raw === undefined) return;
   const differs = await readBack(withdrawal, view);
   if (differs !== "") {
-    feed({ kind: "sent", transactionId, attempt, outcome: "misread", detail: differs });
+    feed({ kind: "misread", transactionId, attempt, detail: differs });
     return;
   }
-  const { outcome, text, refusal, node = "" } = await access.nodes.broadcast(view.raw);
-  const isOut = outcome === "accepted" || outcome === "known";
-  metrics.count(outcome === "unsent" ? "unsent" : "sent");
-  if (isOut) metrics.reached(transactionId, "broadcast");
+  const { standing, meaning, text, node, byNode } = await access.nodes.broadcast(view.raw);
+  metrics.count(standing === "unsent" ? "unsent" : "sent");
+  if (standing === "taken") metrics.reached(transactionId, "broadcast");
+  const outcome = meaning === "" ? standing : `${standing}: ${meaning}`;
   const fields = { transactionId, txHash: view.txHash, slot: withdrawal.slot, attempt, outcome, detail: text, node };
-  if (isOut) log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
+  if (standing === "taken") log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
   // A node gives this answer for a payment that is already in a block of another node.
-  else if (outcome === "slot-consumed") log.debug({ event: "slot-used", ...fields }, "the nodes know the slot as used");
+  else if (meaning === "slot-used") log.debug({ event: "slot-used", ...fields }, "the nodes know the slot as used");
   else log.warn({ event: "bytes-declined", ...fields }, "the nodes did not say yes");
-  const isNamed = outcome === "unsent" || outcome === "slot-consumed" || outcome === "underpriced" || outcome === "expired";
-  // The fee market corrects a fee that is too low: a replacement follows by itself.
-  const isDeclined = refusal !== undefined && !isNamed;
-  const words = node === "" ? text : `${node}: ${text}`;
-  if (isDeclined) {
-    const isIncurable = refusal === "incurable";
-    feed({ kind: "sent", transactionId, attempt, outcome: "declined", detail: words, isIncurable });
-  } else feed({ kind: "sent", transactionId, attempt, outcome: isNamed ? outcome : "sent", detail: isOut ? outcome : words });
+  feed({ kind: "sent", transactionId, attempt, answers: byNode });
 }
 
 async function guard({ feed }: HandsOptions, access: ChainAccess, effect: GuardEffect): Promise<void> {

@@ -10,7 +10,7 @@ import type { ConfiguredChain, Description, FeeMarket, Fees, Market, PricedAttem
 import { feeModelOf } from "./fee-model.ts";
 import { rows, say, typed } from "./fee-words.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
-import { besideMarket, fittingOffers, loweredMarket } from "./market-offers.ts";
+import { besideMarket, fittingOffers, loweredMarket, namedMarket } from "./market-offers.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
 
 /** Nodes take a replacement from 10 % on (both fees); an eighth leaves room for their rounding. */
@@ -72,6 +72,7 @@ export const fees: Fees = {
     replacement,
     replacementAt,
     leastTip,
+    named: namedMarket,
     manualReplacement,
     lowered: loweredMarket,
     beside: besideMarket,

@@ -24,6 +24,13 @@ const figuresOf = ({ baseFeePerGas = 0n, maxPriorityFeePerGas = 0n }: FeeMarket)
   usualTip: maxPriorityFeePerGas,
 });
 
+/** The market with a least tip that a node named in refusing an attempt. */
+export function namedMarket(feeMarket: FeeMarket, least: bigint): FeeMarket {
+  const { usualTip } = figuresOf(feeMarket);
+  const { maxPriorityFeePerGasHigh: highTip = 0n } = feeMarket;
+  return { ...feeMarket, maxPriorityFeePerGas: larger(usualTip, least), maxPriorityFeePerGasHigh: larger(highTip, least) };
+}
+
 /** Offers above `twice` that fit the market, the highest first. */
 export function fittingOffers(feeMarket: FeeMarket, twice: Offer, leastTip: bigint): readonly Offer[] {
   const { baseFee, usualTip } = figuresOf(feeMarket);

@@ -7,7 +7,6 @@ import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { disagreement, firstFault } from "../providers/node-pool.ts";
 import type { Receipt } from "./answers.ts";
-import { isRevert } from "./broadcast.ts";
 import { dataFeeCall, dataFeeWithRoom, operatorFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
@@ -24,6 +23,7 @@ import {
   oracleQuestion,
 } from "./node-questions.ts";
 import { Tips } from "./node-tip.ts";
+import { isRevert } from "./refusals.ts";
 
 /**
  * Wei per gas. Honest nodes suggest different tips, so both ends are given. A payment offers the

@@ -7,9 +7,8 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId, BroadcastAnswer, NodeLog, NodeStatus, SlotCounts } from "../nodes.ts";
-import { firstGood } from "../providers/broadcasts.ts";
+import { broadcastTo, otherId, type Reply, taken } from "../providers/broadcasts.ts";
 import { type Block, type BlockHead, type FoundLog, type Receipt, readBlock, readFoundLogs } from "./answers.ts";
-import { classifyBroadcastError, isCurableByFee } from "./broadcast.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
 import { type AskReceipt, createReceipts } from "./node-block-receipts.ts";
@@ -18,6 +17,7 @@ import { createPool, type NodePool, type PoolNode, type Question } from "./node-
 import { askHead, balanceQuestion, callQuestion, codeQuestion, countQuestion } from "./node-questions.ts";
 import { createNodeQuorum, type NodeQuorum } from "./node-quorum.ts";
 import { logsByReceipts } from "./node-receipts.ts";
+import { refusals } from "./refusals.ts";
 
 /** The nodes of one chain, and the time and size that an answer may have. */
 export interface EvmNodesOptions {
@@ -72,9 +72,9 @@ export interface EvmNodes extends NodeQuorum {
    */
   code(address: string, block: number | "latest"): Promise<string>;
   /**
-   * Hands signed bytes (hex, with or without 0x) to every node. Resolves with the first success, or
-   * else with the answers of all nodes. "unsent" means that surely no node received the bytes.
-   * After every outcome other than accepted and known, the chain may or may not include them.
+   * Hands signed bytes (hex, with or without 0x) to every node. Resolves with the first that took
+   * them, or else with the answers of all nodes. After every standing but "unsent", the chain may
+   * or may not include them.
    */
   broadcast(raw: string): Promise<BroadcastAnswer>;
   /** The receipt from one node; null if no node has one. */
@@ -181,32 +181,13 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = txHashOf(Buffer.from(raw.slice(2), "hex"));
-  return firstGood(pool.nodes, (node) => send(pool, node, raw, txHash));
-}
-
-async function send(pool: NodePool, node: PoolNode, raw: string, txHash: string): Promise<BroadcastAnswer> {
-  try {
-    const options = { answerBytesMax: sendBytesMax, isWrite: true };
+  const options = { answerBytesMax: sendBytesMax, isWrite: true };
+  const hand = async (node: PoolNode): Promise<Reply> => {
     const envelope = await pool.exchange(node, "eth_sendRawTransaction", [raw], options);
-    if (!envelope.ok) return refusedBy(node, envelope.message);
-    const isOurs = typeof envelope.result === "string" && envelope.result.toLowerCase() === txHash;
-    return isOurs ? { outcome: "accepted", text: "" } : { outcome: "unknown", text: "the node answered another hash" };
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    const outcome = error.effect === "none" ? "unsent" : "unknown";
-    return { outcome, text: `${error.code}: ${error.message}`, node: node.rpc.origin };
-  }
-}
-
-/**
- * A node's error, which counts as a refusal unless the node already knows the bytes or their slot.
- */
-function refusedBy(node: PoolNode, text: string): BroadcastAnswer {
-  const outcome = classifyBroadcastError(text);
-  const said = { outcome, text, node: node.rpc.origin };
-  if (outcome === "known" || outcome === "slot-consumed") return said;
-  const isCurable = outcome === "underpriced" || isCurableByFee(text);
-  return { ...said, refusal: isCurable ? "curable" : "incurable" };
+    if (!envelope.ok) return { kind: "refused", words: envelope.message };
+    return typeof envelope.result === "string" && envelope.result.toLowerCase() === txHash ? taken : otherId;
+  };
+  return broadcastTo({ nodes: pool.nodes, refusals, hand });
 }
 
 function blockAt(block: Block, number: number): Block {

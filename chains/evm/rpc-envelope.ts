@@ -17,6 +17,7 @@ interface Unreadable {
   readonly ok: false;
   readonly code: "NODE_HTTP" | "NODE_ANSWER";
   readonly message: string;
+  readonly status?: number; // of HTTP, if it is a refusal
   readonly isUnsent: false;
   readonly isCut: boolean;
   readonly isBatchFault: true;
@@ -41,6 +42,7 @@ export function readEnvelopes(
     ok: false,
     code: isSuccess ? "NODE_ANSWER" : "NODE_HTTP",
     message: isSuccess ? message : statusWords(status, body),
+    ...(isSuccess ? {} : { status }),
     isUnsent: false,
     isCut: isPassing(status) && (isTorn || !isSuccess),
     isBatchFault: true,

@@ -6,7 +6,16 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { readQuota } from "../providers/node-quota.ts";
-import { closedText, type Exchange, type Failure, failure, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import {
+  closedText,
+  type Exchange,
+  type Failure,
+  failure,
+  figuresOf,
+  type Outcome,
+  post,
+  targetOf,
+} from "../providers/rpc-post.ts";
 import { BatchSize, splitCalls } from "./rpc-batch.ts";
 import { type Envelope, readEnvelopes } from "./rpc-envelope.ts";
 
@@ -182,9 +191,9 @@ function postOf(batch: readonly Pending[]): { readonly body: string; readonly by
   return { body, bytesMax: batch.reduce((sum, call) => sum + call.answerBytesMax, 0) };
 }
 
-function faultOf(call: Pending, { code, message, isUnsent, quietMs }: Failure, node: string): AgentError {
+function faultOf(call: Pending, { code, message, isUnsent, ...more }: Failure, node: string): AgentError {
   const effect = call.isWrite && !isUnsent ? "unknown" : "none";
-  return new AgentError(code, effect, message, { node, ...(quietMs === undefined ? {} : { quietMs }) });
+  return new AgentError(code, effect, message, { node, ...figuresOf(more) });
 }
 
 /** Texts of an error that each call of a batch has got. Source: INFURA/infura, jsonrpsee #744. */

@@ -1,45 +1,105 @@
-/** Merges the answers of several nodes to signed bytes into one. Pure. */
-import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
+/**
+ * Hands signed bytes to the nodes of a chain, and classifies what each said: one rule for every
+ * family, which brings a table of its nodes' words and the reader of one reply. Whatever is no
+ * acceptance is a refusal, or leaves the bytes in doubt. A refusal decides no payment's fate,
+ * because other nodes may have taken the same bytes.
+ */
+import { AgentError } from "../../base/fault.ts";
+import type { BroadcastAnswer, Meaning, NodeAnswer } from "../nodes.ts";
+import { bestAnswer } from "../standing.ts";
 
 /**
- * The most useful outcome comes first. The result is unsent only if every node says so, and expired
- * only if no answer leaves the outcome open.
+ * Words of nodes and their meaning. A group named `least` holds the least price that the words
+ * name.
  */
-const order: readonly BroadcastOutcome[] = [
-  ...(["accepted", "known", "slot-consumed", "underpriced", "funds", "unknown", "expired", "unsent"] as const),
-];
-
-/** Merges the answers of all nodes into one. Without any answer: unsent. */
-export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastAnswer {
-  for (const outcome of order) {
-    const found = answers.find((answer) => answer.outcome === outcome);
-    if (found !== undefined) return merged(found, answers);
-  }
-  return { outcome: "unsent", text: "no node is in use" };
+export interface RefusalRow {
+  readonly form: RegExp;
+  readonly meaning: Meaning;
 }
 
 /**
- * A node that gave no answer may have taken the bytes. A refusal that a higher fee can cure leaves
- * the outcome open.
+ * One node's reply to signed bytes. `refused`: an answer with status 4xx, or an error in the
+ * protocol's form with any words. `doubtful`: the node may have the bytes.
  */
-function merged({ refusal: _own, ...found }: BroadcastAnswer, answers: readonly BroadcastAnswer[]): BroadcastAnswer {
-  const open = answers.filter(({ outcome }) => outcome !== "unsent");
-  if (open.length === 0 || open.some(({ refusal }) => refusal === undefined)) return found;
-  const curable = open.find(({ refusal }) => refusal === "curable");
-  if (curable === undefined) return { ...found, refusal: "incurable" };
-  return { ...found, text: curable.text, ...(curable.node === undefined ? {} : { node: curable.node }), refusal: "curable" };
+export interface Reply {
+  readonly kind: "taken" | "refused" | "doubtful";
+  readonly words: string;
+  readonly status?: number; // of HTTP, for a refusal
 }
 
-/** The first success, else one merged answer of all nodes. `send` rejects only for a bug. */
-export function firstGood<N>(nodes: readonly N[], send: (node: N) => Promise<BroadcastAnswer>): Promise<BroadcastAnswer> {
+export interface BroadcastOptions<N> {
+  readonly nodes: readonly N[];
+  readonly refusals: readonly RefusalRow[];
+  /** Hands the bytes to one node, at most once. */
+  readonly hand: (node: N) => Promise<Reply>;
+}
+
+/** Statuses of HTTP by which a server refuses the question, whatever the bytes are. */
+const nodeStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 408, 425, 429, 451]);
+
+export const taken: Reply = { kind: "taken", words: "" };
+export const otherId: Reply = { kind: "doubtful", words: "the node answered another id" };
+
+/**
+ * The answers until the first node that took the bytes, else of all nodes; as one answer. Rejects
+ * only for a bug.
+ */
+export function broadcastTo<N extends { readonly rpc: { readonly origin: string } }>(
+  options: BroadcastOptions<N>,
+): Promise<BroadcastAnswer> {
+  const { nodes, refusals, hand } = options;
   return new Promise((resolve, reject) => {
-    const answers: BroadcastAnswer[] = [];
-    const count = (answer: BroadcastAnswer): void => {
-      answers.push(answer);
-      if (answer.outcome === "accepted" || answer.outcome === "known") resolve(answer);
-      if (answers.length === nodes.length) resolve(mergeBroadcasts(answers));
+    const byNode: NodeAnswer[] = [];
+    const end = (): void => resolve({ ...bestAnswer(byNode), byNode: [...byNode] });
+    const count = (answer: NodeAnswer): void => {
+      byNode.push(answer);
+      if (answer.standing === "taken" || byNode.length === nodes.length) end();
     };
-    for (const node of nodes) send(node).then(count).catch(reject);
-    if (nodes.length === 0) resolve(mergeBroadcasts([]));
+    for (const node of nodes)
+      askOne(node.rpc.origin, refusals, () => hand(node))
+        .then(count)
+        .catch(reject);
+    if (nodes.length === 0) end();
   });
+}
+
+async function askOne(node: string, refusals: readonly RefusalRow[], hand: () => Promise<Reply>): Promise<NodeAnswer> {
+  try {
+    return answerOf(node, refusals, await hand());
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    const text = `${error.code}: ${error.message}`;
+    // An answer that could not be read came after the bytes had left.
+    if (error.effect === "none" && error.code !== "NODE_ANSWER") return { node, standing: "unsent", meaning: "", text };
+    const { status } = error.context;
+    if (error.code === "NODE_QUOTA" && !isServers(status)) return { node, standing: "refused", meaning: "node", text };
+    const isRefused = typeof status === "number" && status >= 400 && status < 500;
+    return answerOf(node, refusals, isRefused ? { kind: "refused", words: text, status } : { kind: "doubtful", words: text });
+  }
+}
+
+function isServers(status: unknown): boolean {
+  return typeof status === "number" && status >= 500;
+}
+
+/** The answer of a node by its reply and its family's table. */
+export function answerOf(node: string, refusals: readonly RefusalRow[], { kind, words: text, status }: Reply): NodeAnswer {
+  if (kind === "taken") return { node, standing: "taken", meaning: "", text };
+  if (kind === "doubtful") return { node, standing: kind, meaning: "", text };
+  const row = meaningOf(refusals, text);
+  if (row?.meaning === "known") return { node, standing: "taken", meaning: "known", text };
+  const meaning = row?.meaning ?? (nodeStatuses.has(status ?? 0) ? "node" : "");
+  return { node, standing: kind, meaning, text, ...(row?.least === undefined ? {} : { least: row.least }) };
+}
+
+/** The first row that fits. */
+export function meaningOf(
+  refusals: readonly RefusalRow[],
+  words: string,
+): { readonly meaning: Meaning; readonly least?: string | undefined } | null {
+  for (const { form, meaning } of refusals) {
+    const found = form.exec(words);
+    if (found !== null) return { meaning, least: found.groups?.least };
+  }
+  return null;
 }

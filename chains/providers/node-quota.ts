@@ -51,7 +51,7 @@ export function readQuota(answer: { status: number; retryAfter: string; body: st
   const { status, retryAfter, body } = answer;
   if (status < 300) return null;
   const quietMs = quietMsOf({ status, retryAfter, words: body });
-  return quietMs === null ? null : failure("NODE_QUOTA", statusWords(status, body), { quietMs });
+  return quietMs === null ? null : failure("NODE_QUOTA", statusWords(status, body), { status, quietMs });
 }
 
 /** The fault for one call's own error, with any HTTP status; null for any other error. */

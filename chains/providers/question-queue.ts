@@ -7,7 +7,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Refusal } from "./node-pool.ts";
 import { Pace } from "./pace.ts";
-import { closedText, type Exchange, type Failure, failure } from "./rpc-post.ts";
+import { closedText, type Exchange, type Failure, failure, figuresOf } from "./rpc-post.ts";
 
 export interface Asked {
   // never repeated; a fault says effect unknown unless no byte can have left
@@ -109,8 +109,8 @@ export function createQuestionQueue<Q extends Asked, T>(options: QueueOptions<Q,
     else fail(waiting, answer);
   }
 
-  function fail({ question, reject }: Waiting<Q, T>, { code, message, isUnsent, quietMs: quiet }: Failure): void {
-    const context = { node: origin, ...(quiet === undefined ? {} : { quietMs: quiet }) };
+  function fail({ question, reject }: Waiting<Q, T>, { code, message, isUnsent, ...more }: Failure): void {
+    const context = { node: origin, ...figuresOf(more) };
     reject(new AgentError(code, question.isWrite === true && !isUnsent ? "unknown" : "none", message, context));
   }
 

@@ -32,6 +32,7 @@ export interface Failure {
     | "NODE_ANSWER_SIZE"
     | "NODE_CLOSED";
   readonly message: string;
+  readonly status?: number; // of HTTP, of an answer that is a refusal
   readonly quietMs?: number; // only for NODE_QUOTA: the pause that the provider wants, 0 if it gives no time
   readonly isUnsent: boolean; // certain that no byte of the request left
   readonly isCut: boolean; // the connection broke, or no answer of the node came: a second question may work at once
@@ -71,6 +72,11 @@ export const failure = (code: Failure["code"], message: string, flags: Partial<F
   isBatchFault: false,
   ...flags,
 });
+
+/** The figures of a failure that the context of its fault has. */
+export function figuresOf({ status, quietMs }: Pick<Failure, "status" | "quietMs">): Readonly<Record<string, number>> {
+  return { ...(status === undefined ? {} : { status }), ...(quietMs === undefined ? {} : { quietMs }) };
+}
 
 export const closedText = "the connection to the node was closed by us";
 

@@ -18,11 +18,10 @@ import type {
   SlotCounts,
   WantedPayment,
 } from "../nodes.ts";
-import { firstGood } from "../providers/broadcasts.ts";
+import { broadcastTo, type Reply } from "../providers/broadcasts.ts";
 import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
 import { disagreement } from "../providers/node-pool.ts";
 import type { BlockHead, Trial } from "./answers.ts";
-import { readBroadcast } from "./broadcast.ts";
 import { computeLimitActivation, computeLimitCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
 import { agreedBalance } from "./node-balances.ts";
@@ -38,6 +37,7 @@ import {
 import { createVoid } from "./node-void.ts";
 import { outcomeOf } from "./outcome.ts";
 import { decodeMessage } from "./protobuf.ts";
+import { Replies, readReply, refusals } from "./refusals.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
 export interface SenderOptions {
@@ -70,6 +70,7 @@ export function createSender(options: SenderOptions): TronSender {
   const pool = createPool({ urls, chainId, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const blocks = createBlocks(pool);
   const findVoid = createVoid(blocks, pool.quorumMin);
+  const replies = new Replies();
   const decimals = createDecimals((contract) => decimalsOf(pool, contract), clock);
   return {
     status: pool.status,
@@ -88,7 +89,7 @@ export function createSender(options: SenderOptions): TronSender {
       }
     },
     closed: async () => uncounted(pool.quorumMin),
-    broadcast: (raw) => broadcast(pool, raw),
+    broadcast: (raw) => broadcast(pool, replies, raw),
     findVoid: (_, attempts) => findVoid(attempts),
   };
 }
@@ -267,20 +268,14 @@ async function chainOutcomeOf(
   return ended ?? chainOutcomes.at(-1) ?? null;
 }
 
-function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
+function broadcast(pool: NodePool, replies: Replies, raw: string): Promise<BroadcastAnswer> {
   const transaction = raw.replace(/^0x/, "");
   const decoded = decodeMessage(Buffer.from(transaction, "hex"));
   const rawData = decoded.ok ? decoded.message.get(1) : undefined;
   const txHash = rawData instanceof Uint8Array ? txHashOf(rawData) : "";
-  return firstGood(pool.nodes, async (node) => {
-    try {
-      const answer = readBroadcast(await pool.send(node, "/wallet/broadcasthex", { transaction }), txHash);
-      return answer.outcome === "accepted" ? answer : { ...answer, node: node.rpc.origin };
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      const isUnsent = error.effect === "none" && error.code !== "NODE_ANSWER";
-      const text = `${error.code}: ${error.message}`;
-      return { outcome: isUnsent ? "unsent" : "unknown", text, node: node.rpc.origin };
-    }
-  });
+  const hand = async (node: PoolNode): Promise<Reply> => {
+    const reply = readReply(await pool.send(node, "/wallet/broadcasthex", { transaction }), txHash);
+    return replies.take(node.rpc.origin, txHash, reply);
+  };
+  return broadcastTo({ nodes: pool.nodes, refusals, hand });
 }

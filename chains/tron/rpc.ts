@@ -93,9 +93,9 @@ function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
 
 function readAnswer({ status, body }: Extract<Outcome, { ok: true }>): { readonly ok: true; readonly value: unknown } | Failure {
   if (status === 401 || status === 403)
-    return failure("NODE_HTTP", `HTTP status ${status}, no key or a wrong one: write it as https://KEY@host`);
+    return failure("NODE_HTTP", `HTTP status ${status}, no key or a wrong one: write it as https://KEY@host`, { status });
   const isCut = isPassing(status);
-  if (status < 200 || status >= 300) return failure("NODE_HTTP", statusWords(status, body), { isCut });
+  if (status < 200 || status >= 300) return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
   try {
     return { ok: true, value: parseJson(body) };
   } catch {

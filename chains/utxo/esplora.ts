@@ -37,7 +37,7 @@ export interface Ask {
 /** The answer of the API, or its own words for a refusal. */
 export type Told =
   | { readonly ok: true; readonly bytes: Buffer }
-  | { readonly ok: false; readonly isAbsent: boolean; readonly words: string };
+  | { readonly ok: false; readonly status: number; readonly isAbsent: boolean; readonly words: string };
 
 export interface Esplora {
   readonly origin: string; // scheme, host and port: the only part of the address that may be shown
@@ -101,9 +101,9 @@ function read(outcome: BytesOutcome): Answer<Told> {
   if (quota !== null) return quota;
   // Signed bytes that the node refuses are answered with 400, or 500 by older servers.
   const isOwn = (status === 400 || status === 404 || status === 500) && !isPage && bytes.length <= wordsMax && body.trim() !== "";
-  if (!isOwn) return failure("NODE_HTTP", statusWords(status, body), { isCut });
+  if (!isOwn) return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
   const words = refusalWords(body);
-  return { ok: true, value: { ok: false, isAbsent: status === 404 && absentForm.test(words), words } };
+  return { ok: true, value: { ok: false, status, isAbsent: status === 404 && absentForm.test(words), words } };
 }
 
 /** The node's own reason, out of the words that the server puts around it. */

@@ -16,10 +16,8 @@ import type {
   SlotCounts,
   WantedPayment,
 } from "../nodes.ts";
-import { firstGood } from "../providers/broadcasts.ts";
+import { broadcastTo } from "../providers/broadcasts.ts";
 import { parseAddress } from "./address.ts";
-import { readText } from "./answers.ts";
-import { readAccepted, readRefusal } from "./broadcast.ts";
 import { readWhole } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
@@ -32,6 +30,7 @@ import { createPool, type NodePool } from "./node-pool.ts";
 import { hashQuestion } from "./node-questions.ts";
 import { createTransactions, isEvidence } from "./node-transactions.ts";
 import { previousBytesMax } from "./previous.ts";
+import { readReply, refusals } from "./refusals.ts";
 import { dustOf } from "./size.ts";
 import { figuresOf } from "./tx-params.ts";
 
@@ -197,16 +196,5 @@ async function evidenceOf({ transactions }: CoinQuestion, ids: readonly string[]
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = readWhole(Buffer.from(raw, "hex"))?.txHash ?? "";
-  return firstGood(pool.nodes, async (node) => {
-    const { origin } = node.rpc;
-    try {
-      const told = await pool.send(node, raw);
-      const answer = told.ok ? readAccepted(readText(told.bytes), txHash) : readRefusal(told.words);
-      return answer.outcome === "accepted" ? answer : { ...answer, node: origin };
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      const isUnsent = error.effect === "none" && error.code !== "NODE_ANSWER";
-      return { outcome: isUnsent ? "unsent" : "unknown", text: `${error.code}: ${error.message}`, node: origin };
-    }
-  });
+  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.send(node, raw), txHash) });
 }

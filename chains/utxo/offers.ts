@@ -77,6 +77,12 @@ function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
       const market = { satPerKvB: satPerKvBOf(feeMarket), coins: isFree ? coins : [pin, ...coins] };
       return replacement(network, market, target, attempts, pin.id, isFree);
     },
+    named: (feeMarket, least, refused) => {
+      const { feeSat } = figuresOf(refused);
+      // A thousandth more, since the size of the next attempt differs by a byte or two.
+      const asked = feeSat === 0n ? 0n : ceilingOf(rateOf(refused) * least * 1001n, feeSat * 1000n);
+      return { ...feeMarket, satPerKvB: higher(satPerKvBOf(feeMarket), asked) };
+    },
     lowered: (feeMarket, step) => {
       if (step === 0) return feeMarket;
       const { satPerKvB = 0n } = feeMarket;
@@ -156,6 +162,10 @@ function tooLittle(coin: NativeCoin, { network: id, destination, amountUnits }: 
 
 function satPerKvBOf({ satPerKvB = 0n }: FeeMarket): bigint {
   return higher(satPerKvB, satPerKvBMin);
+}
+
+function ceilingOf(a: bigint, b: bigint): bigint {
+  return (a + b - 1n) / b;
 }
 
 function higher(a: bigint, b: bigint): bigint {

@@ -15,10 +15,9 @@ import type {
   SenderNodes,
   SignedAttempt,
 } from "../nodes.ts";
-import { firstGood } from "../providers/broadcasts.ts";
+import { broadcastTo } from "../providers/broadcasts.ts";
 import { receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
-import { type LedgerTransaction, readSubmitted } from "./node-answers.ts";
-import { readEngine, readSubmitError } from "./node-broadcast.ts";
+import type { LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History } from "./node-history.ts";
 import { shownTransaction } from "./node-judge.ts";
 import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
@@ -26,6 +25,7 @@ import { feeDropsOf } from "./node-market.ts";
 import { outcomeOf } from "./node-outcome.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
 import { transactionId } from "./node-transaction-id.ts";
+import { readReply, refusals } from "./refusals.ts";
 
 export interface SenderOptions {
   readonly urls: readonly string[];
@@ -144,16 +144,5 @@ async function chainOutcomeOf(
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = transactionId(Buffer.from(raw, "hex"));
-  return firstGood(pool.nodes, async (node) => {
-    const { origin } = node.rpc;
-    try {
-      const told = await pool.send(node, raw);
-      const answer = told.ok ? readEngine(readSubmitted(told.result), txHash) : readSubmitError(told.error, told.words);
-      return answer.outcome === "accepted" ? answer : { ...answer, node: origin };
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      const isUnsent = error.effect === "none" && error.code !== "NODE_ANSWER";
-      return { outcome: isUnsent ? "unsent" : "unknown", text: `${error.code}: ${error.message}`, node: origin };
-    }
-  });
+  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.send(node, raw), txHash) });
 }

@@ -94,7 +94,7 @@ function readAnswer({ status, retryAfter, body }: Extract<Outcome, { ok: true }>
   if (told !== null && !told.ok && quotaErrors.has(told.error)) return failure("NODE_QUOTA", told.words, { quietMs: 0 });
   // Some servers give an error of their own with a status that is no success.
   const isOwn = (status >= 200 && status < 300) || (told !== null && !told.ok);
-  if (!isOwn) return failure("NODE_HTTP", statusWords(status, body), { isCut });
+  if (!isOwn) return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
   return told === null ? failure("NODE_ANSWER", "the answer is no result of the API", { isCut }) : { ok: true, value: told };
 }
 

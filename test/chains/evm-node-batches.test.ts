@@ -110,7 +110,7 @@ group("a batch that is refused", () => {
   it("a batch with two writes in it sends neither again", async () => {
     const { node, nodes } = await nodeThatTakes(1, words(500, ""));
     const both = await Promise.all([4n, 5n].map((nonce) => nodes.broadcast(signed({ nonce }).raw)));
-    expect(both.map(({ outcome }) => outcome)).toEqual(["unknown", "unknown"]);
+    expect(both.map(({ standing }) => standing)).toEqual(["doubtful", "doubtful"]);
     expect(node.count("eth_sendRawTransaction")).toBe(2);
   });
 });

@@ -63,11 +63,11 @@ describe("a real chain", () => {
     const nonce = await nonceOf();
     const native = signed({ nonce });
     const call = signed({ nonce: nonce + 1n, contract: token, amountUnits: 777n });
-    expect(await Promise.all([nodes.broadcast(native.raw), nodes.broadcast(call.raw.slice(2))])).toEqual([
-      { outcome: "accepted", text: "" },
-      { outcome: "accepted", text: "" },
+    expect(await Promise.all([nodes.broadcast(native.raw), nodes.broadcast(call.raw.slice(2))])).toMatchObject([
+      { standing: "taken", meaning: "" },
+      { standing: "taken", meaning: "" },
     ]);
-    expect((await nodes.broadcast(native.raw)).outcome).toBe("known");
+    expect((await nodes.broadcast(native.raw)).meaning).toBe("known");
     expect(await nodes.receipt(native.txHash)).toBeNull();
     expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({ latest: nonce, pending: nonce + 2n, quorum: 1 });
 
@@ -117,13 +117,13 @@ describe("a real chain", () => {
   it("the pool of nodes names what the node says to a broadcast, and takes none of it for the fate of the payment", async () => {
     const nodes = nodesOf([anvil.url]);
     const nonce = await nonceOf();
-    expect((await nodes.broadcast(signed({ nonce: nonce - 1n, amountUnits: 5n }).raw)).outcome).toBe("slot-consumed");
-    expect((await nodes.broadcast(signed({ nonce }).raw)).outcome).toBe("accepted");
-    expect((await nodes.broadcast(signed({ nonce, amountUnits: 5n }).raw)).outcome).toBe("underpriced");
-    expect((await nodes.broadcast(signed({ nonce: nonce + 1n, amountUnits: 10n ** 23n }).raw)).outcome).toBe("funds");
-    expect((await nodes.broadcast("0x02c0")).outcome).toBe("unknown");
+    expect((await nodes.broadcast(signed({ nonce: nonce - 1n, amountUnits: 5n }).raw)).meaning).toBe("slot-used");
+    expect((await nodes.broadcast(signed({ nonce }).raw)).standing).toBe("taken");
+    expect((await nodes.broadcast(signed({ nonce, amountUnits: 5n }).raw)).meaning).toBe("price");
+    expect((await nodes.broadcast(signed({ nonce: nonce + 1n, amountUnits: 10n ** 23n }).raw)).meaning).toBe("funds");
+    expect((await nodes.broadcast("0x02c0")).standing).toBe("refused");
     await mine(3);
-    expect((await nodes.broadcast(signed({ nonce }).raw)).outcome).toBe("slot-consumed");
+    expect((await nodes.broadcast(signed({ nonce }).raw)).meaning).toBe("slot-used");
   });
 
   it("the pool of nodes estimates gas, and tells a call that would revert from an account without funds", async () => {
@@ -148,14 +148,14 @@ describe("a real chain", () => {
   it("the pool of nodes takes back what a reorganisation removed", async () => {
     const nodes = nodesOf([anvil.url]);
     const { raw, txHash } = signed({ nonce: await nonceOf() });
-    expect((await nodes.broadcast(raw)).outcome).toBe("accepted");
+    expect((await nodes.broadcast(raw)).standing).toBe("taken");
     await mine();
     expect((await nodes.receipt(txHash))?.status).toBe(1);
     await rpc(anvil.url, "anvil_reorg", [1, []]);
     expect(await nodes.receipt(txHash)).toBeNull();
     await mine(3);
     expect(await nodes.finalReceipt(txHash)).toBeNull();
-    expect((await nodes.broadcast(raw)).outcome).toBe("accepted");
+    expect((await nodes.broadcast(raw)).standing).toBe("taken");
     await mine(3);
     expect((await nodes.finalReceipt(txHash))?.status).toBe(1);
   });
@@ -193,7 +193,7 @@ describe("a real chain", () => {
     const nodes = nodesOf([node.url]);
     const nonce = await nonceOf();
     const sent = Array.from({ length: 20 }, (_, i) => signed({ nonce: nonce + BigInt(i) }));
-    for (const { raw } of sent) expect((await nodes.broadcast(raw)).outcome).toBe("accepted");
+    for (const { raw } of sent) expect((await nodes.broadcast(raw)).standing).toBe("taken");
     await mine(4);
     node.calls.length = 0;
     node.counts.requests = 0;
@@ -325,7 +325,7 @@ describe("a real chain", () => {
     it("the pool of nodes believes no broadcast that answers another hash", async () => {
       const { raw } = signed({ nonce: (await nonceOf()) + 5n });
       const liar = await lying((method, result) => (method === "eth_sendRawTransaction" ? `0x${"cd".repeat(32)}` : result));
-      expect((await nodesOf([liar.url]).broadcast(raw)).outcome).toBe("unknown");
+      expect((await nodesOf([liar.url]).broadcast(raw)).standing).toBe("doubtful");
     });
   });
 });

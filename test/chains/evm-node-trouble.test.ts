@@ -41,14 +41,14 @@ describe("nodes in trouble", () => {
     expect(nodes.status().map(({ ok }) => ok)).toEqual([false, true]);
     expect(nodes.status()[0]?.detail).toContain("NODE_WRONG_CHAIN");
     expect(await nodes.balance(receiver, "", "latest")).toBe(5n);
-    expect((await nodes.broadcast(raw)).outcome).toBe("unknown");
+    expect((await nodes.broadcast(raw)).standing).toBe("refused");
     expect(wrong.calls.every((call) => call.method === "eth_chainId")).toBe(true);
     expect(events).toEqual(["node-wrong-chain"]);
 
     const alone = nodesOf([wrong.url]);
     expect(await codeOf(alone.checkChain())).toBe("NODE_WRONG_CHAIN");
     expect(await codeOf(alone.balance(receiver, "", "latest"))).toBe("NODE_WRONG_CHAIN");
-    expect((await alone.broadcast(raw)).outcome).toBe("unsent");
+    expect((await alone.broadcast(raw)).standing).toBe("unsent");
     expect(wrong.count("eth_sendRawTransaction")).toBe(0);
 
     wrong.options = { answer: plain };
@@ -110,7 +110,9 @@ describe("nodes in trouble", () => {
       expect(await codeOf(nodesOf([bad.url]).balance(receiver, "", "latest"))).toBe(code);
       const good = await fakeNode({ answer: plain });
       expect(await nodesOf([bad.url, good.url]).balance(receiver, "", "latest")).toBe(5n);
-      expect((await nodesOf([bad.url]).broadcast(raw)).outcome).toBe("unknown");
+      // A status 4xx and an error in the protocol's form are refusals; nothing here is an acceptance.
+      const isRefusal = status === 429 || code === "NODE_ERROR";
+      expect((await nodesOf([bad.url]).broadcast(raw)).standing).toBe(isRefusal ? "refused" : "doubtful");
     },
   );
 
@@ -144,7 +146,7 @@ describe("nodes in trouble", () => {
     const patient = codeOf(nodesOf([slow.url], { timeoutMs: 3_600_000 }).balance(receiver, "", "latest"));
     const later = patient.then((code) => `first ended the patient one: ${code}`);
     expect(await Promise.race([later, codeOf(nodes.balance(receiver, "", "latest"))])).toBe("NODE_TIMEOUT");
-    expect(await Promise.race([later, nodes.broadcast(raw)])).toMatchObject({ outcome: "unknown" });
+    expect(await Promise.race([later, nodes.broadcast(raw)])).toMatchObject({ standing: "doubtful" });
     expect(slow.count("eth_sendRawTransaction")).toBe(1);
     const good = await fakeNode({ answer: plain });
     expect(await nodesOf([slow.url, good.url], { timeoutMs: 200 }).balance(receiver, "", "latest")).toBe(5n);
@@ -161,7 +163,7 @@ describe("nodes in trouble", () => {
     const nodes = nodesOf([node.url]);
     expect(await codeOf(nodes.balance(receiver, "", "latest"))).toBe("NODE_UNREACHABLE");
     expect(node.count("eth_getBalance")).toBe(2);
-    expect((await nodes.broadcast(raw)).outcome).toBe("unknown");
+    expect((await nodes.broadcast(raw)).standing).toBe("doubtful");
     expect(node.count("eth_sendRawTransaction")).toBe(1);
     let cuts = 1;
     node.options = {
@@ -173,16 +175,16 @@ describe("nodes in trouble", () => {
 
   it("the pool of nodes says unsent only when surely nothing left", async () => {
     const dead = `http://127.0.0.1:${await closedPort()}`;
-    expect((await nodesOf([dead]).broadcast(raw)).outcome).toBe("unsent");
-    expect((await nodesOf([]).broadcast(raw)).outcome).toBe("unsent");
+    expect((await nodesOf([dead]).broadcast(raw)).standing).toBe("unsent");
+    expect((await nodesOf([]).broadcast(raw)).standing).toBe("unsent");
     const refusing = await fakeNode({ answer: plain });
-    expect((await nodesOf([dead, refusing.url]).broadcast(raw)).outcome).toBe("unknown");
+    expect((await nodesOf([dead, refusing.url]).broadcast(raw)).standing).toBe("refused");
     // The chain id was checked, then the node went away: the send meets a closed port.
     const nodes = nodesOf([refusing.url]);
     await nodes.checkChain();
     await refusing.close();
     await new Promise((resolve) => setTimeout(resolve, 50));
-    expect((await nodes.broadcast(raw)).outcome).toBe("unsent");
+    expect((await nodes.broadcast(raw)).standing).toBe("unsent");
   });
 
   it("the pool of nodes answers each call of a batch, whatever the node makes of batches", async () => {
@@ -224,13 +226,13 @@ describe("nodes in trouble", () => {
     const nodes = nodesOf([node.url]);
     await nodes.checkChain();
     const both = await Promise.all([nodes.broadcast(raw), nodes.broadcast(signed({ nonce: 4n }).raw)]);
-    expect(both.map(({ outcome }) => outcome)).toEqual(["unknown", "unknown"]);
+    expect(both.map(({ standing }) => standing)).toEqual(["doubtful", "doubtful"]);
     expect(node.count("eth_sendRawTransaction")).toBe(2);
     for (let n = 0; n < 6; n++) await Promise.all(Array.from({ length: 64 }, (_, block) => nodes.balance(receiver, "", block)));
     node.counts.requests = 0;
     await Promise.all(Array.from({ length: 10 }, (_, block) => nodes.balance(receiver, "", block)));
     expect(node.counts.requests).toBe(10);
-    expect((await nodes.broadcast(raw)).outcome).toBe("known");
+    expect((await nodes.broadcast(raw)).meaning).toBe("known");
   });
 
   it("the pool of nodes asks a node the same thing once in one go, and again in the next", async () => {
@@ -254,9 +256,9 @@ describe("nodes in trouble", () => {
     nodes.close();
     nodes.close();
     expect(await waiting).toBe("NODE_CLOSED");
-    expect((await sending).outcome).toBe("unknown");
+    expect((await sending).standing).toBe("doubtful");
     expect(await codeOf(nodes.head())).toBe("NODE_CLOSED");
-    expect((await nodes.broadcast(raw)).outcome).toBe("unsent");
+    expect((await nodes.broadcast(raw)).standing).toBe("unsent");
   });
 
   it("the pool of nodes shows no key that stands in a node's address", async () => {

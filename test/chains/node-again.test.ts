@@ -64,7 +64,7 @@ describe("a body that nobody can read", () => {
       response.writeHead(502).end(page);
       return true;
     });
-    expect((await nodes.broadcast(signed({ nonce: 3n }).raw)).outcome).toBe("unknown");
+    expect((await nodes.broadcast(signed({ nonce: 3n }).raw)).standing).toBe("doubtful");
     expect(fake.count("eth_sendRawTransaction")).toBe(1);
   });
 });

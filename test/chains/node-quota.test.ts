@@ -96,7 +96,7 @@ describe("an EVM node that is asked too much", () => {
     expect(await codeOf(nodes.head())).toBe("NODE_QUOTA");
     const asked = node.counts.requests;
     for (; clock < 59_000; clock += 1_000) expect(await codeOf(nodes.head())).toBe("NODE_QUOTA");
-    expect((await nodes.broadcast(signed({ nonce: 3n }).raw)).outcome).toBe("unsent");
+    expect((await nodes.broadcast(signed({ nonce: 3n }).raw)).standing).toBe("unsent");
     expect(node.counts.requests).toBe(asked);
     expect(nodes.status()[0]).toMatchObject({ ok: false, detail: "NODE_QUOTA: HTTP status 429 (too many requests)" });
     node.options = { answer: plain };

@@ -5,7 +5,6 @@
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { Payment } from "../../chains/family.ts";
-import { readBroadcast } from "../../chains/tron/broadcast.ts";
 import { blockHashAt, lookAtNode } from "../../chains/tron/node-check.ts";
 import { readBack } from "../../chains/tron/node-read-back.ts";
 import { createSender, type TronSender } from "../../chains/tron/node-sender.ts";
@@ -198,7 +197,7 @@ group("a signed payment on its way into the chain", () => {
     const signed = testNetwork.token(sender, usdt, holder.address, 5n);
     const question = [{ slot: "0", txHashes: [signed.txID] }];
     expect(await nodes.locations(sender.address, question)).toEqual([{ location: null, isDoubtful: false }]);
-    expect(await nodes.broadcast(hexOf(signed))).toEqual({ outcome: "accepted", text: "" });
+    expect(await nodes.broadcast(hexOf(signed))).toMatchObject({ standing: "taken", meaning: "" });
     testNetwork.node.chain.mine();
     const { id: blockHash } = testNetwork.node.chain.head;
     expect(await nodes.locations(sender.address, question)).toEqual([
@@ -299,45 +298,51 @@ group("what a provider's answer to signed bytes is worth", () => {
   it("signed bytes that a provider takes are accepted, the same again are known, and an account without coins lacks funds", async () => {
     await begin(1);
     const signed = hexOf(testNetwork.coins(sender, holder.address, 7));
-    expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "accepted" });
-    expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "known" });
+    expect(await nodes.broadcast(signed)).toMatchObject({ standing: "taken" });
+    expect(await nodes.broadcast(signed)).toMatchObject({ meaning: "known" });
     testNetwork.node.fund(holder.address, 5n);
-    expect(await nodes.broadcast(hexOf(testNetwork.coins(holder, sender.address, 700)))).toMatchObject({ outcome: "funds" });
+    expect(await nodes.broadcast(hexOf(testNetwork.coins(holder, sender.address, 700)))).toMatchObject({ meaning: "funds" });
   });
 
-  it("an answer about signed bytes with a reference that the chain does not have is unknown: another node may have it", async () => {
+  it("signed bytes with a reference that the chain does not have are refused, and refused again where the node calls them known", async () => {
     await begin(1);
     const reference = { refBytes: "0001", refHash: "00".repeat(8) };
     const signed = hexOf(testNetwork.coins(sender, holder.address, 7, { reference }));
-    expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "unknown" });
+    const refused = { standing: "refused", meaning: "bytes", text: expect.stringMatching(/^TAPOS_ERROR/) };
+    expect(await nodes.broadcast(signed)).toMatchObject(refused);
+    expect(await nodes.broadcast(signed)).toMatchObject(refused);
+    nodes.close();
+    // A later run does not know what the node said before.
+    nodes = open(testNetwork.node.urls);
+    expect(await nodes.broadcast(signed)).toMatchObject({ standing: "doubtful", text: expect.stringMatching(/^DUP/) });
   });
 
   it("a transaction past its end is expired, unless some provider leaves it open", async () => {
     await begin(2);
     const late = (): string =>
       hexOf(testNetwork.coins(sender, holder.address, 7, { expirationMs: testNetwork.node.chain.head.timestampMs }));
-    expect(await nodes.broadcast(late())).toMatchObject({ outcome: "expired" });
+    expect(await nodes.broadcast(late())).toMatchObject({ meaning: "expired" });
     testNetwork.node.fronts[1]!.suffer({ isGarbage: true, paths: "broadcast" });
-    expect(await nodes.broadcast(late())).toMatchObject({ outcome: "unknown" });
+    expect(await nodes.broadcast(late())).toMatchObject({ standing: "doubtful" });
   });
 
   it("one provider's yes is enough, and another's no changes nothing", async () => {
     await begin(3);
     testNetwork.node.fronts[0]!.suffer({ status: 500 });
     testNetwork.node.fronts[1]!.suffer({ isGarbage: true, paths: "broadcast" });
-    expect(await nodes.broadcast(hexOf(testNetwork.coins(sender, holder.address, 7)))).toMatchObject({ outcome: "accepted" });
+    expect(await nodes.broadcast(hexOf(testNetwork.coins(sender, holder.address, 7)))).toMatchObject({ standing: "taken" });
   });
 
   it.each([
-    ["cut in the middle", { isCut: true, paths: "broadcast" }],
-    ["an HTTP error", { status: 502, paths: "broadcast" }],
-    ["too many questions", { status: 429, paths: "broadcast" }],
-    ["no JSON", { isGarbage: true, paths: "broadcast" }],
-  ])("%s is unknown, and the bytes are sent once", async (_, trouble) => {
+    ["cut in the middle", { isCut: true, paths: "broadcast" }, "doubtful"],
+    ["an HTTP error", { status: 502, paths: "broadcast" }, "doubtful"],
+    ["too many questions", { status: 429, paths: "broadcast" }, "refused"],
+    ["no JSON", { isGarbage: true, paths: "broadcast" }, "doubtful"],
+  ])("%s takes no signed bytes, and they are sent once", async (_, trouble, standing) => {
     await begin(1);
     await nodes.tip();
     testNetwork.node.fronts[0]!.suffer(trouble);
-    expect(await nodes.broadcast(hexOf(testNetwork.coins(sender, holder.address, 7)))).toMatchObject({ outcome: "unknown" });
+    expect(await nodes.broadcast(hexOf(testNetwork.coins(sender, holder.address, 7)))).toMatchObject({ standing });
     expect(testNetwork.node.fronts[0]!.counts.get("/wallet/broadcasthex")).toBe(1);
   });
 
@@ -345,23 +350,7 @@ group("what a provider's answer to signed bytes is worth", () => {
     await begin(1);
     const signed = hexOf(testNetwork.coins(sender, holder.address, 7));
     await testNetwork.node.close();
-    expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "unsent" });
-  });
-
-  it("codes that say the node would not look are no fate of the payment", () => {
-    for (const code of [
-      "SERVER_BUSY",
-      "NO_CONNECTION",
-      "NOT_ENOUGH_EFFECTIVE_CONNECTION",
-      "BLOCK_UNSOLIDIFIED",
-      "SIGERROR",
-      "OTHER_ERROR",
-      "toString",
-    ]) {
-      expect(readBroadcast({ code, message: "" }, "ab")).toMatchObject({ outcome: "unknown" });
-    }
-    expect(readBroadcast({ result: true, txid: "cd" }, "ab")).toMatchObject({ outcome: "unknown" });
-    expect(readBroadcast({ result: true, txid: "ab" }, "ab")).toMatchObject({ outcome: "accepted" });
+    expect(await nodes.broadcast(signed)).toMatchObject({ standing: "unsent" });
   });
 });
 

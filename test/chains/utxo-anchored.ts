@@ -147,8 +147,8 @@ export class Anchored {
   async #broadcast(batch: readonly Withdrawal[]): Promise<void> {
     const sent = batch.flatMap(({ versions }) => versions).filter(() => this.#below(4) !== 0);
     for (const { raw } of this.#shuffled(sent)) {
-      const { outcome } = await this.#wallet.sender.broadcast(raw);
-      expect(["accepted", "underpriced"]).toContain(outcome);
+      const { standing, meaning } = await this.#wallet.sender.broadcast(raw);
+      expect(["taken ", "refused price"]).toContain(`${standing} ${meaning}`);
     }
   }
 
@@ -196,7 +196,7 @@ export class Anchored {
   /** No mempool and no block takes another attempt any more. */
   async #takesNoOther({ versions, mined }: Withdrawal): Promise<void> {
     for (const { raw } of versions.filter((version) => version !== mined)) {
-      expect(await this.#wallet.sender.broadcast(raw)).toMatchObject({ outcome: "slot-consumed", refusal: "incurable" });
+      expect(await this.#wallet.sender.broadcast(raw)).toMatchObject({ meaning: "slot-used" });
       const refusal = await this.#wallet.testNetwork.node.refusal("generateblock", this.#wallet.other, [raw]);
       expect(refusal).toContain("bad-txns-inputs-missingorspent");
     }

@@ -15,7 +15,6 @@ import {
   readTransactionCount,
   readUnspent,
 } from "../../chains/utxo/answers.ts";
-import { readAccepted, readRefusal } from "../../chains/utxo/broadcast.ts";
 import { createUtxoSender, type UtxoSender } from "../../chains/utxo/node-sender.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { type FakeAnswer, type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
@@ -106,37 +105,6 @@ describe("an answer", () => {
   it("of the Esplora API of hex with an odd length, with other digits, or of nothing is refused", () => {
     for (const text of ["", "0", "0g", "0x00", "AB"])
       expect(() => readHex(Buffer.from(text)), text).toThrow(expect.objectContaining({ code: "NODE_ANSWER" }));
-  });
-});
-
-describe("words of a node that refuses signed bytes", () => {
-  it.each([
-    ["txn-already-in-mempool", "known", undefined],
-    ["txn-same-nonwitness-data-in-mempool", "known", undefined],
-    ["Transaction already in block chain", "known", undefined],
-    ["Transaction outputs already in utxo set", "known", undefined],
-    ["txn-already-known", "known", undefined],
-    ["bad-txns-inputs-missingorspent", "slot-consumed", "incurable"],
-    ["Missing inputs", "slot-consumed", "incurable"],
-    ["insufficient fee, rejecting replacement ab...; new feerate 0.00001 <= old feerate 0.00002", "underpriced", "curable"],
-    ["min relay fee not met, 100 < 141", "underpriced", "curable"],
-    ["mempool min fee not met, 141 < 500", "underpriced", "curable"],
-    ["txn-mempool-conflict", "unknown", "incurable"],
-    ["too many potential replacements, rejecting replacement", "unknown", "incurable"],
-    ["bad-txns-in-belowout", "funds", "incurable"],
-    ["dust, tx with dust output must be 0-fee", "unknown", "incurable"],
-    ["mandatory-script-verify-flag-failed (Signature must be zero)", "unknown", "incurable"],
-    ["bad-txns-premature-spend-of-coinbase, tried to spend coinbase at depth 7", "unknown", "incurable"],
-    ["TX decode failed. Make sure the tx has at least one input.", "unknown", "incurable"],
-    ["the server is on its holidays", "unknown", undefined],
-    ["", "unknown", undefined],
-  ] as const)("%j: %s", (words, outcome, refusal) => {
-    expect(readRefusal(words)).toEqual({ outcome, text: words, ...(refusal === undefined ? {} : { refusal }) });
-  });
-
-  it("only the transaction's own id says that a node took it", () => {
-    expect(readAccepted(hash, hash)).toEqual({ outcome: "accepted", text: "" });
-    expect(readAccepted(other, hash)).toMatchObject({ outcome: "unknown" });
   });
 });
 
@@ -242,16 +210,16 @@ describe("a server", () => {
     watcher.close();
   });
 
-  it("of the Esplora API that took a write and gave no answer leaves the outcome unknown; one that cannot be reached has not got it", async () => {
+  it("of the Esplora API that took a write and gave no answer leaves its bytes in doubt; one that cannot be reached has not got it", async () => {
     const raw =
       "01000000010000000000000000000000000000000000000000000000000000000000000000ffffffff0151ffffffff010000000000000000015100000000";
     const cut: FakeAnswer = (response) => response.socket?.destroy();
     const nodes = await senderOn({ "/tx": cut });
-    expect(await nodes.broadcast(raw)).toMatchObject({ outcome: "unknown" });
+    expect(await nodes.broadcast(raw)).toMatchObject({ standing: "doubtful" });
     expect(fakes[0]?.asked.filter((path) => path === "/tx")).toHaveLength(1);
     fakes[0]!.answers = { "/tx": [429, ""] };
-    expect(await nodes.broadcast(raw)).toMatchObject({ outcome: "unknown" });
+    expect(await nodes.broadcast(raw)).toMatchObject({ standing: "refused", meaning: "node" });
     await fakes[0]!.close();
-    expect(await nodes.broadcast(raw)).toMatchObject({ outcome: "unsent" });
+    expect(await nodes.broadcast(raw)).toMatchObject({ standing: "unsent" });
   });
 });

@@ -52,8 +52,8 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
   it("the nodes of the coin take a payment, which is in a block, and final by its depth", async () => {
     const target = freshTarget();
     const signed = await wallet.first(target);
-    expect(await wallet.sender.broadcast(signed.raw)).toEqual({ outcome: "accepted", text: "" });
-    expect(await wallet.sender.broadcast(`0x${signed.raw}`)).toEqual({ outcome: "accepted", text: "" });
+    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken", meaning: "" });
+    expect(await wallet.sender.broadcast(`0x${signed.raw}`)).toMatchObject({ standing: "taken", meaning: "" });
     expect(await judged([signed], target)).toEqual({ kind: "waiting" });
     const before = await wallet.sender.chainState(wallet.owner.address);
     expect(before.coins?.some(({ id }) => id === anchorOf(signed))).toBe(false); // spent in the mempool
@@ -68,7 +68,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     expect(await outcomeOf([signed], target)).toBeNull();
     expect(await judged([signed], target)).toEqual({ kind: "confirming", txHash: signed.txHash, block });
     await wallet.mine(1);
-    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ outcome: "known" });
+    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ meaning: "known" });
     expect(await outcomeOf([signed], target)).toEqual({ outcome: "paid", txHash: signed.txHash, block });
     const final = { txHash: signed.txHash, block, feeUnits: feeOf(signed) };
     expect(await judged([signed], target)).toEqual({ kind: "completed", final });
@@ -105,21 +105,21 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
   it("the nodes of the coin take a replacement and a cancel as the coin's rows say; one of all attempts ends the payment", async () => {
     const target = freshTarget();
     const attempts = [await wallet.first(target)];
-    expect(await wallet.sender.broadcast(attempts[0]!.raw)).toMatchObject({ outcome: "accepted" });
+    expect(await wallet.sender.broadcast(attempts[0]!.raw)).toMatchObject({ standing: "taken" });
     for (const wanted of [target, null]) {
       const signed = await wallet.next(wanted, attempts);
       attempts.push(signed);
       const answer = await wallet.sender.broadcast(signed.raw);
-      if (isReplaced) expect(answer).toEqual({ outcome: "accepted", text: "" });
-      else expect(answer).toMatchObject({ outcome: "unknown", text: "txn-mempool-conflict", refusal: "incurable" });
+      if (isReplaced) expect(answer).toMatchObject({ standing: "taken", meaning: "" });
+      else expect(answer).toMatchObject({ standing: "doubtful", text: "txn-mempool-conflict" });
     }
     if (isReplaced) {
       const low = await wallet.sender.broadcast(attempts[1]!.raw);
-      expect(low).toMatchObject({ outcome: "underpriced", refusal: "curable" });
+      expect(low).toMatchObject({ meaning: "price" });
       await wallet.mine(1);
     } else await mineRaw(attempts[2]!.raw);
     const { number: block } = await wallet.sender.tip();
-    expect(await wallet.sender.broadcast(attempts[0]!.raw)).toMatchObject({ outcome: "slot-consumed", refusal: "incurable" });
+    expect(await wallet.sender.broadcast(attempts[0]!.raw)).toMatchObject({ meaning: "slot-used" });
     expect(await outcomeOf(attempts, target)).toBeNull();
     await wallet.mine(1);
     const { txHash } = attempts[2]!;
@@ -228,7 +228,7 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     const coinsBefore = (await wallet.sender.chainState(address)).coins?.length ?? 0;
     const target = freshTarget();
     const signed = await wallet.first(target);
-    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ outcome: "accepted" });
+    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
     expect(await seen()).toEqual([before, before]);
     expect((await wallet.sender.chainState(address)).coins?.length).toBeLessThan(coinsBefore);
     for (let block = 1; block < confirmations; block += 1) {

@@ -271,27 +271,25 @@ group("a replacement", () => {
     lab.node.escalate(5_000n);
     const payment = lab.payment();
     const [low, same, high] = ["40", "40", "60"].map((fee, at) => lab.sign({ ...payment, tag: `${at}` }, false, fee));
-    expect(await lab.sender.broadcast(low!.raw)).toEqual({ outcome: "accepted", text: "" });
-    expect(await lab.sender.broadcast(same!.raw)).toMatchObject({ outcome: "underpriced", refusal: "curable" });
-    expect(await lab.sender.broadcast(high!.raw)).toEqual({ outcome: "accepted", text: "" });
+    expect(await lab.sender.broadcast(low!.raw)).toMatchObject({ standing: "taken", meaning: "" });
+    expect(await lab.sender.broadcast(same!.raw)).toMatchObject({ meaning: "price" });
+    expect(await lab.sender.broadcast(high!.raw)).toMatchObject({ standing: "taken", meaning: "" });
     lab.node.escalate();
     lab.node.closeLedgers(2);
     expect(lab.node.chain.placeOf(high!.txHash)).toBeDefined();
     expect(lab.node.chain.placeOf(low!.txHash)).toBeUndefined();
     expect(await lab.judged({ ...payment, tag: "2" }, [low!, high!])).toMatchObject({ kind: "completed" });
-    expect(await lab.sender.broadcast(low!.raw)).toMatchObject({ outcome: "slot-consumed" });
+    expect(await lab.sender.broadcast(low!.raw)).toMatchObject({ meaning: "slot-used" });
   });
 
   it("a replacement that one node takes is taken, and unsent bytes are unsent", async () => {
     const signed = lab.sign(lab.payment());
     lab.suffer({ isCut: true, methods: ["submit"] });
-    expect(await lab.sender.broadcast(signed.raw)).toMatchObject({ outcome: "accepted" });
+    expect(await lab.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
     expect(readBlob(signed.raw.slice(2)).hash).toBe(signed.txHash);
     const nobody = lab.open(["http://127.0.0.1:1", "http://127.0.0.1:2"]);
-    expect(await nobody.broadcast(signed.raw)).toMatchObject({ outcome: "unsent" });
+    expect(await nobody.broadcast(signed.raw)).toMatchObject({ standing: "unsent" });
     lab.suffer({ isCut: true, methods: ["submit"] }, { isCut: true, methods: ["submit"] });
-    const open = await lab.sender.broadcast(signed.raw);
-    expect(open.outcome).toBe("unknown");
-    expect(open.refusal).toBeUndefined();
+    expect(await lab.sender.broadcast(signed.raw)).toMatchObject({ standing: "doubtful" });
   });
 });

@@ -40,7 +40,7 @@ group("offers at the market of the nodes", () => {
     const txParams = xrp.fees.first(await marketNow(), payment);
     expect(txParams).toEqual({ feeDrops: "10", lastLedger: `${index + 20}` });
     const { signed, answer } = await offered(payment, txParams);
-    expect(answer).toEqual({ outcome: "accepted", text: "" });
+    expect(answer).toMatchObject({ standing: "taken", meaning: "" });
     lab.node.closeLedgers();
     expect(await lab.judged(payment, [signed])).toMatchObject({ kind: "completed", final: { feeUnits: 10n } });
     expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(xrpOf(94) - 10n);
@@ -52,11 +52,11 @@ group("offers at the market of the nodes", () => {
     lab.node.escalate(5_000n);
     const queued = lab.payment();
     const second = await offered(queued, { feeDrops: "10", lastLedger: `${lab.node.chain.head.index + 20}` });
-    expect(second.answer).toEqual({ outcome: "accepted", text: "" });
+    expect(second.answer).toMatchObject({ standing: "taken", meaning: "" });
     const next = xrp.fees.bidding?.replacementAt(await marketNow(), queued, [priced(second.signed)], 1, false);
     expect(BigInt(next?.feeDrops ?? "0")).toBeGreaterThanOrEqual(5_000n);
     const third = await offered(queued, next);
-    expect(third.answer).toEqual({ outcome: "accepted", text: "" });
+    expect(third.answer).toMatchObject({ standing: "taken", meaning: "" });
     lab.node.escalate();
     lab.node.closeLedgers(2);
     const attempts = [second.signed, third.signed];
@@ -64,7 +64,7 @@ group("offers at the market of the nodes", () => {
     expect(await lab.judged(payment, [first.signed])).toMatchObject({ kind: "completed" });
     const asked = xrp.fees.bidding?.replacement(attempts.map(priced), next as TxParams, true);
     const late = await offered(queued, asked, true);
-    expect(late.answer).toMatchObject({ outcome: "slot-consumed" });
+    expect(late.answer).toMatchObject({ meaning: "slot-used" });
     expect(lab.node.balance(lab.to.address)).toBe(xrpOf(30)); // two payments, each once
   });
 
@@ -74,12 +74,12 @@ group("offers at the market of the nodes", () => {
     const first = await offered(payment, xrp.fees.first(await marketNow(), payment));
     lab.suffer({}, {});
     lab.node.closeLedgers(25);
-    expect(await lab.sender.broadcast(first.signed.raw)).toMatchObject({ outcome: "expired" });
+    expect(await lab.sender.broadcast(first.signed.raw)).toMatchObject({ meaning: "expired" });
     expect(await lab.judged(payment, [first.signed])).toEqual({ kind: "waiting" }); // an end proves nothing
     const lastLedger = `${lab.node.chain.head.index + 20}`;
     const asked = xrp.fees.bidding?.replacement([priced(first.signed)], { feeDrops: "10", lastLedger }, true);
     const cancel = await offered(payment, asked, true);
-    expect(cancel.answer).toEqual({ outcome: "accepted", text: "" });
+    expect(cancel.answer).toMatchObject({ standing: "taken", meaning: "" });
     lab.node.closeLedgers();
     expect(await lab.judged(payment, [first.signed, cancel.signed])).toMatchObject({ kind: "failed", code: "cancelled" });
     expect(lab.node.balance(lab.to.address)).toBe(xrpOf(20));

@@ -37,7 +37,7 @@ describe("the access to the chain", () => {
       hasCode: never,
       shownReceipt: never,
       estimateGas: never,
-      broadcast: () => Promise.resolve({ outcome: "unsent", text: "" }),
+      broadcast: () => Promise.resolve({ node: "", standing: "unsent", meaning: "", text: "", byNode: [] }),
       receipt: never,
       finalReceipt: never,
       block: never,

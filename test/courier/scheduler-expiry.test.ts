@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { AttemptView } from "../../agent/socket/verbs.ts";
-import { observedBody, refused, revertFor, whyOf } from "../support/scheduler-answers.ts";
+import { observedBody, refused, revertFor, sent as sentAs, whyOf } from "../support/scheduler-answers.ts";
 import { asked, type Driver, idOf, only } from "../support/scheduler-views.ts";
 import {
   answerVoid,
@@ -22,8 +22,6 @@ import {
 const past = startMs + lifetimeMs + marginMs + 1;
 const workFor = (driver: Driver, sequence: number) =>
   driver.feed({ kind: "gas", transactionId: idOf(sequence), answer: { ok: true, gasLimit: 0n } });
-const sentAs = (driver: Driver, sequence: number, outcome: "sent" | "expired" | "unsent" = "sent", attempt = 1) =>
-  driver.feed({ kind: "sent", transactionId: idOf(sequence), attempt, outcome, detail: "" });
 const looked = (driver: Driver, sequence: number, block: number | null, attempt = 1, isDoubtful = false) => {
   const location = block === null ? null : { txHash: hashOf(sequence, attempt), block, blockHash: `${block}` };
   return driver.feed({ kind: "looked", chain: "local", found: [{ transactionId: idOf(sequence), location, isDoubtful }] });

@@ -32,7 +32,7 @@ describe("sending", () => {
 
   it("the scheduler tells no broadcast of what every node refused, offers it again, and tells it once a node has it", () => {
     const driver = drive([sentView(1, "released")]);
-    expect(asked(declined(driver, 1, "http://one: txpool is full", false))).toEqual([]);
+    expect(asked(declined(driver, 1, "txpool is full", ""))).toEqual([]);
     expect(asked(driver.tick(29_000))).toEqual([]);
     expect(whyOf(driver, 1)).toBe("offered, no node took it: http://one: txpool is full");
     expect(only(driver.tick(1_000), "send").map(({ attempt }) => attempt)).toEqual([1]);
@@ -40,7 +40,7 @@ describe("sending", () => {
     expect(told.map(({ stage }) => stage)).toEqual(["broadcast"]);
     expect(whyOf(driver, 1)).toBeUndefined();
     const located = drive([sentView(1, "released")]);
-    declined(located, 1, "http://one: txpool is full", false);
+    declined(located, 1, "txpool is full", "");
     look(located, 1, 9);
     expect(whyOf(located, 1)).toBeUndefined();
   });
@@ -77,7 +77,7 @@ describe("sending", () => {
 
   it("the scheduler looks at the chain at once when a node says that the nonce is used", () => {
     const driver = drive([sentView(1, "released")]);
-    expect(only(sent(driver, 1, "slot-consumed"), "look")).toHaveLength(1);
+    expect(only(sent(driver, 1, "slot-used"), "look")).toHaveLength(1);
   });
 });
 
@@ -130,20 +130,20 @@ describe("a replacement with a higher fee", () => {
   });
 
   it("never answers a refusal that a price cannot cure, and answers any other", () => {
-    const cap = "http://one: tx fee (2.10 ether) exceeds the configured cap (1.00 ether)";
+    const cap = "tx fee (2.10 ether) exceeds the configured cap (1.00 ether)";
     const driver = drive([sentView(1, "released")]);
     driver.block(10);
-    declined(driver, 1, cap, true);
+    declined(driver, 1, cap, "bytes");
     for (let at = 0; at < 5; at += 1) {
       driver.nowMs += 61_000;
       expect(asked(blockLater(driver, 20 + 10 * at)).filter((one) => !one.startsWith("observed"))).toEqual([]);
       driver.tick(0);
-      declined(driver, 1, cap, true);
+      declined(driver, 1, cap, "bytes");
     }
-    expect(whyOf(driver, 1)).toBe(`offered, no node took it: ${cap}`);
+    expect(whyOf(driver, 1)).toBe(`offered, no node took it: http://one: ${cap}`);
     const other = drive([sentView(1, "released")]);
     other.block(10);
-    declined(other, 1, "http://one: the moon is in the wrong house", false);
+    declined(other, 1, "the moon is in the wrong house", "");
     other.nowMs += 61_000;
     expect(asked(blockLater(other, 20))).toEqual(["replace:1"]);
   });
@@ -157,7 +157,7 @@ describe("a replacement with a higher fee", () => {
   it("is not asked for within half a minute, however many blocks go by and whatever a node says of the fee", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
-    driver.feed({ kind: "sent", transactionId: idOf(1), attempt: 1, outcome: "underpriced", detail: "" });
+    sent(driver, 1, "price");
     driver.nowMs += 29_999;
     expect(only(driver.block(40), "gas")).toEqual([]);
     expect(asked(blockLater(driver, 41))).toContain("replace:1");

@@ -149,7 +149,7 @@ describe("watching", () => {
   it("the scheduler tells of a lost nonce though a replacement with a higher fee is refused at each block", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
-    sent(driver, 1, "slot-consumed");
+    sent(driver, 1, "slot-used");
     driver.feed({
       kind: "answered",
       verb: "observed",

@@ -3,6 +3,7 @@
  * reports of them, and the reason for which a withdrawal waits.
  */
 import { waiting } from "../../agent/courier/scheduler/waiting.ts";
+import type { Meaning } from "../../chains/nodes.ts";
 import { type Driver, hashOf, idOf, only } from "./scheduler-views.ts";
 
 export const gasFor = (driver: Driver, sequence: number) =>
@@ -29,16 +30,36 @@ export const ownTransferFor = (driver: Driver, sequence: number, isRefused: bool
 export const refused = (verb: "sign" | "replace" | "observed", sequence: number, code: string) =>
   ({ kind: "answered", verb, transactionId: idOf(sequence), answer: { ok: false, code, effect: "none" } }) as const;
 
+const standings = {
+  sent: { standing: "taken", meaning: "" },
+  unsent: { standing: "unsent", meaning: "" },
+  doubtful: { standing: "doubtful", meaning: "" },
+  "slot-used": { standing: "refused", meaning: "slot-used" },
+  price: { standing: "refused", meaning: "price" },
+  expired: { standing: "refused", meaning: "expired" },
+} as const;
+
+/** What the one node said to the bytes. */
 export const sent = (
   driver: Driver,
   sequence: number,
-  outcome: "sent" | "unsent" | "misread" | "slot-consumed" = "sent",
+  said: keyof typeof standings | "misread" = "sent",
   attempt = 1,
-) => driver.feed({ kind: "sent", transactionId: idOf(sequence), attempt, outcome, detail: "" });
+  text = "",
+) => {
+  const of = { transactionId: idOf(sequence), attempt };
+  if (said === "misread") return driver.feed({ kind: "misread", ...of, detail: text });
+  return driver.feed({ kind: "sent", ...of, answers: [{ node: "http://one", ...standings[said], text }] });
+};
 
 /** Every node that was asked refused the bytes. */
-export const declined = (driver: Driver, sequence: number, detail: string, isIncurable: boolean, attempt = 1) =>
-  driver.feed({ kind: "sent", transactionId: idOf(sequence), attempt, outcome: "declined", detail, isIncurable });
+export const declined = (driver: Driver, sequence: number, text: string, meaning: Meaning | "", attempt = 1) =>
+  driver.feed({
+    kind: "sent",
+    transactionId: idOf(sequence),
+    attempt,
+    answers: [{ node: "http://one", standing: "refused", meaning, text }],
+  });
 
 export const look = (driver: Driver, sequence: number, block: number | null, attempt = 1, isDoubtful = false) =>
   driver.feed({

@@ -6,7 +6,7 @@
  */
 
 import type { Effect } from "../../../base/fault.ts";
-import type { ChainOutcome, ChainState, Found, SlotCounts, VoidAnswer, VoidQuestion } from "../../../chains/nodes.ts";
+import type { ChainOutcome, ChainState, Found, NodeAnswer, SlotCounts, VoidAnswer, VoidQuestion } from "../../../chains/nodes.ts";
 import type { AccountView, CourierAnswers, CourierRequests, CourierView, WithdrawalStep } from "../../socket/verbs.ts";
 
 /** The nodes' answer on the inclusion of a withdrawal. */
@@ -76,16 +76,11 @@ export type SchedulerEvent =
       readonly kind: "sent";
       readonly transactionId: string;
       readonly attempt: number;
-      /**
-       * unsent: surely no node has received the bytes. misread: independent code read other bytes.
-       * expired: too late for any block, by a node's answer. declined: every node that was asked
-       * refused. After any other outcome the bytes may have been sent.
-       */
-      readonly outcome: "sent" | "slot-consumed" | "underpriced" | "expired" | "declined" | "unsent" | "misread";
-      readonly detail: string;
-      /** True for a declined withdrawal if a higher fee cannot change that. */
-      readonly isIncurable?: boolean;
+      /** Of the nodes that were asked, up to the first that took the bytes. */
+      readonly answers: readonly NodeAnswer[];
     }
+  /** Independent code read other bytes, and no node has got them. */
+  | { readonly kind: "misread"; readonly transactionId: string; readonly attempt: number; readonly detail: string }
   | {
       readonly kind: "looked";
       readonly chain: string;

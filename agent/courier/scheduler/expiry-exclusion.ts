@@ -12,6 +12,7 @@ import { named } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, VoidFound, VoidWanted } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
+import { isPastEnd } from "./offers.ts";
 import { askGas, feesOf, gasOf } from "./signing.ts";
 import { ask, file, freeUnits, isAside, isToldOver, releasedAttempts, releasedVersions } from "./withdrawals.ts";
 
@@ -37,9 +38,9 @@ function isCalledVoid({ voidFound }: Item, attempt: AttemptView): boolean {
 
 /** True if sending it cannot succeed any more. Always false if a slot excludes. */
 export function isPastSending(item: Item, attempt: AttemptView): boolean {
-  const { account, sent } = item;
+  const { account, offer } = item;
   if (account.expiryExclusion === null) return false;
-  if (isCalledVoid(item, attempt) || (sent?.isExpired === true && sent.txHash === attempt.txHash)) return true;
+  if (isCalledVoid(item, attempt) || (offer?.txHash === attempt.txHash && isPastEnd(offer))) return true;
   return attempt.validUntilMs !== undefined && (account.chainState?.chainMs ?? 0) > attempt.validUntilMs;
 }
 
@@ -99,14 +100,14 @@ function isTold(said: AttemptView["voidBy"]): boolean {
 
 /** Sets the text of `status` for a withdrawal that stays in no block. */
 function say(item: Item, chainMs: number, nowMs: number): void {
-  const { account, sent, view } = item;
+  const { account, offer, view } = item;
   const newest = releasedVersions(view).at(-1) ?? releasedAttempts(view).at(-1);
   if (account.expiryExclusion === null || newest?.validUntilMs === undefined || isOver(item) || isAside(item, nowMs)) return;
   if (isTold(newest.voidBy)) {
     if (newest.voidBy === "courier") item.waiting = forGateway;
     return;
   }
-  const isLong = sent !== null && nowMs - sent.firstAtMs >= patienceMs;
+  const isLong = offer !== null && nowMs - offer.firstAtMs >= patienceMs;
   const wait = waitOf(newest.validUntilMs + account.expiryExclusion.marginMs, chainMs);
   if (isLong || chainMs > newest.validUntilMs) item.waiting = item.voidTrouble === "" ? wait : `${wait}; ${item.voidTrouble}`;
 }

@@ -7,24 +7,7 @@ import type { ExpiryExclusion, PinExclusion, Slots, TxParams } from "../../../ch
 import type { ChainState, Location, VoidAnswer } from "../../../chains/nodes.ts";
 import type { CourierView } from "../../socket/verbs.ts";
 import type { SchedulerVerb } from "./events.ts";
-
-/** The last hand-over of bytes of this withdrawal to the nodes, in this run. */
-export interface Sent {
-  readonly attempt: number;
-  readonly txHash: string;
-  readonly atMs: number;
-  readonly firstAtMs: number; // for this attempt
-  readonly firstBlock: number | null; // newest block at that time; null when none was known yet
-  readonly isUnderpriced: boolean; // a node said so
-  readonly isExpired: boolean; // likewise: its end is past
-  readonly declined: Declined | null; // null after a node has reported the attempt as known
-}
-
-/** The last refusal of an attempt by every node that was asked. */
-export interface Declined {
-  readonly words: string; // a node's text, with the node's address
-  readonly isIncurable: boolean; // by a higher fee
-}
+import type { Offer } from "./offers.ts";
 
 /** A request to the signer that has no answer yet. */
 export interface Ask {
@@ -59,7 +42,7 @@ export interface Item {
   sendingSinceMs: number | null;
   sendNotBeforeMs: number;
   unsent: number; // failed tries in a row
-  sent: Sent | null;
+  offer: Offer | null; // of the newest attempt that was handed to nodes in this run
   location: Location | null;
   locatedAtMs: number; // when it was first found there
   looked: Asked; // when it was last looked for

@@ -10,7 +10,7 @@ import { accountKey, putAccount, rouse, stayBusy } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
-import { bump, resend, send, signAgain, takeSent } from "./sending.ts";
+import { bump, resend, send, signAgain, takeMisread, takeSent } from "./sending.ts";
 import { advance, finishIntent, takeGas, takeOwnTransfer, takeRefusal } from "./signing.ts";
 import {
   count,
@@ -131,6 +131,7 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
       return withAccount(book, event, (account) => takeBlock(book, account, event, nowMs, out));
     case "gas":
     case "sent":
+    case "misread":
       return takeItemEvent(book, event, nowMs, out);
     case "looked":
       return withAccount(book, event, (account) => {
@@ -326,7 +327,7 @@ function takeBlock(
 
 function takeItemEvent(
   book: Book,
-  event: Extract<SchedulerEvent, { kind: "gas" } | { kind: "sent" }>,
+  event: Extract<SchedulerEvent, { kind: "gas" | "sent" | "misread" }>,
   nowMs: number,
   out: SchedulerEffect[],
 ): Iterable<Account> {
@@ -340,7 +341,8 @@ function takeItemEvent(
     if (item.view.state === "intent") steer(item, nowMs, out);
     return [item.account];
   }
-  takeSent(item, event, nowMs, out);
+  if (event.kind === "sent") takeSent(item, event, nowMs, out);
+  else takeMisread(item, event, out);
   steer(item, nowMs, out);
   return [];
 }

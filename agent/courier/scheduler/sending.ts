@@ -3,14 +3,15 @@
  * of the same nonce for the withdrawal at the head of the line. Only bytes that the signer released
  * are ever sent, and only the same ones again.
  */
-import type { TxParams } from "../../../chains/family.ts";
+import type { FeeMarket, TxParams } from "../../../chains/family.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import { byPatience, isPastSending } from "./expiry-exclusion.ts";
-import type { Account, Declined, Item } from "./item.ts";
+import type { Account, Item } from "./item.ts";
+import { bestOf, isRefusedForGood, namedPrice, standingOf, withAnswers } from "./offers.ts";
 import { askGas, feesOf, gasOf, marketFor } from "./signing.ts";
 import { ask, bySlot, file, freeUnits, isAside, lowest, releasedAttempts, releasedVersions } from "./withdrawals.ts";
 
@@ -49,8 +50,8 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: Schedule
   if (newest === undefined || isPastSending(item, newest)) return;
   if (item.sendingSinceMs !== null && nowMs - item.sendingSinceMs < sendingMsMax) return;
   if (nowMs < item.sendNotBeforeMs) return;
-  const isNew = item.sent?.attempt !== newest.attempt;
-  if (!isNew && !(isResend && nowMs - (item.sent?.atMs ?? 0) >= resendMs)) return;
+  const isNew = item.offer?.attempt !== newest.attempt;
+  if (!isNew && !(isResend && nowMs - (item.offer?.atMs ?? 0) >= resendMs)) return;
   item.sendingSinceMs = nowMs;
   out.push({ kind: "send", chain: item.account.chain, withdrawal: item.view, attempt: newest.attempt });
 }
@@ -70,66 +71,46 @@ function isSendable(item: Item): boolean {
   return newest !== undefined && !isPastSending(item, newest);
 }
 
-function handedAtMs({ sent, sendingSinceMs }: Item): number {
-  return Math.max(sent?.atMs ?? 0, sendingSinceMs ?? 0);
+function handedAtMs({ offer, sendingSinceMs }: Item): number {
+  return Math.max(offer?.atMs ?? 0, sendingSinceMs ?? 0);
 }
 
-type SentEvent = Extract<SchedulerEvent, { kind: "sent" }>;
-
-export function takeSent(item: Item, event: SentEvent, nowMs: number, out: SchedulerEffect[]): void {
+/** Bytes that independent code reads differently are never sent. */
+export function takeMisread(item: Item, { detail }: Extract<SchedulerEvent, { kind: "misread" }>, out: SchedulerEffect[]): void {
+  const isNews = item.stopped === "";
   item.sendingSinceMs = null;
-  const attempt = item.view.attempts.find((each) => each.attempt === event.attempt);
+  item.stopped = "COURIER_READ_BACK";
+  item.waiting = "COURIER_READ_BACK";
+  const { transactionId } = item.view;
+  if (isNews) out.push({ kind: "alarm", code: "COURIER_READ_BACK", transactionId, detail });
+}
+
+/**
+ * Takes what the nodes said to the bytes. For every answer except "unsent", the bytes may now be in
+ * any mempool, and only the chain decides their fate.
+ */
+export function takeSent(
+  item: Item,
+  { attempt: number, answers }: Extract<SchedulerEvent, { kind: "sent" }>,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
+  item.sendingSinceMs = null;
+  const attempt = item.view.attempts.find((each) => each.attempt === number);
   if (attempt === undefined) return;
-  if (event.outcome === "misread") {
-    const isNews = item.stopped === "";
-    item.stopped = "COURIER_READ_BACK";
-    item.waiting = "COURIER_READ_BACK";
-    const { transactionId } = item.view;
-    if (isNews) out.push({ kind: "alarm", code: "COURIER_READ_BACK", transactionId, detail: event.detail });
-    return;
-  }
-  if (event.outcome === "unsent") {
+  if (answers.every(({ standing }) => standing === "unsent")) {
     item.unsent += 1;
     item.sendNotBeforeMs = nowMs + Math.min(unsentRetryMsMax, unsentRetryMs * 2 ** Math.min(item.unsent - 1, 8));
     item.waiting = "no node takes it";
     return;
   }
-  // For every answer except "not sent": the bytes may now be in any mempool, and only the chain
-  // decides their fate.
-  const isSame = item.sent?.attempt === event.attempt;
-  const firstAtMs = isSame && item.sent !== null ? item.sent.firstAtMs : nowMs;
-  const firstBlock = isSame && item.sent !== null ? item.sent.firstBlock : (item.account.chainState?.number ?? null);
-  const isUnderpriced = event.outcome === "underpriced";
-  const isExpired = event.outcome === "expired";
-  const declined = declinedBy(item, event, isSame);
-  const times = { atMs: nowMs, firstAtMs, firstBlock };
-  item.sent = { attempt: event.attempt, txHash: attempt.txHash, ...times, isUnderpriced, isExpired, declined };
+  const first = { firstAtMs: nowMs, firstBlock: item.account.chainState?.number ?? null, byNode: new Map() };
+  const before = item.offer?.attempt === number ? item.offer : first;
+  item.offer = withAnswers({ ...before, attempt: number, txHash: attempt.txHash, atMs: nowMs }, answers);
   item.unsent = 0;
   item.waiting = "";
-  if (event.outcome === "slot-consumed") {
+  if (answers.some(({ meaning }) => meaning === "slot-used"))
     out.push({ kind: "look", ...named(item.account), wanted: [lookFor(item)] });
-  }
-}
-
-/**
- * The refusal that still stands after this answer. On a chain with exclusion by expiry, a node
- * calls bytes known that it refused before, so "known" does not end a refusal there.
- */
-function declinedBy({ account, sent }: Item, { outcome, detail, isIncurable }: SentEvent, isSame: boolean): Declined | null {
-  if (outcome === "declined") return { words: detail, isIncurable: isIncurable === true };
-  const isDoubtful = account.expiryExclusion !== null && outcome === "sent" && detail.startsWith("known");
-  return isDoubtful && isSame ? (sent?.declined ?? null) : null;
-}
-
-/** The start of the reason for bytes that no node took; the command line recognises the text. */
-const declinedReason = "offered, no node took it";
-
-/**
- * The reason why the sent bytes are in no mempool, with the node's own text; "" if a node has them.
- */
-export function declinedWords({ sent, location, chainOutcome }: Item): string {
-  if (sent === null || sent.declined === null || location !== null || chainOutcome !== null) return "";
-  return `${declinedReason}: ${sent.declined.words}`;
 }
 
 /** Looks for every released attempt, because a block may hold any of them. */
@@ -139,11 +120,12 @@ export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readon
 
 /**
  * Runs once per block: asks for a replacement for the lowest nonce after its waiting time, or for
- * each payment where none blocks another. The signer applies the fee caps.
+ * each payment where none blocks another. Bytes that no node took may be followed by others also
+ * where nodes replace nothing. The signer applies the fee caps.
  */
 export function bump(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { pending, slots } = account;
-  if (feesOf(account).bidding?.isReplaced !== true) return;
+  if (feesOf(account).bidding === null) return;
   const first = lowest(pending);
   for (const item of slots.blocksLater ? (first === undefined ? [] : [first]) : [...pending]) bumpOne(item, nowMs, out);
 }
@@ -151,26 +133,29 @@ export function bump(account: Account, nowMs: number, out: SchedulerEffect[]): v
 function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
   const { account } = item;
   const { chainState } = account;
-  if (chainState === null || item.sent === null || item.stopped !== "" || item.asking !== null) return;
+  const { offer } = item;
+  if (chainState === null || offer === null || item.stopped !== "" || item.asking !== null) return;
   // An end on chain is only reported: a replacement refused at each block would delay this report
   // without end.
   if (item.chainOutcome !== null) return;
   const newest = item.view.attempts.at(-1);
   // The newest attempt must be released; one at the release gate is the replacement in the making.
-  if (newest === undefined || newest.raw === undefined || newest.attempt !== item.sent.attempt || isAside(item, nowMs)) return;
-  const { firstBlock, firstAtMs, isUnderpriced } = item.sent;
+  if (newest === undefined || newest.raw === undefined || newest.attempt !== offer.attempt || isAside(item, nowMs)) return;
+  const isRefused = standingOf(offer) === "refused";
+  if (feesOf(account).bidding?.isReplaced !== true && !isRefused) return;
+  const { firstBlock, firstAtMs } = offer;
   if (firstBlock === null) {
-    item.sent = { ...item.sent, firstBlock: chainState.number };
+    item.offer = { ...offer, firstBlock: chainState.number };
     return;
   }
   const ageMs = nowMs - firstAtMs;
   const blocks = chainState.number - firstBlock;
   const isOverdue = account.pinExclusion === null ? blocks >= bumpBlocks || ageMs >= bumpMs : blocks >= coinBumpBlocks;
-  const isDue = isUnderpriced || isOverdue;
+  const isDue = isOverdue || (isRefused && bestOf(offer).meaning === "price");
   if (!isDue || ageMs < attemptsApartMs || chainState.number === firstBlock) return;
   // A node shows the attempt in a block, or no higher fee makes a node take it. A replacement could
   // not succeed.
-  if (item.isDoubtful || item.sent.declined?.isIncurable === true) return;
+  if (item.isDoubtful || isRefusedForGood(offer)) return;
   const gap = gapBelow(item);
   if (gap !== null) {
     item.waiting = `${account.slots.say(gap)} of the account comes first`;
@@ -261,7 +246,17 @@ function replacement(item: Item, newest: AttemptView, computeLimit: bigint): TxP
   const { account, isTipLow, view } = item;
   const { bidding } = feesOf(account);
   if (account.chainState === null || bidding === null) return null;
-  const feeMarket = marketFor(item, account.chainState.feeMarket);
+  const feeMarket = marketFor(item, marketWithNamed(item, newest, account.chainState.feeMarket));
   const market = marketOf(item, feeMarket, computeLimit);
   return bidding.replacementAt(market, wantedOf(item), view.attempts, newest.attempt, isTipLow);
+}
+
+/**
+ * The market with the least price that nodes named in refusing the newest attempt. The signer's
+ * limits hold for it as for every other figure of a node.
+ */
+function marketWithNamed(item: Item, { attempt, txParams }: AttemptView, feeMarket: FeeMarket): FeeMarket {
+  const least = item.offer?.attempt === attempt ? namedPrice(item.offer) : null;
+  const { bidding } = feesOf(item.account);
+  return least === null || txParams === null ? feeMarket : (bidding?.named?.(feeMarket, least, txParams) ?? feeMarket);
 }

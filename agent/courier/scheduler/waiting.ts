@@ -1,8 +1,9 @@
 /** The reasons for which withdrawals wait, in words for `status`. Pure. */
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
+import { offerWords } from "./offers.ts";
 import type { SchedulerState } from "./scheduler.ts";
-import { declinedWords } from "./sending.ts";
+
 import { standstill } from "./signing.ts";
 
 const waitingMax = 100;
@@ -15,7 +16,7 @@ export function waiting(state: SchedulerState): CourierStatus["waiting"] {
     const isQueued = item.view.state === "approved" && item.asking === null;
     const standing = isQueued ? standstill(state.book, item.account) : "";
     const first = isQueued ? item.account.queues.get(limitGroupOf(item.view))?.[0] : undefined;
-    const why = standing || item.waiting || declinedWords(item) || first?.waiting || "";
+    const why = standing || offerWords(item) || item.waiting || first?.waiting || "";
     if (why !== "") found.push({ transactionId: item.view.transactionId, why });
   }
   return found;

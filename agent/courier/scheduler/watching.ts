@@ -9,6 +9,7 @@ import { named } from "./accounts.ts";
 import type { Looked, SchedulerEffect } from "./events.ts";
 import { byPatience, disbelieve, voidReport } from "./expiry-exclusion.ts";
 import type { Account, Asked, Book, Item } from "./item.ts";
+import { standingOf } from "./offers.ts";
 import { lookFor } from "./sending.ts";
 import { ask, bySlot, file, isBehind, isToldOver, observationKey, releasedAttempts } from "./withdrawals.ts";
 
@@ -173,7 +174,7 @@ function missed(item: Item): void {
   item.misses = 0;
   // The transaction is out of the chain again. The same bytes go out at once, and the time for a
   // higher fee starts again.
-  item.sent = null;
+  item.offer = null;
   file(item);
 }
 
@@ -225,9 +226,9 @@ export function observe(item: Item, nowMs: number, out: SchedulerEffect[]): void
  * True if the withdrawal is on its way into a block, or already in a final one and only waits for
  * agreement of the nodes. On some chains every block is final at once.
  */
-function isPassing({ account, chainOutcome, location, locatedAtMs, sent }: Item, nowMs: number): boolean {
+function isPassing({ account, chainOutcome, location, locatedAtMs, offer }: Item, nowMs: number): boolean {
   if (chainOutcome !== null) return false;
-  if (location === null) return sent !== null && nowMs - sent.firstAtMs < patienceMs;
+  if (location === null) return offer !== null && nowMs - offer.firstAtMs < patienceMs;
   if (account.chainState === null) return false;
   const { number, finalNumber } = account.chainState;
   return (location.block <= finalNumber || number === finalNumber) && nowMs - locatedAtMs < patienceMs;
@@ -242,7 +243,7 @@ interface Observation {
 }
 
 function observation(item: Item): Observation | null {
-  const { chainOutcome, location, sent, view } = item;
+  const { chainOutcome, location, offer, view } = item;
   if (chainOutcome !== null)
     return { stage: "final", outcome: chainOutcome.outcome, txHash: chainOutcome.txHash, block: chainOutcome.block };
   // For a recorded end, the signer takes only another end or a void attempt.
@@ -250,8 +251,7 @@ function observation(item: Item): Observation | null {
   if (location !== null) return { stage: "included", outcome: "", txHash: location.txHash, block: location.block };
   const found = voidReport(item);
   if (found !== null) return found;
-  // Bytes that every node refused are in no mempool.
-  if (sent !== null && sent.declined === null) return { stage: "broadcast", outcome: "", txHash: sent.txHash, block: 0 };
+  if (offer !== null && standingOf(offer) === "taken") return { stage: "broadcast", outcome: "", txHash: offer.txHash, block: 0 };
   return null;
 }
 

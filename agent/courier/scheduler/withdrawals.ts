@@ -192,7 +192,7 @@ function createItem(view: CourierView, account: Account, openedAtMs: number): It
     sendingSinceMs: null,
     sendNotBeforeMs: 0,
     unsent: 0,
-    sent: null,
+    offer: null,
     location: null,
     locatedAtMs: 0,
     looked: never,

@@ -226,11 +226,11 @@ function json(value: unknown): Told {
 }
 
 function absent(what: string): Told {
-  return { ok: false, isAbsent: true, words: `${what} not found` };
+  return { ok: false, status: 404, isAbsent: true, words: `${what} not found` };
 }
 
 function refused(words: string): Told {
-  return { ok: false, isAbsent: false, words };
+  return { ok: false, status: 400, isAbsent: false, words };
 }
 
 function statusOf(block: CoinBlock | null): Json {

@@ -19,7 +19,7 @@ const sender = (): SenderNodes => ({
   chainOutcome: async () => null,
   holds: async (block, blockHash) => block === first.number && blockHash === first.hash,
   closed: async () => ({ latest: 1n, pending: 1n, final: 1n, quorum: 1, isSame: true }),
-  broadcast: async () => ({ outcome: "unsent", text: "no node" }),
+  broadcast: async () => ({ node: "", standing: "unsent", meaning: "", text: "no node", byNode: [] }),
 });
 
 const watcher = (): WatcherNodes => ({

@@ -1,0 +1,75 @@
+/**
+ * The standing of the bytes that a withdrawal offers, by what each node said last, and its words:
+ * the one place for `status`, `show`, `doctor` and alerts, for every family. Pure.
+ */
+import type { NodeAnswer, Standing } from "../../../chains/nodes.ts";
+import { bestAnswer, isCurable } from "../../../chains/standing.ts";
+import type { Item } from "./item.ts";
+
+/** The hand-over of an attempt's bytes to the nodes, in this run. */
+export interface Offer {
+  readonly attempt: number;
+  readonly txHash: string;
+  readonly atMs: number; // of the last hand-over
+  readonly firstAtMs: number;
+  readonly firstBlock: number | null; // newest block at that time; null when none was known yet
+  readonly byNode: ReadonlyMap<string, NodeAnswer>; // the last answer of each node that has got the bytes
+}
+
+/**
+ * After this time without a node that took them, bytes in doubt, or on a used slot, are told. A
+ * node says both of a payment that is on its way into a block.
+ */
+const doubtMs = 60_000;
+
+/** The start of the words for bytes that no node took; the command line recognises the texts. */
+const refusedReason = "offered, no node took it";
+const doubtfulReason = "offered, no node has said that it took it";
+
+/** The offer after further answers. A node that was not reached keeps its last one. */
+export function withAnswers(offer: Offer, answers: readonly NodeAnswer[]): Offer {
+  const heard = answers.filter(({ standing }) => standing !== "unsent");
+  return { ...offer, byNode: new Map([...offer.byNode, ...heard.map((answer) => [answer.node, answer] as const)]) };
+}
+
+export function bestOf({ byNode }: Offer): NodeAnswer {
+  return bestAnswer([...byNode.values()]);
+}
+
+/** The standing of the newest offer; unasked if no node has got its bytes in this run. */
+export function standingOf(offer: Offer | null): Exclude<Standing, "unsent"> | "unasked" {
+  if (offer === null) return "unasked";
+  const { standing } = bestOf(offer);
+  return standing === "unsent" ? "unasked" : standing;
+}
+
+/** True if every node that has got the bytes calls their end past. */
+export function isPastEnd(offer: Offer | null): boolean {
+  return standingOf(offer) === "refused" && offer !== null && bestOf(offer).meaning === "expired";
+}
+
+/** True if no node took the bytes, and a higher fee changes none of the refusals. */
+export function isRefusedForGood(offer: Offer): boolean {
+  return standingOf(offer) === "refused" && !isCurable([...offer.byNode.values()]);
+}
+
+/** The least price that refusals of the bytes name, the lowest of all; null without one. */
+export function namedPrice(offer: Offer | null): bigint | null {
+  if (standingOf(offer) !== "refused") return null;
+  const named = [...(offer?.byNode.values() ?? [])].flatMap(({ least }) => (least === undefined ? [] : [BigInt(least)]));
+  return named.reduce<bigint | null>((lowest, one) => (lowest === null || one < lowest ? one : lowest), null);
+}
+
+/**
+ * The reason why the offered bytes are in no mempool as far as the nodes say, in a node's own
+ * words; "" if a node took them, or if that is not long ago enough to say.
+ */
+export function offerWords({ offer, location, chainOutcome }: Pick<Item, "offer" | "location" | "chainOutcome">): string {
+  if (offer === null || location !== null || chainOutcome !== null || isPastEnd(offer)) return "";
+  const standing = standingOf(offer);
+  const { node, meaning, text } = bestOf(offer);
+  const isLong = offer.atMs - offer.firstAtMs >= doubtMs;
+  const words = node === "" ? text : `${node}: ${text}`;
+  if (standing === "refused" && (meaning !== "slot-used" || isLong)) return `${refusedReason}: ${words}`;
+  return standing === "doubtful" && isLong ? `${doubtfulReason}: ${words}` : "";
+}
