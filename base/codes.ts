@@ -70,6 +70,9 @@ export const codes = {
   NODE_DISAGREE: ["fault", "none", "operator", "the nodes do not say the same", "find out which node is wrong"],
   NODE_QUESTION: ["fault", "none", "operator", "a question to a node would hold a text that is no address, hash or coin of its chain; no node is asked", "look at the record that the message names: its text came from outside before it was read"],
   NODE_WOULD_REVERT: ["refusal", "none", "merchant", "the payment would fail on chain", "check the token, the receiver and the balance"],
+  NODE_NO_RATE: ["fault", "none", "operator", "no node names a fee for the next blocks, and none did within the hour; what is not signed waits", "wait, or name a node that estimates fees (/fee-estimates or /v1/fees/recommended of the Esplora API)", "nodes"],
+  CHAIN_NO_EIP1559: ["fault", "none", "operator", "the chain's blocks have no base fee (EIP-1559), and such a chain is not supported", "take the chain out of the configuration, or name its nodes of a version with EIP-1559"],
+  CHAIN_PLAIN_GAS: ["fault", "none", "operator", "a plain payment takes more than 21,000 gas on this chain, so none would be mined", "set \"feeModel\": \"arbitrum\" for the chain, so that the nodes are asked for each payment's gas"],
   NODE_NONE: ["fault", "none", "operator", "no node is configured for the chain", "name at least one in config.json"],
   NODE_CLOSED: ["fault", "unknown", "log", "the connection was closed by us while stopping", "none"],
   // policy

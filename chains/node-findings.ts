@@ -10,7 +10,7 @@ import { clockTime, headLimitMs, presetBlockMs } from "./health.ts";
 import type { Lack, NodeView } from "./nodes.ts";
 
 /** Codes of failures that do not pass by themselves. */
-const lasting: ReadonlySet<Code> = new Set(["NODE_PRUNED", "NODE_ERROR", "NODE_NO_BLOCK"]);
+const lasting: ReadonlySet<Code> = new Set(["NODE_PRUNED", "NODE_ERROR", "NODE_NO_BLOCK", "CHAIN_PLAIN_GAS"]);
 
 /** Heads of honest nodes may differ by this number of blocks at any time. */
 const lagBlocksMax = 3;
@@ -24,9 +24,19 @@ const needs: Readonly<Record<Lack["neededBy"], string>> = {
 
 /** The other way that takes the place of an optional question. */
 const otherWays: Readonly<Record<string, string>> = {
+  "the receipts of a block together": "is asked for each receipt then, which takes longer",
   "questions together": "is asked one by one then, which takes longer",
+  "the market's rates": "has the chain's usual rate for silence taken",
   "a tip": "has its tip taken from the price or the history of fees that it names",
 };
+
+/** Codes of a node, or of a chain, that no wait mends. */
+const wrong: ReadonlySet<Code> = new Set(["NODE_WRONG_CHAIN", "CHAIN_NO_EIP1559"]);
+
+/** An error if the fault of a node that gave no view never passes; otherwise a warning. */
+export function severityOf({ code }: Pick<NodeView, "code">): Finding["severity"] {
+  return code !== "" && wrong.has(code) ? "error" : "warning";
+}
 
 /**
  * An error if too few nodes are left for a needed question, so that the service stops; otherwise

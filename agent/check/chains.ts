@@ -8,7 +8,7 @@ import { type Finding, finding } from "../../base/finding.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { blockHashAt, lookAtNode } from "../../chains/connect.ts";
 import type { ChainId } from "../../chains/family.ts";
-import { nodeFindings } from "../../chains/node-findings.ts";
+import { nodeFindings, severityOf } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import type { AgentSettings } from "../config/settings.ts";
 
@@ -89,6 +89,8 @@ function answerFindings({ chain }: ChainView, node: NodeView): readonly Finding[
   const hint = `look at this node, or name a better one under chains.${chain}.nodes in config.json`;
   if (node.code === "NODE_WRONG_CHAIN")
     return [finding("NODE_WRONG_CHAIN", "error", `${node.url} of ${chain} serves another chain: ${node.detail}`)];
+  if (node.code !== "" && severityOf(node) === "error")
+    return [finding(node.code, "error", `${node.url} of ${chain}: ${node.detail}`)];
   if (node.code !== "") return [finding(node.code, "warning", `${node.url} of ${chain} did not answer: ${node.detail}`, hint)];
   return [];
 }

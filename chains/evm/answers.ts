@@ -124,6 +124,12 @@ export function readAddress(value: unknown, what: string): string {
 
 export function readHead(value: unknown): BlockHead {
   const block = readObject(value, "block");
+  if (block.baseFeePerGas === undefined)
+    throw new AgentError(
+      "CHAIN_NO_EIP1559",
+      "none",
+      "its newest block has no base fee (EIP-1559), and such a chain is not supported",
+    );
   return {
     number: readNumber(block.number, "block.number"),
     hash: readHash(block.hash, "block.hash"),

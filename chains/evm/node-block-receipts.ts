@@ -34,7 +34,7 @@ export function createReceipts(pool: NodePool, clock: () => number): AskReceipt 
 
   async function ofBlock(node: PoolNode, number: number, wanted: ReadonlySet<string>): Promise<ReadonlyMap<string, Receipt>> {
     try {
-      return await pool.ask(node, blockQuestion(number, wanted));
+      return await pool.ask(node, blockReceiptsQuestion(number, wanted));
     } catch (fault) {
       if (!(fault instanceof AgentError)) throw fault;
       lackingUntil.set(node, clock() + lackingMs);
@@ -102,7 +102,7 @@ export function receiptQuestion(txHash: string): Question<Receipt | null> {
 }
 
 /** The wanted receipts by hash. One that cannot be read is left out, and so is asked for alone. */
-function blockQuestion(number: number, wanted: ReadonlySet<string>): Question<ReadonlyMap<string, Receipt>> {
+export function blockReceiptsQuestion(number: number, wanted: ReadonlySet<string>): Question<ReadonlyMap<string, Receipt>> {
   const read = (result: unknown): ReadonlyMap<string, Receipt> => {
     const found = new Map<string, Receipt>();
     for (const one of Array.isArray(result) ? result : []) {

@@ -89,7 +89,8 @@ export function createPool(options: PoolOptions): NodePool {
     try {
       return readResult(node.rpc, question, envelope);
     } catch (error) {
-      if (error instanceof AgentError && error.code === "NODE_ANSWER") pool.fail(node, error);
+      if (error instanceof AgentError && (error.code === "NODE_ANSWER" || error.code === "CHAIN_NO_EIP1559"))
+        pool.fail(node, error);
       throw error;
     }
   }

@@ -10,11 +10,20 @@ import { post, targetOf } from "../providers/rpc-post.ts";
 import { readHash } from "./answers.ts";
 import { dataFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
-import { receiptQuestion } from "./node-block-receipts.ts";
+import { gasPlain } from "./gas.ts";
+import { blockReceiptsQuestion, receiptQuestion } from "./node-block-receipts.ts";
 import { hexOf } from "./node-finality.ts";
 import type { NodePool, Question } from "./node-pool.ts";
-import { balanceQuestion, codeQuestion, countQuestion, gasQuestion, oracleQuestion, tipQuestion } from "./node-questions.ts";
-import { hasOtherTip } from "./node-tip.ts";
+import {
+  askHead,
+  balanceQuestion,
+  codeQuestion,
+  countQuestion,
+  gasQuestion,
+  oracleQuestion,
+  tipQuestion,
+} from "./node-questions.ts";
+import { createTips } from "./node-tip.ts";
 
 /** The values that the questions use, and their chain. */
 export interface ProbeQuestion {
@@ -62,11 +71,16 @@ export async function lacksOf(pool: NodePool, head: number, question: ProbeQuest
     await ask("deposits", "logs of the final block", logsQuestion(final, contracts));
     const txHash = await ask("deposits", "the final block with its transactions", blockQuestion(final));
     if (typeof txHash === "string" && txHash !== "") await ask("both", "a receipt of the final block", receiptQuestion(txHash));
+    await ask("both", "the receipts of a block together", blockReceiptsQuestion(final, new Set()), true);
   }
   await ask("payments", "a count with the pool", countQuestion(nobody, "pending"));
   await ask("payments", "the code of an address", codeQuestion(nobody, "latest"));
-  await ask("payments", "an estimate of gas", gasQuestion({ from: nobody, to: nobody, valueWei: 0n, data: "0x" }));
-  await ask("payments", "a tip", tipQuestion, await hasOtherTip(pool, node));
+  const gas = await ask("payments", "an estimate of gas", gasQuestion({ from: nobody, to: nobody, valueWei: 0n, data: "0x" }));
+  if (gas !== null && gas > gasPlain && feeModel !== "arbitrum") {
+    const words = `a plain payment takes ${gas} gas there, and is offered ${gasPlain}`;
+    lacks.push({ question: "a plain payment's gas", neededBy: "payments", isOptional: false, code: "CHAIN_PLAIN_GAS", words });
+  }
+  await ask("payments", "a tip", tipQuestion, await createTips(pool).hasOther(node, askHead(pool, node)));
   if (feeModel === "op-stack") await ask("payments", "the fee for data", oracleQuestion(dataFeeCall));
   const refused = await batchRefusal(question);
   if (refused !== "")

@@ -1,11 +1,12 @@
 /**
  * Reads the fees, gas and inclusion of a payment: figures on which min(2, configured) nodes agree,
- * exactly or within a margin, so one lying node of two cannot set any of them. The log names a node
- * whose figure is far from the others. Without agreement there is no figure.
+ * exactly or within a margin, so one lying node of two cannot set any of them. A tip alone needs
+ * one answer. The log names a node whose figure is far from the others.
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
-import { disagreement, firstFault } from "../providers/node-pool.ts";
+import { createPrice, middleOf } from "../providers/market.ts";
+import { disagreement, firstFault, settle } from "../providers/node-pool.ts";
 import type { Receipt } from "./answers.ts";
 import { dataFeeCall, dataFeeWithRoom, operatorFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
@@ -22,7 +23,7 @@ import {
   gasQuestion,
   oracleQuestion,
 } from "./node-questions.ts";
-import { Tips } from "./node-tip.ts";
+import { createTips, type Tips } from "./node-tip.ts";
 import { isRevert } from "./refusals.ts";
 
 /**
@@ -98,9 +99,11 @@ export function createNodeQuorum(
   seen: SeenReceipts,
   askReceipt: AskReceipt,
   feeModel: FeeModel,
+  clock: () => number,
 ): NodeQuorum {
   const apart = new Set<string>();
-  const tipsOf = new Tips();
+  const tipsOf = createTips(pool);
+  const price = createPrice({ quorumMin: pool.quorumMin, clock });
   const name = <T>(what: string, said: readonly Said<T>[], isApart: (one: Said<T>) => boolean, show: (value: T) => string) => {
     for (const one of said) {
       const key = `${one.node.rpc.origin} ${what}`;
@@ -136,13 +139,13 @@ export function createNodeQuorum(
     fees: async () => {
       const said = await askAll(pool, (node) => askMarket(pool, node, feeModel, tipsOf));
       const bases = within("base fee", said, ({ base }) => base, baseFeeSpread).map(({ base }) => base);
-      const tips = said.map(({ value }) => value.tip).sort(ascending);
-      const [low, high] = [tips[Math.ceil(tips.length / 2) - 1] ?? 0n, tips[Math.floor(tips.length / 2)] ?? 0n];
+      const tips = price.figures(said.map(({ value }) => value.tip));
+      const [low, high] = [middleOf(tips, "lower"), middleOf(tips, "higher")];
       name(
         "tip",
-        said,
-        ({ value }) => value.tip > tipNamedTimes * low && value.tip >= high && value.tip > 0n,
-        ({ tip }) => `${tip}`,
+        said.flatMap(({ node, value: { tip } }) => (tip.ok && tip.value !== null ? [{ node, value: tip.value }] : [])),
+        ({ value }) => value > tipNamedTimes * low && value >= high && value > 0n,
+        String,
       );
       const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };
       if (feeModel !== "op-stack") return fees;
@@ -183,10 +186,10 @@ export function createNodeQuorum(
   };
 }
 
-/** The fee market by one node. */
+/** The fee market by one node, where a tip alone may be missing. */
 async function askMarket(pool: NodePool, node: PoolNode, feeModel: FeeModel, tips: Tips) {
   const head = askHead(pool, node);
-  const asked = [head, tips.ask(pool, node, head), askDataFee(pool, node, feeModel)] as const;
+  const asked = [head, settle(tips.ask(node, head)), askDataFee(pool, node, feeModel)] as const;
   const [{ baseFeePerGas: base }, tip, data] = await Promise.all(asked);
   return { base, tip, data };
 }

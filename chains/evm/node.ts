@@ -124,7 +124,7 @@ export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
     ...createFinality(pool, options.confirmations, seen, askReceipt),
     ...createReads(pool, options.answerBytesMax ?? answerBytesMaxDefault),
     receipt: (txHash) => receiptOfOne(pool, seen, askReceipt, txHash),
-    ...createNodeQuorum(pool, log, seen, askReceipt, feeModel),
+    ...createNodeQuorum(pool, log, seen, askReceipt, feeModel, clock),
     broadcast: (raw) => broadcast(pool, raw.startsWith("0x") ? raw : `0x${raw}`),
   };
 }

@@ -269,7 +269,7 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
 }
 
 /** Only faults of the world outside are values here; a bug is thrown on. */
-async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
+export async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
   try {
     return { ok: true, value: await promise };
   } catch (error) {

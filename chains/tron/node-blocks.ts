@@ -199,7 +199,7 @@ function receiptsQuestion(side: Side, number: number): Question<readonly Receipt
 
 const idOfText = (text: string): CanonicalText => canonicalText(text, /^[0-9a-f]{64}$/, "hash");
 
-function receiptQuestion(side: Side, txHash: string): Question<Receipt | null> {
+export function receiptQuestion(side: Side, txHash: string): Question<Receipt | null> {
   const read = (value: unknown): Receipt | null => {
     const receipt = readReceipt(value);
     if (receipt === null || receipt.txHash === txHash) return receipt;

@@ -6,7 +6,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Lack } from "../nodes.ts";
 import { readFields } from "./answers.ts";
-import { blockQuestion, headQuestion } from "./node-blocks.ts";
+import { blockQuestion, headQuestion, receiptQuestion } from "./node-blocks.ts";
 import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 import { accountQuestion, feeScheduleQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
 import { encodeTransferCall } from "./trc20.ts";
@@ -37,6 +37,7 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
   await ask("both", "an account at the solidified block", accountQuestion("/walletsolidity", nobody));
   await ask("payments", "an account", accountQuestion("/wallet", nobody));
   await ask("payments", "the chain's prices", feeScheduleQuestion);
+  await ask("both", "a receipt by its id", receiptQuestion("/walletsolidity", "0".repeat(64)));
   for (const contract of contracts) {
     await ask("both", "a token's balance at the solidified block", tokenBalanceQuestion("/walletsolidity", contract, nobody));
     const data = Buffer.from(encodeTransferCall(nobody, 0n)).toString("hex");

@@ -184,6 +184,11 @@ export function readRates(bytes: Buffer): Rates {
   );
 }
 
+/** Sat for each 1,000 vB. Source: mempool's API, GET /v1/fees/recommended. */
+export function readRecommended(bytes: Buffer): bigint {
+  return satPerKvBOf(fieldsOf(jsonOf(bytes), "fees").halfHourFee);
+}
+
 /** Sat for each virtual byte as digits, to sat for each 1,000, rounded up. */
 function satPerKvBOf(rate: unknown): bigint {
   if (typeof rate !== "string") throw odd("fee-estimates");

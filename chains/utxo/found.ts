@@ -1,6 +1,7 @@
 /**
- * Payments and outgoing transactions in a block. Pure. Coins of an account are P2WPKH, so an input
- * that spends one shows the account's key, and no other question is needed. Source: BIP-141.
+ * Payments and outgoing transactions in a block. Coins of an account are P2WPKH, so an input that
+ * spends one shows the account's key; every other input needs no question. Reaches the network only
+ * through its caller. Source: BIP-141, BIP-341.
  */
 import { addressOfScript, keyHashOf, keyHashOfAddress } from "./address.ts";
 import type { ChainInput, ChainOutput, ChainTransaction } from "./chain-transaction.ts";
@@ -32,23 +33,28 @@ export function scriptKey(script: Uint8Array): string {
 }
 
 /**
+ * The script of a coin that an input spends, by the transaction that made it. Only candidates are
+ * asked for, which are rare. @throws a fault if no node shows that transaction
+ */
+export type ScriptOf = (outpoint: string) => Promise<Uint8Array>;
+
+/**
  * Outputs of one transaction to watched addresses. An output back to an address that the
  * transaction spends from is change, and no payment. `find` returns the address of a script's key.
  */
-export function paymentsIn(
+export async function paymentsIn(
   { txHash, inputs, outputs }: Pick<ChainTransaction, "txHash" | "inputs" | "outputs">,
   find: (key: string) => string | undefined,
-): readonly FoundPayment[] {
+  scriptOf: ScriptOf,
+): Promise<readonly FoundPayment[]> {
   const found = outputsTo({ txHash, outputs }, find);
   if (found.length === 0) return found;
-  const senders = new Set(inputs.flatMap((input) => senderOf(input) ?? []));
-  return found.filter(({ address }) => {
-    const keyHash = keyHashOfAddress(address);
-    return keyHash === null || !senders.has(hexOf(keyHash));
-  });
+  const owners = new Map(found.flatMap(({ address }) => keyed(address)));
+  const senders = new Set((await spendsOf(inputs, owners, scriptOf)).map(({ account }) => account));
+  return found.filter(({ address }) => !senders.has(address));
 }
 
-/** As `paymentsIn`, for a transaction that spends nothing. */
+/** As `paymentsIn`, for a transaction that spends no coin of a watched address. */
 export function outputsTo(
   { txHash, outputs }: { readonly txHash: string; readonly outputs: readonly ChainOutput[] },
   find: (key: string) => string | undefined,
@@ -60,37 +66,55 @@ export function outputsTo(
 }
 
 /** The transactions that spend coins of these accounts, by the hash of their key. */
-export function outgoingOf(
+export async function outgoingOf(
   transactions: readonly ChainTransaction[],
   accounts: ReadonlyMap<string, string>,
   network: UtxoNetwork,
-): readonly FoundSpend[] {
-  return transactions.flatMap(({ txHash, inputs, outputs }) => {
+  scriptOf: ScriptOf,
+): Promise<readonly FoundSpend[]> {
+  const found: FoundSpend[] = [];
+  for (const { txHash, inputs, outputs } of transactions) {
     const byAccount = new Map<string, string[]>();
-    for (const input of inputs) {
-      const account = accounts.get(senderOf(input) ?? "");
-      if (account !== undefined) byAccount.set(account, [...(byAccount.get(account) ?? []), input.outpoint]);
-    }
-    return [...byAccount].map(([account, outpoints]) => ({
-      account,
-      txHash,
-      outpoints,
-      ...receiverOf(account, outputs, network),
-    }));
-  });
+    for (const { account, outpoint } of await spendsOf(inputs, accounts, scriptOf))
+      byAccount.set(account, [...(byAccount.get(account) ?? []), outpoint]);
+    for (const [account, outpoints] of byAccount)
+      found.push({ account, txHash, outpoints, ...receiverOf(account, outputs, network) });
+  }
+  return found;
 }
 
 /** Accounts by the hash of their key, as `outgoingOf` takes them. */
 export function accountKeys(accounts: Iterable<string>): ReadonlyMap<string, string> {
-  const keys = [...accounts].flatMap((account) => {
-    const keyHash = keyHashOfAddress(account);
-    return keyHash === null ? [] : [[hexOf(keyHash), account] as const];
-  });
-  return new Map(keys);
+  return new Map([...accounts].flatMap(keyed));
 }
 
-/** The hash of the key that spends a P2WPKH coin; null for any other input. */
-function senderOf({ stack: [signature, key, ...more] }: ChainInput): string | null {
+function keyed(account: string): readonly (readonly [keyHash: string, account: string])[] {
+  const keyHash = keyHashOfAddress(account);
+  return keyHash === null ? [] : [[hexOf(keyHash), account]];
+}
+
+/**
+ * Inputs that spend a P2WPKH coin of these accounts. An input with the account's key is only a
+ * candidate: outputs of other kinds take any stack. The coin's own script decides.
+ */
+async function spendsOf(
+  inputs: readonly ChainInput[],
+  accounts: ReadonlyMap<string, string>,
+  scriptOf: ScriptOf,
+): Promise<readonly { readonly account: string; readonly outpoint: string }[]> {
+  const spends: { account: string; outpoint: string }[] = [];
+  for (const { outpoint, stack } of inputs) {
+    const keyHash = keyHashIn(stack);
+    const account = keyHash === null ? undefined : accounts.get(keyHash);
+    if (account === undefined) continue;
+    const spent = keyHashOf(await scriptOf(outpoint));
+    if (spent !== null && hexOf(spent) === keyHash) spends.push({ account, outpoint });
+  }
+  return spends;
+}
+
+/** The hash of the key in a stack as P2WPKH coins take it; null for any other stack. */
+function keyHashIn([signature, key, ...more]: ChainInput["stack"]): string | null {
   return signature === undefined || key?.length !== keyBytes || more.length > 0 ? null : hexOf(hash160(key));
 }
 

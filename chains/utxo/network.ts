@@ -38,6 +38,11 @@ interface NetworkRow {
   /** Another version byte of P2SH, under which addresses read as those of another chain. */
   readonly p2shRefused: number | null;
   readonly coinType: number; // SLIP-44
+  /**
+   * Sat for each 1,000 vB where no node estimates, as on thin networks; null where each usual node
+   * does.
+   */
+  readonly rateWithoutEstimate: bigint | null;
   /** Prefixes of an account's extended public key, by SLIP-132: any script, and P2WPKH. */
   readonly accountKeys: { readonly any: KeyVersion; readonly p2wpkh: KeyVersion };
 }
@@ -60,7 +65,14 @@ export interface NativeCoin {
 
 const mainKeys = { any: { bytes: 0x0488b21e, letters: "xpub" }, p2wpkh: { bytes: 0x04b24746, letters: "zpub" } };
 const testKeys = { any: { bytes: 0x043587cf, letters: "tpub" }, p2wpkh: { bytes: 0x045f1cf6, letters: "vpub" } };
-const bitcoinTest = { p2pkh: 0x6f, p2sh: 0xc4, p2shRefused: null, coinType: 1, accountKeys: testKeys };
+const bitcoinTest = {
+  rateWithoutEstimate: 1_000n,
+  p2pkh: 0x6f,
+  p2sh: 0xc4,
+  p2shRefused: null,
+  coinType: 1,
+  accountKeys: testKeys,
+};
 
 const bitcoinRow: NativeCoinRow = {
   title: "Bitcoin",
@@ -77,6 +89,7 @@ export const bitcoin = coinOf("bitcoin", bitcoinRow, [
     p2pkh: 0x00,
     p2sh: 0x05,
     p2shRefused: null,
+    rateWithoutEstimate: null,
     coinType: 0,
     accountKeys: mainKeys,
   },
@@ -104,6 +117,7 @@ export const litecoin = coinOf("litecoin", litecoinRow, [
     p2pkh: 0x30,
     p2sh: 0x32,
     p2shRefused: 0x05,
+    rateWithoutEstimate: 10_000n,
     coinType: 2,
     accountKeys: mainKeys,
   },
@@ -114,6 +128,7 @@ export const litecoin = coinOf("litecoin", litecoinRow, [
     p2pkh: 0x6f,
     p2sh: 0x3a,
     p2shRefused: 0xc4,
+    rateWithoutEstimate: 1_000n,
     coinType: 1,
     accountKeys: testKeys,
   },

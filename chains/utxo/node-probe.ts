@@ -8,12 +8,16 @@ import { addressOfScript } from "./address.ts";
 import type { BlockHead } from "./answers.ts";
 import { readBlock } from "./block.ts";
 import type { UtxoNetwork } from "./network.ts";
-import type { NodePool, Question } from "./node-pool.ts";
+import { createRateWays } from "./node-market.ts";
+import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 import {
   hashQuestion,
+  historyQuestion,
+  newestQuestion,
   outspendQuestion,
-  ratesQuestion,
+  poolQuestion,
   rawBlockQuestion,
+  rewardQuestion,
   statusQuestion,
   transactionCountQuestion,
   transactionQuestion,
@@ -28,35 +32,47 @@ export async function lacksOf(pool: NodePool, network: UtxoNetwork, head: BlockH
   const lacks: Lack[] = [];
   const [node] = pool.nodes;
   if (node === undefined) return lacks;
-  const ask = async <T>(neededBy: Lack["neededBy"], question: string, asked: Question<T>): Promise<T | null> => {
+  const put = async <T>(neededBy: Lack["neededBy"], question: string, asked: () => Promise<T>, isOptional = false) => {
     try {
-      return await pool.ask(node, asked);
+      return await asked();
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      lacks.push({ question, neededBy, isOptional: false, code: error.code, words: error.message });
+      lacks.push({ question, neededBy, isOptional, code: error.code, words: error.message });
       return null;
     }
   };
+  const ask = <T>(neededBy: Lack["neededBy"], question: string, asked: Question<T>): Promise<T | null> =>
+    put(neededBy, question, () => pool.ask(node, asked));
   const address = addressOfScript(nobody, network) as string;
   await ask("both", "the hash of a block", hashQuestion(head.number));
   await ask("both", "the coins of an address", unspentQuestion(address));
   await ask("deposits", "the use of an address", transactionCountQuestion(address));
-  await ask("both", "the market's rates", ratesQuestion);
+  for (const [question, asked] of [
+    ["the newest transactions of an address", newestQuestion(address)],
+    ["the transactions of an address", historyQuestion(address)],
+    ["the transactions of an address that no block has", poolQuestion(address)],
+  ] as const)
+    await ask("both", question, asked);
+  const { rateWithoutEstimate } = network;
+  await put("both", "the market's rates", () => ratedBy(pool, node), rateWithoutEstimate !== null);
+  const reward = await ask("deposits", "the id of a block's reward", rewardQuestion(head.hash));
   const raw = await ask("deposits", "a block's bytes", rawBlockQuestion(head.hash));
-  if (raw === null) return lacks;
-  const read = readBlock(raw, head.hash);
-  const txHash = read.ok ? read.block.transactions[0]?.txHash : undefined;
-  if (!read.ok)
-    lacks.push({
-      question: "a block's bytes",
-      neededBy: "deposits",
-      isOptional: false,
-      code: "NODE_ANSWER",
-      words: read.problem,
-    });
+  const read = raw === null ? null : readBlock(raw, head.hash);
+  if (read?.ok === false) {
+    const lack = { question: "a block's bytes", neededBy: "deposits", isOptional: false, code: "NODE_ANSWER" } as const;
+    lacks.push({ ...lack, words: read.problem });
+  }
+  const txHash = read?.ok === true ? read.block.transactions[0]?.txHash : (reward ?? undefined);
   if (txHash === undefined) return lacks;
   await ask("both", "a transaction's bytes", { ...transactionQuestion(txHash), absent: undefined });
   await ask("both", "the place of a transaction", { ...statusQuestion(txHash), absent: undefined });
   await ask("deposits", "the spend of a coin", { ...outspendQuestion(`${txHash}:0`), absent: undefined });
   return lacks;
+}
+
+/** @throws AgentError NODE_NO_RATE for a node that answers, and names no rate for the next blocks */
+async function ratedBy(pool: NodePool, node: PoolNode): Promise<bigint> {
+  const rate = await createRateWays(pool).ask(node, undefined);
+  if (rate !== null) return rate;
+  throw new AgentError("NODE_NO_RATE", "none", "the node names no fee for the next blocks");
 }

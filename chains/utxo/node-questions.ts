@@ -14,6 +14,7 @@ import {
   readHistory,
   readOutspend,
   readRates,
+  readRecommended,
   readStatus,
   readTransactionCount,
   readUnspent,
@@ -107,3 +108,6 @@ export function rewardQuestion(hash: string): Question<string> {
 }
 
 export const ratesQuestion: Question<Rates> = { path: pathOf`/fee-estimates`, read: readRates };
+
+/** The rate for about three blocks by mempool's own server. */
+export const recommendedQuestion: Question<bigint> = { path: pathOf`/v1/fees/recommended`, read: readRecommended };

@@ -4,6 +4,7 @@
  * Decides nothing. Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
+import type { FeeMarket } from "../family.ts";
 import { inWaves } from "../map-limit.ts";
 import type {
   BroadcastAnswer,
@@ -25,7 +26,7 @@ import { type Blocks, createBlocks, depthOf, idOf } from "./node-blocks.ts";
 import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { agreedSpender, outpointOf } from "./node-judge.ts";
-import { feeMarketOf } from "./node-market.ts";
+import { createFeeMarket } from "./node-market.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
 import { hashQuestion } from "./node-questions.ts";
 import { createTransactions, isEvidence } from "./node-transactions.ts";
@@ -64,12 +65,13 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
   const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
   const question = { pool, transactions: createTransactions(pool), histories: createHistories(pool), network };
+  const feeMarketNow = createFeeMarket(pool, network, clock);
   const tell = createNotice(log);
   return {
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
-    chainState: (account) => chainStateOf({ ...question, blocks, confirmations, tell }, account),
+    chainState: (account) => chainStateOf({ ...question, blocks, confirmations, feeMarketNow, tell }, account),
     computeLimit: async (_, payment) => computeLimitOf(network, payment),
     locations: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => locationOf(blocks, txHashes).catch(unanswered))),
     chainOutcome: (_, attempts) => chainOutcomeOf(question, blocks, attempts),
@@ -92,6 +94,7 @@ function uncounted(quorum: number): SlotCounts {
 interface StateQuestion extends CoinQuestion {
   readonly blocks: Blocks;
   readonly confirmations: number;
+  readonly feeMarketNow: () => Promise<FeeMarket>;
   readonly tell: (coin: MadeCoin, account: string) => void;
 }
 
@@ -101,8 +104,8 @@ interface StateQuestion extends CoinQuestion {
  * the nodes do not agree on it, the free coins count.
  */
 async function chainStateOf(question: StateQuestion, account: string): Promise<ChainState> {
-  const { pool, network, blocks, confirmations, tell } = question;
-  const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), feeMarketOf(pool, network)]);
+  const { blocks, confirmations, feeMarketNow, tell } = question;
+  const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), feeMarketNow()]);
   const reached = final.number + confirmations - 1;
   const [found, balance] = await Promise.all([
     finalCoins(question, account, { final: final.number, head: reached, satPerKvB: feeMarket.satPerKvB ?? 0n }),

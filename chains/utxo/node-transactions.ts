@@ -74,6 +74,16 @@ async function transactionOf(pool: NodePool, node: PoolNode, txHash: string): Pr
   return { txHash, outpoints, outputs: copied, isReward, isExtension, body: Uint8Array.from(body) };
 }
 
+/** The scripts of coins by their transactions, whose id proves them. */
+export function createScripts({ get }: KnownTransactions): (outpoint: string) => Promise<Uint8Array> {
+  return async (outpoint) => {
+    const [txHash = "", output = ""] = outpoint.split(":");
+    const script = (await get(txHash))?.outputs[Number(output)]?.script;
+    if (script !== undefined) return script;
+    throw new AgentError("NODE_NO_BLOCK", "none", `no node shows the transaction that made ${outpoint}`);
+  };
+}
+
 /** True if the transaction can be evidence for a coin that it made. */
 export function isEvidence({ body }: KnownTransaction): boolean {
   return body.length <= previousBytesMax;

@@ -5,7 +5,7 @@
  * Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
-import type { Payment } from "../family.ts";
+import type { FeeMarket, Payment } from "../family.ts";
 import { inWaves } from "../map-limit.ts";
 import type {
   BlockId,
@@ -19,18 +19,18 @@ import type {
 } from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
 import { parseAddress } from "./address.ts";
-import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, scriptKey } from "./found.ts";
+import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, type ScriptOf, scriptKey } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
 import { createBlocks, depthOf, idOf, type NumberedBlock } from "./node-blocks.ts";
 import { type CoinQuestion, coinsAtOnce, reached } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { judge } from "./node-judge.ts";
-import { feeMarketOf } from "./node-market.ts";
+import { createFeeMarket } from "./node-market.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { transactionCountQuestion } from "./node-questions.ts";
 import { createRewards } from "./node-rewards.ts";
-import { createTransactions } from "./node-transactions.ts";
+import { createScripts, createTransactions } from "./node-transactions.ts";
 import { dustOf, sizeOf } from "./size.ts";
 import { changesMax } from "./tx-params.ts";
 
@@ -67,8 +67,10 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
   const transactions = createTransactions(pool);
+  const scriptOf = createScripts(transactions);
   const rewards = createRewards(pool, blocks, transactions);
-  const tools = { pool, blocks, transactions, histories: createHistories(pool), network };
+  const feeMarketNow = createFeeMarket(pool, network, clock);
+  const tools = { pool, blocks, transactions, histories: createHistories(pool), network, feeMarketNow };
   const indexOf = createIndexes((address) => keyOf(address, network));
   return {
     status: pool.status,
@@ -91,7 +93,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
       const found = await inWaves(some, 1, async (one) => {
         const { transactions: all } = contentOf(one);
         // The first transaction of a block is its reward, which waits for its own block.
-        const direct = all.slice(1).flatMap((each) => paymentsIn(each, find));
+        const direct = (await inWaves(all.slice(1), 1, (each) => paymentsIn(each, find, scriptOf))).flat();
         if (!isAgreed) return detected(one, direct);
         rewards.keep(contentOf(one));
         const due = await rewards.due(one.number);
@@ -101,7 +103,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     },
     outgoing: async (some, accounts) => {
       const keys = accountKeys(accounts);
-      return some.flatMap((one) => outgoingIn(one, keys, network));
+      return (await inWaves(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))).flat();
     },
     // A transaction that fails is in no block.
     hasFailed: async () => false,
@@ -131,8 +133,14 @@ function detected({ number: block, hash: blockHash }: WatchedBlock, found: reado
   return found.map((one) => ({ ...one, contract: "", block, blockHash }));
 }
 
-function outgoingIn(one: WatchedBlock, keys: ReadonlyMap<string, string>, network: UtxoNetwork): readonly OutgoingTransaction[] {
-  return outgoingOf(contentOf(one).transactions, keys, network).map(({ outpoints, ...spend }) => ({
+async function outgoingIn(
+  one: WatchedBlock,
+  keys: ReadonlyMap<string, string>,
+  network: UtxoNetwork,
+  scriptOf: ScriptOf,
+): Promise<readonly OutgoingTransaction[]> {
+  const found = await outgoingOf(contentOf(one).transactions, keys, network, scriptOf);
+  return found.map(({ outpoints, ...spend }) => ({
     ...spend,
     slot: "",
     block: one.number,
@@ -152,17 +160,17 @@ function wasUsed(pool: NodePool, account: string, block: number): Promise<boolea
 }
 
 async function costOf(
-  question: CoinQuestion,
+  question: CoinQuestion & { readonly feeMarketNow: () => Promise<FeeMarket> },
   account: string,
   { destination, amountUnits }: WantedPayment,
 ): ReturnType<WatcherNodes["cost"]> {
-  const { pool, network } = question;
+  const { network } = question;
   const parsed = parseAddress(destination, network);
   if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
   if (amountUnits < dustOf(parsed.script, network)) return refuse("NODE_WOULD_REVERT", "nodes forward no output as small");
   // A sweep spends the coins of its address, as many as fit, and each has its own part of the fee.
   const { count, units: mostUnits } = await coinsAtOnce(question, account);
-  const { satPerKvB = 0n } = await feeMarketOf(pool, network);
+  const { satPerKvB = 0n } = await question.feeMarketNow();
   const size = sizeOf(Math.max(usualCoins, count), parsed.script.length, changesMax);
   const feeUnits = (size * satPerKvB * costRoom.numerator) / (1000n * costRoom.denominator) + 1n;
   return account === "" ? { ok: true, feeUnits } : { ok: true, feeUnits, mostUnits };

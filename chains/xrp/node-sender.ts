@@ -21,7 +21,7 @@ import type { LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History } from "./node-history.ts";
 import { shownTransaction } from "./node-judge.ts";
 import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
-import { feeDropsOf } from "./node-market.ts";
+import { createFeeDrops } from "./node-market.ts";
 import { outcomeOf } from "./node-outcome.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
 import { transactionId } from "./node-transaction-id.ts";
@@ -44,7 +44,7 @@ export function createXrpSender({ urls, networkId, clock, log, timeoutMs, patien
   const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
   const pool = createPool({ urls, networkId, ...limits, log, clock });
   const ledgers = createLedgers(pool);
-  const tools = { pool, ledgers, history: createHistory(pool) };
+  const tools = { pool, ledgers, history: createHistory(pool), feeDropsNow: createFeeDrops(pool, clock) };
   return {
     status: pool.status,
     close: pool.close,
@@ -70,10 +70,11 @@ interface Tools {
   readonly pool: NodePool;
   readonly ledgers: Ledgers;
   readonly history: History;
+  readonly feeDropsNow: () => Promise<bigint>;
 }
 
-async function chainStateOf({ pool, ledgers }: Tools, account: string): Promise<ChainState> {
-  const [head, final, feeDrops] = await Promise.all([ledgers.head(), ledgers.finalHead(), feeDropsOf(pool)]);
+async function chainStateOf({ pool, ledgers, feeDropsNow }: Tools, account: string): Promise<ChainState> {
+  const [head, final, feeDrops] = await Promise.all([ledgers.head(), ledgers.finalHead(), feeDropsNow()]);
   const balances = new Map([["", await spendable(pool, account, final.number)]]);
   const feeMarket = { feeDrops, ledger: BigInt(final.number) };
   return { number: head.number, finalNumber: final.number, feeMarket, balances, unfit: new Map(), accountHasCode: false };

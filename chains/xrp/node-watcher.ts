@@ -14,7 +14,7 @@ import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History, type KnownSpan } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
 import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
-import { feeDropsOf } from "./node-market.ts";
+import { createFeeDrops } from "./node-market.ts";
 import { judgeUser, receivedBy } from "./node-outcome.ts";
 import { createPool } from "./node-pool.ts";
 
@@ -37,9 +37,11 @@ const costRoom = 2n;
 const splitAtOnce = 1_000;
 
 /** Opens no connection before the first question. @throws NODE_URL */
-export function createXrpWatcher({ urls, networkId, log, clock, timeoutMs, patienceMs }: WatcherOptions): WatcherNodes {
+export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, ...options }: WatcherOptions): WatcherNodes {
+  const { clock = () => performance.now() } = options;
   const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
-  const pool = createPool({ urls, networkId, ...limits, log, clock: clock ?? (() => performance.now()) });
+  const pool = createPool({ urls, networkId, ...limits, log, clock });
+  const feeDropsNow = createFeeDrops(pool, clock);
   const ledgers = createLedgers(pool);
   const tools = { pool, history: createHistory(pool), users: new Map<string, LedgerTransaction>() };
   const accountsOf = createAccounts();
@@ -74,7 +76,7 @@ export function createXrpWatcher({ urls, networkId, log, clock, timeoutMs, patie
     },
     hasFailed: async (txHash) => (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
     cost: async (account, payment) => {
-      const [work, feeDrops] = await Promise.all([receivable(pool, ledgers, account, payment), feeDropsOf(pool)]);
+      const [work, feeDrops] = await Promise.all([receivable(pool, ledgers, account, payment), feeDropsNow()]);
       return work.ok ? { ok: true, feeUnits: feeDrops * costRoom } : work;
     },
     judgeOutgoing: async (payment, outgoingTx) => judgeUser(payment, outgoingTx.content as LedgerTransaction),

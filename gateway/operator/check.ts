@@ -10,7 +10,7 @@ import { reasonOf } from "../../base/fault.ts";
 import { type Finding, finding, orFinding } from "../../base/finding.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { lookAtNode } from "../../chains/connect.ts";
-import { nodeFindings } from "../../chains/node-findings.ts";
+import { nodeFindings, severityOf } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { certificateWarningMs } from "../config/certificate-end.ts";
@@ -160,7 +160,7 @@ async function chainFindings(
 function answerFindings(name: string, { url, code, detail }: NodeView): readonly Finding[] {
   if (code === "") return [];
   // The gateway waits for a node that does not answer.
-  return [finding(code, code === "NODE_WRONG_CHAIN" ? "error" : "warning", `${url} of ${name}: ${detail}`)];
+  return [finding(code, severityOf({ code }), `${url} of ${name}: ${detail}`)];
 }
 
 interface Token {

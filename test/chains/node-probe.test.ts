@@ -7,7 +7,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { lookAtNode } from "../../chains/connect.ts";
 import { isPruned } from "../../chains/evm/node-pool.ts";
-import { nodeFindings } from "../../chains/node-findings.ts";
+import { nodeFindings, severityOf } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import { FakeChain } from "../../lab/kit/fake-chain.ts";
 import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
@@ -24,7 +24,11 @@ afterEach(async () => {
 });
 
 /** The view of `--check` on a node behind a provider of this profile. */
-async function seen(profileName: string, missing: readonly string[] = []): Promise<NodeView> {
+async function seen(
+  profileName: string,
+  missing: readonly string[] = [],
+  change: (method: string, answer: unknown) => unknown = (_, answer) => answer,
+): Promise<NodeView> {
   const behind = new FakeChain(Math.floor(nowMs / 1000) - 40);
   behind.mineEmpty(17);
   behind.mine({ hash: `0x${"ab".repeat(32)}`, from: token, to: token, value: 1n });
@@ -39,7 +43,7 @@ async function seen(profileName: string, missing: readonly string[] = []): Promi
   };
   const ask = async (method: string, params: readonly unknown[]): Promise<FakeAnswer> => {
     if (missing.includes(method)) return { error: { code: -32_601, message: `the method ${method} does not exist` } };
-    return { result: extra[method] ?? behind.answer(method, params) };
+    return { result: change(method, extra[method] ?? behind.answer(method, params)) };
   };
   const plain = { name: "plain", family: "evm", isFit: true, sources: [] } as const;
   const profile = evmProfiles.find(({ name }) => name === profileName) ?? plain;
@@ -94,6 +98,25 @@ describe("a look at one node", () => {
       expect.stringMatching(
         /^warning NODE_ERROR .+ does not answer a tip, and has its tip taken from the price or the history of fees that it names: the method/,
       ),
+    ]);
+  });
+
+  it("finds a chain whose plain payments take more than 21,000 gas, which no payment would offer", async () => {
+    const view = await seen("plain", [], (method, answer) => (method === "eth_estimateGas" ? "0x2bf20" : answer));
+    expect(findingsOf(view)).toEqual([
+      expect.stringMatching(/^error CHAIN_PLAIN_GAS .+ a plain payment takes 180000 gas there, and is offered 21000$/),
+    ]);
+  });
+
+  it("finds a chain without a base fee, which is not supported", async () => {
+    const view = await seen("plain", [], (method, answer) => {
+      if (method !== "eth_getBlockByNumber" || answer === null) return answer;
+      const { baseFeePerGas: _, ...block } = answer as Record<string, unknown>;
+      return block;
+    });
+    expect([view.code, severityOf(view)]).toEqual(["CHAIN_NO_EIP1559", "error"]);
+    expect([(await seen("plain")).code, severityOf({ code: "" }), severityOf({ code: "NODE_TIMEOUT" })]).toEqual([
+      ...["", "warning", "warning"],
     ]);
   });
 

@@ -129,12 +129,28 @@ describe("a server", () => {
   const tip = { "/blocks/tip/hash": hash, [`/block/${hash}`]: json(head), "/block-height/7": hash };
   const empty = { ...tip, "/fee-estimates": "{}", [`/address/${account}/utxo`]: "[]" };
 
-  it("of the Esplora API that gives estimates for many blocks only, or none, leaves a market all the same", async () => {
-    const [a, b] = [{ ...empty, "/fee-estimates": '{"504":5.026,"144":5.026}' }, empty];
-    expect((await (await senderOn(a, b)).chainState(account)).feeMarket).toEqual({ satPerKvB: 5_026n });
+  it("that estimates for many blocks only, or nothing, has the network's rate for silence, and a main network none", async () => {
+    const far = { ...empty, "/fee-estimates": '{"504":5.026,"144":5.026}' };
+    expect((await (await senderOn(far, empty)).chainState(account)).feeMarket).toEqual({ satPerKvB: 1_000n });
     sender?.close();
     for (const fake of fakes.splice(0)) await fake.close();
-    expect((await (await senderOn(empty, empty)).chainState(account)).feeMarket).toEqual({ satPerKvB: 1_000n });
+    for (const table of [far, empty]) fakes.push(await fakeEsplora(table));
+    const network = { ...fakeNetwork, rateWithoutEstimate: null };
+    const urls = fakes.map(({ url }) => url);
+    sender = createUtxoSender({ urls, network, confirmations: 1, clock, log, timeoutMs: 2_000, patienceMs: 4_000 });
+    await expect(sender.chainState(account)).rejects.toMatchObject({ code: "NODE_NO_RATE" });
+    // One good answer is enough, and one for twelve blocks is good.
+    fakes[1]!.answers = { ...empty, "/fee-estimates": '{"12":7,"1008":1}' };
+    expect((await sender.chainState(account)).feeMarket).toEqual({ satPerKvB: 7_000n });
+  });
+
+  it("that lacks /fee-estimates is asked as mempool's own server, and one of two that lacks both stops nothing", async () => {
+    const { "/fee-estimates": _, ...lacking } = empty;
+    const own = {
+      ...lacking,
+      "/v1/fees/recommended": '{"fastestFee":9,"halfHourFee":6.5,"hourFee":4,"economyFee":2,"minimumFee":1}',
+    };
+    expect((await (await senderOn(own, lacking)).chainState(account)).feeMarket).toEqual({ satPerKvB: 6_500n });
   });
 
   it("two servers with different rates: the lower rate counts if a higher fee can follow; of three servers, the middle one", async () => {

@@ -190,7 +190,7 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
       const book = new Book();
       const target = { destination: book.add(wallet.other), amountUnits: 700_000n + BigInt(depth) };
       const signed = await wallet.first(target);
-      expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ outcome: "accepted" });
+      expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
       const lost = await wallet.mine(depth);
       const head = await wallet.watcher.tip();
       const first = head.number - depth + 1;

@@ -25,7 +25,7 @@ describe.skipIf(why !== null)("Litecoin's extension", () => {
     await wallet.fund(3);
     await node.ask("createwallet", "extension");
     const signed = await wallet.first({ destination: await node.ask("getnewaddress"), amountUnits: 1_000_000_000n });
-    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ outcome: "accepted" });
+    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
     await wallet.mine(extensionFrom - 1 - (await wallet.sender.tip()).number);
     await node.ask("sendtoaddress", await node.ask("getnewaddress", "", "mweb"), 9.9);
     await wallet.mine(10);
@@ -63,6 +63,6 @@ describe.skipIf(why !== null)("Litecoin's extension", () => {
     const changeSat = 500_000_000n - 200_000n;
     const txParams = { coins: `${id}:${coin[0]?.units}`, changeSat: `${changeSat}`, feeSat: "200000" };
     const cancel = await wallet.sign(txParams, null);
-    expect(await wallet.sender.broadcast(cancel.raw)).toEqual({ outcome: "accepted", text: "" });
+    expect(await wallet.sender.broadcast(cancel.raw)).toMatchObject({ standing: "taken", meaning: "" });
   });
 });

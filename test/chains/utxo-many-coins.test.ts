@@ -91,7 +91,7 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     const cost = await wallet.watcher.cost(wallet.owner.address, { ...target, contract: "", tag: "" });
     expect(cost).toMatchObject({ ok: true });
     const signed = await wallet.first(target);
-    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ outcome: "accepted" });
+    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
     const spent = figuresOf(signed.txParams).coins.map(({ id }) => id);
     const isMerged = (before.coins?.length ?? 0) > merging.coinsMin;
     expect(spent).toHaveLength(isMerged ? 1 + merging.coinsMost : 1);

@@ -179,7 +179,7 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     const target = { destination: wallet.other, amountUnits: 1_000_000n };
     const signed = await wallet.first(target);
     suffer({ swallows: true }, 0);
-    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ outcome: "accepted" });
+    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
     for (let tries = 0; tries < 50; tries += 1) {
       if ((await wallet.testNetwork.node.ask<string[]>("getrawmempool")).includes(signed.txHash)) return;
       await new Promise((resolve) => setTimeout(resolve, 50));

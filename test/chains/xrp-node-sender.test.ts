@@ -59,9 +59,9 @@ group("sequences", () => {
     expect(await lab.sender.closed(lab.from.address)).toEqual({
       ...{ latest: first, pending: first, final: first, quorum: 2, isSame: true },
     });
-    expect(await lab.sender.broadcast(lab.sign(lab.payment()).raw)).toEqual({ outcome: "accepted", text: "" });
+    expect(await lab.sender.broadcast(lab.sign(lab.payment()).raw)).toMatchObject({ standing: "taken", meaning: "" });
     lab.node.escalate(5_000n);
-    expect(await lab.sender.broadcast(lab.sign(lab.payment()).raw)).toEqual({ outcome: "accepted", text: "" });
+    expect(await lab.sender.broadcast(lab.sign(lab.payment()).raw)).toMatchObject({ standing: "taken", meaning: "" });
     const { latest, pending, final } = await lab.sender.closed(lab.from.address);
     expect([latest, pending, final]).toEqual([first + 1n, first + 2n, first]);
     lab.node.escalate();
