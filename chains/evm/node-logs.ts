@@ -7,7 +7,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
-import { isRefusedSize, Span } from "../providers/node-span.ts";
+import { isRefusedSize, Size } from "../providers/ask-smaller.ts";
 import type { Block, FoundLog } from "./answers.ts";
 import { mayHold } from "./bloom.ts";
 import type { EvmNodes } from "./node.ts";
@@ -33,7 +33,7 @@ export type Transfers = (blocks: readonly Block[], contracts: readonly string[])
  * other blocks
  */
 export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Transfers {
-  const span = new Span(blocksMax);
+  const size = new Size(blocksMax);
   let isBloomTrue = true; // false on a chain whose headers have no bloom of their logs
 
   function mayBeIn(block: Block, contract: string): boolean {
@@ -89,7 +89,7 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
 
   return async (blocks, all) => {
     const contracts = all.map((contract) => contract.toLowerCase());
-    const logs = await span.ask(blocks, (part) => ask(part, contracts));
+    const logs = await size.parts(blocks, (part) => ask(part, contracts));
     const byBlock = new Map<number, readonly FoundLog[]>();
     for (const block of blocks)
       byBlock.set(

@@ -3,7 +3,7 @@
  * contract at that block. Touches nodes only through node.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import { Span } from "../providers/node-span.ts";
+import { Size } from "../providers/ask-smaller.ts";
 import { type AskedBalance, decodeBalances, encodeBalances, multicallAddress } from "./multicall.ts";
 import type { EvmNodes } from "./node.ts";
 
@@ -17,7 +17,7 @@ const balancesMax = 250;
 export type ManyBalances = (asked: readonly AskedBalance[], block: number) => Promise<readonly bigint[] | null>;
 
 export function createManyBalances(nodes: Pick<EvmNodes, "code" | "call">): ManyBalances {
-  const span = new Span(balancesMax);
+  const size = new Size(balancesMax);
 
   async function ask(part: readonly AskedBalance[], block: number): Promise<readonly bigint[]> {
     const balances = decodeBalances(await nodes.call(multicallAddress, encodeBalances(part), block), part.length);
@@ -28,7 +28,7 @@ export function createManyBalances(nodes: Pick<EvmNodes, "code" | "call">): Many
   return async (asked, block) => {
     try {
       if ((await nodes.code(multicallAddress, block)) === "0x") return null;
-      return await span.ask(asked, (part) => ask(part, block));
+      return await size.parts(asked, (part) => ask(part, block));
     } catch (fault) {
       if (!(fault instanceof AgentError) || fault.code === "NODE_CLOSED") throw fault;
       return null;

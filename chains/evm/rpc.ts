@@ -5,6 +5,7 @@
  * itself, for any answer of the node.
  */
 import { AgentError } from "../../base/fault.ts";
+import { Size } from "../providers/ask-smaller.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import {
   closedText,
@@ -16,7 +17,6 @@ import {
   post,
   targetOf,
 } from "../providers/rpc-post.ts";
-import { BatchSize, splitCalls } from "./rpc-batch.ts";
 import { type Envelope, readEnvelopes } from "./rpc-envelope.ts";
 
 export interface RpcOptions {
@@ -71,7 +71,7 @@ export function createRpc(options: RpcOptions): Rpc {
   const underWay = new Set<Exchange>();
   let queue: Pending[] = [];
   let gathering: NodeJS.Timeout | null = null;
-  const size = new BatchSize(options.callsMax);
+  const size = new Size(options.callsMax);
   let lastId = 0;
   let isClosed = false;
 
@@ -90,7 +90,7 @@ export function createRpc(options: RpcOptions): Rpc {
     gathering = null;
     const calls = queue;
     queue = [];
-    for (const batch of splitCalls(calls, size.calls, options.batchBytesMax)) send(batch);
+    for (const batch of splitCalls(calls, size.now, options.batchBytesMax)) send(batch);
   }
 
   /** `rest` waits for the result of this batch, which was made smaller because of a refusal. */
@@ -115,7 +115,7 @@ export function createRpc(options: RpcOptions): Rpc {
       if (envelope === undefined) failCall(call, { ...noAnswer, isBatchFault: batch.length > 1 });
       else call.resolve(envelope);
     }
-    for (const one of splitCalls(rest, size.calls, options.batchBytesMax)) send(one);
+    for (const one of splitCalls(rest, size.now, options.batchBytesMax)) send(one);
   }
 
   /**
@@ -183,7 +183,9 @@ function answersTo(
   if (!read.ok || batch.length === 1) return read;
   const answers = batch.map((call) => read.byId.get(call.id));
   if (answers.every((one) => one === undefined)) return refusedBatch;
-  return answers.every((one) => one?.ok === false && batchWords.test(one.message)) ? refusedCalls : read;
+  const refused = answers.filter((one) => one?.ok === false && batchWords.test(one.message)).length;
+  const isShort = answers.includes(undefined);
+  return refused === answers.length || (isShort && refused > 0) ? refusedCalls : read;
 }
 
 function postOf(batch: readonly Pending[]): { readonly body: string; readonly bytesMax: number } {
@@ -196,10 +198,41 @@ function faultOf(call: Pending, { code, message, isUnsent, ...more }: Failure, n
   return new AgentError(code, effect, message, { node, ...figuresOf(more) });
 }
 
-/** Texts of an error that each call of a batch has got. Source: INFURA/infura, jsonrpsee #744. */
+/**
+ * Texts of an error that each call of a batch has got, or the first one alone. Sources:
+ * INFURA/infura, jsonrpsee #744; geth, rpc/handler.go (--rpc.batch-request-limit).
+ */
 const batchWords = /\bbatch(?:es|ed|ing)?\b/i;
 
 const noAnswer = failure("NODE_ANSWER", "the node left this call without an answer");
 const refusedBatch = failure("NODE_ANSWER", "the node answered no call of the batch", { isBatchFault: true });
 const refusedCalls = failure("NODE_ANSWER", "the node refused each call of the batch as one of a batch", { isBatchFault: true });
 const closedUnsent = failure("NODE_CLOSED", closedText, { isUnsent: true });
+
+interface Sized {
+  readonly isWrite?: boolean;
+  readonly answerBytesMax: number;
+}
+
+/**
+ * Keeps reads and writes apart, at most `callsMax` in one batch and at most `bytesMax` answer bytes
+ * together. Keeps the order.
+ */
+function splitCalls<C extends Sized>(calls: readonly C[], callsMax: number, bytesMax: number): C[][] {
+  const batches: C[][] = [];
+  for (const isWrite of [true, false]) {
+    let batch: C[] = [];
+    let size = 0;
+    for (const call of calls) {
+      if (call.isWrite !== isWrite) continue;
+      if (batch.length === 0 || batch.length >= callsMax || size + call.answerBytesMax > bytesMax) {
+        batch = [];
+        size = 0;
+        batches.push(batch);
+      }
+      batch.push(call);
+      size += call.answerBytesMax;
+    }
+  }
+  return batches;
+}

@@ -39,7 +39,8 @@ export function createPrice({ quorumMin, clock, withoutEstimate = null }: PriceO
         return named;
       }
       const most = last === null ? null : (last.at(-1) ?? 0n) * aloneTimes;
-      if (named.length > 0) return most === null ? named : named.map((one) => (one < most ? one : most));
+      const isCapped = (one: bigint): boolean => most !== null && one > most;
+      if (named.length > 0) return named.map((one) => (isCapped(one) ? (most as bigint) : one));
       if (last !== null) return last;
       if (withoutEstimate !== null) return [withoutEstimate];
       if (settled.length === 0 || settled.some(({ ok }) => !ok)) throw firstFault(settled);

@@ -6,6 +6,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { NodeLog, NodeStatus } from "../nodes.ts";
 import { Heads } from "./node-heads.ts";
+import { UnreadAnswers } from "./unread-answers.ts";
 
 /** The connection to one node, in its family's protocol. */
 export interface Client {
@@ -65,6 +66,12 @@ export interface NodePool<C extends Client> {
    */
   lookAround(askHead: (node: PoolNode<C>) => Promise<unknown>): void;
   /**
+   * The fault of an answer that could not be read, as it is thrown on. An answer about transactions
+   * of others (`isOfOthers`) is the node's failure only if another node reads its own; every other
+   * answer is at once.
+   */
+  unreadable(node: PoolNode<C>, error: AgentError, isOfOthers: boolean): AgentError;
+  /**
    * Counts a failure that the node's answer showed. A fault with `quietMs` in its context stops
    * questions to the node for that time; 0 means until the end of its rest.
    */
@@ -114,6 +121,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
   const quorumMin = Math.min(2, nodes.length);
   const gate = createGate(options);
   const asking = new Set<PoolNode<C>>(); // for their heads
+  const unread = new UnreadAnswers(gate.fail);
 
   function ordered(): readonly PoolNode<C>[] {
     // Among nodes that answer, those with an old head come last, because their answers are old.
@@ -130,11 +138,16 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
   async function first<T>(job: (node: PoolNode<C>) => Promise<T | null>): Promise<T | null> {
     let fault: AgentError | null = null;
     let hasAnswer = false;
+    const faults: AgentError[] = [];
     for (const node of ordered()) {
       const settled = await settle(job(node));
-      if (!settled.ok) fault ??= settled.error;
-      else if (settled.value !== null) return settled.value;
-      else hasAnswer = true;
+      if (!settled.ok) {
+        fault ??= settled.error;
+        faults.push(settled.error);
+      } else if (settled.value !== null) {
+        unread.blame(faults);
+        return settled.value;
+      } else hasAnswer = true;
     }
     if (hasAnswer) return null;
     throw fault ?? noNode();
@@ -145,6 +158,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     quorumMin,
     exchange: gate.exchange,
     fail: gate.fail,
+    unreadable: (node, error, isOfOthers) => unread.take(node, error, isOfOthers),
     sawHead: (node, number, atMs) => node.heads.saw(number, atMs, options.clock()),
     lookAround: (askHead) => {
       const nowMs = options.clock();
@@ -158,9 +172,14 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     first,
     all: (job, graceMs) => {
       const answers = chosen().map((node) => settle(job(node)));
+      void unread.settle(answers);
       return graceMs === undefined ? Promise.all(answers) : mostOf(answers, quorumMin, graceMs);
     },
-    agree: (job, keyOf, what) => agreement(chosen().map(job), keyOf, quorumMin, what),
+    agree: (job, keyOf, what) => {
+      const answers = chosen().map((node) => settle(job(node)));
+      void unread.settle(answers);
+      return agreement(answers, keyOf, quorumMin, what);
+    },
     checkChain: async () => {
       const checks = await Promise.all(nodes.map((node) => settle(gate.check(node))));
       const fault = checks.find((check) => !check.ok);
@@ -297,7 +316,12 @@ function mostOf<T>(answers: readonly Promise<Settled<T>>[], min: number, graceMs
   });
 }
 
-function agreement<T>(answers: readonly Promise<T>[], keyOf: (value: T) => string, min: number, what: string): Promise<T> {
+function agreement<T>(
+  answers: readonly Promise<Settled<T>>[],
+  keyOf: (value: T) => string,
+  min: number,
+  what: string,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const votes = new Map<string, number>();
     let open = answers.length;
@@ -313,7 +337,7 @@ function agreement<T>(answers: readonly Promise<T>[], keyOf: (value: T) => strin
       } else fault ??= settled.error;
       if (open === 0) reject(answered >= min ? disagreement(what, votes.size) : (fault ?? noNode()));
     };
-    for (const answer of answers) settle(answer).then(count).catch(reject);
+    for (const answer of answers) answer.then(count).catch(reject);
   });
 }
 

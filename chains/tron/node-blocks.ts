@@ -189,12 +189,18 @@ export function headQuestion(side: Side, number: number | null): Question<BlockH
 
 export function blockQuestion(side: Side, number: number): Question<Block> {
   const read = (value: unknown): Block => there(readBlock(value), number);
-  return { path: `${side}/getblockbynum`, fields: { num: number }, answerBytesMax: blockBytesMax, read };
+  return { path: `${side}/getblockbynum`, fields: { num: number }, answerBytesMax: blockBytesMax, isOfOthers: true, read };
 }
 
 function receiptsQuestion(side: Side, number: number): Question<readonly Receipt[]> {
   const fields = { num: number };
-  return { path: `${side}/gettransactioninfobyblocknum`, fields, answerBytesMax: blockBytesMax, read: readReceipts };
+  return {
+    path: `${side}/gettransactioninfobyblocknum`,
+    fields,
+    answerBytesMax: blockBytesMax,
+    isOfOthers: true,
+    read: readReceipts,
+  };
 }
 
 const idOfText = (text: string): CanonicalText => canonicalText(text, /^[0-9a-f]{64}$/, "hash");

@@ -26,6 +26,8 @@ export interface Question<T> {
   readonly fields: Readonly<Record<string, QuestionValue>>;
   readonly read: (value: unknown) => T;
   readonly answerBytesMax?: number;
+  /** Holds transactions of others, of which an odd one is no node's failure alone. */
+  readonly isOfOthers?: true;
 }
 
 export interface NodePool extends Omit<Pool<Api>, "exchange"> {
@@ -73,8 +75,7 @@ export function createPool({ urls, chainId, timeoutMs, patienceMs, log, clock }:
       try {
         return question.read(answered(answer));
       } catch (error) {
-        if (error instanceof AgentError && error.code === "NODE_ANSWER") pool.fail(node, error);
-        throw error;
+        throw error instanceof AgentError ? pool.unreadable(node, error, question.isOfOthers === true) : error;
       }
     },
     send: (node, path, fields) => exchange(node, path, fields, { answerBytesMax: smallBytesMax, isWrite: true }),

@@ -150,9 +150,25 @@ function spentOf({ txid, vout, prevout, is_coinbase: isReward }: Readonly<Record
   return [{ id, txHash, units: unitsOf(value, "tx.vin.prevout.value"), script }];
 }
 
+/** The first of a block's ids, which is its reward's. */
+export function readFirstId(bytes: Buffer): string {
+  const ids = jsonOf(bytes);
+  return hashOf(Array.isArray(ids) ? ids[0] : ids, "txids");
+}
+
 /** Null for a coin that nothing spends. */
 export function readOutspend(bytes: Buffer): Spend | null {
-  const { spent, txid, status } = fieldsOf(jsonOf(bytes), "outspend");
+  return spendOf(jsonOf(bytes));
+}
+
+/** As `readOutspend`, out of the list of all outputs of the transaction. */
+export function readOutspendOf(bytes: Buffer, output: number): Spend | null {
+  const all = jsonOf(bytes);
+  return spendOf(Array.isArray(all) ? all[output] : all);
+}
+
+function spendOf(value: unknown): Spend | null {
+  const { spent, txid, status } = fieldsOf(value, "outspend");
   if (spent === false) return null;
   if (spent !== true) throw odd("outspend.spent");
   return { txHash: hashOf(txid, "outspend.txid"), place: placeOf(status, "outspend.status") };

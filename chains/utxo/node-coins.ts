@@ -15,7 +15,7 @@ import type { UtxoNetwork } from "./network.ts";
 import { graceMs } from "./node-blocks.ts";
 import { type Address, type Histories, historyLimits } from "./node-history.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
-import { headQuestion, outspendQuestion, poolQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
+import { headQuestion, outspendQuestions, poolQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
 import { coinsMax } from "./tx-params.ts";
 
@@ -169,7 +169,7 @@ async function unspentOn(
     if (nodes.length === 0) return false;
     left -= nodes.length;
     if (left < 0) return true;
-    const found = await Promise.all(nodes.map(({ node }) => pool.ask(node, outspendQuestion(id)).catch(unanswered)));
+    const found = await Promise.all(nodes.map(({ node }) => pool.askEither(node, outspendQuestions, id).catch(unanswered)));
     return found.some((spend) => spend !== null);
   });
   return agreed.filter((_, at) => !isSpent[at]);

@@ -13,7 +13,7 @@ import type { ChainOutput } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { type Blocks, graceMs } from "./node-blocks.ts";
 import type { NodePool } from "./node-pool.ts";
-import { outspendQuestion } from "./node-questions.ts";
+import { outspendQuestions } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
 import { effectOf, judgeAttempt, judgeOther } from "./outcome.ts";
 
@@ -83,7 +83,7 @@ async function judgeByAnchor(
  * none. @throws NODE_* if too few nodes answer
  */
 export async function agreedSpender(pool: NodePool, coin: string): Promise<string | undefined> {
-  const settled = await pool.all((node) => pool.ask(node, outspendQuestion(coin)), graceMs);
+  const settled = await pool.all((node) => pool.askEither(node, outspendQuestions, coin), graceMs);
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (answers.length < pool.quorumMin) throw firstFault(settled);
   const inBlocks = answers.filter((spend) => spend !== null && spend.place !== null);

@@ -5,6 +5,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { type CanonicalText, pathOf } from "../providers/canonical-text.ts";
+import { isLacking } from "../providers/market.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
 import { readHash } from "./answers.ts";
 import { createEsplora, type Esplora, type Told } from "./esplora.ts";
@@ -28,6 +29,14 @@ export interface Question<T> {
   /** The answer of a node that does not have what is asked for; without it that is a fault. */
   readonly absent?: T;
   readonly answerBytesMax?: number;
+  /** Holds transactions of others, of which an odd one is no node's failure alone. */
+  readonly isOfOthers?: true;
+}
+
+/** Two questions for one answer, made of one id. */
+export interface Either<T> {
+  readonly usual: (id: string) => Question<T>;
+  readonly other: (id: string) => Question<T>;
 }
 
 export interface NodePool extends Omit<Pool<Esplora>, "exchange"> {
@@ -35,6 +44,8 @@ export interface NodePool extends Omit<Pool<Esplora>, "exchange"> {
    * Asks one node. @throws NODE_WRONG_CHAIN, NODE_ERROR, NODE_NO_BLOCK, or a fault of the exchange
    */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
+  /** As `ask`, by the usual question, or by the other one if the node lacks that. */
+  askEither<T>(node: PoolNode, questions: Either<T>, id: string): Promise<T>;
   /** Sends signed bytes, at most once. */
   send(node: PoolNode, raw: string): Promise<Told>;
 }
@@ -65,21 +76,45 @@ export function createPool({ urls, network, timeoutMs, patienceMs, log, clock }:
     return answer;
   }
 
+  const lacking = new WeakMap<Either<unknown>, WeakSet<PoolNode>>();
+
+  /** A node that lacks the usual question is asked the other one from then on. */
+  async function askEither<T>(node: PoolNode, questions: Either<T>, id: string): Promise<T> {
+    const without = lacking.get(questions) ?? new WeakSet();
+    lacking.set(questions, without);
+    if (without.has(node)) return ask(node, questions.other(id));
+    try {
+      return await ask(node, questions.usual(id));
+    } catch (fault) {
+      if (!isLacking(fault)) throw fault;
+      try {
+        const answer = await ask(node, questions.other(id));
+        without.add(node);
+        return answer;
+      } catch (other) {
+        if (!(other instanceof AgentError)) throw other;
+        throw fault;
+      }
+    }
+  }
+
+  async function ask<T>(node: PoolNode, question: Question<T>): Promise<T> {
+    const told = await askOnce(node, question);
+    try {
+      if (told.ok) return question.read(told.bytes);
+    } catch (error) {
+      throw error instanceof AgentError ? pool.unreadable(node, error, question.isOfOthers === true) : error;
+    }
+    if (told.isAbsent && question.absent !== undefined) return question.absent;
+    const { origin } = node.rpc;
+    if (told.isAbsent) throw new AgentError("NODE_NO_BLOCK", "none", told.words, { node: origin });
+    throw new AgentError("NODE_ERROR", "none", told.words, { node: origin });
+  }
+
   return {
     ...pool,
-    ask: async (node, question) => {
-      const told = await askOnce(node, question);
-      try {
-        if (told.ok) return question.read(told.bytes);
-      } catch (error) {
-        if (error instanceof AgentError && error.code === "NODE_ANSWER") pool.fail(node, error);
-        throw error;
-      }
-      if (told.isAbsent && question.absent !== undefined) return question.absent;
-      const { origin } = node.rpc;
-      if (told.isAbsent) throw new AgentError("NODE_NO_BLOCK", "none", told.words, { node: origin });
-      throw new AgentError("NODE_ERROR", "none", told.words, { node: origin });
-    },
+    ask,
+    askEither,
     send: (node, raw) =>
       pool.exchange(node, (client) => client.ask({ path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax })),
   };

@@ -9,15 +9,15 @@ import type { BlockHead } from "./answers.ts";
 import { readBlock } from "./block.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { createRateWays } from "./node-market.ts";
-import type { NodePool, PoolNode, Question } from "./node-pool.ts";
+import type { Either, NodePool, PoolNode, Question } from "./node-pool.ts";
 import {
   hashQuestion,
   historyQuestion,
   newestQuestion,
-  outspendQuestion,
+  outspendQuestions,
   poolQuestion,
   rawBlockQuestion,
-  rewardQuestion,
+  rewardQuestions,
   statusQuestion,
   transactionCountQuestion,
   transactionQuestion,
@@ -43,6 +43,15 @@ export async function lacksOf(pool: NodePool, network: UtxoNetwork, head: BlockH
   };
   const ask = <T>(neededBy: Lack["neededBy"], question: string, asked: Question<T>): Promise<T | null> =>
     put(neededBy, question, () => pool.ask(node, asked));
+  /** Nothing is missing where the node answers in the other way. */
+  const either = async <T>(neededBy: Lack["neededBy"], question: string, { usual, other }: Either<T>, id: string) => {
+    const known = lacks.length;
+    const answer = await ask(neededBy, question, { ...usual(id), absent: undefined });
+    if (answer !== null) return answer;
+    const byOther = await ask(neededBy, question, { ...other(id), absent: undefined });
+    lacks.splice(byOther === null ? known + 1 : known);
+    return byOther;
+  };
   const address = addressOfScript(nobody, network) as string;
   await ask("both", "the hash of a block", hashQuestion(head.number));
   await ask("both", "the coins of an address", unspentQuestion(address));
@@ -55,7 +64,7 @@ export async function lacksOf(pool: NodePool, network: UtxoNetwork, head: BlockH
     await ask("both", question, asked);
   const { rateWithoutEstimate } = network;
   await put("both", "the market's rates", () => ratedBy(pool, node), rateWithoutEstimate !== null);
-  const reward = await ask("deposits", "the id of a block's reward", rewardQuestion(head.hash));
+  const reward = await either("deposits", "the id of a block's reward", rewardQuestions, head.hash);
   const raw = await ask("deposits", "a block's bytes", rawBlockQuestion(head.hash));
   const read = raw === null ? null : readBlock(raw, head.hash);
   if (read?.ok === false) {
@@ -66,7 +75,7 @@ export async function lacksOf(pool: NodePool, network: UtxoNetwork, head: BlockH
   if (txHash === undefined) return lacks;
   await ask("both", "a transaction's bytes", { ...transactionQuestion(txHash), absent: undefined });
   await ask("both", "the place of a transaction", { ...statusQuestion(txHash), absent: undefined });
-  await ask("deposits", "the spend of a coin", { ...outspendQuestion(`${txHash}:0`), absent: undefined });
+  await either("deposits", "the spend of a coin", outspendQuestions, `${txHash}:0`);
   return lacks;
 }
 

@@ -8,11 +8,13 @@ import {
   type Place,
   type Rates,
   readAddressSums,
+  readFirstId,
   readHash,
   readHead,
   readHex,
   readHistory,
   readOutspend,
+  readOutspendOf,
   readRates,
   readRecommended,
   readStatus,
@@ -28,6 +30,9 @@ import type { Question } from "./node-pool.ts";
 const unspentBytesMax = 4 * 1024 * 1024;
 /** Each transaction is shown whole, and some pay thousands of receivers. */
 const historyBytesMax = 32 * 1024 * 1024;
+/** Some ten thousand ids fit into a block, and as many outputs into a transaction. */
+const idsBytesMax = 2 * 1024 * 1024;
+const outspendsBytesMax = 8 * 1024 * 1024;
 /** Two digits a byte, for the longest transaction that fits into a block. */
 const transactionBytesMax = 2 * 4_000_000 + 1024;
 
@@ -62,15 +67,20 @@ export function transactionQuestion(txHash: string): Question<Buffer | null> {
   return { path: pathOf`/tx/${idOf(txHash)}/hex`, read: readHex, absent: null, answerBytesMax: transactionBytesMax };
 }
 
-/** The transaction that spends a coin by this node; null for none. */
-export function outspendQuestion(id: string): Question<Spend | null> {
-  const [txHash = "", output = ""] = id.split(":");
-  return {
-    path: pathOf`/tx/${idOf(txHash)}/outspend/${canonicalText(output, outputForm, "number of an output")}`,
-    read: readOutspend,
-    absent: null,
-  };
-}
+/** The transaction that spends a coin by this node, null for none; the other way is all of them. */
+export const outspendQuestions = {
+  usual: (id: string): Question<Spend | null> => {
+    const [txHash = "", output = ""] = id.split(":");
+    const number = canonicalText(output, outputForm, "number of an output");
+    return { path: pathOf`/tx/${idOf(txHash)}/outspend/${number}`, read: readOutspend, absent: null };
+  },
+  other: (id: string): Question<Spend | null> => {
+    const [txHash = "", output = ""] = id.split(":");
+    const number = Number(canonicalText(output, outputForm, "number of an output"));
+    const read = (bytes: Buffer): Spend | null => readOutspendOf(bytes, number);
+    return { path: pathOf`/tx/${idOf(txHash)}/outspends`, read, absent: null, answerBytesMax: outspendsBytesMax };
+  },
+};
 
 /** Outputs to an address that nothing spends in the node's chain and mempool. */
 export function unspentQuestion(address: string): Question<readonly UnspentOutput[]> {
@@ -79,19 +89,29 @@ export function unspentQuestion(address: string): Question<readonly UnspentOutpu
 
 /** Transactions of an address: up to 50 without a block, then the newest of blocks. */
 export function newestQuestion(address: string): Question<readonly AddressTransaction[]> {
-  return { path: pathOf`/address/${addressOf(address)}/txs`, read: readHistory, answerBytesMax: historyBytesMax };
+  return {
+    path: pathOf`/address/${addressOf(address)}/txs`,
+    read: readHistory,
+    answerBytesMax: historyBytesMax,
+    isOfOthers: true,
+  };
 }
 
 /** The newest 25 transactions of an address in blocks, or the 25 before one of them. */
 export function historyQuestion(address: string, after = ""): Question<readonly AddressTransaction[]> {
   const newest = pathOf`/address/${addressOf(address)}/txs/chain`;
   const path = after === "" ? newest : pathOf`${newest}/${idOf(after)}`;
-  return { path, read: readHistory, answerBytesMax: historyBytesMax };
+  return { path, read: readHistory, answerBytesMax: historyBytesMax, isOfOthers: true };
 }
 
 /** Up to 50 transactions of an address that no block has. */
 export function poolQuestion(address: string): Question<readonly AddressTransaction[]> {
-  return { path: pathOf`/address/${addressOf(address)}/txs/mempool`, read: readHistory, answerBytesMax: historyBytesMax };
+  return {
+    path: pathOf`/address/${addressOf(address)}/txs/mempool`,
+    read: readHistory,
+    answerBytesMax: historyBytesMax,
+    isOfOthers: true,
+  };
 }
 
 export function addressSumsQuestion(address: string): Question<AddressSums> {
@@ -102,10 +122,15 @@ export function transactionCountQuestion(address: string): Question<number> {
   return { path: pathOf`/address/${addressOf(address)}`, read: readTransactionCount };
 }
 
-/** The id of a block's first transaction. */
-export function rewardQuestion(hash: string): Question<string> {
-  return { path: pathOf`/block/${idOf(hash)}/txid/0`, read: readHash };
-}
+/** The id of a block's first transaction; the other way is the list of all ids. */
+export const rewardQuestions = {
+  usual: (hash: string): Question<string> => ({ path: pathOf`/block/${idOf(hash)}/txid/0`, read: readHash }),
+  other: (hash: string): Question<string> => ({
+    path: pathOf`/block/${idOf(hash)}/txids`,
+    read: readFirstId,
+    answerBytesMax: idsBytesMax,
+  }),
+};
 
 export const ratesQuestion: Question<Rates> = { path: pathOf`/fee-estimates`, read: readRates };
 

@@ -10,7 +10,7 @@ import type { ChainOutput } from "./chain-transaction.ts";
 import type { Blocks, NumberedBlock } from "./node-blocks.ts";
 import { rewardDepth } from "./node-coins.ts";
 import type { NodePool } from "./node-pool.ts";
-import { rewardQuestion } from "./node-questions.ts";
+import { rewardQuestions } from "./node-questions.ts";
 import type { KnownTransactions } from "./node-transactions.ts";
 
 export interface Reward {
@@ -33,7 +33,7 @@ export function createRewards(pool: NodePool, blocks: Blocks, transactions: Know
 
   async function ask(number: number): Promise<Reward> {
     const hash = await blocks.agreedHash(number);
-    const txHash = await pool.agree((node) => pool.ask(node, rewardQuestion(hash)), String, `reward of block ${number}`);
+    const txHash = await pool.agree((node) => pool.askEither(node, rewardQuestions, hash), String, `reward of block ${number}`);
     const transaction = await transactions.get(txHash);
     if (transaction?.isReward === true) return transaction;
     throw new AgentError("NODE_ANSWER", "none", `the first transaction of block ${number} is no reward`);

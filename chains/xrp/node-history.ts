@@ -6,10 +6,11 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { Sizes } from "../providers/ask-smaller.ts";
 import { createSharing } from "../providers/shared-answers.ts";
 import { type HistoryPage, type LedgerTransaction, type Marker, transactionKey } from "./node-answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
-import { historyQuestion, type Span } from "./node-questions.ts";
+import { historyQuestion, pageSize, type Span } from "./node-questions.ts";
 
 /** A span whose ends the caller knows, with the hash of its last ledger. */
 export interface KnownSpan extends Span {
@@ -29,8 +30,10 @@ export interface History {
   userOf(account: string, sequence: string, upTo: number): Promise<LedgerTransaction | null>;
 }
 
-/** Pages of one span; more transactions than that are no list of one account. */
-const pagesMax = 2_000;
+/** The page that each server answers. */
+const sizes = new Sizes<PoolNode>(pageSize);
+/** Pages of one span, the small ones too; more transactions than that are no list of one account. */
+const pagesMax = 20_000;
 /** Pages that are searched for a sequence, from the newest ledger back. */
 const searchedPagesMax = 10;
 /** Agreed lists that are kept, none of them longer than this: the same span is asked for thrice. */
@@ -71,7 +74,12 @@ export function createHistory(pool: NodePool): History {
 
 async function listOf(pool: NodePool, node: PoolNode, account: string, span: Span): Promise<readonly LedgerTransaction[]> {
   const found = new Map<string, LedgerTransaction>();
-  for await (const page of pagesOf(pool, node, (marker) => historyQuestion(account, span, "oldest first", marker), pagesMax)) {
+  for await (const page of pagesOf(
+    pool,
+    node,
+    (marker, limit) => historyQuestion(account, span, "oldest first", marker, limit),
+    pagesMax,
+  )) {
     if (page.from > span.from || page.to < span.to) {
       const searched = { from: page.from, to: page.to, node: node.rpc.origin };
       throw new AgentError("NODE_NO_BLOCK", "none", "the node did not search all ledgers that were asked for", searched);
@@ -93,7 +101,7 @@ interface Search {
 /** The sequences of an account fall from page to page. */
 async function searched(pool: NodePool, node: PoolNode, { account, sequence, upTo }: Search): Promise<LedgerTransaction | null> {
   const span = { from: -1, to: upTo };
-  const question = (marker: Marker | undefined) => historyQuestion(account, span, "newest first", marker);
+  const question: PageQuestion = (marker, limit) => historyQuestion(account, span, "newest first", marker, limit);
   for await (const page of pagesOf(pool, node, question, searchedPagesMax, true)) {
     const own = page.transactions.filter((one) => one.account === account && one.sequence !== "");
     const user = own.find((one) => one.sequence === sequence);
@@ -103,17 +111,23 @@ async function searched(pool: NodePool, node: PoolNode, { account, sequence, upT
   return null;
 }
 
-/** @throws NODE_ANSWER_SIZE above `most` pages, unless they may be cut off */
+type PageQuestion = (marker: Marker | undefined, limit: number) => ReturnType<typeof historyQuestion>;
+
+/**
+ * The pages of a list, each the largest that the server answers: one whose metadata is too long, or
+ * with a transaction that cannot be read, is asked for with fewer of them.
+ * @throws NODE_ANSWER_SIZE above `most` pages, unless they may be cut off
+ */
 async function* pagesOf(
   pool: NodePool,
   node: PoolNode,
-  question: (marker: Marker | undefined) => ReturnType<typeof historyQuestion>,
+  question: PageQuestion,
   most: number,
   isCutOff = false,
 ): AsyncGenerator<HistoryPage> {
   let marker: Marker | undefined;
   for (let count = 0; count < most; count += 1) {
-    const page = await pool.ask(node, question(marker));
+    const page = await sizes.of(node).ask(pageSize, (limit) => pool.ask(node, question(marker, limit)));
     yield page;
     if (page.marker === undefined) return;
     if (JSON.stringify(page.marker) === JSON.stringify(marker)) {

@@ -31,6 +31,8 @@ export interface Question<T> {
   /** The node's error that is an answer too, and its value by the fields beside the error. */
   readonly absent?: { readonly error: string; readonly read: (result: Fields) => T };
   readonly answerBytesMax?: number;
+  /** Holds transactions of others, of which an odd one is no node's failure alone. */
+  readonly isOfOthers?: true;
 }
 
 export interface NodePool extends Omit<Pool<Rpc>, "exchange"> {
@@ -80,8 +82,7 @@ export function createPool({ urls, networkId, timeoutMs, patienceMs, log, clock 
       try {
         return answerOf(told, question, node.rpc.origin);
       } catch (error) {
-        if (error instanceof AgentError && error.code === "NODE_ANSWER") pool.fail(node, error);
-        throw error;
+        throw error instanceof AgentError ? pool.unreadable(node, error, question.isOfOthers === true) : error;
       }
     },
     send: (node, raw) =>

@@ -21,9 +21,10 @@ import type { Fields } from "./rpc.ts";
 
 /** A transaction with metadata of a very long path is some ten thousand bytes long. */
 const transactionBytesMax = 2 * 1024 * 1024;
-/** A page has a few hundred transactions. */
+/** Transactions that each eat a thousand offers have some megabytes; a smaller page has fewer. */
 const pageBytesMax = 32 * 1024 * 1024;
-const pageSize = 200;
+/** Transactions on a page, at most; a server answers at least ten. */
+export const pageSize = 200;
 const otherLedger = "the node answered another ledger";
 
 const addressOf = (text: string): CanonicalText => canonicalText(text, /^r[1-9A-HJ-NP-Za-km-z]{23,35}$/, "address");
@@ -82,6 +83,7 @@ export function transactionQuestion(txHash: string): Question<LedgerTransaction 
     read,
     absent,
     answerBytesMax: transactionBytesMax,
+    isOfOthers: true,
   };
 }
 
@@ -97,14 +99,15 @@ export function historyQuestion(
   { from, to }: Span,
   order: "oldest first" | "newest first",
   marker?: Marker,
+  limit: number = pageSize,
 ): Question<HistoryPage> {
   const span = {
     ledger_index_min: from,
     ledger_index_max: to,
     binary: false,
     forward: order === "oldest first",
-    limit: pageSize,
+    limit,
   };
   const params = { account: addressOf(account), ...span, ...(marker === undefined ? {} : { marker }) };
-  return { method: "account_tx", params, read: readHistoryPage, answerBytesMax: pageBytesMax };
+  return { method: "account_tx", params, read: readHistoryPage, answerBytesMax: pageBytesMax, isOfOthers: true };
 }

@@ -67,7 +67,7 @@ describe("the check of a node asks for all that the work asks for", () => {
   });
 
   it("on Bitcoin and Litecoin", async () => {
-    const { names, pool } = poolThat((path) => (path.endsWith("/txid/0") ? Buffer.from(hash) : undefined));
+    const { names, pool } = poolThat((path) => (path.endsWith("/txids") ? Buffer.from(JSON.stringify([hash])) : undefined));
     const head = { number: 7, hash, parentHash: hash, timestampMs: 1 };
     await lacksOfUtxo(pool, bitcoin.networks.at(-1) as UtxoNetwork, head);
     const templates = [...inSources("utxo", /pathOf`([^`]+)`/g)].filter((one) => one.startsWith("/"));

@@ -30,10 +30,10 @@ const span = { from: 1, to: 2 };
 const rows: readonly (readonly [name: string, make: (text: string) => unknown, good: string])[] = [
   ["the head of a block, by Esplora", utxoQuestions.headQuestion, hash],
   ["the bytes of a block, by Esplora", utxoQuestions.rawBlockQuestion, hash],
-  ["the reward of a block, by Esplora", utxoQuestions.rewardQuestion, hash],
+  ["the reward of a block, by Esplora", utxoQuestions.rewardQuestions.usual, hash],
   ["the place of a transaction, by Esplora", utxoQuestions.statusQuestion, hash],
   ["the bytes of a transaction, by Esplora", utxoQuestions.transactionQuestion, hash],
-  ["the spend of a coin, by Esplora", utxoQuestions.outspendQuestion, `${hash}:0`],
+  ["the spend of a coin, by Esplora", utxoQuestions.outspendQuestions.usual, `${hash}:0`],
   ["the coins of an address, by Esplora", utxoQuestions.unspentQuestion, bitcoinAddress],
   ["the newest transactions of an address, by Esplora", utxoQuestions.newestQuestion, bitcoinAddress],
   ["the transactions of an address, by Esplora", utxoQuestions.historyQuestion, bitcoinAddress],
