@@ -60,6 +60,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   WATCHER_OUTGOING_FOREIGN: "theft",
   CHAIN_SLOT_CONFLICTED: "theft",
   CHAIN_SLOT_AHEAD: "theft",
+  ACCOUNT_KEY_CHANGED: "theft",
   COURIER_ACCOUNT_CODE: "theft",
   CHAIN_VOID_INCLUDED: "twice",
   COURIER_VOID_INCLUDED: "twice",

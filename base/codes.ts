@@ -249,6 +249,7 @@ export const codes = {
   COURIER_READ_BACK: ["alarm", "none", "operator", "independent code read a signed transaction differently; it is not broadcast", "stop crypto, keep the ledger, report it"],
   COURIER_TOKEN_MOVED: ["alarm", "done", "operator", "a final token transaction did not move exactly the amount to the destination", "look at the transaction; the contract may take a fee"],
   COURIER_VOID_INCLUDED: ["alarm", "done", "operator", "a block has a transaction that was called void; the block is believed", "find out which nodes lied, and whether a later attempt of the withdrawal was paid as well"],
+  ACCOUNT_KEY_CHANGED: ["alarm", "none", "operator", "the hot wallet's own key alone signs nothing any more, since its permissions on the chain name other keys (Tron); nothing is signed there", "find out who changed them with the account's key, and move the funds with the keys that the account names now"],
   COURIER_ACCOUNT_CODE: ["alarm", "none", "operator", "the hot wallet address carries code (EIP-7702); nothing is signed there", "find out who delegated it, and move the funds"],
   CHAIN_WOULD_REVERT: ["refusal", "none", "merchant", "the chain would not carry out this payment", "check that the destination can receive this currency"],
   // files (agent, cli)

@@ -66,8 +66,8 @@ export const agentEvents = eventTable({
   "account-code": [
     "courier",
     "error",
-    "the hot wallet has code (EIP-7702): it may pay by itself",
-    "find out who delegated it; move the funds",
+    "the hot wallet has code (EIP-7702), or its own key alone signs nothing any more (Tron), by `code`",
+    "look `code` up in docs/errors.md; move the funds",
   ],
   "withdrawal-alarm": [
     "courier",

@@ -35,6 +35,8 @@ export interface ChainState {
    */
   readonly unfit: ReadonlyMap<string, string>;
   readonly accountHasCode: boolean;
+  /** True if the account's own key alone does not pay any more; present where keys can change. */
+  readonly isKeyChanged?: boolean;
 }
 
 /** A token for payments, and the decimals that it should have. */

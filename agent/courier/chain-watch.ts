@@ -4,6 +4,7 @@
  */
 import type { FeeMarket } from "../../chains/family.ts";
 import type { Shared } from "./run-state.ts";
+import { lostControl } from "./scheduler/accounts.ts";
 import { asking, nodesDetail } from "./status.ts";
 import { createWatch, type Watch } from "./watch/watch.ts";
 
@@ -43,7 +44,7 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
     feeMarket: null as FeeMarket | null,
     balances: new Map<string, bigint>() as ReadonlyMap<string, bigint>,
     unfit: new Map<string, string>() as ReadonlyMap<string, string>,
-    hasCode: false,
+    lost: "" as ReturnType<typeof lostControl>,
   };
   state.chains.set(chain, known);
   return createWatch({
@@ -63,12 +64,13 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
     onChainState(chainState) {
       const isBack = known.away !== "";
       if (isBack) log.info({ event: "chain-answers", chain, block: chainState.number }, "the chain's nodes answer");
-      if (chainState.accountHasCode && !known.hasCode)
-        log.error({ event: "account-code", code: "COURIER_ACCOUNT_CODE", chain, account }, "an operator must look");
+      const lost = lostControl(chainState);
+      if (lost !== "" && known.lost === "")
+        log.error({ event: "account-code", code: lost, chain, account }, "an operator must look");
       known.away = "";
       known.awayWords = "";
       known.block = chainState.number;
-      known.hasCode = chainState.accountHasCode;
+      known.lost = lost;
       known.nativeBalance = `${chainState.balances.get("") ?? ""}`;
       known.balances = chainState.balances;
       known.feeMarket = chainState.feeMarket;

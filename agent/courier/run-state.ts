@@ -15,6 +15,7 @@ import type { LinkOptions } from "./link/link.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
+import type { lostControl } from "./scheduler/accounts.ts";
 import type { SchedulerEvent, SchedulerNo } from "./scheduler/scheduler.ts";
 
 export interface RunOptions {
@@ -64,7 +65,7 @@ export interface KnownChain {
   feeMarket: FeeMarket | null; // by the last block, null before the first
   balances: ReadonlyMap<string, bigint>; // empty when unknown
   unfit: ReadonlyMap<string, string>; // by contract, as in the chain's state
-  hasCode: boolean;
+  lost: ReturnType<typeof lostControl>;
 }
 
 export interface RunState {

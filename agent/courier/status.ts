@@ -84,8 +84,8 @@ export function snapshotOf(
  * Payments wait from the moment at which too few nodes are left to agree, although questions under
  * way may still wait for answers.
  */
-function troubleOf({ hasCode, away, awayWords }: KnownChain, health: ChainHealth | null): string {
-  if (hasCode) return "COURIER_ACCOUNT_CODE";
+function troubleOf({ lost, away, awayWords }: KnownChain, health: ChainHealth | null): string {
+  if (lost !== "") return lost;
   const fault = awayWords || away;
   if (health === null || health.code === "") return fault;
   // Nodes may also contradict each other; a lag explains this without another reason.

@@ -75,6 +75,8 @@ export interface Account {
   readonly exists: boolean;
   readonly balanceSun: bigint;
   readonly isContract: boolean;
+  /** True if its own key alone signs no transaction of it: its owner permission names others. */
+  readonly isKeyChanged: boolean;
 }
 
 /** The result that a call would have now. */
@@ -239,9 +241,17 @@ function entryOf(value: unknown): readonly OtherEntry[] {
 }
 
 export function readAccount(value: unknown): Account {
-  const { address, balance = 0, type } = readFields(value, "account");
-  if (address === undefined) return { exists: false, balanceSun: 0n, isContract: false };
-  return { exists: true, balanceSun: readUnits(balance, "balance"), isContract: type === "Contract" };
+  const { address, balance = 0, type, owner_permission: owner } = readFields(value, "account");
+  if (address === undefined) return { exists: false, balanceSun: 0n, isContract: false, isKeyChanged: false };
+  const isKeyChanged = owner !== undefined && !isOwnedBy(address, owner);
+  return { exists: true, balanceSun: readUnits(balance, "balance"), isContract: type === "Contract", isKeyChanged };
+}
+
+/** An account without an owner permission is its own key's. Source: TIP-16. */
+function isOwnedBy(address: unknown, permission: unknown): boolean {
+  const { threshold = 1, keys } = readFields(permission, "owner_permission");
+  const own = readList(keys ?? [], "owner_permission.keys").find((one) => readFields(one, "key").address === address);
+  return own !== undefined && readUnits(readFields(own, "key").weight ?? 0, "weight") >= readUnits(threshold, "threshold");
 }
 
 /** The chain's parameters by name. A parameter that is 0, or off, has no value there. */

@@ -129,9 +129,23 @@ async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuesti
     const ask = async (node: PoolNode) => (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun;
     balances.set("", await agreedBalance(pool, ask, "balance"));
   };
-  await Promise.all([readCoins(), ...tokens.map(readToken)]);
+  const askKey = async (node: PoolNode) => (await pool.ask(node, accountQuestion("/walletsolidity", account))).isKeyChanged;
+  const [isKeyChanged] = await Promise.all([
+    pool.agree(askKey, String, "owner of the account"),
+    readCoins(),
+    ...tokens.map(readToken),
+  ]);
   const { number: finalNumber, timestampMs: chainMs } = solid;
-  return { number: head.number, finalNumber, chainMs, feeMarket, balances, unfit: decimals.unfit(), accountHasCode: false };
+  return {
+    number: head.number,
+    finalNumber,
+    chainMs,
+    feeMarket,
+    balances,
+    unfit: decimals.unfit(),
+    accountHasCode: false,
+    isKeyChanged,
+  };
 }
 
 /** The decimals on which enough nodes agree; null if the address has no token contract. */

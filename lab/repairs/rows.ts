@@ -21,6 +21,15 @@ export interface Repair {
 
 export const repairs: readonly Repair[] = [
   {
+    name: "changed-key-of-tron",
+    fault: "An account whose permissions had been given to another key went on being signed for, in silence.",
+    file: "chains/tron/answers.ts",
+    find: "const isKeyChanged = owner !== undefined && !isOwnedBy(address, owner);",
+    replace: "const isKeyChanged = owner !== undefined && isOwnedBy(address, owner) && address === undefined;",
+    test: "test/chains/tron-answers.test.ts",
+    title: "whose owner permission names another key",
+  },
+  {
     name: "heavy-pages-of-xrp",
     fault: "Twelve payments with long metadata stopped the deposits of every account of XRP for good.",
     file: "chains/xrp/node-history.ts",

@@ -156,9 +156,26 @@ group("answers of nodes", () => {
     expect(receipt?.others.map(({ note }) => note)).toEqual(["", ""]);
   });
 
+  it("an account whose owner permission names another key, or asks for more than its own, is not its own key's any more", () => {
+    const owner = (threshold: number, ...keys: readonly (readonly [string, number])[]) => ({
+      ...{ address: sender.hex, owner_permission: { permission_name: "owner", threshold } },
+      ...{ owner_permission: { threshold, keys: keys.map(([address, weight]) => ({ address, weight })) } },
+    });
+    const other = `41${"ab".repeat(20)}`;
+    const changed = [owner(1, [other, 1]), owner(2, [sender.hex, 1], [other, 1]), owner(1)];
+    expect(changed.map((one) => readAccount(one).isKeyChanged)).toEqual([true, true, true]);
+    const own = [owner(1, [sender.hex, 1]), owner(2, [sender.hex, 2], [other, 1]), { address: sender.hex }];
+    expect(own.map((one) => readAccount(one).isKeyChanged)).toEqual([false, false, false]);
+  });
+
   it("an account that the chain does not know has nothing; parameters that are off are 0", () => {
-    expect(readAccount({})).toEqual({ exists: false, balanceSun: 0n, isContract: false });
-    expect(readAccount({ address: sender.hex })).toEqual({ exists: true, balanceSun: 0n, isContract: false });
+    expect(readAccount({})).toEqual({ exists: false, balanceSun: 0n, isContract: false, isKeyChanged: false });
+    expect(readAccount({ address: sender.hex })).toEqual({
+      exists: true,
+      balanceSun: 0n,
+      isContract: false,
+      isKeyChanged: false,
+    });
     expect(readParameters({ chainParameter: [{ key: "a", value: 3 }, { key: "b" }, { key: "c", value: -1 }] })).toEqual(
       new Map([
         ["a", 3n],

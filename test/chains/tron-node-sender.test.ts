@@ -52,6 +52,7 @@ group("the chain state for a payment on Tron", () => {
       finalNumber: 6,
       chainMs: solid.timestampMs,
       accountHasCode: false,
+      isKeyChanged: false,
       unfit: new Map(),
       balances: new Map([
         ["", 100_000_000_000n],

@@ -26,7 +26,7 @@ const known: KnownChain = {
   feeMarket: null,
   balances: new Map(),
   unfit: new Map(),
-  hasCode: false,
+  lost: "",
 };
 
 function saidOf(nodes: readonly NodeStatus[], change: Partial<KnownChain> = {}) {

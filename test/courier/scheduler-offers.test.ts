@@ -146,3 +146,14 @@ describe("bytes in doubt", () => {
     expect(whyOf(driver, 1)).toBeUndefined();
   });
 });
+
+it("nothing is signed from an account that its own key does not control any more, and it goes on where it does", () => {
+  const waits = (over: Parameters<Driver["block"]>[1]): string | undefined => {
+    const driver = drive([viewOf(1, "approved")]);
+    driver.block(10, over);
+    return whyOf(driver, 1);
+  };
+  expect(waits({ isKeyChanged: true })).toBe("ACCOUNT_KEY_CHANGED");
+  expect(waits({ accountHasCode: true })).toBe("COURIER_ACCOUNT_CODE");
+  expect(waits({ isKeyChanged: false })).toBeUndefined();
+});

@@ -114,8 +114,8 @@ describe("codes", () => {
       ...Object.entries(causes).flatMap(([code, rows]) => Object.keys(rows).map((cause) => [code, cause] as const)),
     ];
     const ofDanger = (danger: string) => each.filter(([code, cause]) => dangerOf(code, cause) === danger);
-    // These two sign nothing any more when they are raised.
-    const stands = ["CHAIN_SLOT_FOREIGN", "COURIER_ACCOUNT_CODE"];
+    // These sign nothing any more when they are raised.
+    const stands = ["CHAIN_SLOT_FOREIGN", "COURIER_ACCOUNT_CODE", "ACCOUNT_KEY_CHANGED"];
     for (const [code, cause] of ofDanger("theft")) {
       const hint = adviceOf(code, cause);
       expect(hint, code).toMatch(/move the funds/);

@@ -3,6 +3,7 @@
  * address while a sweep of it is open. Pure data; only the scheduler's own steps change it.
  */
 import { expiryExclusionOf, familyOf, pinExclusionOf } from "../../../chains/families.ts";
+import type { ChainState } from "../../../chains/nodes.ts";
 import type { OpenSlots } from "../../../protocol/messages.ts";
 import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, CourierView } from "../../socket/verbs.ts";
@@ -133,4 +134,13 @@ export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
     .sort(([a], [b]) => Number(hotWallets.has(b)) - Number(hotWallets.has(a)))
     .slice(0, openAccountsMax)
     .map(([, range]) => range);
+}
+
+/** The alarm for an account that its own key does not control any more; "" while it does. */
+export function lostControl({
+  accountHasCode,
+  isKeyChanged = false,
+}: Pick<ChainState, "accountHasCode" | "isKeyChanged">): "COURIER_ACCOUNT_CODE" | "ACCOUNT_KEY_CHANGED" | "" {
+  if (accountHasCode) return "COURIER_ACCOUNT_CODE";
+  return isKeyChanged ? "ACCOUNT_KEY_CHANGED" : "";
 }

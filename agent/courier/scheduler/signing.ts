@@ -6,6 +6,7 @@
 import { familyOf } from "../../../chains/families.ts";
 import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
+import { lostControl } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
@@ -49,7 +50,8 @@ export function standstill(book: Book, account: Account): string {
   if (!book.handshakeDone) return "link";
   if (account.away !== "") return `nodes ${account.away}`;
   if (account.chainState === null) return "nodes";
-  if (account.chainState.accountHasCode) return "COURIER_ACCOUNT_CODE";
+  const lost = lostControl(account.chainState);
+  if (lost !== "") return lost;
   if (!account.slots.isCounted) return "";
   if (account.nextSlot === "") return `first slot ${account.slotCounts.detail}`.trim();
   if (account.slotCounts.highest === "") return `the account's slot counts ${account.slotCounts.detail}`.trim();
