@@ -72,7 +72,7 @@ export const codes = {
   NODE_WOULD_REVERT: ["refusal", "none", "merchant", "the payment would fail on chain", "check the token, the receiver and the balance"],
   NODE_NO_RATE: ["fault", "none", "operator", "no node names a fee for the next blocks, and none did within the hour; what is not signed waits", "wait, or name a node that estimates fees (/fee-estimates or /v1/fees/recommended of the Esplora API)", "nodes"],
   CHAIN_NO_EIP1559: ["fault", "none", "operator", "the chain's blocks have no base fee (EIP-1559), and such a chain is not supported", "take the chain out of the configuration, or name its nodes of a version with EIP-1559"],
-  CHAIN_PLAIN_GAS: ["fault", "none", "operator", "a plain payment takes more than 21,000 gas on this chain, so none would be mined", "set \"feeModel\": \"arbitrum\" for the chain, so that the nodes are asked for each payment's gas"],
+  CHAIN_PLAIN_GAS: ["fault", "none", "operator", "a plain payment takes more computation on this chain than it is offered with, so none would be mined", "set \"feeModel\": \"arbitrum\" for the chain, so that the nodes are asked what each payment takes"],
   NODE_NONE: ["fault", "none", "operator", "no node is configured for the chain", "name at least one in config.json"],
   NODE_CLOSED: ["fault", "unknown", "log", "the connection was closed by us while stopping", "none"],
   // policy
@@ -249,7 +249,7 @@ export const codes = {
   COURIER_READ_BACK: ["alarm", "none", "operator", "independent code read a signed transaction differently; it is not broadcast", "stop crypto, keep the ledger, report it"],
   COURIER_TOKEN_MOVED: ["alarm", "done", "operator", "a final token transaction did not move exactly the amount to the destination", "look at the transaction; the contract may take a fee"],
   COURIER_VOID_INCLUDED: ["alarm", "done", "operator", "a block has a transaction that was called void; the block is believed", "find out which nodes lied, and whether a later attempt of the withdrawal was paid as well"],
-  ACCOUNT_KEY_CHANGED: ["alarm", "none", "operator", "the hot wallet's own key alone signs nothing any more, since its permissions on the chain name other keys (Tron); nothing is signed there", "find out who changed them with the account's key, and move the funds with the keys that the account names now"],
+  ACCOUNT_KEY_CHANGED: ["alarm", "none", "operator", "the hot wallet's own key alone signs nothing any more, since its permissions on the chain name other keys; nothing is signed there", "find out who changed them with the account's key, and move the funds with the keys that the account names now"],
   COURIER_ACCOUNT_CODE: ["alarm", "none", "operator", "the hot wallet address carries code (EIP-7702); nothing is signed there", "find out who delegated it, and move the funds"],
   CHAIN_WOULD_REVERT: ["refusal", "none", "merchant", "the chain would not carry out this payment", "check that the destination can receive this currency"],
   // files (agent, cli)

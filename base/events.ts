@@ -66,7 +66,7 @@ export const agentEvents = eventTable({
   "account-code": [
     "courier",
     "error",
-    "the hot wallet has code (EIP-7702), or its own key alone signs nothing any more (Tron), by `code`",
+    "the hot wallet has code (EIP-7702), or its own key alone signs nothing any more, by `code`",
     "look `code` up in docs/errors.md; move the funds",
   ],
   "withdrawal-alarm": [

@@ -17,7 +17,7 @@ const words = {
   gas: /(?:^|[^a-z])gas(?:[^a-z]|$)|(?:^|[a-z])Gas(?:[^a-z]|$)/,
   wei: /(?:^|[^a-z])g?wei(?:[^a-z]|$)|(?:^|[a-z])G?[Ww]ei(?:[^a-z]|$)/i,
   nonce: /nonce/i,
-  eip155: /eip155/i,
+  eip155: /eip155(?!9)/i,
   xpub: /xpub/i,
   tron: /(?:^|[^a-z])tron|Tron|TRON/,
   trx: /(?:^|[^a-z])trx(?:[^a-z]|$)/i,

@@ -23,8 +23,8 @@ import {
   gasQuestion,
   oracleQuestion,
 } from "./node-questions.ts";
+import { isRevert } from "./node-refusals.ts";
 import { createTips, type Tips } from "./node-tip.ts";
-import { isRevert } from "./refusals.ts";
 
 /**
  * Wei per gas. Honest nodes suggest different tips, so both ends are given. A payment offers the

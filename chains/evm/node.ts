@@ -17,7 +17,7 @@ import { createPool, type NodePool, type PoolNode, type Question } from "./node-
 import { askHead, balanceQuestion, callQuestion, codeQuestion, countQuestion } from "./node-questions.ts";
 import { createNodeQuorum, type NodeQuorum } from "./node-quorum.ts";
 import { logsByReceipts } from "./node-receipts.ts";
-import { refusals } from "./refusals.ts";
+import { refusals } from "./node-refusals.ts";
 
 /** The nodes of one chain, and the time and size that an answer may have. */
 export interface EvmNodesOptions {

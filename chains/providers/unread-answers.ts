@@ -4,7 +4,8 @@
  * the server. Touches nothing itself.
  */
 import type { AgentError } from "../../base/fault.ts";
-import type { Settled } from "./node-pool.ts";
+
+type Settled = { readonly ok: true } | { readonly ok: false; readonly error: AgentError };
 
 export class UnreadAnswers<N> {
   readonly #fail: (node: N, error: AgentError) => void;
@@ -32,7 +33,7 @@ export class UnreadAnswers<N> {
   }
 
   /** Settles the blame when all nodes have answered. A bug is the caller's. */
-  async settle(answers: readonly Promise<Settled<unknown>>[]): Promise<void> {
+  async settle(answers: readonly Promise<Settled>[]): Promise<void> {
     const all = await Promise.allSettled(answers);
     const settled = all.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     if (settled.some(({ ok }) => ok)) this.blame(settled.flatMap((one) => (one.ok ? [] : [one.error])));

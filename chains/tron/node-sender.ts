@@ -34,10 +34,10 @@ import {
   tokenBalanceQuestion,
   trialQuestion,
 } from "./node-questions.ts";
+import { Replies, readReply, refusals } from "./node-refusals.ts";
 import { createVoid } from "./node-void.ts";
 import { outcomeOf } from "./outcome.ts";
 import { decodeMessage } from "./protobuf.ts";
-import { Replies, readReply, refusals } from "./refusals.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
 export interface SenderOptions {

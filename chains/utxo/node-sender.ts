@@ -29,9 +29,9 @@ import { agreedSpender, outpointOf } from "./node-judge.ts";
 import { createFeeMarket } from "./node-market.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
 import { hashQuestion } from "./node-questions.ts";
+import { readReply, refusals } from "./node-refusals.ts";
 import { createTransactions, isEvidence } from "./node-transactions.ts";
 import { previousBytesMax } from "./previous.ts";
-import { readReply, refusals } from "./refusals.ts";
 import { dustOf } from "./size.ts";
 import { figuresOf } from "./tx-params.ts";
 

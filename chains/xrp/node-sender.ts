@@ -24,8 +24,8 @@ import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { outcomeOf } from "./node-outcome.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
+import { readReply, refusals } from "./node-refusals.ts";
 import { transactionId } from "./node-transaction-id.ts";
-import { readReply, refusals } from "./refusals.ts";
 
 export interface SenderOptions {
   readonly urls: readonly string[];

@@ -158,7 +158,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "bare-words-refused",
     fault: "A server's bare words with a good status were an acceptance in doubt.",
-    file: "chains/utxo/refusals.ts",
+    file: "chains/utxo/node-refusals.ts",
     find: "const isRefusal = (!told.ok && told.status < 500) ||",
     replace: "const isRefusal =",
     test: "test/chains/refusals.test.ts",
@@ -176,7 +176,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "known-after-refused-tron",
     fault: "A Tron node that called its own refusal known counted as one that has the bytes.",
-    file: "chains/tron/refusals.ts",
+    file: "chains/tron/node-refusals.ts",
     find: 'return heard?.kind === "taken" ? reply : (heard ?? { ...reply, kind: "doubtful" });',
     replace: "return heard === undefined ? reply : reply;",
     test: "test/chains/refusals.test.ts",
@@ -185,7 +185,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "flags-of-xrp-read",
     fault: "Bytes that a node of the XRP Ledger dropped without a known code were told as broadcast.",
-    file: "chains/xrp/refusals.ts",
+    file: "chains/xrp/node-refusals.ts",
     find: "const isOpen = /^te[cr]/.test(result) && kept === null;",
     replace: "const isOpen = true;",
     test: "test/chains/refusals.test.ts",

@@ -4,13 +4,13 @@
  */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { refusals as evm, isRevert } from "../../chains/evm/refusals.ts";
+import { refusals as evm, isRevert } from "../../chains/evm/node-refusals.ts";
 import type { NodeAnswer } from "../../chains/nodes.ts";
 import { answerOf, broadcastTo, otherId, type RefusalRow, type Reply, taken } from "../../chains/providers/broadcasts.ts";
 import { bestAnswer, isCurable } from "../../chains/standing.ts";
-import { Replies, readReply as readTron, refusals as tron } from "../../chains/tron/refusals.ts";
-import { readReply as readUtxo, refusals as utxo } from "../../chains/utxo/refusals.ts";
-import { readReply as readXrp, refusals as xrp } from "../../chains/xrp/refusals.ts";
+import { Replies, readReply as readTron, refusals as tron } from "../../chains/tron/node-refusals.ts";
+import { readReply as readUtxo, refusals as utxo } from "../../chains/utxo/node-refusals.ts";
+import { readReply as readXrp, refusals as xrp } from "../../chains/xrp/node-refusals.ts";
 import { vectors } from "../support/evm-values.ts";
 
 const id = "ab".repeat(32);

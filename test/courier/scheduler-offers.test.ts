@@ -43,7 +43,7 @@ function blockLater(driver: Driver, number: number, over: Parameters<Driver["blo
 const feeSatOf = (effects: ReturnType<Driver["feed"]>): readonly bigint[] =>
   only(effects, "ask").flatMap((ask) => (ask.verb === "replace" ? [BigInt(ask.body.txParams.feeSat ?? 0)] : []));
 
-describe("what no node took", () => {
+describe("an offer that no node took", () => {
   it("is offered anew at the market where nodes replace nothing, and is not where one took it", () => {
     const words = "mempool min fee not met";
     const none = coinPayment(regtestOf(litecoin));

@@ -4,10 +4,19 @@
  */
 
 import type { ExpiryExclusion, PinExclusion, Slots, TxParams } from "../../../chains/family.ts";
-import type { ChainState, Location, VoidAnswer } from "../../../chains/nodes.ts";
+import type { ChainState, Location, NodeAnswer, VoidAnswer } from "../../../chains/nodes.ts";
 import type { CourierView } from "../../socket/verbs.ts";
 import type { SchedulerVerb } from "./events.ts";
-import type { Offer } from "./offers.ts";
+
+/** The hand-over of an attempt's bytes to the nodes, in this run. */
+export interface Offer {
+  readonly attempt: number;
+  readonly txHash: string;
+  readonly atMs: number; // of the last hand-over
+  readonly firstAtMs: number;
+  readonly firstBlock: number | null; // newest block at that time; null when none was known yet
+  readonly byNode: ReadonlyMap<string, NodeAnswer>; // the last answer of each node that has got the bytes
+}
 
 /** A request to the signer that has no answer yet. */
 export interface Ask {

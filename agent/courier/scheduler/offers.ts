@@ -4,17 +4,7 @@
  */
 import type { NodeAnswer, Standing } from "../../../chains/nodes.ts";
 import { bestAnswer, isCurable } from "../../../chains/standing.ts";
-import type { Item } from "./item.ts";
-
-/** The hand-over of an attempt's bytes to the nodes, in this run. */
-export interface Offer {
-  readonly attempt: number;
-  readonly txHash: string;
-  readonly atMs: number; // of the last hand-over
-  readonly firstAtMs: number;
-  readonly firstBlock: number | null; // newest block at that time; null when none was known yet
-  readonly byNode: ReadonlyMap<string, NodeAnswer>; // the last answer of each node that has got the bytes
-}
+import type { Item, Offer } from "./item.ts";
 
 /**
  * After this time without a node that took them, bytes in doubt, or on a used slot, are told. A
