@@ -4,7 +4,8 @@
  * has the agreement of min(2, configured) nodes. All methods reject with AgentErrors NODE_* of
  * effect none, and may be called twice without harm.
  */
-import type { Refusal } from "../base/fault.ts";
+import type { AgentError, Refusal } from "../base/fault.ts";
+import type { Result } from "../base/result.ts";
 import type { Coin, FeeMarket, Payment, TxParams } from "./family.ts";
 import type { NodeStatus } from "./node-view.ts";
 
@@ -265,6 +266,20 @@ export interface OutgoingTransaction {
   readonly content: unknown;
 }
 
+/** A transaction that names one of our accounts, and that a node shows so that it cannot be read. */
+export interface UnreadTransaction {
+  readonly txHash: string; // "" if even the hash cannot be read
+  readonly block: number;
+  readonly account: string; // of ours; "" if it is unknown
+  readonly fault: AgentError;
+}
+
+/** What was found in blocks, and what could not be read there. */
+export interface Finds<T> {
+  readonly found: readonly T[];
+  readonly unread: readonly UnreadTransaction[];
+}
+
 /**
  * The questions of the gateway's watcher. With `isAgreed` the answer needs enough nodes; otherwise
  * one node's answer shows progress.
@@ -281,16 +296,16 @@ export interface WatcherNodes extends Watched {
    */
   balance(account: string, contract: string, block: number): Promise<bigint>;
   /**
-   * As `balance` for each question, in their order, in bounded batches. Rejects if one of them
-   * does.
+   * As `balance` for each question, in their order, in bounded batches. One that cannot be answered
+   * costs none of the others. Rejects with NODE_CLOSED only.
    */
-  balances(questions: readonly BalanceQuestion[], block: number): Promise<readonly bigint[]>;
+  balances(questions: readonly BalanceQuestion[], block: number): Promise<readonly Result<bigint>[]>;
   /**
    * Says for each account if it was ever used, as far as the chain keeps this. A used account sent
    * a transaction, or exists on a chain where the first coins make an account. At the end of a
-   * block as `balance`, agreed.
+   * block as `balance`, agreed; results as those of `balances`.
    */
-  wereUsed(accounts: readonly string[], block: number): Promise<readonly boolean[]>;
+  wereUsed(accounts: readonly string[], block: number): Promise<readonly Result<boolean>[]>;
   /** True if `balance` may be of a later block. */
   readonly tellsNewestBalances?: boolean;
   /**
@@ -302,16 +317,17 @@ export interface WatcherNodes extends Watched {
   decimals(contract: string): Promise<bigint>;
   /**
    * Payments of these contracts ("" the native coin) to any of the addresses, in blocks that follow
-   * one another. Leaves out failed payments and token transfers of zero.
+   * one another. Leaves out failed payments and token transfers of zero. A transaction that cannot
+   * be read ends nothing: it is named, and none of its payments is found.
    */
   payments(
     blocks: readonly WatchedBlock[],
     contracts: readonly string[],
     addresses: AddressBook,
     isAgreed: boolean,
-  ): Promise<readonly DetectedPayment[]>;
-  /** Transactions of these accounts in agreed blocks, which follow one another. */
-  outgoing(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): Promise<readonly OutgoingTransaction[]>;
+  ): Promise<Finds<DetectedPayment>>;
+  /** Transactions of these accounts in agreed blocks, which follow one another; as `payments`. */
+  outgoing(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): Promise<Finds<OutgoingTransaction>>;
   hasFailed(txHash: string): Promise<boolean>;
   /**
    * The most that a payment costs at the present fee market, with room for a replacement, in units

@@ -28,6 +28,7 @@ export interface FoundLog {
   readonly topics: readonly string[];
   readonly blockNumber: number;
   readonly blockHash: string;
+  readonly txKey: string;
   /** The complete log. @throws AgentError NODE_ANSWER if a field is odd */
   read(): PlacedLog;
 }
@@ -233,6 +234,7 @@ function foundLog(log: Fields): FoundLog {
     topics: Array.isArray(topics) ? topics.map((topic) => keyOf(topic, hashShape)) : [],
     blockNumber: typeof blockNumber === "string" && quantityShape.test(blockNumber) ? Number(blockNumber) : -1,
     blockHash: keyOf(log.blockHash, hashShape),
+    txKey: keyOf(log.transactionHash, hashShape),
     read: () => ({
       ...readLog(log),
       blockNumber: readNumber(blockNumber, "log.blockNumber"),

@@ -4,7 +4,9 @@
  * addresses are compared there. Touches nodes only through node.ts.
  */
 import { AgentError } from "../../base/fault.ts";
+import type { Finds } from "../nodes.ts";
 import { agreement } from "../providers/node-agreement.ts";
+import { findEach, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockTransaction } from "./answers.ts";
 import type { EvmNodes } from "./node.ts";
 
@@ -50,23 +52,34 @@ export const asOutgoing: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, in
 export const asPayout: Fields = (one) => [...asOutgoing(one), one.from, one.to];
 
 /**
- * The transactions of a block that `isOurs` selects. Every node must show these fields alike.
- * @throws AgentError NODE_DISAGREE, or NODE_ANSWER if one of our transactions has an odd field
+ * The transactions of a block that `isOurs` selects. Every node must show these fields alike. One
+ * that a node shows with an odd field is unread, and no node's word on it counts.
+ * @throws AgentError NODE_DISAGREE
  */
 export function alike(
   block: AgreedBlock,
   isOurs: (one: BlockTransaction) => boolean,
   fields: Fields,
-): readonly BlockTransaction[] {
-  const ours = block.transactions.filter(isOurs);
-  const keyOf = (list: readonly BlockTransaction[]): string => JSON.stringify(list.map(fields));
-  const shown = keyOf(ours);
-  for (const other of block.others ?? []) {
-    if (keyOf(other.transactions.filter(isOurs)) === shown) continue;
-    const { number } = block;
+  accountOf: (one: BlockTransaction) => string,
+): Finds<BlockTransaction> {
+  const { number, others = [] } = block;
+  const readIn = (shown: Block): Finds<BlockTransaction> => {
+    const read = (one: BlockTransaction): readonly BlockTransaction[] => (fields(one).length > 0 ? [one] : []);
+    return findEach(shown.transactions.filter(isOurs), read, (one) => ({
+      txHash: one.hash,
+      block: number,
+      account: accountOf(one),
+    }));
+  };
+  const own = readIn(block);
+  const theirs = others.map(readIn);
+  const { unread } = joinFinds([own, ...theirs]);
+  const hashes = new Set(unread.map(({ txHash }) => txHash));
+  const agreedOf = ({ found }: Finds<BlockTransaction>) => found.filter(({ hash }) => !hashes.has(hash));
+  const keyOf = (finds: Finds<BlockTransaction>): string => JSON.stringify(agreedOf(finds).map(fields));
+  if (theirs.some((other) => keyOf(other) !== keyOf(own)))
     throw new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on our transactions in block ${number}`, { number });
-  }
-  return ours;
+  return { found: agreedOf(own), unread };
 }
 
 /**

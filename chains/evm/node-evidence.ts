@@ -26,7 +26,7 @@ type ReadBlock = <T>(number: number, reader: (block: AgreedBlock) => T) => Promi
 export function createEvidence(nodes: PayoutNodes, readBlock: ReadBlock, final: BlockId, payouts: number): EvidenceOf {
   const countsOf = createCounts(nodes);
 
-  const ofAttempt = async (txHash: string): Promise<AttemptEvidence> => {
+  const ofAttempt = async (account: string, txHash: string): Promise<AttemptEvidence> => {
     const receipt = await nodes.receipt(txHash);
     if (receipt === null) return nowhere(txHash);
     const unproven = { txHash, includedIn: receipt.blockNumber, final: null };
@@ -34,7 +34,14 @@ export function createEvidence(nodes: PayoutNodes, readBlock: ReadBlock, final: 
     const agreed = await nodes.finalReceipt(txHash);
     if (agreed === null) return unproven;
     const transaction = await readBlock(agreed.blockNumber, (holder) => {
-      const [one] = alike(holder, ({ hash }) => hash === txHash, asPayout);
+      const { found, unread } = alike(
+        holder,
+        ({ hash }) => hash === txHash,
+        asPayout,
+        () => account,
+      );
+      const [one] = found;
+      if (unread[0] !== undefined) throw unread[0].fault;
       return holder.hash === agreed.blockHash ? one : undefined;
     });
     if (transaction === undefined) return unproven;
@@ -48,7 +55,7 @@ export function createEvidence(nodes: PayoutNodes, readBlock: ReadBlock, final: 
       const isUnused = counts !== null && BigInt(slot) >= counts.latest && BigInt(slot) >= counts.final;
       if (isUnused) return { attempts: txHashes.map(nowhere), finalCount: counts.final };
     }
-    const attempts = await Promise.all(txHashes.map(ofAttempt));
+    const attempts = await Promise.all(txHashes.map((txHash) => ofAttempt(account, txHash)));
     const isSeen = attempts.some((attempt) => attempt.includedIn !== null);
     return { attempts, finalCount: isSeen ? null : ((await countsOf(account))?.final ?? null) };
   };

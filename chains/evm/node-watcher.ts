@@ -6,23 +6,25 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
-import { inWaves } from "../map-limit.ts";
-import type { DetectedPayment, Judgement, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
-import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
+import type { Finds, Judgement, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { createIndexes } from "../providers/address-index.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreement } from "../providers/node-agreement.ts";
 import { PacedWaves } from "../providers/paced-waves.ts";
-import type { BlockTransaction, FoundLog } from "./answers.ts";
+import { pacedResults } from "../providers/results.ts";
+import { findEach, joinFinds } from "../providers/unread.ts";
+import type { BlockTransaction } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
 import { fees, first } from "./fees.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
-import { type AgreedBlock, agreedBlock, alike, asOutgoing, asPayment, bytesOf } from "./node-blocks.ts";
+import { type AgreedBlock, agreedBlock, alike, asOutgoing, bytesOf } from "./node-blocks.ts";
 import { createEvidence } from "./node-evidence.ts";
-import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
-import { createManyBalances } from "./node-multicall.ts";
+import { notTogether } from "./node-logs.ts";
+import { createAgreedBalances } from "./node-multicall.ts";
+import { coinPayments, contentOf, createPaymentSource, tokenPayments } from "./node-payments.ts";
 import { createComputeLimit } from "./node-sender.ts";
 import { asksForCode, judgeConsumer, judgePayout } from "./outcome.ts";
-import { decimalsCall, readTransferLog } from "./token-reads.ts";
+import { decimalsCall } from "./token-reads.ts";
 
 /**
  * Nodes answer a window of logs as one text. Blocks with thousands of transactions fit; an endless
@@ -30,19 +32,11 @@ import { decimalsCall, readTransferLog } from "./token-reads.ts";
  */
 const answerBytesMax = 32 * 1024 * 1024;
 const timeoutMs = 15_000;
-const questionsAtOnce = 32;
-/**
- * From this number of balances on, one call of the contract that returns them together is cheaper.
- */
-const manyMin = 4;
 /** Balances that are read at the same time, where the quota allows: some batches for each node. */
 const balancesAtOnce = 256;
 /** A payment that is ordered now is signed at the fees of some minutes later. */
 const costNumerator = 3n;
 const costDenominator = 2n;
-/** Log index of a payment in the native coin, which leaves no log. */
-const nativeIndex = -1;
-const topicPadding = `0x${"0".repeat(24)}`;
 
 interface WatchedNodes {
   readonly chainId: number;
@@ -54,7 +48,7 @@ interface WatchedNodes {
  * The nodes as the watcher asks them: one interface for each node, whose answers on blocks, logs
  * and balances are compared here.
  */
-interface Reader {
+export interface Reader {
   readonly together: EvmNodes;
   readonly each: readonly EvmNodes[];
 }
@@ -74,11 +68,9 @@ export function watcherOf(reader: Reader): WatcherNodes {
   const block = async (number: number, isAgreed: boolean): Promise<AgreedBlock> =>
     isAgreed ? kept.ask(number, () => agreedBlock(each, number)) : together.block(number, { full: true });
   const indexOf = createIndexes((address) => address.toLowerCase());
-  const many = each.map(createManyBalances);
-  const quorumMin = Math.min(2, each.length);
-  const seen = createTransfers(together);
+  const manyBalances = createAgreedBalances(each);
   const waves = new PacedWaves(balancesAtOnce);
-  const proven = new Map(each.map((nodes) => [nodes, createTransfers(nodes)]));
+  const source = createPaymentSource(reader, kept);
 
   const balance = (address: string, contract: string, number: number): Promise<bigint> =>
     agreement(each, (nodes) => nodes.balance(address, contract, number), String, `balance of ${address}`);
@@ -95,16 +87,12 @@ export function watcherOf(reader: Reader): WatcherNodes {
     closed: together.slotCounts,
     timestamp: async (number) => (await together.block(number, { full: false })).timestamp,
     balance,
-    balances: async (questions, number) => {
-      const oneByOne = () => waves.ask(questions, ({ account, contract }) => balance(account, contract, number));
-      if (questions.length < manyMin) return oneByOne();
-      const told = await Promise.all(many.slice(0, quorumMin).map((ask) => ask(questions, number)));
-      const [first, ...others] = told;
-      const isAlike = first !== undefined && others.every((other) => String(other) === String(first));
-      return isAlike && first !== null ? first : oneByOne();
-    },
+    balances: (questions, number) =>
+      manyBalances(questions, number, (some) =>
+        pacedResults(waves, some, ({ account, contract }) => balance(account, contract, number)),
+      ),
     wereUsed: (accounts, number) =>
-      waves.ask(accounts, async (account) => {
+      pacedResults(waves, accounts, async (account) => {
         const ask = (nodes: EvmNodes): Promise<bigint> => nodes.sent(account, number);
         return (await agreement(each, ask, String, `transactions of ${account}`)) > 0n;
       }),
@@ -115,19 +103,18 @@ export function watcherOf(reader: Reader): WatcherNodes {
       return BigInt(data);
     },
     async payments(blocks, contracts, addresses, isAgreed) {
-      if (addresses.size === 0 || blocks.length === 0) return [];
-      const index = await indexOf(addresses);
-      const tokens = contracts.filter((contract) => contract !== "");
-      const ask = (transfers: Transfers) => tokenPayments(transfers, blocks, tokens, index);
-      const agreed = () => agreement(each, (nodes) => ask(proven.get(nodes) as Transfers), paymentsKey, transfersOf(blocks));
-      const found = await Promise.all([
-        contracts.includes("") ? nativePayments(reader, kept, blocks, index, isAgreed) : [],
-        tokens.length === 0 ? [] : isAgreed ? agreed() : ask(seen),
-      ]);
-      return found.flat();
+      if (addresses.size === 0 || blocks.length === 0) return { found: [], unread: [] };
+      const question = { blocks, contracts, index: await indexOf(addresses), isAgreed };
+      return joinFinds(await Promise.all([coinPayments(source, question), tokenPayments(source, question)]));
     },
     outgoing: async (blocks, accounts) =>
-      blocks.flatMap((one) => kept.read(contentOf(one), (block) => outgoingIn(block, accounts))),
+      joinFinds(
+        blocks.map(contentOf).map((one) => {
+          const finds = outgoingIn(one, accounts);
+          if (finds.unread.length > 0) kept.forget(one);
+          return finds;
+        }),
+      ),
     hasFailed: async (txHash) => (await together.finalReceipt(txHash))?.status === 0,
     async cost(account, payment) {
       const [computeLimit, feeMarket] = await Promise.all([computeLimitOf(account, payment), together.fees()]);
@@ -155,94 +142,13 @@ function watched(content: AgreedBlock): WatchedBlock {
   return { number, hash, parentHash, content };
 }
 
-function contentOf({ content }: WatchedBlock): AgreedBlock {
-  return content as AgreedBlock;
-}
-
-async function nativePayments(
-  { together }: Reader,
-  kept: KeptBlocks<AgreedBlock>,
-  blocks: readonly WatchedBlock[],
-  index: AddressIndex,
-  isAgreed: boolean,
-): Promise<readonly DetectedPayment[]> {
-  const paying = blocks.flatMap((block) => {
-    const isOurs = ({ toKey }: BlockTransaction): boolean => index.find(toKey) !== undefined;
-    const ours = kept.read(contentOf(block), (content) => alike(content, isOurs, asPayment));
-    return ours.filter(({ valueUnits }) => valueUnits > 0n).map((one) => ({ block, one }));
-  });
-  const found = await inWaves(paying, questionsAtOnce, async ({ block, one }): Promise<DetectedPayment | null> => {
-    const receipt = await (isAgreed ? together.finalReceipt(one.hash) : together.receipt(one.hash));
-    if (receipt === null || receipt.blockHash !== block.hash) throw notTogether(block.number, "a receipt");
-    if (receipt.status !== 1) return null;
-    return {
-      txHash: one.hash,
-      index: nativeIndex,
-      address: index.find(one.toKey) as string,
-      contract: "",
-      amountUnits: one.valueUnits,
-      block: block.number,
-      blockHash: block.hash,
-    };
-  });
-  return found.filter((payment) => payment !== null);
-}
-
-/** Token payments by one node, or by several: only payments to our addresses are compared. */
-async function tokenPayments(
-  transfers: Transfers,
-  blocks: readonly WatchedBlock[],
-  contracts: readonly string[],
-  index: AddressIndex,
-): Promise<readonly DetectedPayment[]> {
-  const byKey = new Map(contracts.map((contract) => [contract.toLowerCase(), contract]));
-  const logs = await transfers(blocks.map(contentOf), contracts);
-  // Some nodes count logs within each transaction, so the name of a payment includes the hash.
-  const found = new Map<string, DetectedPayment>();
-  for (const one of logs) {
-    const address = index.find(receiverKeyOf(one));
-    if (address === undefined) continue;
-    const log = one.read();
-    const transfer = readTransferLog(log);
-    // A transfer of zero is noise that others send to get attention.
-    if (transfer === null || transfer.amountUnits === 0n) continue;
-    const { txHash, logIndex, blockNumber: block, blockHash } = log;
-    const contract = byKey.get(one.address) as string;
-    const { amountUnits } = transfer;
-    found.set(`${blockHash} ${txHash} ${logIndex}`, {
-      txHash,
-      index: logIndex,
-      address,
-      contract,
-      amountUnits,
-      block,
-      blockHash,
-    });
-  }
-  return [...found.values()];
-}
-
-/** The receiver of a plain Transfer as its topic has it; "" for another event. */
-function receiverKeyOf({ topics }: FoundLog): string {
-  const to = topics[2] ?? "";
-  return topics.length === 3 && to.startsWith(topicPadding) ? `0x${to.slice(topicPadding.length)}` : "";
-}
-
-function paymentsKey(payments: readonly DetectedPayment[]): string {
-  const fields = payments.map((one) => [one.blockHash, one.txHash, one.index, one.contract, one.address, `${one.amountUnits}`]);
-  return JSON.stringify(fields.map((each) => JSON.stringify(each)).sort());
-}
-
-function transfersOf(blocks: readonly WatchedBlock[]): string {
-  return `transfers of blocks ${blocks[0]?.number} to ${blocks.at(-1)?.number}`;
-}
-
-function outgoingIn(block: AgreedBlock, accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
+function outgoingIn(block: AgreedBlock, accounts: ReadonlySet<string>): Finds<OutgoingTransaction> {
   const keys = new Map([...accounts].map((account) => [account.toLowerCase(), account]));
-  return alike(block, ({ fromKey }) => keys.has(fromKey), asOutgoing).map((one) => {
-    const account = keys.get(one.fromKey) as string;
-    return { account, slot: `${one.nonce}`, txHash: one.hash, block: block.number, ...paidBy(one), content: one };
-  });
+  const accountOf = ({ fromKey }: BlockTransaction): string => keys.get(fromKey) as string;
+  const { found, unread } = alike(block, ({ fromKey }) => keys.has(fromKey), asOutgoing, accountOf);
+  const placeOf = (one: BlockTransaction) => ({ account: accountOf(one), txHash: one.hash, block: block.number });
+  const read = (one: BlockTransaction) => [{ ...placeOf(one), slot: `${one.nonce}`, ...paidBy(one), content: one }];
+  return joinFinds([findEach(found, read, placeOf), { found: [], unread }]);
 }
 
 /**

@@ -51,9 +51,17 @@ export class KeptBlocks<B extends Agreed> {
     try {
       return reader(block);
     } catch (fault) {
-      this.#forget(block);
+      this.forget(block);
       throw fault;
     }
+  }
+
+  /** Lets the next question ask for the block again. Harmless for a block that is not kept. */
+  forget(block: B): void {
+    const known = this.#kept.get(block.number);
+    if (known?.block !== block) return;
+    this.#kept.delete(block.number);
+    this.#weight -= known.weight;
   }
 
   /** Takes the agreed hash of a block. A hash other than the kept one empties the memory. */
@@ -75,13 +83,6 @@ export class KeptBlocks<B extends Agreed> {
       this.#weight -= one.weight;
     }
     return block;
-  }
-
-  #forget(block: B): void {
-    const known = this.#kept.get(block.number);
-    if (known?.block !== block) return;
-    this.#kept.delete(block.number);
-    this.#weight -= known.weight;
   }
 
   #clear(): void {

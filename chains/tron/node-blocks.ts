@@ -4,7 +4,7 @@
  * empties the memory. Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { BlockId } from "../nodes.ts";
+import type { BlockId, Finds } from "../nodes.ts";
 import { type CanonicalText, canonicalText, pathOf } from "../providers/canonical-text.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { disagreement, firstFault, noNode } from "../providers/node-pool.ts";
@@ -35,10 +35,10 @@ export interface Blocks {
   /** A solidified block, agreed to the last field that is read. @throws NODE_NO_BLOCK */
   solidBlock(number: number): Promise<Block>;
   /**
-   * The find of a reader in a block. A solidified block that cannot be read is asked for again the
-   * next time.
+   * The finds of a reader in a block. A solidified block with a transaction that cannot be read is
+   * asked for again the next time.
    */
-  read<T>(block: Block, reader: (block: Block) => T): T;
+  read<T>(block: Block, reader: (block: Block) => Finds<T>): Finds<T>;
   /** A block of the newest chain that one node has. @throws NODE_NO_BLOCK */
   block(number: number): Promise<Block>;
   /**
@@ -126,7 +126,11 @@ export function createBlocks(pool: NodePool): Blocks {
     },
     solidHeadAt: async (number) => kept.get(number) ?? agreedHead(number),
     solidBlock,
-    read: (block, reader) => kept.read(block, reader),
+    read: (block, reader) => {
+      const finds = reader(block);
+      if (finds.unread.length > 0) kept.forget(block);
+      return finds;
+    },
     block: async (number) => (await pool.first((node) => pool.ask(node, blockQuestion("/wallet", number)))) as Block,
     solidFound: (block, find, keyOf) => {
       const shown = new Map<string, readonly Receipt[]>();

@@ -9,6 +9,7 @@ import { inWaves } from "../map-limit.ts";
 import type {
   BlockId,
   DetectedPayment,
+  Finds,
   Judgement,
   NodeLog,
   OutgoingTransaction,
@@ -17,6 +18,8 @@ import type {
   WatcherNodes,
 } from "../nodes.ts";
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
+import { resultsInWaves } from "../providers/results.ts";
+import { findEach, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
@@ -73,9 +76,9 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     highestHead: () => blocks.highestHead(),
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
     balances: (questions, block) =>
-      inWaves(questions, balancesAtOnce, ({ account, contract }) => balanceAt(pool, account, contract, block)),
+      resultsInWaves(questions, balancesAtOnce, ({ account, contract }) => balanceAt(pool, account, contract, block)),
     wereUsed: (accounts, block) =>
-      inWaves(accounts, balancesAtOnce, async (account) => {
+      resultsInWaves(accounts, balancesAtOnce, async (account) => {
         const ask = async (node: PoolNode): Promise<boolean> => {
           await reached(pool, node, block);
           return (await pool.ask(node, accountQuestion("/walletsolidity", account))).exists;
@@ -85,11 +88,11 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     decimals: (contract) =>
       pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
     payments: async (some, contracts, addresses, isAgreed) => {
-      if (addresses.size === 0) return [];
+      if (addresses.size === 0) return { found: [], unread: [] };
       return paymentsIn({ blocks, log }, some, contracts, await indexOf(addresses), isAgreed);
     },
     outgoing: async (some, accounts) =>
-      some.flatMap((one) => blocks.read(contentOf(one), (block) => outgoingIn(block, accounts))),
+      joinFinds(some.map((one) => blocks.read(contentOf(one), (block) => outgoingIn(block, accounts)))),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
     async cost(account, payment) {
       const [computeLimit, { feeMarket }] = await Promise.all([
@@ -142,12 +145,12 @@ async function paymentsIn(
   contracts: readonly string[],
   index: AddressIndex,
   isAgreed: boolean,
-): Promise<readonly DetectedPayment[]> {
+): Promise<Finds<DetectedPayment>> {
   const tokens = contracts.filter((contract) => contract !== "");
   const hasCoins = contracts.includes("");
   const found = await inWaves(some, blocksAtOnce, async (one) => {
     const block = contentOf(one);
-    const coins = hasCoins ? blocks.read(block, (content) => coinsIn(content, index)) : [];
+    const coins = hasCoins ? blocks.read(block, (content) => coinsIn(content, index)) : { found: [], unread: [] };
     if (!block.transactions.some(({ kind, isDone }) => kind === "call" && isDone)) return coins;
     const find = (receipts: readonly Receipt[]): Called => {
       const done = receipts.filter(({ isDone }) => isDone);
@@ -156,9 +159,9 @@ async function paymentsIn(
     };
     const called = isAgreed ? await blocks.solidFound(block, find, calledKey) : find(await blocks.receipts(block));
     if (isAgreed) for (const each of called.done) tellOthers(log, block, each, index);
-    return [...coins, ...called.payments];
+    return { ...coins, found: [...coins.found, ...called.payments] };
   });
-  return found.flat();
+  return joinFinds(found);
 }
 
 /** Payments by calls of contracts, and their receipts. */
@@ -172,13 +175,18 @@ function calledKey({ payments }: Called): string {
 }
 
 /** Coins by transactions of their own. A TRC-10 token does not count as coins, with any name. */
-function coinsIn(block: Block, index: AddressIndex): readonly DetectedPayment[] {
-  return block.transactions.flatMap((one) => {
-    const address = one.kind === "coins" && one.isDone ? index.find(one.receiverKey) : undefined;
-    if (address === undefined) return [];
-    const payment = { txHash: one.txHash, index: nativeIndex, address, contract: "", amountUnits: one.amountSun };
-    return [{ ...payment, block: block.number, blockHash: block.hash }];
-  });
+function coinsIn({ number: block, hash: blockHash, transactions }: Block, index: AddressIndex): Finds<DetectedPayment> {
+  const addressOf = ({ kind, isDone, receiverKey }: BlockTransaction): string | undefined =>
+    kind === "coins" && isDone ? index.find(receiverKey) : undefined;
+  const placeOf = (one: BlockTransaction) => ({ txHash: one.txHash, block, account: addressOf(one) as string });
+  return findEach(
+    transactions.filter((one) => addressOf(one) !== undefined),
+    (one) => {
+      const { txHash, account: address } = placeOf(one);
+      return [{ txHash, index: nativeIndex, address, contract: "", amountUnits: one.amountSun, block, blockHash }];
+    },
+    placeOf,
+  );
 }
 
 /** Coins that contracts sent on. */
@@ -211,17 +219,14 @@ function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], ind
   );
 }
 
-function outgoingIn(block: Block, accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
-  const keys = new Set<string>([...accounts].map(hexOf));
-  const sent = block.transactions.filter(({ ownerKey }) => keys.has(ownerKey));
-  return sent.map((one) => ({
-    account: one.owner,
-    slot: "",
-    txHash: one.txHash,
-    block: block.number,
-    ...paidBy(one),
-    content: one,
-  }));
+function outgoingIn({ number: block, transactions }: Block, accounts: ReadonlySet<string>): Finds<OutgoingTransaction> {
+  const keys = new Map([...accounts].map((account) => [hexOf(account) as string, account]));
+  const placeOf = ({ txHash, ownerKey }: BlockTransaction) => ({ txHash, block, account: keys.get(ownerKey) as string });
+  return findEach(
+    transactions.filter(({ ownerKey }) => keys.has(ownerKey)),
+    (one) => [{ ...placeOf(one), account: one.owner, slot: "", ...paidBy(one), content: one }],
+    placeOf,
+  );
 }
 
 /**

@@ -18,6 +18,7 @@ import type {
   WatcherNodes,
 } from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
+import { resultsInWaves } from "../providers/results.ts";
 import { parseAddress } from "./address.ts";
 import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, type ScriptOf, scriptKey } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
@@ -82,13 +83,14 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     tellsNewestBalances: true,
     highestHead: () => blocks.highestHead(),
     balance: async (account, _, block) => balanceAt(tools, account, block),
-    balances: (questions, block) => inWaves(questions, accountsAtOnce, ({ account }) => balanceAt(tools, account, block)),
-    wereUsed: (accounts, block) => inWaves(accounts, accountsAtOnce, (account) => wasUsed(pool, account, block)),
+    balances: (questions, block) => resultsInWaves(questions, accountsAtOnce, ({ account }) => balanceAt(tools, account, block)),
+    wereUsed: (accounts, block) => resultsInWaves(accounts, accountsAtOnce, (account) => wasUsed(pool, account, block)),
     decimals: async () => {
       throw new AgentError("NODE_ERROR", "none", "the chain has no tokens");
     },
     payments: async (some, contracts, addresses, isAgreed) => {
-      if (addresses.size === 0 || !contracts.includes("")) return [];
+      // A block's bytes are proven by its hash, so no single transaction of it is unread.
+      if (addresses.size === 0 || !contracts.includes("")) return { found: [], unread: [] };
       const { find } = await indexOf(addresses);
       const found = await inWaves(some, 1, async (one) => {
         const { transactions: all } = contentOf(one);
@@ -99,11 +101,11 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
         const due = await rewards.due(one.number);
         return detected(one, [...direct, ...(due === null ? [] : outputsTo(due, find))]);
       });
-      return found.flat();
+      return { found: found.flat(), unread: [] };
     },
     outgoing: async (some, accounts) => {
       const keys = accountKeys(accounts);
-      return (await inWaves(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))).flat();
+      return { found: (await inWaves(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))).flat(), unread: [] };
     },
     // A transaction that fails is in no block.
     hasFailed: async () => false,

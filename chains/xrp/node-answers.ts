@@ -62,11 +62,19 @@ declare const ofNode: unique symbol;
 /** The place at which a node's list goes on: any JSON, which only goes back to the same node. */
 export type Marker = { readonly [ofNode]: true };
 
+/** A transaction of a page that cannot be read. */
+export interface UnreadEntry {
+  readonly txHash: string; // "" if even the hash cannot be read
+  readonly ledger: number; // 0 if it cannot be read
+  readonly fault: AgentError;
+}
+
 /** One page of an account's transactions. */
 export interface HistoryPage {
   readonly from: number; // the first ledger that the node searched
   readonly to: number;
   readonly transactions: readonly LedgerTransaction[];
+  readonly unread: readonly UnreadEntry[];
   readonly marker: Marker | undefined; // undefined on the last page
 }
 
@@ -162,15 +170,33 @@ export function readTransaction(result: Fields): LedgerTransaction | null {
 export function readHistoryPage(result: Fields): HistoryPage {
   const { transactions, marker } = result;
   if (!Array.isArray(transactions) || transactions.length > pageMax) throw odd("account_tx.transactions");
+  const read: LedgerTransaction[] = [];
+  const unread: UnreadEntry[] = [];
+  for (const one of transactions) {
+    const entry = fieldsOf(one, "account_tx.transactions");
+    if (entry.validated !== true) throw odd("validated transaction");
+    try {
+      read.push(transactionOf(fieldsOf(entry.tx, "account_tx.tx"), entry.meta));
+    } catch (fault) {
+      if (!(fault instanceof AgentError)) throw fault;
+      unread.push({ ...placeOf(entry.tx), fault });
+    }
+  }
   return {
     from: numberOf(result.ledger_index_min, "account_tx.ledger_index_min"),
     to: numberOf(result.ledger_index_max, "account_tx.ledger_index_max"),
-    transactions: transactions.map((one) => {
-      const { tx, meta, validated } = fieldsOf(one, "account_tx.transactions");
-      if (validated !== true) throw odd("validated transaction");
-      return transactionOf(fieldsOf(tx, "account_tx.tx"), meta);
-    }),
+    transactions: read,
+    unread,
     marker: (marker ?? undefined) as Marker | undefined,
+  };
+}
+
+/** As much of a transaction's place as can be read. */
+function placeOf(value: unknown): Omit<UnreadEntry, "fault"> {
+  const { hash, ledger_index: ledger } = typeof value === "object" && value !== null ? (value as Fields) : {};
+  return {
+    txHash: typeof hash === "string" && hashForm.test(hash) ? hash : "",
+    ledger: typeof ledger === "number" && Number.isInteger(ledger) && ledger >= 0 && ledger <= numberMax ? ledger : 0,
   };
 }
 

@@ -6,8 +6,10 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import type { Finds, UnreadTransaction } from "../nodes.ts";
 import { Sizes } from "../providers/ask-smaller.ts";
 import { createSharing } from "../providers/shared-answers.ts";
+import { agreedFinds, joinFinds } from "../providers/unread.ts";
 import { type HistoryPage, type LedgerTransaction, type Marker, transactionKey } from "./node-answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { historyQuestion, pageSize, type Span } from "./node-questions.ts";
@@ -19,10 +21,10 @@ export interface KnownSpan extends Span {
 
 export interface History {
   /**
-   * All transactions of the account in a span, oldest first. @throws NODE_NO_BLOCK if a node did
-   * not search all of it
+   * All transactions of the account in a span, oldest first, and those that a node shows so that
+   * they cannot be read. @throws NODE_NO_BLOCK if a node did not search all of it
    */
-  within(account: string, span: KnownSpan, isAgreed: boolean): Promise<readonly LedgerTransaction[]>;
+  within(account: string, span: KnownSpan, isAgreed: boolean): Promise<Finds<LedgerTransaction>>;
   /**
    * The transaction of the account that used a sequence, up to a ledger, agreed. Null if the nodes
    * do not find it, which proves nothing.
@@ -42,10 +44,11 @@ const keptLengthMax = 2_000;
 
 export function createHistory(pool: NodePool): History {
   const share = createSharing();
-  const kept = new Map<string, readonly LedgerTransaction[]>();
+  const kept = new Map<string, Finds<LedgerTransaction>>();
 
-  const keep = (key: string, list: readonly LedgerTransaction[]): void => {
-    if (list.length > keptLengthMax) return;
+  /** A list with an unread transaction is asked for again the next time. */
+  const keep = (key: string, list: Finds<LedgerTransaction>): void => {
+    if (list.found.length > keptLengthMax || list.unread.length > 0) return;
     kept.set(key, list);
     const oldest = kept.keys().next();
     if (kept.size > keptMax && !oldest.done) kept.delete(oldest.value);
@@ -57,10 +60,24 @@ export function createHistory(pool: NodePool): History {
       const known = kept.get(key);
       if (known !== undefined) return known;
       const ask = (node: PoolNode) => listOf(pool, node, account, span);
-      if (!isAgreed) return share(`one ${key}`, async () => (await pool.first(ask)) ?? []);
+      if (!isAgreed) return share(`one ${key}`, async () => (await pool.first(ask)) ?? { found: [], unread: [] });
       const what = `transactions of ${account} in ledgers ${span.from} to ${span.to}`;
       return share(key, async () => {
-        const list = await pool.agree(ask, (all) => all.map(transactionKey).join(), what);
+        const told = new Map<PoolNode, Promise<Finds<LedgerTransaction>>>();
+        const answered: Finds<LedgerTransaction>[] = [];
+        const askOnce = async (node: PoolNode): Promise<Finds<LedgerTransaction>> => {
+          const asked = told.get(node) ?? ask(node);
+          told.set(node, asked);
+          const list = await asked;
+          answered.push(list);
+          return list;
+        };
+        const agree = (keyOf: (list: Finds<LedgerTransaction>) => string) => pool.agree(askOnce, keyOf, what);
+        const list = await agreedFinds(
+          agree,
+          () => answered,
+          (all) => all.map(transactionKey).join(),
+        );
         keep(key, list);
         return list;
       });
@@ -72,8 +89,9 @@ export function createHistory(pool: NodePool): History {
   };
 }
 
-async function listOf(pool: NodePool, node: PoolNode, account: string, span: Span): Promise<readonly LedgerTransaction[]> {
+async function listOf(pool: NodePool, node: PoolNode, account: string, span: Span): Promise<Finds<LedgerTransaction>> {
   const found = new Map<string, LedgerTransaction>();
+  const unread: UnreadTransaction[] = [];
   for await (const page of pagesOf(
     pool,
     node,
@@ -88,8 +106,11 @@ async function listOf(pool: NodePool, node: PoolNode, account: string, span: Spa
       if (transaction.ledger < span.from || transaction.ledger > span.to) throw outside(node, transaction);
       found.set(transaction.txHash, transaction);
     }
+    for (const { txHash, ledger, fault } of page.unread)
+      unread.push({ txHash, block: ledger === 0 ? span.from : ledger, account, fault });
   }
-  return [...found.values()].sort((a, b) => a.ledger - b.ledger || (a.txHash < b.txHash ? -1 : 1));
+  const sorted = [...found.values()].sort((a, b) => a.ledger - b.ledger || (a.txHash < b.txHash ? -1 : 1));
+  return joinFinds([{ found: sorted, unread }]);
 }
 
 interface Search {

@@ -7,7 +7,9 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
-import type { AddressBook, DetectedPayment, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import type { AddressBook, DetectedPayment, Finds, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { resultsInWaves } from "../providers/results.ts";
+import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
 import { agreedAccount, receivable, sequencesOf, spendable } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
@@ -55,24 +57,24 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
     block: async (number, isAgreed) => watched(await (isAgreed ? ledgers.agreedHead(number) : ledgers.headAt(number))),
     timestamp: (number) => timeOf(ledgers, number),
     balance: (account, _, block) => balance(account, block),
-    balances: (questions, block) => inWaves(questions, accountsAtOnce, ({ account }) => balance(account, block)),
+    balances: (questions, block) => resultsInWaves(questions, accountsAtOnce, ({ account }) => balance(account, block)),
     wereUsed: (accounts, block) =>
-      inWaves(accounts, accountsAtOnce, async (account) =>
+      resultsInWaves(accounts, accountsAtOnce, async (account) =>
         isShared(account) ? false : (await agreedAccount(pool, account, block)) !== null,
       ),
     decimals: async () => {
       throw new AgentError("NODE_ERROR", "none", "no issued tokens are paid on this chain");
     },
     payments: async (blocks, contracts, addresses, isAgreed) => {
-      if (blocks.length === 0 || addresses.size === 0 || !contracts.includes("")) return [];
+      if (blocks.length === 0 || addresses.size === 0 || !contracts.includes("")) return { found: [], unread: [] };
       const accounts = [...(await accountsOf(addresses))];
       const found = await inWaves(accounts, accountsAtOnce, (account) => paymentsTo(tools.history, account, blocks, isAgreed));
-      return found.flat();
+      return joinFinds(found);
     },
     outgoing: async (blocks, accounts) => {
-      if (blocks.length === 0) return [];
+      if (blocks.length === 0) return { found: [], unread: [] };
       const found = await inWaves([...accounts], accountsAtOnce, (account) => outgoingOf(tools.history, account, blocks));
-      return found.flat();
+      return joinFinds(found);
     },
     hasFailed: async (txHash) => (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
     cost: async (account, payment) => {
@@ -140,10 +142,10 @@ async function paymentsTo(
   account: string,
   blocks: readonly WatchedBlock[],
   isAgreed: boolean,
-): Promise<readonly DetectedPayment[]> {
-  const list = await history.within(account, spanOf(blocks), isAgreed);
+): Promise<Finds<DetectedPayment>> {
+  const { found, unread } = await history.within(account, spanOf(blocks), isAgreed);
   const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]));
-  return list.flatMap((transaction) => {
+  const payments = found.flatMap((transaction) => {
     const received = receivedBy(account, transaction);
     if (received === null) return [];
     const { txHash, ledger: block } = transaction;
@@ -151,16 +153,17 @@ async function paymentsTo(
     const blockHash = hashes.get(block) as string;
     return [{ txHash, index, address, contract: "", amountUnits, block, blockHash }];
   });
+  return { found: payments, unread };
 }
 
 async function outgoingOf(
   history: History,
   account: string,
   blocks: readonly WatchedBlock[],
-): Promise<readonly OutgoingTransaction[]> {
-  const list = await history.within(account, spanOf(blocks), true);
-  const own = list.filter((transaction) => transaction.account === account);
-  return own.map((transaction) => ({
+): Promise<Finds<OutgoingTransaction>> {
+  const { found, unread } = await history.within(account, spanOf(blocks), true);
+  const own = found.filter((transaction) => transaction.account === account);
+  const sent = own.map((transaction) => ({
     account,
     slot: transaction.sequence,
     txHash: transaction.txHash,
@@ -171,4 +174,5 @@ async function outgoingOf(
     amountUnits: transaction.deliveredDrops ?? transaction.amountDrops ?? 0n,
     content: transaction,
   }));
+  return { found: sent, unread };
 }

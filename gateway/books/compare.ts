@@ -6,6 +6,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { valuesIn } from "../../base/result.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { readCursor } from "../store/cursors.ts";
 import type { Store } from "../store/store.ts";
@@ -132,7 +133,7 @@ export class Comparison {
       const askedAt = clock();
       try {
         const first = this.lastBlock;
-        const units = await reader.balances(questions, first);
+        const units = valuesIn(await reader.balances(questions, first));
         await rest(Math.min(restMaxMs, Math.max(restMinMs, clock() - askedAt)));
         if (reader.tellsNewestBalances !== true) return { first, last: first, units };
         const { number: last } = await reader.finalTip();

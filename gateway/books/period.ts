@@ -4,6 +4,7 @@
  * sums are those of the nightly books, so that opening, movements and closing agree to the unit; on
  * demand both ends are compared with the chain. Reads the tables and the chain, writes nothing.
  */
+import { valuesIn } from "../../base/result.ts";
 import { type Account, depositSlices, hotWalletAccounts, sheetsOf } from "./accounts.ts";
 import type { BookCurrency, ClosingOptions } from "./compare.ts";
 import type { Move, MoveKind, Sheet } from "./sheet.ts";
@@ -136,10 +137,8 @@ async function compare(
   const ask = async (block: number, add: (line: PeriodLine, units: bigint) => void): Promise<void> => {
     const counted = accounts.filter((account) => startsBy(account, block));
     if (counted.length === 0) return;
-    const told = await reader.balances(
-      counted.map(({ address: account }) => ({ account, contract })),
-      block,
-    );
+    const questions = counted.map(({ address: account }) => ({ account, contract }));
+    const told = valuesIn(await reader.balances(questions, block));
     for (const [at, { merchant }] of counted.entries()) {
       const units = told[at] ?? 0n;
       if (units !== 0n) add(lineOf(merchant, id), units);

@@ -3,6 +3,7 @@
  * about as many balances as the block count has binary digits. Reads only.
  */
 import { AgentError } from "../../base/fault.ts";
+import { valuesIn } from "../../base/result.ts";
 import type { ClosingOptions, Compared } from "./compare.ts";
 
 /** A block, or the reason why it is unknown. */
@@ -25,7 +26,7 @@ export async function sinceBlock(
   const { account, currency, block, foundUnits, expectedUnits, sheet } = difference;
   if (reader.tellsNewestBalances === true) return { block: null, why: "the nodes tell of their newest final block alone" };
   const isThere = async (at: number): Promise<boolean> => {
-    const [units = 0n] = await reader.balances([{ account: account.address, contract: currency.contract }], at);
+    const [units = 0n] = valuesIn(await reader.balances([{ account: account.address, contract: currency.contract }], at));
     await rest(restMs);
     return units - sheet.at(currency.id, at) === foundUnits - expectedUnits;
   };

@@ -6,6 +6,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { valuesIn } from "../../base/result.ts";
 import { familyNamed } from "../../chains/families.ts";
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
 
@@ -141,8 +142,8 @@ async function ask(addresses: readonly string[], state: State, options: ScanOpti
     const askedAt = clock();
     try {
       const questions = addresses.flatMap((account) => currencies.map(({ contract }) => ({ account, contract })));
-      const units = await reader.balances(questions, block);
-      const used = await reader.wereUsed(addresses, block);
+      const units = valuesIn(await reader.balances(questions, block));
+      const used = valuesIn(await reader.wereUsed(addresses, block));
       await rest(Math.min(restMaxMs, Math.max(restMinMs, clock() - askedAt)));
       const balances = addresses.map((_, at) =>
         currencies.map(({ id }, nth) => ({ currency: id, units: units[at * currencies.length + nth] ?? 0n })),

@@ -7,6 +7,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { valuesIn } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { issuedAddress, keepAhead, lookMs, readAddressState, wasLookedAt } from "../store/address-states.ts";
@@ -66,7 +67,7 @@ async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly
   const { store, network, reader } = chain;
   const currencies = chain.currencies.filter(({ id }) => !chain.tokens.out.has(id));
   const questions = wanted.flatMap((address) => currencies.map(({ contract }) => ({ account: address, contract })));
-  const units = await reader.balances(questions, final.number);
+  const units = valuesIn(await reader.balances(questions, final.number));
   const holds = (at: number): boolean =>
     units.slice(at * currencies.length, (at + 1) * currencies.length).some((each) => each > 0n);
   const asked = wanted.filter((address, at) => !holds(at) && !memory.unused.has(address));
@@ -94,7 +95,7 @@ async function usedOf(
   block: number,
 ): Promise<readonly (boolean | null)[]> {
   try {
-    return await reader.wereUsed(addresses, block);
+    return valuesIn(await reader.wereUsed(addresses, block));
   } catch (error) {
     if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
     return addresses.map(() => null);

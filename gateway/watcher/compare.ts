@@ -7,6 +7,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { valuesIn } from "../../base/result.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { hasTags } from "../../chains/payees.ts";
@@ -112,7 +113,7 @@ async function readTogether(chain: WatchedChain, batch: Batch, final: BlockId): 
   const { reader } = chain;
   const { addresses, currencies } = batch;
   const questions = addresses.flatMap(({ address }) => currencies.map(({ contract }) => ({ account: address, contract })));
-  const ask = (block: number): Promise<readonly bigint[]> => reader.balances(questions, block);
+  const ask = async (block: number): Promise<readonly bigint[]> => valuesIn(await reader.balances(questions, block));
   let from = batch.block;
   let units: readonly bigint[];
   try {

@@ -92,7 +92,8 @@ export async function findPayments(
 ): Promise<readonly PaymentRow[]> {
   if (list.size === 0 || blocks.length === 0) return [];
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
-  const shown = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
+  const { found: shown, unread } = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
+  if (unread[0] !== undefined) throw unread[0].fault;
   const { network } = chain;
   if (agreed) watchStrays(chain, list, shown);
   const known = shown.filter(({ address }) => list.has(address));
@@ -130,7 +131,7 @@ export async function findConsumptions(
   blocks: readonly WatchedBlock[],
 ): Promise<readonly Consumption[]> {
   const { database } = chain.store;
-  const sent = await chain.reader.outgoing(blocks, users);
+  const { found: sent } = await chain.reader.outgoing(blocks, users);
   const foreign = sent.flatMap((outgoingTx) => {
     const row = ownerOf(database, chain.network, outgoingTx);
     return row === null ? [] : [{ outgoingTx, row }];
@@ -150,7 +151,7 @@ export async function judgeUsed(chain: WatchedChain, row: TransactionRow, slot: 
   const kept = outgoingOfSlot(chain.store.database, slot);
   if (kept === undefined || signedBy(chain.store.database, kept) === row.id) return null;
   const block = await chain.reader.block(kept.block, true);
-  const sent = await chain.reader.outgoing([block], new Set([slot.account]));
+  const { found: sent } = await chain.reader.outgoing([block], new Set([slot.account]));
   const outgoingTx = sent.find(({ txHash }) => txHash === kept.txHash);
   return outgoingTx === undefined ? null : judge(chain, row, outgoingTx);
 }

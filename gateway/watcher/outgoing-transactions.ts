@@ -33,7 +33,8 @@ export async function findOutgoing(
   payers: ReadonlySet<string>,
   blocks: readonly WatchedBlock[],
 ): Promise<readonly OutgoingRow[]> {
-  const sent = await chain.reader.outgoing(blocks, payers);
+  const { found: sent, unread } = await chain.reader.outgoing(blocks, payers);
+  if (unread[0] !== undefined) throw unread[0].fault;
   const found = await inWaves(sent, questionsAtOnce, async (outgoingTx): Promise<OutgoingRow | null> => {
     const { account, slot, txHash, block, receiver, tag, contract, amountUnits } = outgoingTx;
     const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;

@@ -229,6 +229,15 @@ function logsOf(block: FakeBlock, one: FakeTransaction): Log[] {
   }));
 }
 
+/** An answer that is the node's error, with its words. */
+export class Refused {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
 /** Changes an honest answer; what it returns is sent. */
 export type Lie = (method: string, params: readonly unknown[], honest: unknown) => unknown;
 
@@ -263,7 +272,8 @@ async function servePlainly(chain: FakeChain): Promise<ChainNode> {
       const isOld = method === "eth_getCode" && params[1] !== "latest";
       if (node.isPruned && isOld) return { error: { code: -32000, message: "missing trie node" } };
       const honest = node.chain.answer(method, params);
-      return { result: node.lie === null ? honest : node.lie(method, params, honest) };
+      const told = node.lie === null ? honest : node.lie(method, params, honest);
+      return told instanceof Refused ? { error: { code: 3, message: told.message } } : { result: told };
     },
     hijack: (_calls, response) => {
       if (node.isDown) response.destroy();

@@ -3,6 +3,7 @@
  * address is unused.
  */
 
+import { good } from "../../base/result.ts";
 import type { Service } from "../../gateway/service.ts";
 import { askAhead, lookAhead, newAheadMemory } from "../../gateway/watcher/ahead.ts";
 import { currenciesOf, type WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -10,8 +11,8 @@ import { currenciesOf, type WatchedChain } from "../../gateway/watcher/chain.ts"
 /** Answers each order that waits for a look. Listens for as long as the gateway's signals do. */
 export function callAddressesUnused({ config, store, signals, log, clock, run }: Service): void {
   const reader = {
-    balances: async (questions: readonly object[]) => questions.map(() => 0n),
-    wereUsed: async (accounts: readonly string[]) => accounts.map(() => false),
+    balances: async (questions: readonly object[]) => questions.map(() => good(0n)),
+    wereUsed: async (accounts: readonly string[]) => accounts.map(() => good(false)),
   };
   for (const [name, chain] of Object.entries(config.chains)) {
     const { network } = chain;

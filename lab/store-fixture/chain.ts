@@ -4,6 +4,7 @@
  * slot excludes and how a withdrawal ended follow from the blocks.
  */
 import { createHash } from "node:crypto";
+import { good } from "../../base/result.ts";
 import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
 import type {
@@ -118,11 +119,11 @@ export class FixtureChain {
       block: async (number) => ({ ...id(number), parentHash: this.#blocks[number - 1]?.hash ?? "", content: null }),
       balance: async (account, contract, block) => this.balance(account, contract, block),
       balances: async (asked: readonly BalanceQuestion[], block: number) =>
-        asked.map(({ account, contract }) => this.balance(account, contract, block)),
-      wereUsed: async (accounts) => accounts.map((account) => this.used.has(account)),
+        asked.map(({ account, contract }) => good(this.balance(account, contract, block))),
+      wereUsed: async (accounts) => accounts.map((account) => good(this.used.has(account))),
       decimals: async (contract) => BigInt(this.decimals.get(contract) ?? 0),
-      payments: async (blocks, contracts, addresses) => this.#payments(blocks, contracts, addresses),
-      outgoing: async (blocks, accounts) => this.#outgoing(blocks, accounts),
+      payments: async (blocks, contracts, addresses) => ({ found: this.#payments(blocks, contracts, addresses), unread: [] }),
+      outgoing: async (blocks, accounts) => ({ found: this.#outgoing(blocks, accounts), unread: [] }),
       hasFailed: async (txHash) => this.#find([txHash])?.payment.isReverted === true,
       cost: async (_account, { contract }) => ({ ok: true, feeUnits: this.#feeOf(contract) }),
       judgeOutgoing: async (payment, sent) => this.#judgeOther(payment, sent),

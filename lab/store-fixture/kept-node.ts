@@ -2,7 +2,9 @@
  * A JSON-RPC node of the story's Ethereum, from the file that was kept beside the database: block
  * times and balances, which is all that a report and the books ask for.
  */
+
 import { createHash } from "node:crypto";
+import { good } from "../../base/result.ts";
 import type { BookNodes } from "../../gateway/books/compare.ts";
 import { type FakeNode, startFakeNode } from "../kit/fake-node.ts";
 import type { KeptChain } from "./chain.ts";
@@ -25,7 +27,7 @@ function balanceOf({ moves }: KeptChain, account: string, contract: string, bloc
 /** For the books, without a network. */
 export function keptReader(kept: KeptChain): BookNodes {
   return {
-    balances: async (asked, block) => asked.map(({ account, contract }) => balanceOf(kept, account, contract, block)),
+    balances: async (asked, block) => asked.map(({ account, contract }) => good(balanceOf(kept, account, contract, block))),
     finalTip: async () => ({ number: kept.final, hash: hashOf(kept.final) }),
   };
 }

@@ -2,7 +2,9 @@
  * The books explain all that the watcher credits; without a rule of crediting they name the
  * address. The chain is scripted; the watcher reads it over HTTP, the books as it stands.
  */
+
 import { describe, expect, it, vi } from "vitest";
+import { good } from "../../base/result.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes } from "../../gateway/books/compare.ts";
 import { hashOf } from "../../lab/kit/fake-chain.ts";
@@ -73,7 +75,7 @@ const nodes: BookNodes = {
       const call = { to: contract, data: `0x70a08231${account.slice(2).toLowerCase().padStart(64, "0")}` };
       const answer =
         contract === "" ? chain.answer("eth_getBalance", [account, `0x${block.toString(16)}`]) : chain.answer("eth_call", [call]);
-      return BigInt(String(answer));
+      return good(BigInt(String(answer)));
     }),
   finalTip: async () => ({ number: chain.top, hash: "" }),
 };

@@ -2,8 +2,10 @@
  * Many questions to nodes with a quota smaller than one burst: each is answered in the end, and no
  * node is asked while it wants rest. A model of a node on a clock of its own, then a real server.
  */
+
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
+import { valuesIn } from "../../base/result.ts";
 import { createWatcher } from "../../chains/evm/node-watcher.ts";
 import { PacedWaves } from "../../chains/providers/paced-waves.ts";
 import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
@@ -147,12 +149,10 @@ describe("an EVM watcher whose node takes few questions a second", () => {
     const watcher = createWatcher({ nodes: [node.url], chainId: 31337, confirmations: 1 }, () => undefined);
     try {
       const accounts = Array.from({ length: 150 }, (_, at) => `0x${(at + 1).toString(16).padStart(40, "0")}`);
-      const told = await watcher.balances(
-        accounts.map((account) => ({ account, contract: "" })),
-        3,
-      );
+      const questions = accounts.map((account) => ({ account, contract: "" }));
+      const told = valuesIn(await watcher.balances(questions, 3));
       expect(told).toEqual(accounts.map(() => 5n));
-      expect(await watcher.wereUsed(accounts, 3)).toEqual(accounts.map(() => true));
+      expect(valuesIn(await watcher.wereUsed(accounts, 3))).toEqual(accounts.map(() => true));
     } finally {
       watcher.close();
     }

@@ -60,7 +60,7 @@ async function read(
       if (final.number < last) throw new Error(`the final block is ${final.number}, not ${last}`);
       const numbers = Array.from({ length: Math.min(blocksAtOnce, last - first + 1) }, (_, at) => first + at);
       const blocks = await Promise.all(numbers.map((number) => reader.block(number, true)));
-      found.push(...(await reader.payments(blocks, contracts, bookOf(addresses), true)));
+      found.push(...(await reader.payments(blocks, contracts, bookOf(addresses), true)).found);
       [first, failed] = [first + numbers.length, 0];
     } catch (error) {
       failed += 1;

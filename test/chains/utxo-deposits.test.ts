@@ -67,7 +67,7 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
 
   const tipBlock = async (): Promise<WatchedBlock> => wallet.watcher.block((await wallet.watcher.tip()).number, true);
   const found = async (blocks: readonly WatchedBlock[], book: Book, isAgreed = true): Promise<readonly DetectedPayment[]> =>
-    wallet.watcher.payments(blocks, [""], book, isAgreed);
+    wallet.watcher.payments(blocks, [""], book, isAgreed).then(({ found }) => found);
 
   it("several outputs of one transaction are several payments, each named by its own number", async () => {
     const book = new Book();
@@ -91,7 +91,7 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     ];
     expect(await found([block], book)).toEqual(all);
     expect(await found([await wallet.watcher.block(block.number, false)], book, false)).toEqual(all);
-    expect(await wallet.watcher.payments([block], ["some token"], book, true)).toEqual([]);
+    expect((await wallet.watcher.payments([block], ["some token"], book, true)).found).toEqual([]);
     expect(await found([block], new Book())).toEqual([]);
   });
 
@@ -155,7 +155,9 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     ]);
     await wallet.mine(1);
     expect(await found([await tipBlock()], book)).toMatchObject([{ amountUnits: 800_000n }]);
-    expect(await wallet.watcher.outgoing([block], new Set([deposit.address]))).toMatchObject([{ txHash, amountUnits: 90_000n }]);
+    expect((await wallet.watcher.outgoing([block], new Set([deposit.address]))).found).toMatchObject([
+      { txHash, amountUnits: 90_000n },
+    ]);
   });
 
   it("the reward of a block is a payment of the block 100 later, for a watcher that read the block and for a new one", async () => {
@@ -175,7 +177,7 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     expect(payments).toMatchObject([{ ...named, block: rewarded.number + 100, blockHash: blocks[1]?.hash }]);
     const { urls } = wallet.testNetwork;
     const fresh = createUtxoWatcher({ urls, network: wallet.network, confirmations, log: wallet.log });
-    expect(await fresh.payments(blocks, [""], book, true)).toEqual(payments);
+    expect((await fresh.payments(blocks, [""], book, true)).found).toEqual(payments);
     fresh.close();
     // Nothing may spend it before, so no balance has it.
     const units = payments[0]?.amountUnits;

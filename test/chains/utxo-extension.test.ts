@@ -47,7 +47,9 @@ describe.skipIf(why !== null)("Litecoin's extension", () => {
     ]);
     const book = { size: 1, has: (one: string) => one === address, all: () => [address] };
     const named = { txHash: tx.at(-1), address, contract: "", block: number, blockHash: hash };
-    expect(await wallet.watcher.payments([block], [""], book, true)).toEqual([{ ...named, index: 1, amountUnits: 500_000_000n }]);
+    expect((await wallet.watcher.payments([block], [""], book, true)).found).toEqual([
+      { ...named, index: 1, amountUnits: 500_000_000n },
+    ]);
     const id = `${tx.at(-1)}:1`;
     const depths: boolean[] = [];
     for (let depth = 1; depth <= 7; depth += 1) {

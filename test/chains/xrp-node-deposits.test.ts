@@ -2,7 +2,9 @@
  * Payments that come to an account of the XRP Ledger, by tag: what counts as a payment, for which
  * request, and how far two nodes must agree on the list. Then balances and ledgers of the watcher.
  */
+
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
+import { valuesIn } from "../../base/result.ts";
 import type { AddressBook, DetectedPayment } from "../../chains/nodes.ts";
 import { joinAddress } from "../../chains/xrp/address.ts";
 import { xrp } from "../../chains/xrp/family.ts";
@@ -39,7 +41,7 @@ async function blocks(last = lab.node.chain.head.index) {
 }
 
 async function payments(isAgreed = true): Promise<readonly DetectedPayment[]> {
-  return lab.watcher.payments(await blocks(), [""], bookOf(book), isAgreed);
+  return (await lab.watcher.payments(await blocks(), [""], bookOf(book), isAgreed)).found;
 }
 
 const shown = (found: readonly DetectedPayment[]) => found.map(({ address, amountUnits }) => [address, amountUnits]).sort();
@@ -107,10 +109,10 @@ group("payments to an account", () => {
   it("payments to an account are none for a book without addresses, without ledgers, or in another coin", async () => {
     lab.node.fund(lab.to.address, 5n, tagOf(0));
     const all = await blocks();
-    expect(await lab.watcher.payments(all, ["USD"], bookOf(book), true)).toEqual([]);
-    expect(await lab.watcher.payments([], [""], bookOf(book), true)).toEqual([]);
-    expect(await lab.watcher.payments(all, [""], bookOf(new Set()), true)).toEqual([]);
-    expect(await lab.watcher.payments(all, [""], bookOf(book), true)).toHaveLength(1);
+    expect((await lab.watcher.payments(all, ["USD"], bookOf(book), true)).found).toEqual([]);
+    expect((await lab.watcher.payments([], [""], bookOf(book), true)).found).toEqual([]);
+    expect((await lab.watcher.payments(all, [""], bookOf(new Set()), true)).found).toEqual([]);
+    expect((await lab.watcher.payments(all, [""], bookOf(book), true)).found).toHaveLength(1);
   });
 
   it("payments to an account are credited to the drop, many of them, over pages of different sizes", async () => {
@@ -156,7 +158,7 @@ group("the agreement on payments", () => {
     lab.node.fund(lab.to.address, xrpOf(3), tagOf(1));
     lab.node.closeLedgers(5);
     const all = await blocks();
-    const ask = () => lab.watcher.payments(all, [""], bookOf(book), true);
+    const ask = async () => (await lab.watcher.payments(all, [""], bookOf(book), true)).found;
     const hole = { from: firstLedger + 2, to: firstLedger + 2 };
     lab.suffer({}, { holes: [hole] });
     await expect(ask()).rejects.toEqual(code("NODE_NO_BLOCK"));
@@ -177,7 +179,7 @@ group("the agreement on payments", () => {
       lab.watcher.outgoing(all, accounts),
       lab.watcher.outgoing(all, accounts),
     ]);
-    expect([found.length, ...sent.map(({ length }) => length)]).toEqual([1, 0, 0]);
+    expect([found, ...sent].map((finds) => finds.found.length)).toEqual([1, 0, 0]);
     expect(lab.node.fronts.map(({ counts }) => counts.get("account_tx"))).toEqual([1, 1]);
   });
 });
@@ -211,9 +213,9 @@ group("the watcher's other questions", () => {
     const { index } = lab.node.chain.head;
     const asked = [lab.to.address, deposit(0), owner("without an account").address];
     const questions = asked.map((account) => ({ account, contract: "" }));
-    expect(await lab.watcher.balances(questions, index)).toEqual([xrpOf(19), 0n, 0n]);
+    expect(valuesIn(await lab.watcher.balances(questions, index))).toEqual([xrpOf(19), 0n, 0n]);
     expect(await lab.watcher.balance(lab.to.address, "", index)).toBe(xrpOf(19));
-    expect(await lab.watcher.wereUsed(asked, index)).toEqual([true, false, false]);
+    expect(valuesIn(await lab.watcher.wereUsed(asked, index))).toEqual([true, false, false]);
     lab.suffer({}, { lies: [{ kind: "balance", drops: xrpOf(99) }] });
     await expect(lab.watcher.balance(lab.to.address, "", index)).rejects.toEqual(code("NODE_DISAGREE"));
     expect(await lab.watcher.balance(deposit(0), "", index)).toBe(0n);
@@ -230,7 +232,7 @@ group("the watcher's other questions", () => {
   it("the watcher's questions name an outgoing transaction by ticket without a slot", async () => {
     lab.node.people.cashCheck(lab.to.address, 900n);
     lab.node.closeLedgers();
-    const [outgoing, ...more] = await lab.watcher.outgoing(await blocks(), new Set([lab.to.address]));
+    const [outgoing, ...more] = (await lab.watcher.outgoing(await blocks(), new Set([lab.to.address]))).found;
     expect(more).toEqual([]);
     expect(outgoing).toMatchObject({ account: lab.to.address, slot: "", receiver: "" });
   });

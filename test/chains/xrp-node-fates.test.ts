@@ -190,7 +190,7 @@ group("a foreign use of the slot", () => {
     lab.validate(other);
     const { index: block } = lab.node.chain.head;
     const blocks = [await lab.watcher.block(block, true)];
-    const [outgoing] = await lab.watcher.outgoing(blocks, new Set([lab.from.address]));
+    const [outgoing] = (await lab.watcher.outgoing(blocks, new Set([lab.from.address]))).found;
     const byTransaction = outgoing === undefined ? null : await lab.watcher.judgeOutgoing(payment, outgoing);
     return { byTransaction, byAttempts: await lab.judged(payment, [own]), outgoing, other, block, payment };
   }

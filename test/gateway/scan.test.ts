@@ -5,12 +5,14 @@
  * #53 (the gap that unpaid invoices make) and btcpayserver/btcpayserver #3711 (funds behind another
  * wallet's gap).
  */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AgentError } from "../../base/fault.ts";
+import { good } from "../../base/result.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { familyOf } from "../../chains/families.ts";
@@ -53,9 +55,9 @@ function nodesOf(held: ReadonlyMap<string, bigint>, used: ReadonlySet<string> = 
       asked.balances += questions.length;
       asked.mostAtOnce = Math.max(asked.mostAtOnce, questions.length);
       asked.blocks.add(block);
-      return questions.map(({ account: address, contract }) => (contract === "" ? (held.get(address) ?? 0n) : 0n));
+      return questions.map(({ account: address, contract }) => good(contract === "" ? (held.get(address) ?? 0n) : 0n));
     },
-    wereUsed: async (accounts) => accounts.map((address) => used.has(address)),
+    wereUsed: async (accounts) => accounts.map((address) => good(used.has(address))),
   };
   const forget = (): void => {
     forgets = true;

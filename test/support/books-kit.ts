@@ -2,8 +2,10 @@
  * Books beside a chain in memory: each act of money stands on the chain and in the database alike,
  * until a test takes one of the two away. No node, no watcher, no time that passes.
  */
+
 import { afterEach, beforeEach } from "vitest";
 import { AgentError } from "../../base/fault.ts";
+import { good, type Result } from "../../base/result.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes, ClosingOptions } from "../../gateway/books/compare.ts";
 import { amountWords, type Closed } from "../../gateway/books/keeping.ts";
@@ -51,7 +53,7 @@ class MemoryChain implements BookNodes {
   async balances(
     asked: readonly { readonly account: string; readonly contract: string }[],
     block: number,
-  ): Promise<readonly bigint[]> {
+  ): Promise<readonly Result<bigint>[]> {
     this.calls += 1;
     this.questions += asked.length;
     if (this.isAway) throw new AgentError("NODE_UNREACHABLE", "none", "away");
@@ -59,7 +61,7 @@ class MemoryChain implements BookNodes {
     const at = this.tellsNewestBalances ? this.block : block;
     return asked.map(({ account, contract }) => {
       const moves = this.#moves.get(`${account} ${contract}`) ?? [];
-      return moves.reduce((sum, move) => (move.block <= at ? sum + move.units : sum), 0n);
+      return good(moves.reduce((sum, move) => (move.block <= at ? sum + move.units : sum), 0n));
     });
   }
 

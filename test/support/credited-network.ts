@@ -4,6 +4,7 @@
  * and the receipts of Tron go through the product's own readers.
  */
 
+import { good } from "../../base/result.ts";
 import type { Block, FoundLog } from "../../chains/evm/answers.ts";
 import { bloomOf } from "../../chains/evm/bloom.ts";
 import { createTransfers } from "../../chains/evm/node-logs.ts";
@@ -173,15 +174,17 @@ export class TestNetwork {
       status: () => [],
       timestamp: async (number: number) => Math.ceil((this.#blocks[number]?.atMs ?? 0) / 1000),
       block: async (number: number) => ({ ...id(number), parentHash: this.#hash(number - 1), content: null }),
-      outgoing: () => [],
-      payments: (blocks: readonly WatchedBlock[], _contracts: readonly string[], list: AddressBook) =>
-        this.#payments(blocks, list),
+      outgoing: () => ({ found: [], unread: [] }),
+      payments: async (blocks: readonly WatchedBlock[], _contracts: readonly string[], list: AddressBook) => ({
+        found: await this.#payments(blocks, list),
+        unread: [],
+      }),
       balances: async (asked: readonly BalanceQuestion[], block: number) =>
         asked.map(({ account, contract }) =>
-          this.#balance(account, contract, tellsNewestBalances ? this.final + this.ahead : block),
+          good(this.#balance(account, contract, tellsNewestBalances ? this.final + this.ahead : block)),
         ),
       balance: async (account: string, contract: string, block: number) => this.#balance(account, contract, block),
-      wereUsed: async (accounts: readonly string[]) => accounts.map(() => false),
+      wereUsed: async (accounts: readonly string[]) => accounts.map(() => good(false)),
     } as unknown as WatcherNodes;
   }
 

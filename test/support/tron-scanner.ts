@@ -37,7 +37,7 @@ export class Scanner {
           if (block.parentHash !== before) throw new AgentError("NODE_DISAGREE", "none", "a block does not follow");
           before = block.hash;
         }
-        this.#keep(await watcher.payments(blocks, this.#contracts, this.#addresses, true));
+        this.#keep((await watcher.payments(blocks, this.#contracts, this.#addresses, true)).found);
         this.cursor = { number: last, hash: before };
       }
       return true;

@@ -2,7 +2,9 @@
  * A watcher beside others of other families: each watches its own family's addresses alone, and
  * compares the balances of those.
  */
+
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { good } from "../../base/result.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -26,7 +28,7 @@ afterEach(() => db.remove());
 function watched(network: string): WatchedChain {
   const final = { number: 7, hash: "seven" };
   const reader: Partial<WatcherNodes> = {
-    balances: async (questions) => questions.map(() => 9n),
+    balances: async (questions) => questions.map(() => good(9n)),
     block: async () => ({ ...final, parentHash: "six", content: null as never }),
     timestamp: async () => 0,
   };

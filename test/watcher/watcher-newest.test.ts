@@ -5,7 +5,9 @@
  * Reported for such software: tronprotocol/java-tron #3064 and #6119 (nodes without internal
  * transactions); trezor/blockbook (entries of delegated resources that move no coin).
  */
+
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { good } from "../../base/result.ts";
 import type { BalanceQuestion, DetectedPayment, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import { unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
@@ -86,10 +88,10 @@ const reader: Partial<WatcherNodes> = {
   status: () => [],
   timestamp: async () => Math.ceil(clock.nowMs / 1_000),
   block: async (number: number) => ({ number, hash: hashOf(number), parentHash: hashOf(number - 1), content: null as never }),
-  outgoing: async () => [],
-  payments: async (some: readonly WatchedBlock[]) => some.flatMap(namedIn),
+  outgoing: async () => ({ found: [], unread: [] }),
+  payments: async (some: readonly WatchedBlock[]) => ({ found: some.flatMap(namedIn), unread: [] }),
   balances: async (questions: readonly BalanceQuestion[]) =>
-    questions.map(({ account }) => balanceAt(account, Math.min(final() + ahead(), head()))),
+    questions.map(({ account }) => good(balanceAt(account, Math.min(final() + ahead(), head())))),
 };
 
 async function pass(memory: ReturnType<typeof newDepositMemory>): Promise<void> {

@@ -74,8 +74,8 @@ const neverAsked = async (): Promise<never> => {
 const reader: Partial<WatcherNodes> = {
   block: async (number) => ({ number, hash: hashOf(number), parentHash: hashOf(number - 1), content: null }),
   timestamp: async () => 0,
-  outgoing: async () => [],
-  payments: async (some, _contracts, addresses) => some.flatMap((one) => detected(one, addresses)),
+  outgoing: async () => ({ found: [], unread: [] }),
+  payments: async (some, _contracts, addresses) => ({ found: some.flatMap((one) => detected(one, addresses)), unread: [] }),
   balance: neverAsked,
   balances: neverAsked,
 };

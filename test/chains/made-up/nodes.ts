@@ -1,4 +1,5 @@
 /** The made-up family's nodes, of a chain that has its first block alone. */
+import { good } from "../../../base/result.ts";
 import type { BlockId, IndependentReading, NodeView, SenderNodes, WatcherNodes } from "../../../chains/nodes.ts";
 
 const first: BlockId = { number: 0, hash: "0".repeat(64) };
@@ -28,11 +29,11 @@ const watcher = (): WatcherNodes => ({
   block: async () => ({ ...first, parentHash: "", content: null }),
   timestamp: async () => 0,
   balance: async () => 0n,
-  balances: async (questions) => questions.map(() => 0n),
-  wereUsed: async (accounts) => accounts.map(() => false),
+  balances: async (questions) => questions.map(() => good(0n)),
+  wereUsed: async (accounts) => accounts.map(() => good(false)),
   decimals: async () => 0n,
-  payments: async () => [],
-  outgoing: async () => [],
+  payments: async () => ({ found: [], unread: [] }),
+  outgoing: async () => ({ found: [], unread: [] }),
   hasFailed: async () => false,
   cost: async () => ({ ok: true, feeUnits: 1n }),
   judgeOutgoing: async () => ({ kind: "waiting" }),
