@@ -184,6 +184,12 @@ export const gatewayEvents = eventTable({
     "look at its contract and decimals in the configuration; its deposits are recorded, and judged once the contract answers",
   ],
   "chain-read": ["gateway", "info", "a chain is read, or read again", nothing],
+  "transaction-unread": [
+    "gateway",
+    "error",
+    "a transaction that names an account here cannot be read in a final block: it is credited when it can be",
+    "faults lists it; look at it in a block explorer",
+  ],
   "chain-unread": [
     "gateway",
     "warn",

@@ -285,6 +285,8 @@ export interface Finds<T> {
  * one node's answer shows progress.
  */
 export interface WatcherNodes extends Watched {
+  /** An address whose key nobody has, for questions that belong to nobody. */
+  readonly nobody: string;
   tip(): Promise<BlockId>;
   finalTip(): Promise<BlockId>;
   block(number: number, isAgreed: boolean): Promise<WatchedBlock>;

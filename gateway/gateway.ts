@@ -270,11 +270,14 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
 }
 
 /** The parts of a service that show the chains; nothing before the watcher runs. */
-function chainViewsOf(watcher: () => Watcher | null): Pick<Service, "confirmations" | "outOfService" | "readAt" | "ownClock"> {
+type ChainViews = "confirmations" | "outOfService" | "readAt" | "unreadSince" | "ownClock";
+
+function chainViewsOf(watcher: () => Watcher | null): Pick<Service, ChainViews> {
   return {
     confirmations: (transactionId) => watcher()?.confirmations(transactionId) ?? null,
     outOfService: (currency) => watcher()?.outOfService().get(currency) ?? "",
     readAt: (network) => watcher()?.readAt(network) ?? null,
+    unreadSince: (place) => watcher()?.unreadSince(place) ?? null,
     ownClock: () => watcher()?.ownClock() ?? rightClock,
   };
 }

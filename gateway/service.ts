@@ -75,8 +75,20 @@ export interface Service {
   readonly confirmations: (transactionId: string) => number | null;
   /** The marks of deposit addresses next to the database. */
   readonly addressMarks: AddressMarks;
-  /** When the newest complete pass over a network began; null before the first of this run. */
+  /**
+   * When the newest pass that read a network's blocks to the newest began; null before the first of
+   * this run.
+   */
   readonly readAt: (network: string) => number | null;
+  /**
+   * Since when no balance of an address in a currency can be read; null if nothing keeps it from
+   * being read. Unix milliseconds.
+   */
+  readonly unreadSince: (place: {
+    readonly network: string;
+    readonly currency: string;
+    readonly address: string;
+  }) => number | null;
   /** The reason why a currency is out of service now; "" if it is in service. */
   readonly outOfService: (currency: string) => string;
   readonly ownClock: () => ClockState; // this machine's clock as the chains judge it

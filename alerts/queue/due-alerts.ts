@@ -22,6 +22,7 @@ export interface Condition {
    */
   readonly endsAt?: number;
   readonly againMs?: number; // the time from one alert to the next; a day unless given
+  readonly isTold?: boolean; // an earlier process sent its first alert
 }
 
 export interface Observation {
@@ -96,7 +97,8 @@ export function observe(
   for (const [key, condition] of now) {
     const before = next.get(key);
     if (before === undefined && next.size >= standingsMax) continue;
-    const { since, sinceMs, toldMs } = before ?? { since: at, sinceMs: nowMs, toldMs: null };
+    const isTold = condition.isTold === true;
+    const { since, sinceMs, toldMs } = before ?? { since: at, sinceMs: nowMs, toldMs: isTold ? nowMs : null };
     const waitedMs = nowMs - (toldMs ?? sinceMs);
     const restMs = toldMs === null ? condition.afterMs : againAfterMs(condition, at - waitedMs);
     const isDue = waitedMs >= restMs && alerts.length < alertsMax;

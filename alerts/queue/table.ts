@@ -124,6 +124,13 @@ export const alertTable = table({
     "a currency is out of service: its contract does not confirm its decimals",
     "look at its contract and decimals in the configuration: currencies",
   ],
+  "item-fault": [
+    "gateway",
+    "error",
+    "domain, network, merchant and code",
+    "an address, a hot wallet, a currency, a withdrawal or a transaction has not been read for ten minutes, a transaction at once; all others go on",
+    "faults lists it with its words",
+  ],
   "price-stale": [
     "gateway",
     "warn",

@@ -34,6 +34,7 @@ const answerBytesMax = 32 * 1024 * 1024;
 const timeoutMs = 15_000;
 /** Balances that are read at the same time, where the quota allows: some batches for each node. */
 const balancesAtOnce = 256;
+const nobody = "0x000000000000000000000000000000000000dEaD";
 /** A payment that is ordered now is signed at the fees of some minutes later. */
 const costNumerator = 3n;
 const costDenominator = 2n;
@@ -76,6 +77,7 @@ export function watcherOf(reader: Reader): WatcherNodes {
     agreement(each, (nodes) => nodes.balance(address, contract, number), String, `balance of ${address}`);
 
   return {
+    nobody,
     status: together.status,
     tip: together.head,
     finalTip: async () => {

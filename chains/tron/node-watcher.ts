@@ -44,6 +44,7 @@ export interface WatcherOptions {
 /** The interface for the watcher, with `findVoid`. */
 export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "findVoid">>;
 
+const nobody = "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb";
 const timeoutMsDefault = 15_000;
 const patienceMsDefault = 60_000;
 const blocksAtOnce = 8;
@@ -63,6 +64,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
   const indexOf = createIndexes(hexOf);
   const findVoid = createVoid(blocks, pool.quorumMin);
   return {
+    nobody,
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await blocks.head()),

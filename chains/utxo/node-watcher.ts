@@ -19,7 +19,7 @@ import type {
 } from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
 import { resultsInWaves } from "../providers/results.ts";
-import { parseAddress } from "./address.ts";
+import { addressOfScript, parseAddress } from "./address.ts";
 import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, type ScriptOf, scriptKey } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
@@ -52,6 +52,8 @@ export type UtxoWatcher = Omit<WatcherNodes, "pass"> & {
   pass(final: BlockId): { judge(payment: Payment, txHashes: readonly string[], pin?: string): Promise<Judgement> };
 };
 
+/** P2WPKH of a hash that is no key's. */
+const nobodyScript = Uint8Array.of(0, 20, ...Array.from({ length: 20 }, () => 0x77));
 const timeoutMsDefault = 30_000;
 const patienceMsDefault = 60_000;
 /** Accounts that are asked for at the same time, two questions each; a node's queue holds more. */
@@ -74,6 +76,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   const tools = { pool, blocks, transactions, histories: createHistories(pool), network, feeMarketNow };
   const indexOf = createIndexes((address) => keyOf(address, network));
   return {
+    nobody: addressOfScript(nobodyScript, network) ?? "",
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await blocks.head()),

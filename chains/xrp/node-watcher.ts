@@ -29,6 +29,8 @@ export interface WatcherOptions {
   readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 60000
 }
 
+/** The account of number 1, which is no key's. Source: the ledger's list of special addresses. */
+const nobody = "rrrrrrrrrrrrrrrrrrrrBZbvji";
 const timeoutMsDefault = 15_000;
 const patienceMsDefault = 60_000;
 /** Accounts that are asked for at the same time; a node's queue holds more. */
@@ -50,6 +52,7 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
   const balance = async (account: string, block: number): Promise<bigint> =>
     isShared(account) ? 0n : spendable(pool, account, block);
   return {
+    nobody,
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await ledgers.head()),

@@ -62,8 +62,8 @@ function hashOf({ txHash }: TransactionRow, counted: readonly CountedPayment[]):
 }
 
 /**
- * Payments cannot be confirmed if no pass over the chain was complete for so long, because its
- * nodes do not answer or disagree.
+ * Payments cannot be confirmed if the chain's blocks were not read for so long, because its nodes
+ * do not answer or disagree, or the request's own currency or address.
  */
 const unreadMsMax = 5 * 60_000;
 
@@ -71,7 +71,9 @@ const unreadMsMax = 5 * 60_000;
 export function payerView(service: Service, row: TransactionRow, merchant: MerchantRow, startedAt: number): PayerView {
   const { config, store, clock } = service;
   const nowMs = clock();
-  const isUnread = nowMs - (service.readAt(row.network) ?? startedAt) >= unreadMsMax;
+  const readAt = service.readAt(row.network) ?? startedAt;
+  const place = { network: row.network, currency: row.currency, address: row.depositAddress };
+  const isUnread = nowMs - Math.min(readAt, service.unreadSince(place) ?? nowMs) >= unreadMsMax;
   const currency = Object.hasOwn(config.currencies, row.currency) ? config.currencies[row.currency] : undefined;
   const { network, depositAddress: receiver } = row;
   const contract = currency?.contract;

@@ -11,6 +11,7 @@ import type { AddressMarks } from "../store/address-marks.ts";
 import { issuedAddress, lookMs, readAddressState, wasLookedAt, wasUsed } from "../store/address-states.ts";
 import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
 import { skipDepositIndexes } from "../store/agents.ts";
+import { hasLookGap } from "../store/look-gaps.ts";
 import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Look } from "../store/signals.ts";
@@ -31,6 +32,8 @@ export interface Beside {
   readonly marks: AddressMarks;
   readonly readAt: (network: string) => number | null; // service.ts
   readonly nowMs: number;
+  /** Currencies in which an address must have been looked at: the request's own, and the coin. */
+  readonly lookedIn: readonly string[];
 }
 
 /** The next address has no look yet; it leaves after the watcher's look. */
@@ -79,7 +82,7 @@ const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, re
 });
 
 /** Reasons that pass by themselves; docs/api.md explains each. */
-type Passing = Extract<Place, { ok: false }>["reason"] | "addresses_used" | "address_unchecked";
+type Passing = Extract<Place, { ok: false }>["reason"] | "addresses_used" | "address_unchecked" | "currency_out_of_service";
 
 export const later = (reason: Passing): Answer => say("unavailable", { reason }, { "Retry-After": retrySeconds });
 
@@ -144,7 +147,8 @@ function firstUnused(
   for (let addressIndex = first; addressIndex < first + passedOverMax; addressIndex += 1) {
     const address = family.depositAddress(account, addressIndex);
     if (issuedAddress(database, address) !== undefined || wasUsed(database, address)) continue;
-    if (!wasLookedAt(readAddressState(database, network, address), since))
+    const isLooked = wasLookedAt(readAddressState(database, network, address), since);
+    if (!isLooked || beside.lookedIn.some((currency) => hasLookGap(database, { network, address, currency })))
       return { none: { look: { network, account } }, next: addressIndex };
     return { addressIndex, address, next: addressIndex + 1 };
   }

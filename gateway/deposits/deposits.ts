@@ -161,10 +161,25 @@ function make(service: Service, request: DepositRequest, asked: Order): Promise<
       return say("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
     }
     const { addressMarks: marks, readAt, clock } = service;
-    const depositAddress = takeAddress(database, request.merchant, amount.currency, { marks, readAt, nowMs: clock() });
+    const lookedIn = [amount.currency.id, coinOf(service.config, amount.currency).id];
+    const beside = { marks, readAt, nowMs: clock(), lookedIn };
+    const depositAddress = takeAddress(database, request.merchant, amount.currency, beside);
     if (isAnswer(depositAddress) || "look" in depositAddress) return depositAddress;
     return { row: insert(service, database, request, order, { depositAddress, ...sum, ...amount }), depositAddress };
   });
+}
+
+/** The coin of a currency's chain; the currency itself if none is configured. */
+function coinOf({ currencies }: Service["config"], currency: GatewayCurrency): GatewayCurrency {
+  return Object.values(currencies).find(({ network, contract }) => network === currency.network && contract === "") ?? currency;
+}
+
+/** True if no balance in the order's currency, or in the coin of its chain, can be read now. */
+function isCurrencyUnread({ config, unreadSince }: Service, order: Order): boolean {
+  const currency = Object.hasOwn(config.currencies, order.currency) ? config.currencies[order.currency] : undefined;
+  if (currency === undefined) return false;
+  const coin = coinOf(config, currency);
+  return [currency, coin].some(({ id, network }) => unreadSince({ network, currency: id, address: "" }) !== null);
 }
 
 /** Tries again after each look at the next addresses, until an unused address is known. */
@@ -175,7 +190,9 @@ async function makeWhenLooked(service: Service, request: DepositRequest, order: 
     if (!("look" in made)) return made;
     const leftMs = endMs - service.clock();
     const isLooked = leftMs > 0 && (await service.waiters.looked(made.look, leftMs));
-    if (!isLooked) return later("address_unchecked");
+    if (!isLooked) return later(isCurrencyUnread(service, order) ? "currency_out_of_service" : "address_unchecked");
+    // The look was made, and the address could not be read in the request's currency or the coin.
+    if (isCurrencyUnread(service, order)) return later("currency_out_of_service");
   }
 }
 

@@ -119,9 +119,9 @@ export class FaultBook {
       .sort((a, b) => a.sinceMs - b.sinceMs || (keyText(a) < keyText(b) ? -1 : 1));
   }
 
-  /** Forgets the items of a domain that are not named, because they are gone. */
-  keepOnly(domain: Domain, ids: ReadonlySet<string>): void {
-    for (const [text, one] of this.#faults) if (one.domain === domain && !ids.has(one.id)) this.#faults.delete(text);
+  /** Forgets the items of a domain that are gone. */
+  keepOnly(domain: Domain, isThere: (id: string) => boolean): void {
+    for (const [text, one] of this.#faults) if (one.domain === domain && !isThere(one.id)) this.#faults.delete(text);
   }
 
   /** Lets the item be asked for in the next pass. False if it has no fault. */

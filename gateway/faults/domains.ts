@@ -85,3 +85,6 @@ export type Domain = keyof typeof domains;
 
 /** The longest rest of an item for which a person waits: an open request, an order. */
 export const waitedRestMaxMs = minuteMs;
+
+/** The begin of the reason for which a currency is out of service that only cannot be read. */
+export const unreadPrefix = "unread: ";

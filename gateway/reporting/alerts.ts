@@ -24,6 +24,7 @@ import type { Database } from "../store/store.ts";
 import { listOpenSweepsByStage } from "../store/sweeps.ts";
 import { listWaitingMerchants } from "../store/withdrawals.ts";
 import type { Watcher } from "../watcher/watcher.ts";
+import { faultConditions, groupsTold } from "./fault-alerts.ts";
 
 export interface AlertsOptions {
   readonly alerts: Pick<GatewayAlerts, "agentAwayMinutes">;
@@ -32,7 +33,9 @@ export interface AlertsOptions {
   readonly probes: readonly Probe[]; // the checks of /ready
   readonly prices: Prices;
   readonly currencies: GatewayConfig["currencies"];
-  readonly watcher: () => Pick<Watcher, "chainStatus"> | null;
+  readonly watcher: () => Pick<Watcher, "chainStatus" | "faults"> | null;
+  /** Keeps that the alerts of these faults were sent. */
+  readonly onFaultsTold: (subjects: ReadonlySet<string>) => void;
   readonly freeBytes: () => number | null; // on the database's disk; null if unknown
   readonly deliver: Deliver;
   readonly clock: () => number; // Unix milliseconds
@@ -67,6 +70,7 @@ const alarmsMax = 100; // in one check; the others come with the next
 export function startAlerts(options: AlertsOptions): Alerts {
   const { database, clock, monotonic, log, deliver, retryMs } = options;
   let standings: Standings = new Map();
+  const toldBefore = groupsTold(database, clock());
   let lastAlarm = newestActBefore(database, clock() - missedMs);
   const alertQueue = createLoggedAlertQueue(deliver, log, retryMs);
   const look = (): void => {
@@ -79,9 +83,12 @@ export function startAlerts(options: AlertsOptions): Alerts {
       ...probeConditions(options),
       ...priceConditions(options),
       ...moneyConditions(options, times.at),
+      ...faultConditions(options.watcher()?.faults() ?? [], times.at, toldBefore),
     ];
     const seen = observe(standings, { ...times, conditions, unknown: [], alertsMax: alertQueue.room() }, origin);
     standings = seen.standings;
+    const faultsTold = seen.alerts.filter(({ event }) => event === "item-fault").map(({ subject }) => subject);
+    if (faultsTold.length > 0) options.onFaultsTold(new Set(faultsTold));
     const alarms = listAlarmsAfter(database, lastAlarm, alarmsMax);
     lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
     // An alarm has no end, so it is observed from an empty state that is then dropped.

@@ -9,6 +9,7 @@ import { givenHistogram } from "../../alerts/metrics/histogram.ts";
 import { type AlertQueueCounts, outcomesOf } from "../../alerts/queue/alert-queue.ts";
 import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
+import type { Domain } from "../faults/domains.ts";
 import type { Hub } from "../hub/hub.ts";
 import { listPairedAgents } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
@@ -21,11 +22,14 @@ import { databaseBounds, type TimedStore } from "../store/timed.ts";
 import { listPendingByStage } from "../store/withdrawals.ts";
 import type { ChainNode, Watcher } from "../watcher/watcher.ts";
 
+/** A chain's own faults are its `chain_up`. */
+const faultDomains: readonly Domain[] = ["currency", "account", "address", "withdrawal", "transaction"];
+
 export interface MeasuresOptions {
   readonly server: FastifyInstance; // not yet listening
   readonly database: Database;
   readonly hub: Pick<Hub, "online">;
-  readonly watcher: () => Pick<Watcher, "chainStatus"> | null;
+  readonly watcher: () => Pick<Watcher, "chainStatus" | "faults"> | null;
   readonly freeBytes: () => number | null; // on the database's disk; null if unknown
   readonly walBytes: () => number;
   readonly certificateEndsAtMs: () => number | null; // null without a certificate
@@ -73,6 +77,13 @@ export function createMeasures(options: MeasuresOptions): { readonly contentType
   gauge("autowithdraw_gateway_callbacks_waiting", "Callbacks that no target has taken and that are not given up", [], () => [
     [options.callbacksWaiting()],
   ]);
+  const faultsHelp = "Items that cannot be read or judged, by what they are; all others go on";
+  gauge("autowithdraw_gateway_faults", faultsHelp, ["domain"], () => {
+    const counts = new Map(faultDomains.map((domain) => [domain, 0]));
+    for (const { domain, count } of options.watcher()?.faults() ?? [])
+      if (counts.has(domain)) counts.set(domain, (counts.get(domain) ?? 0) + count);
+    return [...counts];
+  });
   addBooksGauges(gauge, options);
   addDatabaseHistogram(registry, options);
   const alertsTotal = {

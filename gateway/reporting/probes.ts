@@ -2,6 +2,7 @@
 import { booksState } from "../books/state.ts";
 import { certificateState } from "../config/certificate-end.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import { unreadPrefix } from "../faults/domains.ts";
 import { type ClockState, clockWords } from "../own-clock.ts";
 import { unpricedOf } from "../prices/unpriced.ts";
 import type { Prices, Probe } from "../service.ts";
@@ -88,16 +89,29 @@ function chainDetail({ ok, detail, plain, nodes }: ChainStatus, isFull: boolean)
   return [...(ok ? [] : [`not read: ${words}`]), answering, ...unsaid].join("; ");
 }
 
-/** One check for each chain. */
+/**
+ * One check for each chain, and one for all of them. One chain that is not read costs no other, so
+ * the gateway is ready while any of them is read.
+ */
 function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): readonly Probe[] {
-  return Object.keys(config.chains).map((name) => () => {
-    const status = watcher()
-      ?.chainStatus()
-      .find((one) => one.chain === name);
-    if (status === undefined) return { name: `chain ${name}`, ok: false, detail: "not read: the gateway is starting" };
-    const [detail, full] = [chainDetail(status, false), chainDetail(status, true)];
-    return { name: `chain ${name}`, ok: status.ok, detail, full };
-  });
+  const ofEach = Object.keys(config.chains).map(
+    (name): Probe =>
+      () => {
+        const status = watcher()
+          ?.chainStatus()
+          .find((one) => one.chain === name);
+        const aloneOut = true;
+        if (status === undefined)
+          return { name: `chain ${name}`, ok: false, detail: "not read: the gateway is starting", aloneOut };
+        const [detail, full] = [chainDetail(status, false), chainDetail(status, true)];
+        return { name: `chain ${name}`, ok: status.ok, detail, full, aloneOut };
+      },
+  );
+  const ofAll: Probe = () => {
+    const ok = ofEach.length === 0 || ofEach.some((probe) => probe().ok);
+    return { name: "chains", ok, detail: ok ? "" : "no chain is read" };
+  };
+  return [ofAll, ...ofEach];
 }
 
 /** One check for each token. If a token is out of service, the gateway is still ready. */
@@ -105,9 +119,10 @@ function currencyProbes(config: GatewayConfig, outOfService: (currency: string) 
   return Object.values(config.currencies)
     .filter(({ contract }) => contract !== "")
     .map(({ id }) => () => {
-      const isOut = outOfService(id) !== "";
-      const detail = isOut ? "out of service: its contract does not confirm its decimals" : "";
-      return { name: `currency ${id}`, ok: !isOut, detail, aloneOut: true };
+      const reason = outOfService(id);
+      const why = reason.startsWith(unreadPrefix) ? "no balance in it can be read" : "its contract does not confirm its decimals";
+      const detail = reason === "" ? "" : `out of service: ${why}`;
+      return { name: `currency ${id}`, ok: reason === "", detail, aloneOut: true };
     });
 }
 

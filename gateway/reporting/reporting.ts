@@ -5,17 +5,20 @@
 import type { FastifyInstance } from "fastify";
 import { serveMetrics } from "../../alerts/metrics/server.ts";
 import { createDelivery } from "../../alerts/queue/send.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Prices, Probe } from "../service.ts";
 import { countAllWaiting } from "../store/callback-deliveries.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
+import { listFaults, markFaultTold } from "../store/faults.ts";
 import type { Store } from "../store/store.ts";
 import type { TimedStore } from "../store/timed.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 import { startAlerts } from "./alerts.ts";
 import { type DownOptions, tellWhileDown } from "./down.ts";
+import { groupName } from "./fault-alerts.ts";
 import { createMeasures } from "./measures.ts";
 
 export interface ReportingOptions {
@@ -37,6 +40,17 @@ export function tellDown(alerts: GatewayAlerts, options: Omit<DownOptions, "deli
   return tellWhileDown({ ...options, deliver: createDelivery(alerts.target) });
 }
 
+/** A database that takes nothing now lets the alert be sent once more after a restart. */
+function keepTold(store: Store, subjects: ReadonlySet<string>, nowMs: number): void {
+  try {
+    store.write((database) => {
+      for (const row of listFaults(database)) if (subjects.has(groupName(row))) markFaultTold(database, row, nowMs);
+    });
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+  }
+}
+
 export function startReporting(options: ReportingOptions): { close(): void } {
   const { server, store, hub, watcher, config, log, clock } = options;
   const { database } = store;
@@ -56,6 +70,7 @@ export function startReporting(options: ReportingOptions): { close(): void } {
           log,
           clock,
           deliver: createDelivery(config.alerts.target),
+          onFaultsTold: (subjects) => keepTold(store, subjects, clock()),
           monotonic: () => performance.now(),
         });
   const served =

@@ -30,10 +30,12 @@ export function receivingKeyOf(database: Database, merchant: string, family: str
 export function listReceivingAccounts(
   database: Database,
   family: string,
-): readonly { readonly id: string; readonly next: number }[] {
+): readonly { readonly id: string; readonly next: number; readonly merchant: string }[] {
   return database
     .all<ReceivingKeyRow>("SELECT * FROM receivingKeys WHERE family = ? ORDER BY merchant", family)
-    .map(({ xpub: id, firstDepositAddress }) => ({ id, next: nextDepositIndexUnder(database, firstDepositAddress) }));
+    .map(({ xpub: id, firstDepositAddress, merchant }) => ({
+      ...{ id, merchant, next: nextDepositIndexUnder(database, firstDepositAddress) },
+    }));
 }
 
 /** True if the merchant was created to receive, in any family. */

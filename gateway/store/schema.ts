@@ -206,6 +206,8 @@ CREATE INDEX addressStatesByAddress ON addressStates (address);
 CREATE TABLE baselines (
   network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, block INTEGER NOT NULL,
   takenUnits TEXT NOT NULL DEFAULT '0', PRIMARY KEY (address, network, currency)) STRICT;
+CREATE TABLE lookGaps (
+  network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, PRIMARY KEY (network, address, currency)) STRICT;
 CREATE TABLE depositEnds (transactionId TEXT PRIMARY KEY REFERENCES transactions(id), block INTEGER NOT NULL) STRICT;
 CREATE TABLE depositCredits (
   network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, transactionId TEXT NOT NULL REFERENCES transactions(id),
@@ -246,7 +248,8 @@ CREATE TABLE sweepNotes (
 /**
  * The books (books.ts): entries that no payment or outgoing transaction makes, the newest closing
  * of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
- * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts).
+ * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the
+ * items that cannot be read or judged (faults.ts).
  */
 const books = `
 CREATE TABLE bookEntries (
@@ -270,6 +273,10 @@ CREATE TABLE priceReadings (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
+CREATE TABLE faults (
+  domain TEXT NOT NULL, network TEXT NOT NULL, id TEXT NOT NULL, merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL,
+  since INTEGER NOT NULL, tries INTEGER NOT NULL, toldAt INTEGER, isRetried INTEGER NOT NULL CHECK (isRetried IN (0,1)),
+  PRIMARY KEY (domain, network, id)) STRICT;
 CREATE TABLE setAside (
   kind TEXT NOT NULL CHECK (kind IN ('record','change','event','value','judgement')), id TEXT NOT NULL, about TEXT NOT NULL,
   code TEXT NOT NULL, stack TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (kind, id)) STRICT;

@@ -28,6 +28,7 @@ export type Reason =
   | "slot_behind" // the nodes' count is lower than the database's
   | "slot_moving" // a transaction of the address is on its way that nobody here ordered
   | "slot_ended" // the next slot belongs to a sweep that an operator ended
+  | "faulty" // its address, its currency or its hot wallet cannot be read
   | "no_coin"; // the hot wallet cannot pay the top-up
 
 export interface No {

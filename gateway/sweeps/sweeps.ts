@@ -8,13 +8,17 @@
 
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
+import { resultOf } from "../../base/result.ts";
+import { momentOf } from "../../base/timestamp.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
 import { stuckSweepsMax } from "../config/sweep-settings.ts";
+import { type Fault, type FaultKey, idIn } from "../faults/fault.ts";
 import type { Prices } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
+import { readBalanceRow } from "../store/balances.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import { unreachableCode } from "../store/slots.ts";
@@ -30,6 +34,7 @@ import {
 } from "../store/sweeps.ts";
 import { listAssignedSweeps } from "../store/unreachable.ts";
 import type { Tip, WatchedChain } from "../watcher/chain.ts";
+import { keyOn } from "../watcher/items.ts";
 import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
 import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
@@ -39,6 +44,8 @@ import { inWords, type Measured, measure, type No, smaller, standing, type Worth
 /** Addresses for which one pass asks the chain; the others come in the next passes. */
 const askedPerPassMax = 16;
 const hourMs = 3_600_000;
+/** A hot wallet's balance that is older than this pays no top-up. */
+const hotBalanceMsMax = 600_000;
 
 export interface SweepsOptions {
   readonly store: Store;
@@ -114,13 +121,28 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
     return false;
   }
   if (agent === undefined || !hasRoom(options, row, agent)) return false;
+  const items = itemsFor(chain, row, currency, agent);
+  const fault = items.map((key) => chain.faults.standingOver(key)).find((one) => one !== null);
+  if (fault !== undefined) {
+    note(options, row, faulty(fault));
+    return false;
+  }
   let measured: Measured | No;
   let next: NextSlot | No;
   try {
-    measured = await ask(chain, tip, row, currency, {
-      hotWallet: hotWalletAddressOn(agent, row.network),
-      worth: worthOf(options, currency),
-    });
+    const answer = await resultOf(() =>
+      ask(chain, tip, row, currency, {
+        hotWallet: hotWalletAddressOn(agent, row.network),
+        worth: worthOf(options, currency),
+      }),
+    );
+    const settled = chain.faults.settle(items[0] as FaultKey, answer);
+    if (settled === null) {
+      const standing = chain.faults.standing(items[0] as FaultKey);
+      if (standing !== null) note(options, row, faulty(standing));
+      return true;
+    }
+    measured = settled;
     if (measured.ok && measured.topUpUnits > 0n) measured = affordable(options, row, currency, measured) ?? measured;
     next = measured.ok ? await askSlot(options, chain, row) : measured;
   } catch (error) {
@@ -132,6 +154,19 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
   else if (!next.ok) note(options, row, next);
   else order(options, row, currency, measured, next.next);
   return true;
+}
+
+/** The address in its currency, in the coin that pays, and the hot wallet in both. */
+function itemsFor(chain: WatchedChain, row: SweepableRow, currency: GatewayCurrency, agent: AgentRow): readonly FaultKey[] {
+  const coin = chain.currencies.find(({ contract }) => contract === "") ?? currency;
+  const hotWallet = hotWalletAddressOn(agent, row.network);
+  const keysOf = (domain: "account" | "address", account: string): readonly FaultKey[] =>
+    [currency, coin].map(({ id }) => keyOn(chain, domain, idIn(account, id), agent.merchant));
+  return [...keysOf("address", row.address), ...keysOf("account", hotWallet)];
+}
+
+function faulty({ code, words }: Fault): No {
+  return { ok: false, reason: "faulty", detail: `${code}: ${words}` };
 }
 
 /** The slot of the next sweep. The slot of an ended sweep may turn out to be used. */
@@ -190,7 +225,7 @@ function worthOf({ prices, config }: SweepsOptions, currency: GatewayCurrency): 
 
 /** Null if the hot wallet can pay the top-up, including its fee. */
 function affordable(
-  { store, config }: SweepsOptions,
+  { store, config, clock }: SweepsOptions,
   row: SweepableRow,
   currency: GatewayCurrency,
   { amountUnits, topUpUnits }: Measured,
@@ -201,6 +236,10 @@ function affordable(
   // the coin.
   if (agent === undefined || native === undefined) return null;
   const funds = fundsOf(store.database, agent, native);
+  const read = readBalanceRow(store.database, hotWalletAddressOn(agent, row.network), native.id);
+  // The top-up is counted against this balance, so an old one is none.
+  if (read !== undefined && clock() - read.at > hotBalanceMsMax)
+    return { ok: false, reason: "faulty", detail: `the balance of the hot wallet was last read at ${momentOf(read.at)}` };
   const needed = topUpUnits + maxFeeUnits(pairedCurrencies(agent), row.currency);
   if (funds !== null && funds.availableUnits >= needed) return null;
   const detail = `${inWords(amountUnits, currency)} there, ${inWords(needed, native)} wanted on the hot wallet`;

@@ -6,17 +6,20 @@
  * asked only once in a run whether an address was used. Source: docs/architecture.md section 8.
  */
 
-import { AgentError } from "../../base/fault.ts";
-import { valuesIn } from "../../base/result.ts";
+import { resultOf } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
+import type { GatewayCurrency } from "../config/config.ts";
+import { keyText } from "../faults/fault.ts";
 import { issuedAddress, keepAhead, lookMs, readAddressState, wasLookedAt } from "../store/address-states.ts";
 import { depositsIdOn } from "../store/agent-accounts.ts";
 import { listPairedOn } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
+import { dropLookGap, keepLookGap, listLookGaps } from "../store/look-gaps.ts";
 import { listReceivingAccounts } from "../store/receiving-keys.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
+import { askBalances, type BalanceItem, itemsOf, readableCurrencies, settleBalances } from "./items.ts";
 
 /** Indexes of each account that are read ahead. */
 export const placesAhead = 32;
@@ -46,10 +49,7 @@ export function askAhead({ asked }: AheadMemory, account: string): void {
   asked.add(account);
 }
 
-/**
- * Runs one pass and signals the orders that waited for it.
- * @throws AgentError NODE_*; the orders wait for the next pass
- */
+/** Runs one pass and signals the orders that waited for it. @throws AgentError NODE_CLOSED */
 export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final: BlockId): Promise<void> {
   const { store, network, signals } = chain;
   // Nodes that lag show an older state than the state that was read before.
@@ -63,43 +63,58 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
   }
 }
 
-async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly string[], final: BlockId): Promise<void> {
-  const { store, network, reader } = chain;
-  const currencies = chain.currencies.filter(({ id }) => !chain.tokens.out.has(id));
-  const questions = wanted.flatMap((address) => currencies.map(({ contract }) => ({ account: address, contract })));
-  const units = valuesIn(await reader.balances(questions, final.number));
-  const holds = (at: number): boolean =>
-    units.slice(at * currencies.length, (at + 1) * currencies.length).some((each) => each > 0n);
-  const asked = wanted.filter((address, at) => !holds(at) && !memory.unused.has(address));
+/**
+ * Looks by currency. An address of which the coin cannot be read keeps to be looked at. Other
+ * currencies that cannot be read are gaps of its look.
+ */
+async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly Wanted[], final: BlockId): Promise<void> {
+  const { store, network } = chain;
+  const currencies = readableCurrencies(chain);
+  const items = wanted.map((one) => itemsOf(chain, "address", one, currencies));
+  const units = settleBalances(chain, items.flat(), await askBalances(chain, items.flat(), final.number));
+  const isRead = ({ key }: BalanceItem): boolean => units.has(keyText(key));
+  const isCoinRead = (of: readonly BalanceItem[]): boolean =>
+    !chain.currencies.some(isCoin) || of.some((item) => isCoin(item.currency) && isRead(item));
+  const looked = items.flatMap((of, at) =>
+    isCoinRead(of) ? [{ address: (wanted[at] as Wanted).account, read: of.filter(isRead) }] : [],
+  );
+  const holds = ({ read }: (typeof looked)[number]): boolean => read.some(({ key }) => (units.get(keyText(key)) ?? 0n) > 0n);
+  const asked = looked.filter((one) => !holds(one) && !memory.unused.has(one.address)).map(({ address }) => address);
   const answers = await usedOf(chain, asked, final.number);
   const spent = new Set(asked.filter((_, at) => answers[at] === true));
-  store.write((database) => {
-    for (const [at, address] of wanted.entries()) {
-      const isUsed = holds(at) || spent.has(address);
-      const state = { network, address, block: final.number, comparedAt: chain.clock(), run: chain.run };
-      keepAhead(database, { ...state, isUsed: isUsed ? 1 : 0 });
-      if (isUsed) tellUsed(chain, database, address, holds(at) ? "holds something" : "was used");
-    }
-  });
+  if (looked.length > 0)
+    store.write((database) => {
+      for (const one of looked) {
+        const { address, read } = one;
+        const isUsed = holds(one) || spent.has(address);
+        const state = { network, address, block: final.number, comparedAt: chain.clock(), run: chain.run };
+        keepAhead(database, { ...state, isUsed: isUsed ? 1 : 0 });
+        const known = new Set(read.map(({ currency }) => currency.id));
+        for (const { id } of chain.currencies)
+          (known.has(id) ? dropLookGap : keepLookGap)(database, { network, address, currency: id });
+        if (isUsed) tellUsed(chain, database, address, holds(one) ? "holds something" : "was used");
+      }
+    });
   if (memory.unused.size >= derivedMax) memory.unused.clear();
   for (const [at, address] of asked.entries()) if (answers[at] === false) memory.unused.add(address);
 }
 
+const isCoin = ({ contract }: GatewayCurrency): boolean => contract === "";
+
 /**
- * Null if the nodes disagree; then only the balance decides, and the next look asks again. The
- * other work on the chain does not wait.
+ * Null where the nodes do not agree; then only the balance decides, and the next look asks again.
+ * The other work on the chain does not wait.
  */
 async function usedOf(
   { reader }: WatchedChain,
   addresses: readonly string[],
   block: number,
 ): Promise<readonly (boolean | null)[]> {
-  try {
-    return valuesIn(await reader.wereUsed(addresses, block));
-  } catch (error) {
-    if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
-    return addresses.map(() => null);
-  }
+  const told = await resultOf(() => reader.wereUsed(addresses, block));
+  return addresses.map((_, at) => {
+    const one = told.ok ? told.value[at] : undefined;
+    return one?.ok === true ? one.value : null;
+  });
 }
 
 function tellUsed(chain: WatchedChain, database: Database, address: string, what: string): void {
@@ -111,36 +126,62 @@ function tellUsed(chain: WatchedChain, database: Database, address: string, what
  * Addresses to look at in this pass: first of the accounts for which orders wait, then of one
  * account after the other in turn.
  */
-function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly string[] {
+function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly Wanted[] {
   const { database } = chain.store;
   const most = chain.reader.tellsNewestBalances === true ? addressesMaxEach : addressesMax;
   const since = chain.clock() - lookMs / 2;
   const accounts = accountsOf(chain, database);
-  const found: string[] = [];
+  const found = new Map<string, Wanted>();
   const visited = Math.min(accounts.length, accountsMax);
   const inTurn = Array.from({ length: visited }, (_, at) => accounts[(memory.turn + at) % accounts.length] as Account);
   const derived = memory.derived.size;
-  for (const { id, next } of [...accounts.filter((one) => memory.asked.has(one.id)), ...inTurn]) {
+  for (const { id, next, merchant } of [...accounts.filter((one) => memory.asked.has(one.id)), ...inTurn]) {
     for (let place = next; place < next + placesAhead; place += 1) {
-      if (found.length === most || memory.derived.size - derived >= derivedAtOnce) return found;
-      const address = derive(chain, memory, id, place);
-      const isKnown = wasLookedAt(readAddressState(database, chain.network, address), since) || found.includes(address);
-      if (!isKnown && issuedAddress(database, address) === undefined) found.push(address);
+      if (found.size === most || memory.derived.size - derived >= derivedAtOnce) return [...found.values()];
+      const account = derive(chain, memory, id, place);
+      const wanted = { account, merchant, isWaited: memory.asked.has(id) };
+      const isLooked = wasLookedAt(readAddressState(database, chain.network, account), since);
+      const isKnown = found.has(account) || (isLooked ? !hasDueGap(chain, wanted) : !isDueAt(chain, wanted));
+      if (!isKnown && issuedAddress(database, account) === undefined) found.set(account, wanted);
     }
   }
   memory.turn += visited;
-  return found;
+  return [...found.values()];
+}
+
+/** An address to look at. */
+interface Wanted {
+  readonly account: string; // the address
+  readonly merchant: string;
+  readonly isWaited: boolean; // an order waits for it
+}
+
+/** True if its coin, or any currency of a chain without one, does not rest. */
+function isDueAt(chain: WatchedChain, wanted: Wanted): boolean {
+  const items = itemsOf(chain, "address", wanted, chain.currencies);
+  const coins = items.filter(({ currency }) => isCoin(currency));
+  return (coins.length > 0 ? coins : items).some(({ key }) => chain.faults.isDue(key));
+}
+
+/** True if a currency that could not be read at the last look can be asked for now. */
+function hasDueGap(chain: WatchedChain, wanted: Wanted): boolean {
+  const gaps = new Set(listLookGaps(chain.store.database, chain.network, wanted.account));
+  if (gaps.size === 0) return false;
+  const some = readableCurrencies(chain).filter(({ id }) => gaps.has(id));
+  return itemsOf(chain, "address", wanted, some).some(({ key }) => chain.faults.isDue(key));
 }
 
 interface Account {
   readonly id: string;
   readonly next: number; // the first index that has not left
+  readonly merchant: string;
 }
 
 function accountsOf({ network }: WatchedChain, database: Database): readonly Account[] {
   const agents = listPairedOn(database, network).map((agent) => ({
     id: depositsIdOn(agent, network),
     next: agent.nextDepositIndex,
+    merchant: agent.merchant,
   }));
   return [...agents.filter(({ id }) => id !== ""), ...listReceivingAccounts(database, familyOf(network).name)];
 }

@@ -4,22 +4,23 @@
  * on them.
  */
 
-import { AgentError } from "../../base/fault.ts";
-import { inWaves } from "../../chains/map-limit.ts";
+import { resultOf } from "../../base/result.ts";
 import type { BlockId } from "../../chains/nodes.ts";
-import { listAccountsNow } from "../store/agents.ts";
+import { idIn, keyText } from "../faults/fault.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
+import { listPairedWallets } from "../store/agents.ts";
 import { keepBalance, readBalanceRow } from "../store/balances.ts";
 import type { WatchedChain } from "./chain.ts";
-
-const questionsAtOnce = 64;
+import { askBalances, itemsOf, readableCurrencies, settleBalances } from "./items.ts";
 
 export interface BalanceMemory {
-  doneKey: string; // final block and accounts of the last complete reading
+  final: string; // hash of the block of the readings in `done`
+  readonly done: Set<string>; // items that were read at this block
   moved: number; // readings in a row that were discarded because the final block moved meanwhile
 }
 
 export function newBalanceMemory(): BalanceMemory {
-  return { doneKey: "", moved: 0 };
+  return { final: "", done: new Set(), moved: 0 };
 }
 
 /**
@@ -33,37 +34,41 @@ const movedMax = 3;
  * their newest final block. A reading from such nodes is discarded if that block moved meanwhile,
  * at most `movedMax` times in a row. Otherwise a payment of the later block would count twice: in
  * the balance and on its own.
- * @throws AgentError NODE_* if some balances could not be read; the others were read
+ * A hot wallet that cannot be read costs no other; its last balance stays, with its time.
+ * @throws AgentError NODE_CLOSED
  */
 export async function readBalances(chain: WatchedChain, final: BlockId, memory: BalanceMemory): Promise<void> {
-  const accounts = listAccountsNow(chain.store.database, chain.network);
-  // A token that is out of service cannot report balances; the other currencies do not wait for it.
-  const currencies = chain.currencies.filter(({ id }) => !chain.tokens.out.has(id));
-  const key = `${final.hash} ${accounts.join()} ${currencies.map(({ id }) => id).join()}`;
-  if (key === memory.doneKey) return;
-  const asked = accounts.flatMap((account) => currencies.map((currency) => ({ account, currency })));
-  let fault: AgentError | null = null;
-  const answers = await inWaves(asked, questionsAtOnce, async ({ account, currency }) => {
-    try {
-      return { account, currency: currency.id, units: await chain.reader.balance(account, currency.contract, final.number) };
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      fault ??= error;
-      return null;
-    }
+  if (memory.final !== final.hash) memory.done.clear();
+  memory.final = final.hash;
+  const wallets = listPairedWallets(chain.store.database, chain.network);
+  const items = wallets
+    .flatMap((one) => {
+      const account = hotWalletAddressOn(one, chain.network);
+      return account === ""
+        ? []
+        : itemsOf(chain, "account", { account, merchant: one.merchant, isWaited: true }, readableCurrencies(chain));
+    })
+    .filter(({ key }) => !memory.done.has(keyText(key)) && chain.faults.isDue(key));
+  const ids = new Set(
+    wallets.flatMap((one) => chain.currencies.map(({ id }) => idIn(hotWalletAddressOn(one, chain.network), id))),
+  );
+  chain.faults.keepOnly("account", (id) => ids.has(id));
+  if (items.length === 0) return;
+  const told = await askBalances(chain, items, final.number);
+  const units = new Map([...told].flatMap(([text, answer]) => (answer.ok ? [[text, answer.value] as const] : [])));
+  const balances = items.flatMap(({ key, account, currency }): readonly Reading[] => {
+    const known = units.get(keyText(key));
+    return known === undefined ? [] : [{ account, currency: currency.id, units: known }];
   });
-  const balances = answers.filter((answer) => answer !== null);
   if (!(await areOf(chain, final, balances, memory))) return;
   if (balances.length > 0) {
     const nowMs = chain.clock();
     chain.store.write((database) => {
-      for (const { account, currency, units } of balances) {
-        keepBalance(database, { account, currency, units: units.toString(), block: final.number, at: nowMs });
-      }
+      for (const { account, currency, units: known } of balances)
+        keepBalance(database, { account, currency, units: known.toString(), block: final.number, at: nowMs });
     });
   }
-  if (fault !== null) throw fault;
-  memory.doneKey = key;
+  for (const text of settleBalances(chain, items, told).keys()) memory.done.add(text);
 }
 
 interface Reading {
@@ -89,7 +94,8 @@ async function areOf(
     return true;
   }
   // Enough nodes are still at this block, so at least one node that agreed on a value read it here.
-  const isStill = (await reader.finalTip()).hash === final.hash;
+  const now = await resultOf(() => reader.finalTip());
+  const isStill = now.ok && now.value.hash === final.hash;
   memory.moved = isStill ? 0 : memory.moved + 1;
   return isStill;
 }

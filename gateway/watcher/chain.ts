@@ -7,6 +7,7 @@ import type { Caused } from "../../base/causes.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayCurrency } from "../config/config.ts";
+import type { FaultBook } from "../faults/book.ts";
 import type { ClockState } from "../own-clock.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import type { TransactionRow } from "../store/rows.ts";
@@ -30,6 +31,7 @@ export interface WatchedChain {
   readonly reader: WatcherNodes;
   readonly currencies: readonly GatewayCurrency[]; // the chain's currencies
   readonly tokens: TokenMemory; // tokens that confirmed their decimals
+  readonly faults: FaultBook; // of the chain's items
   readonly store: Store;
   readonly signals: Signals;
   readonly log: GatewayLog;

@@ -6,12 +6,12 @@
  * docs/architecture.md section 8.
  */
 
-import { AgentError } from "../../base/fault.ts";
-import { valuesIn } from "../../base/result.ts";
+import { resultOf } from "../../base/result.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { hasTags } from "../../chains/payees.ts";
 import type { GatewayCurrency } from "../config/config.ts";
+import { keyText } from "../faults/fault.ts";
 import {
   type IssuedAddress,
   issuedAddress,
@@ -26,6 +26,7 @@ import { listClaims } from "../store/payments.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
+import { askBalances, type BalanceItem, countResting, itemsOf, keyOn, readableCurrencies, settleBalances } from "./items.ts";
 import { applyReading, type Reading } from "./readings.ts";
 
 /**
@@ -70,31 +71,24 @@ interface Batch {
 /**
  * Reads and applies the balances that this pass must compare. Every final block up to `final` must
  * have been read before.
- * @returns the first fault of the nodes; `commit` gets the ids of the requests to judge
+ * An address, or one of its currencies, that cannot be read costs no other. `commit` gets the ids
+ * of the requests to judge.
+ * @throws AgentError NODE_CLOSED
  */
 export async function compareBalances(
   chain: WatchedChain,
   memory: CompareMemory,
   final: BlockId,
   commit: (fn: (database: Database) => readonly string[]) => void,
-): Promise<AgentError | null> {
-  if (hasTags(chain.network)) return null;
-  let fault: AgentError | null = null;
-  for (const batch of batchesOf(chain, memory, final)) {
-    try {
-      const readings = await readTogether(chain, batch, final);
-      memory.readings = [...memory.readings, ...readings];
-    } catch (error) {
-      if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
-      fault ??= error;
-    }
-  }
+): Promise<void> {
+  if (hasTags(chain.network)) return;
+  for (const batch of batchesOf(chain, memory, final))
+    memory.readings = [...memory.readings, ...(await readTogether(chain, batch, final))];
   const ripe = memory.readings.filter(({ to }) => to <= final.number);
-  if (ripe.length === 0) return fault;
+  if (ripe.length === 0) return;
   memory.readings = memory.readings.filter(({ to }) => to > final.number);
   commit((database) => ripe.filter((reading) => applyReading(chain, database, reading)).map(({ of }) => of.transactionId));
   for (const { of, from } of ripe) if (memory.ended.has(of.transactionId)) memory.ended.set(of.transactionId, from);
-  return fault;
 }
 
 /** The newest block at which a request's balance is known. */
@@ -110,46 +104,51 @@ export function awaitEnds(memory: CompareMemory, ids: readonly string[]): void {
 }
 
 async function readTogether(chain: WatchedChain, batch: Batch, final: BlockId): Promise<readonly Reading[]> {
-  const { reader } = chain;
+  const { reader, faults } = chain;
   const { addresses, currencies } = batch;
-  const questions = addresses.flatMap(({ address }) => currencies.map(({ contract }) => ({ account: address, contract })));
-  const ask = async (block: number): Promise<readonly bigint[]> => valuesIn(await reader.balances(questions, block));
-  let from = batch.block;
-  let units: readonly bigint[];
-  try {
-    units = await ask(from);
-  } catch (error) {
-    // A node without the state at the request's end still has the newest state.
-    if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || from === final.number) throw error;
-    from = final.number;
-    units = await ask(from);
-  }
+  const ofEach = addresses.map((of) => itemsOf(chain, "address", placeOf(chain, of), currencies));
+  const items = ofEach.flat();
+  const first = await askBalances(chain, items, batch.block);
+  // A node without the state at the request's end still has the newest state.
+  const left = batch.block === final.number ? [] : items.filter(({ key }) => first.get(keyText(key))?.ok === false);
+  const later = await askBalances(chain, left, final.number);
+  const units = settleBalances(chain, items, new Map([...first, ...later]));
+  if (units.size === 0) return [];
   // One node's head is no bound, because the balance may be another node's, and that one may lag.
-  const to = Math.max(from, (await reader.highestHead?.()) ?? from);
-  return addresses.map((of, at) => ({
-    of,
-    from,
-    to,
-    blockHash: from === final.number ? final.hash : "",
-    currencies: currencies.map(({ id, contract }, nth) => ({
-      id,
-      contract,
-      units: units[at * currencies.length + nth] ?? 0n,
-    })),
-  }));
+  const highest = await resultOf(async () => (await reader.highestHead?.()) ?? batch.block);
+  const head = faults.settle(keyOn(chain, "head", "highest"), highest);
+  if (head === null) return [];
+  return addresses.flatMap((of, at): readonly Reading[] => {
+    const own = ofEach[at] as readonly BalanceItem[];
+    const read = own.flatMap(({ key, currency: { id, contract } }) => {
+      const known = units.get(keyText(key));
+      return known === undefined ? [] : [{ id, contract, units: known }];
+    });
+    const from = own.some(({ key }) => later.has(keyText(key))) ? final.number : batch.block;
+    const blockHash = from === final.number ? final.hash : "";
+    return read.length === 0 ? [] : [{ of, from, to: Math.max(from, head), blockHash, currencies: read }];
+  });
+}
+
+/** A person waits while the address's request is open. */
+function placeOf({ store: { database } }: WatchedChain, { address, transactionId }: IssuedAddress) {
+  const row = readTransaction(database, transactionId);
+  return { account: address, merchant: row?.merchant ?? "", isWaited: row?.status === 0 };
 }
 
 function batchesOf(chain: WatchedChain, memory: CompareMemory, final: BlockId): readonly Batch[] {
   const { database } = chain.store;
   const isEach = chain.reader.tellsNewestBalances === true;
-  const all = chain.currencies.filter(({ id }) => !chain.tokens.out.has(id));
+  const all = readableCurrencies(chain);
+  const isDue = (one: IssuedAddress): boolean =>
+    itemsOf(chain, "address", { account: one.address, merchant: "" }, all).some(({ key }) => chain.faults.isDue(key));
   const native = all.filter(({ contract }) => contract === "");
   const taken = new Set(memory.readings.map(({ of }) => of.address));
   let left = isEach ? addressesMaxEach : addressesMax;
   const take = (found: readonly (IssuedAddress | undefined)[], most = left): readonly IssuedAddress[] => {
     const some: IssuedAddress[] = [];
     for (const one of found) {
-      if (one === undefined || taken.has(one.address) || some.length === Math.min(most, left)) continue;
+      if (one === undefined || taken.has(one.address) || some.length === Math.min(most, left) || !isDue(one)) continue;
       some.push(one);
       taken.add(one.address);
     }
@@ -157,7 +156,9 @@ function batchesOf(chain: WatchedChain, memory: CompareMemory, final: BlockId): 
     return some;
   };
   const oldest = isEach ? oldMaxEach : oldMax;
-  const fresh = take(neverCompared(chain, memory, oldest), oldest);
+  // Addresses that rest are the oldest of each list, and take no place in it.
+  const listed = oldest + countResting(chain, "address");
+  const fresh = take(neverCompared(chain, memory, listed), oldest);
   const isCompared = ({ address }: IssuedAddress): boolean =>
     readAddressState(database, chain.network, address)?.run === "" && !taken.has(address);
   const ends = endings(chain, memory, final).filter(({ of }) => isCompared(of));
@@ -169,8 +170,8 @@ function batchesOf(chain: WatchedChain, memory: CompareMemory, final: BlockId): 
       .filter(isCompared),
   );
   const open = take(inTurn(chain, memory, final, native[0], left).filter(isCompared));
-  const old = take(listComparedBefore(database, chain.network, chain.clock() - againMs, oldest), oldest);
-  const young = take(dueByAge(chain, memory, oldest), oldest - old.length);
+  const old = take(listComparedBefore(database, chain.network, chain.clock() - againMs, listed), oldest);
+  const young = take(dueByAge(chain, memory, listed), oldest - old.length);
   const at = (block: number, currencies: readonly GatewayCurrency[], addresses: readonly IssuedAddress[]): Batch => ({
     block,
     currencies,

@@ -6,6 +6,7 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
+import { resultOf } from "../../base/result.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
@@ -22,6 +23,7 @@ import { findConsumptions, findPayments, WatchList } from "./findings.ts";
 import { findOutgoing, keepAllOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
 import { SenderList } from "./senders.ts";
+import { clearUnread, dueUnread, placeOf } from "./unread.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
 const blocksAtOnce = 32;
@@ -72,12 +74,12 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
     await rewind(chain, memory, cursor);
     return false;
   }
-  const fault = await compareBalances(chain, memory.compare, tip.final, (fn) =>
+  await rereadUnread(chain, memory, cursor);
+  await compareBalances(chain, memory.compare, tip.final, (fn) =>
     commit(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
   );
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
   endOverdue(chain, memory.compare, over, tip, write);
-  if (fault !== null) throw fault;
   return true;
 }
 
@@ -142,11 +144,7 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
   const blocks = await readRun(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
-  const [payments, consumptions, outgoing] = await Promise.all([
-    findPayments(chain, list, blocks, true),
-    findConsumptions(chain, senders.users, blocks),
-    findOutgoing(chain, senders.payers, blocks),
-  ]);
+  const { payments, consumptions, outgoing } = await findIn(chain, memory, blocks);
   const reached = blocks.at(-1) as WatchedBlock;
   return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) => {
     tellGone(chain, inside, blocks, payments);
@@ -178,6 +176,47 @@ function tellGone(
     const detail = `${units} base units of ${currency} by ${txHash} were seen in block ${block}, which stands and does not show them`;
     raiseAlarm(chain, database, { code: "WATCHER_PAYMENT_GONE", subject: transactionId, detail });
   }
+}
+
+/** Reads the blocks of unread transactions again, and keeps what they show now. */
+async function rereadUnread(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<void> {
+  for (const fault of dueUnread(chain, cursor.number)) {
+    const before = chain.faults.standing(fault)?.tries ?? 0;
+    const told = await resultOf(() =>
+      readRun(chain, placeOf(fault).block, placeOf(fault).block, true).then((blocks) => findIn(chain, memory, blocks)),
+    );
+    if (!told.ok) {
+      chain.faults.settle(fault, told);
+      continue;
+    }
+    if ((chain.faults.standing(fault)?.tries ?? 0) > before) continue; // it is unread still
+    const { payments, consumptions, outgoing } = told.value;
+    commit(chain, (inside) => {
+      keepAllOutgoing(chain, inside, outgoing);
+      const used = consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
+      const credited = payments.filter((one) => !isClaim(one)).filter((one) => keepFinal(chain, inside, one));
+      return [
+        ...used,
+        ...judgeRequests(
+          chain,
+          inside,
+          credited.map(({ transactionId }) => transactionId),
+          0,
+        ),
+      ];
+    });
+    clearUnread(chain, fault);
+  }
+}
+
+/** All that concerns us in final blocks. */
+async function findIn(chain: WatchedChain, { list, senders }: DepositMemory, blocks: readonly WatchedBlock[]) {
+  const [payments, consumptions, outgoing] = await Promise.all([
+    findPayments(chain, list, blocks, true),
+    findConsumptions(chain, senders.users, blocks),
+    findOutgoing(chain, senders.payers, blocks),
+  ]);
+  return { payments, consumptions, outgoing };
 }
 
 /** Keeps everything found up to `reached`, and the cursor, in one transaction. */

@@ -12,6 +12,7 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
 import { awaitEnds, type CompareMemory, comparedAt } from "./compare.ts";
+import { accountsUnread } from "./unread.ts";
 import { judgeRequests } from "./payments.ts";
 
 /** A chain without a new block for so long ends no request meanwhile. */
@@ -106,8 +107,11 @@ async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt 
   const stands = chain.reader.status().some(({ head: shown }) => shown !== null && shown.stoodForMs >= standsMsMax);
   // On a chain with tags no contract sends coins without a transaction that names them.
   const native = hasTags(chain.network) ? undefined : chain.currencies.find(({ contract }) => contract === "")?.id;
+  // A payment that cannot be read may be in time.
+  const unread = accountsUnread(chain);
   return ids.flatMap((id): readonly Overdue[] => {
     const row = readTransaction(database, id);
+    if (row !== undefined && (unread.has(row.depositAddress) || unread.has(row.receiverAddress))) return [];
     if (row === undefined || (headMs < row.expiresAt && !stands)) return [];
     return [{ id, expiresAt: row.expiresAt, isNative: row.currency === native }];
   });

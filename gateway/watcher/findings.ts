@@ -17,6 +17,8 @@ import { pendingSlotOwner, type Slot } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
+import { ownerOf as merchantOf } from "./items.ts";
+import { noteUnread } from "./unread.ts";
 
 /**
  * Deposit addresses of one family with their requests. Only grows, because an address is watched
@@ -93,7 +95,8 @@ export async function findPayments(
   if (list.size === 0 || blocks.length === 0) return [];
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
   const { found: shown, unread } = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
-  if (unread[0] !== undefined) throw unread[0].fault;
+  // A block that is only seen is read again as final.
+  if (agreed) noteUnread(chain, unread, (account) => merchantOf(chain, list.requestOf(account) ?? ""));
   const { network } = chain;
   if (agreed) watchStrays(chain, list, shown);
   const known = shown.filter(({ address }) => list.has(address));

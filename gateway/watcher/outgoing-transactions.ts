@@ -9,12 +9,14 @@ import { familyOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { WatchedBlock } from "../../chains/nodes.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { listSendersFrom } from "../store/agents.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
+import { listPairedWallets, listSendersFrom } from "../store/agents.ts";
 import { keepOutgoing, listUntoldOutgoing, markOutgoingTold } from "../store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
+import { noteUnread } from "./unread.ts";
 import { checkIncluded } from "./void-attempts.ts";
 
 const questionsAtOnce = 32;
@@ -34,7 +36,12 @@ export async function findOutgoing(
   blocks: readonly WatchedBlock[],
 ): Promise<readonly OutgoingRow[]> {
   const { found: sent, unread } = await chain.reader.outgoing(blocks, payers);
-  if (unread[0] !== undefined) throw unread[0].fault;
+  const wallets = listPairedWallets(chain.store.database, chain.network);
+  noteUnread(
+    chain,
+    unread,
+    (account) => wallets.find((one) => hotWalletAddressOn(one, chain.network) === account)?.merchant ?? "",
+  );
   const found = await inWaves(sent, questionsAtOnce, async (outgoingTx): Promise<OutgoingRow | null> => {
     const { account, slot, txHash, block, receiver, tag, contract, amountUnits } = outgoingTx;
     const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;

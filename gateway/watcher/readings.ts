@@ -18,11 +18,13 @@ import {
   readAddressState,
 } from "../store/address-states.ts";
 import { depositEnd } from "../store/deposits.ts";
+import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
 import { dropDetectedPayment, listClaims, readPayment } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import type { WatchedChain } from "./chain.ts";
 import { internalHash, keepFinal, nativeLogIndex } from "./payments.ts";
+import { accountsUnread } from "./unread.ts";
 
 /**
  * A balance without its block may be older than the newest block by this many blocks: ten minutes
@@ -52,12 +54,15 @@ export interface Reading {
 
 /**
  * Applies a reading in the caller's transaction. Every final block up to `to` must have been read
- * before. An address that is being swept is skipped until later.
+ * before. An address that is being swept, or has a payment that cannot be read, is skipped until
+ * later.
  * @returns true if its request must be judged
  */
 export function applyReading(chain: WatchedChain, database: Database, reading: Reading): boolean {
   const { of, from, to } = reading;
   const { network } = chain;
+  // A surplus may be the payment that nobody could read, which is credited once it is read.
+  if (accountsUnread(chain).has(of.address)) return false;
   const state = readAddressState(database, network, of.address);
   // The reading is older than the last judgement: money of a later block would look as if it had
   // been taken out.
@@ -66,9 +71,14 @@ export function applyReading(chain: WatchedChain, database: Database, reading: R
   let isPaid = false;
   if (!isBeingSwept(database, network, of.address, oldestOf(chain, from))) {
     for (const one of reading.currencies) {
-      if (!isKnown) findBaseline(chain, database, reading, one);
+      const isGap = dropLookGap(database, { network, address: of.address, currency: one.id });
+      if (!isKnown || isGap) findBaseline(chain, database, reading, one);
       else if (compare(chain, database, reading, one)) isPaid = true;
     }
+    // A currency that was not read has its baseline still to be found.
+    const read = new Set(reading.currencies.map(({ id }) => id));
+    for (const { id: currency } of isKnown ? [] : chain.currencies)
+      if (!read.has(currency)) keepLookGap(database, { network, address: of.address, currency });
   }
   keepCompared(database, { network, address: of.address, block: to, comparedAt: chain.clock() });
   return isPaid;

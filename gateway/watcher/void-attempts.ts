@@ -6,15 +6,18 @@
  * or a program is wrong. Source: docs/architecture.md section 8.
  */
 
-import { AgentError } from "../../base/fault.ts";
+import { resultOf } from "../../base/result.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
+import { isOfItem } from "../faults/blame.ts";
+import type { FaultKey } from "../faults/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import { outgoingOf } from "../store/outgoing-transactions.ts";
 import type { Database } from "../store/store.ts";
 import { isAllVoid, listOpenAttempts, markVoid, type OpenAttempt, takeExpiry, voidSince } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
+import { keyOn, ownerOf } from "./items.ts";
 
 /**
  * Attempts of an account share one reading of blocks: at most `togetherMax`, with ends within
@@ -37,15 +40,16 @@ type FindVoid = NonNullable<WatchedChain["reader"]["findVoid"]>;
 
 /**
  * Checks the attempts whose end chain time has passed, earliest end first. Every block up to the
- * final block must have been read before.
- * @throws AgentError NODE_*; results from before the fault are kept
+ * final block must have been read before. An attempt that cannot be judged costs no other.
+ * @throws AgentError NODE_CLOSED
  */
 export async function checkVoid(chain: WatchedChain, { final }: Tip, memory: VoidMemory): Promise<void> {
   const { findVoid } = chain.reader;
   const expiryExclusion = expiryExclusionOf(chain.network);
   if (findVoid === undefined || expiryExclusion === null || memory.doneAt === final.hash) return;
   const asking = new Asking(chain, findVoid, expiryExclusion.marginMs);
-  for (let living = listOpenAttempts(chain.store.database, chain.network); ; ) {
+  const isDue = (one: OpenAttempt): boolean => chain.faults.isDue(itemOf(chain, one));
+  for (let living = listOpenAttempts(chain.store.database, chain.network).filter(isDue); ; ) {
     const [first] = living;
     if (first === undefined || asking.questions >= questionsPerPass) break;
     const isNear = ({ account, validUntilMs }: OpenAttempt): boolean =>
@@ -54,13 +58,17 @@ export async function checkVoid(chain: WatchedChain, { final }: Tip, memory: Voi
     if (!(await asking.ask(group))) break;
     living = living.filter((one) => !group.includes(one));
   }
-  if (asking.fault !== null) throw asking.fault;
+  if (asking.hasFailed) return;
   memory.doneAt = final.hash;
+}
+
+function itemOf(chain: WatchedChain, { transactionId, txHash }: OpenAttempt): FaultKey {
+  return keyOn(chain, "withdrawal", `${transactionId} ${txHash}`, ownerOf(chain, transactionId));
 }
 
 class Asking {
   questions = 0;
-  fault: AgentError | null = null;
+  hasFailed = false;
   readonly #chain: WatchedChain;
   readonly #findVoid: FindVoid;
   readonly #marginMs: number;
@@ -78,15 +86,16 @@ class Asking {
   async ask(group: readonly OpenAttempt[]): Promise<boolean> {
     const validUntilMs = Math.max(...group.map((one) => one.validUntilMs));
     this.questions += 1;
-    try {
-      const { isVoid, chainMs, quorum } = await this.#findVoid(group[0]?.account ?? "", group);
+    const answer = await resultOf(() => this.#findVoid(group[0]?.account ?? "", group));
+    if (answer.ok || group.length === 1) for (const one of group) this.#chain.faults.settle(itemOf(this.#chain, one), answer);
+    if (answer.ok) {
+      const { isVoid, chainMs, quorum } = answer.value;
       if (isVoid) keep(this.#chain, group, { chainMs, quorum });
       if (isVoid || chainMs <= validUntilMs + this.#marginMs) return isVoid;
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      this.fault ??= error;
+    } else {
+      this.hasFailed = true;
       // A receipt of one attempt from only one node must not delay the other attempts.
-      if (error.code !== "NODE_DISAGREE") return false;
+      if (!isOfItem(answer.fault)) return false;
     }
     if (group.length === 1) return true;
     const middle = Math.ceil(group.length / 2);

@@ -1,18 +1,22 @@
 /**
  * Interface of the watcher: the gateway's own reading of the chains, without which nothing is
  * Completed. There is one loop for each chain. A pass handles withdrawals, balances, addresses that
- * leave next, deposits and void attempts in this order, and a fault in one part does not delay the
- * others. But no attempt is marked void while blocks wait to be read. Sources: docs/architecture.md
- * sections 2 and 8.
+ * leave next, deposits and void attempts in this order. A fault of an item stays with the item, and
+ * a fault of one part does not delay the others. But no attempt is marked void while blocks wait to
+ * be read. Sources: docs/architecture.md sections 2 and 8.
  */
 
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
+import { resultOf } from "../../base/result.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { familyOf } from "../../chains/families.ts";
 import { type ChainHealth, healthOf, presetBlockMs } from "../../chains/health.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
+import { FaultBook } from "../faults/book.ts";
+import { unreadPrefix } from "../faults/domains.ts";
+import { type Fault, idIn } from "../faults/fault.ts";
 import { boundsOf, type ChainClock, type ClockBounds, type ClockState, judgeClock, noteHead, unseenClock } from "../own-clock.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import type { Signals } from "../store/signals.ts";
@@ -22,13 +26,17 @@ import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.t
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { newTokenMemory } from "./decimals.ts";
 import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
+import { keyOn } from "./items.ts";
 import { nodeLog } from "./node-log.ts";
 import { tellForeign } from "./outgoing-transactions.ts";
+import { askCurrencies, beginPass, endPass, type FaultMemory, newFaultMemory } from "./pass-faults.ts";
 import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
 
 const pollMsDefault = 1000;
 const staleMs = 60_000;
+/** A currency that cannot be read for so long is out of service. */
+const outAfterMs = 60_000;
 const hungMs = 10_000; // below the nodes' own time-out, so that `ok` turns false first
 
 /** The rooms that the watcher works with, and its pace. */
@@ -40,6 +48,8 @@ export interface WatcherOptions {
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
   readonly monotonic?: () => number; // milliseconds by a clock that nobody sets; default performance.now
+  /** Opens the questions to a chain's nodes; by default over the network. */
+  readonly openReader?: typeof openWatcher;
   readonly pollMs?: number; // pause between two passes; default 1000
   /** Called and awaited at the end of each pass that could read the tip; rejects only for bugs. */
   readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
@@ -49,7 +59,7 @@ export interface WatcherOptions {
 export interface ChainStatus {
   readonly chain: string; // its name in the configuration
   readonly network: string;
-  readonly ok: boolean; // the last pass was complete and recent, and its nodes are well
+  readonly ok: boolean; // its blocks were read to the newest one lately, and its nodes are well
   readonly detail: string; // the problem, "" when ok; may have a node's own message
   readonly plain: string; // the problem as public text
   readonly head: number | null;
@@ -70,7 +80,7 @@ export interface ChainNode {
 
 /** The loops of all chains, and their view for other rooms. */
 export interface Watcher {
-  /** True after every chain had a complete pass, and while none is stale. */
+  /** True after every chain was read, and while none is stale. */
   ready(): boolean;
   chainStatus(): readonly ChainStatus[];
   /**
@@ -80,16 +90,22 @@ export interface Watcher {
   confirmations(transactionId: string): number | null;
   /**
    * The reasons why currencies are out of service, by their ids: their contracts do not confirm
-   * their decimals.
+   * their decimals, or no balance in them can be read.
    */
   outOfService(): ReadonlyMap<string, string>;
   /**
-   * When the newest complete pass over a network asked its nodes for the tip; null before the
-   * first.
+   * When the newest pass that read a network's blocks to the tip had asked for the tip; null before
+   * the first.
    */
   readAt(network: string): number | null;
   /** The judgement of this machine's clock by the chains that have a preset. */
   ownClock(): ClockState;
+  /** The faults of single items that stand, on every chain, oldest first. */
+  faults(): readonly Fault[];
+  /**
+   * Since when a currency cannot be read, or an address in it; null if both can. Unix milliseconds.
+   */
+  unreadSince(place: { readonly network: string; readonly currency: string; readonly address: string }): number | null;
   /** Ends the loops; resolves when nothing more is written. Harmless to call again. */
   close(): Promise<void>;
 }
@@ -119,6 +135,8 @@ export function startWatcher(options: WatcherOptions): Watcher {
       return watches.find(({ network }) => network === detected.network)?.confirmationsOf(detected.block) ?? null;
     },
     outOfService: () => new Map(watches.flatMap((watch) => [...watch.outOfService()])),
+    faults: () => watches.flatMap((watch) => watch.faults.list()).sort((a, b) => a.sinceMs - b.sinceMs),
+    unreadSince: (place) => watches.find((watch) => watch.network === place.network)?.unreadSince(place) ?? null,
     readAt: (network) => watches.find((watch) => watch.status().network === network)?.readAt ?? null,
     ownClock,
     close: async () => {
@@ -129,7 +147,8 @@ export function startWatcher(options: WatcherOptions): Watcher {
 
 type ChainWatchOptions = WatcherOptions & Required<Pick<WatcherOptions, "monotonic">> & { readonly ownClock: () => ClockState };
 
-class ChainWatch {
+/** One chain's loop and its state. `start` begins the loop; a laboratory makes single passes. */
+export class ChainWatch {
   readonly #chain: WatchedChain;
   readonly #blockMs: number | null; // from the preset
   readonly #pollMs: number;
@@ -142,10 +161,11 @@ class ChainWatch {
   readonly #bounds: ClockBounds | null; // of the chain's own times; null for a chain without a preset
   readonly #monotonic: () => number;
   #ownClock: ChainClock = unseenClock;
+  readonly #faults: FaultMemory = newFaultMemory();
   #tip: Tip | null = null;
   #detail = "not read yet";
   #code = ""; // code of the last pass's fault
-  #completeAt: number | null = null;
+  #completeAt: number | null = null; // the blocks were read to the tip
   #readAt: number | null = null;
   // Since when the nodes have not answered the question for the tip.
   #askedAt: number | null = null;
@@ -157,13 +177,14 @@ class ChainWatch {
 
   constructor(name: string, chain: GatewayChain, options: ChainWatchOptions, currencies: GatewayConfig["currencies"]) {
     const { store, signals, log, clock, run, ownClock, monotonic } = options;
-    const reader = openWatcher({ chain, log: nodeLog(log, name) });
+    const reader = (options.openReader ?? openWatcher)({ chain, log: nodeLog(log, name) });
     this.#chain = {
       name,
       network: chain.network,
       reader,
       currencies: currenciesOf(chain, currencies),
       tokens: newTokenMemory(),
+      faults: new FaultBook(clock),
       store,
       signals,
       log,
@@ -199,15 +220,17 @@ class ChainWatch {
     const isFresh = this.#completeAt !== null && Math.abs(nowMs - this.#completeAt) < staleMs;
     const reader = this.#chain.reader.status();
     const health = healthOf(this.#chain.name, this.#blockMs, reader, nowMs);
-    const ok = isFresh && !isHung && this.#detail === "" && health.code === "";
-    const trouble = isHung ? "its nodes do not answer" : "no complete pass for a minute";
-    const unread = this.#detail || trouble;
+    // Many items failed alike, so that the fault is the chain's.
+    const risen = this.#chain.faults.list({ domain: "head" }).find(({ id }) => id !== "");
+    const ok = isFresh && !isHung && this.#detail === "" && health.code === "" && risen === undefined;
+    const trouble = isHung ? "its nodes do not answer" : "its blocks were not read to the newest for a minute";
+    const unread = this.#detail || (risen === undefined ? trouble : `${risen.code}: ${risen.words}`);
     return {
       chain: this.#chain.name,
       network: this.#chain.network,
       ok,
       detail: ok ? "" : health.code === "" ? unread : `${health.code}: ${health.words}`,
-      plain: ok ? "" : health.code === "" ? this.#code || unread : `${health.code}: ${health.plain}`,
+      plain: ok ? "" : health.code === "" ? this.#code || risen?.code || trouble : `${health.code}: ${health.plain}`,
       head: this.#tip?.head.number ?? null,
       final: this.#tip?.final.number ?? null,
       headAgeMs: health.headAgeMs,
@@ -228,8 +251,19 @@ class ChainWatch {
     return this.#chain.network;
   }
 
+  get faults(): FaultBook {
+    return this.#chain.faults;
+  }
+
   outOfService(): ReadonlyMap<string, string> {
-    return this.#chain.tokens.out;
+    const { faults, tokens, clock } = this.#chain;
+    const unread = faults.list({ domain: "currency" }).filter(({ sinceMs }) => clock() - sinceMs >= outAfterMs);
+    return new Map([...unread.map(({ id, code, words }) => [id, `${unreadPrefix}${code}: ${words}`] as const), ...tokens.out]);
+  }
+
+  unreadSince({ currency, address }: { readonly currency: string; readonly address: string }): number | null {
+    const key = keyOn(this.#chain, "address", idIn(address, currency));
+    return this.#chain.faults.standingOver(key)?.sinceMs ?? null;
   }
 
   get readAt(): number | null {
@@ -245,35 +279,46 @@ class ChainWatch {
   }
 
   async #pass(): Promise<void> {
-    const isAllRead = await this.#readAll();
+    const isAllRead = await this.passOnce();
     if (this.#closed) return;
     this.#timer = setTimeout(() => this.start(), isAllRead ? this.#pollMs : 0);
   }
 
-  /** @returns false if there is more to read at once. */
-  async #readAll(): Promise<boolean> {
-    const faults: AgentError[] = [];
+  /** Makes one pass. @returns false if there is more to read at once */
+  async passOnce(): Promise<boolean> {
+    const troubles: AgentError[] = [];
     const chain = this.#chain;
-    const tip = await trial(faults, () => this.#readTip());
+    const began = await trial(troubles, async () => beginPass(chain, this.#faults));
+    const tip = await this.#settled("head", troubles, () => this.#readTip());
     let isAllRead = true;
-    if (tip !== null) {
+    if (tip !== null && began !== null) {
       this.#tip = tip;
-      await trial(faults, () => checkTokens(chain));
-      await trial(faults, () => checkWithdrawals(chain, tip, this.#withdrawals));
-      await trial(faults, () => readBalances(chain, tip.final, this.#balances));
+      await trial(troubles, () => checkTokens(chain));
+      await trial(troubles, () => askCurrencies(chain, tip.final));
+      await trial(troubles, () => checkWithdrawals(chain, tip, this.#withdrawals));
+      await trial(troubles, () => readBalances(chain, tip.final, this.#balances));
       // Before the deposits, because orders wait for the look and must not wait until a gateway
       // that was away has read all blocks.
-      await trial(faults, () => lookAhead(chain, this.#ahead, tip.final));
-      const isScanned = await trial(faults, () => scanDeposits(chain, tip, this.#deposits));
+      await trial(troubles, () => lookAhead(chain, this.#ahead, tip.final));
+      const isScanned = await this.#settled("span", troubles, () => scanDeposits(chain, tip, this.#deposits));
       isAllRead = isScanned ?? true;
-      if (isScanned === true) await trial(faults, () => checkVoid(chain, tip, this.#voids));
-      await trial(faults, async () => tellForeign(chain));
+      if (isScanned === true) await trial(troubles, () => checkVoid(chain, tip, this.#voids));
+      await trial(troubles, async () => tellForeign(chain));
+      await trial(troubles, () => endPass(chain, tip.final, this.#faults));
     }
-    this.#note(faults[0] ?? null, isAllRead);
-    if (tip !== null && isAllRead && faults.length === 0) this.#readAt = tip.askedAt;
-    // Skipped after an incomplete pass, because balances are then unknown.
-    if (tip !== null && isAllRead && faults.length === 0 && !this.#closed) await this.#onPass(chain, tip);
+    this.#note(troubles[0] ?? null, isAllRead);
+    const isSpanRead = tip !== null && isAllRead && this.#detail === "";
+    if (isSpanRead) this.#readAt = tip.askedAt;
+    // Skipped while blocks wait, because balances are then unknown. Faults of items stay theirs.
+    if (isSpanRead && !this.#closed) await this.#onPass(chain, tip);
     return isAllRead;
+  }
+
+  /** Null after a fault, which is then the chain's. */
+  async #settled<T>(domain: "head" | "span", troubles: AgentError[], job: () => Promise<T>): Promise<T | null> {
+    const answer = await trial(troubles, () => resultOf(job));
+    if (answer?.ok === false) troubles.push(answer.fault);
+    return answer === null ? null : this.#chain.faults.settle(keyOn(this.#chain, domain, ""), answer);
   }
 
   async #readTip(): Promise<Tip> {
@@ -294,6 +339,7 @@ class ChainWatch {
     this.#ownClock = noteHead(this.#ownClock, newest, this.#blockMs, this.#monotonic() - newest.seenAgoMs);
   }
 
+  /** `fault`: of the chain, or of the gateway itself, such as its disk. */
   #note(fault: AgentError | null, isAllRead: boolean): void {
     if (this.#closed) return;
     const detail = fault === null ? "" : faultWords(fault);

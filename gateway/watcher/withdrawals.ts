@@ -6,18 +6,20 @@
  */
 
 import type { Caused } from "../../base/causes.ts";
-import { AgentError } from "../../base/fault.ts";
+import { resultOf } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
+import type { FaultKey } from "../faults/fault.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { listPendingAttempts, listSignatures, type SignedWithdrawal, signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { judgeUsed } from "./findings.ts";
+import { keyOn } from "./items.ts";
 import { RoundRobin } from "./round-robin.ts";
 import { checkIncluded } from "./void-attempts.ts";
 
@@ -59,40 +61,39 @@ interface Judged {
 }
 
 /**
- * Runs one pass over the open signed withdrawals, each in its turn.
- * @throws AgentError NODE_* if some could not be judged; the others were judged
+ * Runs one pass over the open signed withdrawals, each in its turn. One that cannot be judged costs
+ * no other.
+ * @throws AgentError NODE_CLOSED
  */
 export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: WithdrawalMemory): Promise<void> {
-  const open = readOpen(chain);
+  const all = readOpen(chain);
+  const ids = new Set(all.map(({ id }) => id));
+  // The end of a withdrawal's attempts is an item of its own, below the withdrawal's id.
+  chain.faults.keepOnly("withdrawal", (id) => ids.has(id.split(" ")[0] as string));
+  const open = all.filter((one) => chain.faults.isDue(itemOf(chain, one)));
   const key = `${tip.head.hash} ${tip.final.hash} ${open.map((one) => `${one.row.id}${one.hashes.length}`).join()}`;
   if (key === memory.doneKey && Math.abs(tip.askedAt - memory.doneAt) < repeatMs) return;
-  forgetClosed(memory, new Set(open.map((one) => one.row.id)));
+  forgetClosed(memory, ids);
   const turn = memory.roundRobin.take(open, key, receiptsPerPass);
   const pass = chain.reader.pass(tip.final, turn.length);
-  let fault: AgentError | null = null;
-  const judged = await inWaves(turn, questionsAtOnce, async (one): Promise<Judged | null> => {
-    try {
-      return { one, verdict: unreadable(one) ?? (await pass.judge(one.payment, one.hashes, one.pin)) };
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      fault ??= error;
-      return null;
-    }
-  });
+  const failures = new Set<string>();
+  /** Null for a withdrawal whose question failed. */
+  const settle = async (one: OpenWithdrawal, judge: () => Promise<Judged>): Promise<Judged | null> => {
+    const answer = chain.faults.settle(itemOf(chain, one), await resultOf(judge));
+    if (answer === null) failures.add(one.id);
+    return answer;
+  };
+  const judged = await inWaves(turn, questionsAtOnce, (one) =>
+    settle(one, async () => ({ one, verdict: unreadable(one) ?? (await pass.judge(one.payment, one.hashes, one.pin)) })),
+  );
   const known = judged.filter((each) => each !== null);
   memory.doneKey = "";
   const early = known.filter((each) => isEarly(each, memory));
   const held = known.filter((each) => !early.includes(each));
   remember(memory, known);
-  const found = await inWaves(held, questionsAtOnce, async (each): Promise<Judged | null> => {
-    try {
-      return isUsed(each) ? await usedBy(chain, each) : each;
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      fault ??= error;
-      return null;
-    }
-  });
+  const found = await inWaves(held, questionsAtOnce, (each) =>
+    isUsed(each) ? settle(each.one, () => usedBy(chain, each)) : Promise.resolve(each),
+  );
   const late = found.filter((each) => each !== null);
   const changed = late.length === 0 ? [] : chain.store.write((database) => applyAll(chain, database, late));
   for (const { one, verdict } of changed) {
@@ -100,11 +101,14 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
     chain.signals.emit("changed", { transactionId: one.row.id, ...(isEnd ? {} : { isOpen: true }) });
   }
   const isLast = memory.roundRobin.left === 0;
-  if (fault !== null || early.length > 0 || isLast) memory.roundRobin.restart();
-  if (fault !== null) throw fault;
-  if (early.length > 0 || !isLast) return; // the next pass continues
+  if (failures.size > 0 || early.length > 0 || isLast) memory.roundRobin.restart();
+  if (failures.size > 0 || early.length > 0 || !isLast) return; // the next pass continues
   memory.doneKey = key;
   memory.doneAt = tip.askedAt;
+}
+
+function itemOf(chain: WatchedChain, { id, row }: OpenWithdrawal): FaultKey {
+  return keyOn(chain, "withdrawal", id, row.merchant);
 }
 
 function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {

@@ -236,6 +236,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     confirmations: () => null,
     outOfService: () => "",
     ownClock: () => clock.judged ?? rightClock,
+    unreadSince: () => null,
     addressMarks: openMarks(marksPathOf(config.database), new Map()),
     readAt: () => clock.nowMs,
   };

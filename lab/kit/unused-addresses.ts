@@ -4,6 +4,7 @@
  */
 
 import { good } from "../../base/result.ts";
+import { FaultBook } from "../../gateway/faults/book.ts";
 import type { Service } from "../../gateway/service.ts";
 import { askAhead, lookAhead, newAheadMemory } from "../../gateway/watcher/ahead.ts";
 import { currenciesOf, type WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -18,7 +19,20 @@ export function callAddressesUnused({ config, store, signals, log, clock, run }:
     const { network } = chain;
     const currencies = currenciesOf(chain, config.currencies);
     const tokens = { confirmed: new Set<string>(), out: new Map<string, string>(), askedAt: null };
-    const watched = { name, network, reader, currencies, tokens, store, signals, log, clock, run } as unknown as WatchedChain;
+    const faults = new FaultBook(clock);
+    const watched = {
+      name,
+      network,
+      reader,
+      currencies,
+      tokens,
+      faults,
+      store,
+      signals,
+      log,
+      clock,
+      run,
+    } as unknown as WatchedChain;
     const memory = newAheadMemory();
     let last = Promise.resolve();
     signals.on("look", (look) => {

@@ -111,6 +111,7 @@ export class FixtureChain {
     const isCounted = familyOf(this.network).slots.isCounted;
     const canExpire = expiryExclusionOf(this.network) !== null;
     return {
+      nobody: "nobody",
       status: () => [],
       close: () => {},
       tip: async () => id(this.top),

@@ -21,6 +21,7 @@ import type { CallbackSender, Letter, Sent } from "../../gateway/callbacks/send.
 import { type GatewayConfig, readConfig } from "../../gateway/config/config.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "../../gateway/deposits/ceilings.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
+import { FaultBook } from "../../gateway/faults/book.ts";
 import { type Hub, startHub } from "../../gateway/hub/hub.ts";
 import type { Operator } from "../../gateway/operator/accounts.ts";
 import type { Judge } from "../../gateway/operator/assigning.ts";
@@ -156,7 +157,7 @@ export class World {
     const { run } = ownership;
     const common = { config, store, signals, log: silent, clock, run };
     const board = createBoard(config, clock);
-    const views = { confirmations: () => null, outOfService: () => "", ownClock: () => rightClock };
+    const views = { confirmations: () => null, outOfService: () => "", unreadSince: () => null, ownClock: () => rightClock };
     const readAt = (network: string): number | null => this.#readAt.get(network) ?? null;
     const waiters = createWaiters(signals);
     const own = { key, random: this.random, waiters, prices: board, addressMarks: marks };
@@ -191,6 +192,7 @@ export class World {
       reader,
       currencies,
       tokens: newTokenMemory(),
+      faults: new FaultBook(clock),
       store,
       signals,
       log,

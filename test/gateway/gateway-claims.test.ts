@@ -5,6 +5,9 @@
 import { describe, expect, it } from "vitest";
 import { createServer } from "../../gateway/api/server.ts";
 import { addStation } from "../../gateway/api/service-routes.ts";
+import { rightClock } from "../../gateway/own-clock.ts";
+import { probesOf } from "../../gateway/reporting/probes.ts";
+import type { Watcher } from "../../gateway/watcher/watcher.ts";
 import { handmadeToken } from "../../lab/kit/gateway-server.ts";
 import { auto, deposit, eachTestItsGateway, gateway, read, ready } from "../support/shop.ts";
 
@@ -79,5 +82,36 @@ describe("/ready", () => {
     const named = { name: "currency usdt", ok: false, detail: "out of service: …" };
     expect(await ask(true)).toMatchObject({ status: 200, checks: [{ ok: true }, named] });
     expect(await ask(false)).toMatchObject({ status: 503, checks: [{ name: "chain local", ok: false }, named] });
+  });
+
+  it("is 503 when no chain is read, and for one that is asked for; one chain of two takes nothing else out", async () => {
+    const { config, store } = gateway.service;
+    const read: Record<string, boolean> = { one: true, two: true };
+    const statusOf = (chain: string) => ({ chain, ok: read[chain], detail: "NODE_TIMEOUT", plain: "NODE_TIMEOUT", nodes: [] });
+    const watcher = { chainStatus: () => ["one", "two"].map(statusOf) } as unknown as Watcher;
+    const chains = { one: config.chains.local, two: config.chains.local } as unknown as typeof config.chains;
+    const probes = probesOf({
+      ...{
+        config: { ...config, chains },
+        store,
+        clock: () => gateway.clock.nowMs,
+        watcher: () => watcher,
+        outOfService: () => "",
+      },
+      ...{ ownClock: () => rightClock, certificateEndsAtMs: () => null, prices: { of: () => null, canHave: () => false } },
+    });
+    const server = createServer(gateway.service);
+    addStation(server, gateway.service, probes);
+    const ask = async (query = "") => (await server.inject(`/ready${query}`)).statusCode;
+    const answers = async () => [await ask(), await ask("?chain=one"), await ask("?chain=two"), await ask("?chain=three")];
+    expect(await answers()).toEqual([200, 200, 200, 503]);
+    read.one = false;
+    expect(await answers()).toEqual([200, 503, 200, 503]);
+    expect((await server.inject("/ready")).json().checks).toContainEqual({
+      ...{ name: "chain one", ok: false, detail: "not read: NODE_TIMEOUT; 0 of 0 nodes answer", aloneOut: true },
+    });
+    read.two = false;
+    expect(await answers()).toEqual([503, 503, 503, 503]);
+    await server.close();
   });
 });

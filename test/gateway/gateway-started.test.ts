@@ -103,13 +103,16 @@ it("a token whose contract counts otherwise is named at /ready and once in the l
   await until(() => lines.some((line) => line.event === "chain-read"));
   expect(await checked()).toEqual({
     status: 200,
-    token: { name: "currency usdt", ok: false, detail: "out of service: its contract does not confirm its decimals" },
+    token: {
+      ...{ name: "currency usdt", ok: false, aloneOut: true },
+      detail: "out of service: its contract does not confirm its decimals",
+    },
   });
   const out = lines.filter((line) => line.event === "currency-out");
   expect(out).toMatchObject([{ chain: "local", currency: "usdt", code: "WATCHER_DECIMALS" }]);
   node.lie = answering(`0x${"6".padStart(64, "0")}`);
   await until(() => lines.some((line) => line.event === "currency-back"));
-  expect((await checked()).token).toEqual({ name: "currency usdt", ok: true, detail: "" });
+  expect((await checked()).token).toEqual({ name: "currency usdt", ok: true, detail: "", aloneOut: true });
 });
 
 it("a token whose contract counts as configured is in service, and the log has no word of it", async () => {

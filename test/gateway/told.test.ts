@@ -12,11 +12,15 @@ import type { Alert } from "../../alerts/queue/due-alerts.ts";
 import { alertTable } from "../../alerts/queue/table.ts";
 import { adviceOf } from "../../base/causes.ts";
 import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
+import { momentOf } from "../../base/timestamp.ts";
+import type { Fault } from "../../gateway/faults/fault.ts";
 import { startAlerts } from "../../gateway/reporting/alerts.ts";
+import { groupName } from "../../gateway/reporting/fault-alerts.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import type { Price } from "../../gateway/service.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { fileBytesOf, walBytesMax } from "../../gateway/store/disk.ts";
+import { keepFault, listFaults, markFaultTold } from "../../gateway/store/faults.ts";
 import { lockOf, neighboursOf } from "../../gateway/store/neighbours.ts";
 import type { ChainStatus, Watcher } from "../../gateway/watcher/watcher.ts";
 import { insertTransaction, pairAgent } from "../../lab/kit/gateway-database.ts";
@@ -42,18 +46,29 @@ interface World {
   outOfService: string;
   ownClock?: ClockState;
   price: Price | null;
+  faults: readonly Fault[];
   readonly online: Set<string>;
+  toldAt: number;
 }
 
 /** The alerts after each look, a quarter of an hour apart by the monotonic clock. */
 function watch() {
   const { store, config } = gateway.service;
   const world: World = {
-    ...{ chain: well, freeBytes: null, certificateEndsAtMs: null, outOfService: "", price: fresh, online: new Set<string>() },
+    ...{
+      chain: well,
+      freeBytes: null,
+      certificateEndsAtMs: null,
+      outOfService: "",
+      price: fresh,
+      online: new Set<string>(),
+      faults: [],
+      toldAt: 0,
+    },
   };
   const told: Alert[] = [];
   let nowMs = 0;
-  const watcher = { chainStatus: () => [world.chain] } as unknown as Watcher;
+  const watcher = { chainStatus: () => [world.chain], faults: () => world.faults } as unknown as Watcher;
   const probes = probesOf({
     ...{ config, store, clock: () => gateway.clock.nowMs, watcher: () => watcher },
     certificateEndsAtMs: () => world.certificateEndsAtMs,
@@ -67,6 +82,10 @@ function watch() {
     hub: { online: (id) => world.online.has(id) },
     prices: { of: () => world.price, canHave: (_currency, fiat) => fiat === "USD" },
     freeBytes: () => world.freeBytes,
+    onFaultsTold: (subjects) => {
+      for (const row of listFaults(store.database))
+        if (subjects.has(groupName(row))) markFaultTold(store.database, row, world.toldAt);
+    },
     clock: () => gateway.clock.nowMs,
     monotonic: () => nowMs,
     deliver: async (body) => {
@@ -84,7 +103,67 @@ function watch() {
   return { world, look, close: alerts.close };
 }
 
+const unread = (sinceMs: number, id = "0xa usdt", code: Fault["code"] = "NODE_ERROR"): Fault => ({
+  ...{ domain: "address", network: "eip155:31337", id, merchant: "m-a", code, words: "reverted", plain: code },
+  ...{ sinceMs, tries: 3, retryAtMs: sinceMs, count: 1 },
+});
+
 const says = (alerts: readonly Alert[]) => alerts.map(({ event, subject, message }) => [event, subject, message]);
+
+describe("items that cannot be read", () => {
+  const keep = ({ domain, network, id, merchant, code, words, sinceMs, tries }: Fault): void =>
+    keepFault(gateway.service.store.database, { domain, network, id, merchant, code, words, since: sinceMs, tries });
+
+  it("are one alert for a domain, a merchant and a code, ten minutes after they began, and one at their end", async () => {
+    const { world, look, close } = watch();
+    const nowMs = gateway.clock.nowMs;
+    world.faults = [unread(nowMs - 599_999), { ...unread(nowMs), domain: "transaction", id: "7 0x1 0xa" }];
+    expect((await look()).map(({ event, subject }) => [event, subject])).toEqual([
+      ["item-fault", "transaction eip155:31337 m-a NODE_ERROR"],
+    ]);
+    world.faults = [
+      unread(nowMs - 600_000),
+      unread(nowMs - 700_000, "0xb usdt"),
+      unread(nowMs - 700_000, "0xa usdt", "NODE_PRUNED"),
+    ];
+    expect(says((await look()).filter(({ event }) => event === "item-fault"))).toEqual([
+      [
+        "item-fault",
+        "address eip155:31337 m-a NODE_ERROR",
+        `2 addresses of m-a are not read since ${momentOf(nowMs - 600_000)}: NODE_ERROR: reverted`,
+      ],
+      [
+        "item-fault",
+        "address eip155:31337 m-a NODE_PRUNED",
+        `1 address of m-a is not read since ${momentOf(nowMs - 700_000)}: NODE_PRUNED: reverted`,
+      ],
+    ]);
+    expect(await look(61)).toEqual([]);
+    world.faults = [];
+    expect((await look()).map(({ event }) => event)).toEqual(["item-fault-over", "item-fault-over"]);
+    close();
+  });
+
+  it("are not told again by the run after, unless the first alert had just left", async () => {
+    const nowMs = gateway.clock.nowMs;
+    const fault = unread(nowMs - 700_000);
+    keep(fault);
+    for (const [toldAt, expected] of [
+      [nowMs - 59_999, ["item-fault"]],
+      [nowMs - 60_000, []],
+    ] as const) {
+      gateway.service.store.database.run("UPDATE faults SET toldAt = NULL");
+      const before = watch();
+      Object.assign(before.world, { faults: [fault], toldAt });
+      expect(await before.look()).toHaveLength(1);
+      before.close();
+      const after = watch();
+      after.world.faults = [fault];
+      expect((await after.look()).map(({ event }) => event)).toEqual(expected);
+      after.close();
+    }
+  });
+});
 
 describe("a gateway that is in trouble", () => {
   it("a gateway that is well tells nothing, and each row of its table is told once with a line to type", async () => {
@@ -118,6 +197,7 @@ describe("a gateway that is in trouble", () => {
       world.outOfService = "wrong decimals";
       world.ownClock = { kind: "ahead", ownMs: gateway.clock.nowMs, chainMs: gateway.clock.nowMs - 86_400_000 };
       world.price = { ...fresh, isStale: true };
+      world.faults = [unread(gateway.clock.nowMs - 600_000)];
       const [node] = well.nodes;
       world.chain = { ...well, nodes: [{ ...node, since: 1, detail: "NODE_LAG: 9 blocks behind" } as never] };
       const first = await look();

@@ -64,6 +64,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   const alerts = startAlerts({
     ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, watcher: () => null, log: pino({ level: "silent" }) },
     ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs, freeBytes: () => freeBytes },
+    onFaultsTold: () => undefined,
     ...{ probes: [], prices: { of: () => null, canHave: () => false }, currencies: {} },
     deliver: async (body) => {
       const { event, subject, ...more } = JSON.parse(body) as { event: string; subject: string };
@@ -107,7 +108,10 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   const outAt = gateway.clock.nowMs + 30_000;
   const measures = createMeasures({
     ...{ server: server as never, database: store.database, hub, alerts: alerts.counts, clock: () => gateway.clock.nowMs },
-    watcher: () => ({ chainStatus: () => [{ ...readChain, nodes: [answering, { ...answering, ok: false, since: outAt }] }] }),
+    watcher: () => ({
+      chainStatus: () => [{ ...readChain, nodes: [answering, { ...answering, ok: false, since: outAt }] }],
+      faults: () => [],
+    }),
     residentBytes: () => 1,
     freeBytes: () => freeBytes,
     walBytes: () => 4_096,

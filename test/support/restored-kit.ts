@@ -101,6 +101,7 @@ export class RestoredKit {
         log: silentLog,
         outOfService: () => "",
         ownClock: () => rightClock,
+        unreadSince: () => null,
       },
       waiters: createWaiters(signals),
       config: { ...config, lifetimes: { depositMinutes: 60 } },

@@ -1,6 +1,7 @@
 /** One chain as the watcher's parts take it, over a reader of the test's own: no nodes, no loop. */
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
+import { FaultBook } from "../../gateway/faults/book.ts";
 import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -31,6 +32,7 @@ export function watchedBy({
   const all = (currencies ?? [currency("eth", "")]).map((one) => ({ ...one, network }));
   return {
     ...{ name: "one", network, reader: reader as WatcherNodes, currencies: all, tokens: newTokenMemory() },
+    faults: new FaultBook(clock),
     ...{ store: db.store, signals: createSignals(), log: silentLog, clock, ownClock, run: "" },
   };
 }

@@ -2,8 +2,10 @@
  * The block of a kept balance, with nodes that report only their newest final block: it is the
  * block of the value, also while blocks become final between two questions.
  */
+
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { BlockId } from "../../chains/nodes.ts";
+import { good } from "../../base/result.ts";
+import type { BalanceQuestion, BlockId } from "../../chains/nodes.ts";
 import { readBalanceRow } from "../../gateway/store/balances.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
@@ -26,7 +28,9 @@ function chainWith(isNewestAlone: boolean): WatchedChain {
     height += arriving;
     return unitsAt(isNewestAlone ? height : block);
   };
-  const reader = { tellsNewestBalances: isNewestAlone, finalTip: async () => blockAt(height), balance };
+  const balances = (asked: readonly BalanceQuestion[], block: number) =>
+    Promise.all(asked.map(async ({ account, contract }) => good(await balance(account, contract, block))));
+  const reader = { tellsNewestBalances: isNewestAlone, finalTip: async () => blockAt(height), balances };
   return watchedBy({ db, network, reader });
 }
 

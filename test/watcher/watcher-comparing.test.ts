@@ -141,6 +141,7 @@ const beside = {
   marks: marksOver(new Map(), { append: () => {}, syncNow: () => {}, sync: () => {}, close: () => {} }),
   readAt: () => 0,
   nowMs: 0,
+  lookedIn: ["eth"],
 };
 const paidEth = { id: "eth", network, contract: "", decimal: 18, maxFee: "1" };
 

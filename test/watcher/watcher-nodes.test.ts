@@ -4,6 +4,7 @@
  */
 import { getAddress } from "ethers";
 import { describe, expect, it } from "vitest";
+import { askRetry, listFaults } from "../../gateway/store/faults.ts";
 import { startAnvil } from "../../lab/kit/anvil.ts";
 import { FakeChain, hashOf, type Lie, serveChain } from "../../lab/kit/fake-chain.ts";
 import { askWithdrawal, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
@@ -99,12 +100,17 @@ describe("two nodes", () => {
         3,
       ),
     );
-    await until(() => row(id).stage === "confirming" || watcher!.chainStatus()[0]!.detail.startsWith("NODE_DISAGREE"));
+    await until(() => row(id).stage === "confirming" || watcher!.faults().length > 0);
     await passes(4);
     expect(row(id).status).toBe(0);
-    expect(watcher!.ready()).toBe(false);
+    // The fault is the withdrawal's: the chain is read for all others.
+    expect(watcher!.faults()).toMatchObject([{ domain: "withdrawal", id, code: "NODE_DISAGREE" }]);
     nodes[1]!.lie = null;
+    // The withdrawal rests after each try; an operator has it tried at once.
+    await until(() => listFaults(db.store.database).length > 0);
+    expect(db.store.write((database) => askRetry(database, { domain: "withdrawal", network, id }))).toBe(true);
     await until(() => row(id).stage === "stuck");
+    await until(() => listFaults(db.store.database).length === 0);
     await until(() => watcher!.ready());
   });
 

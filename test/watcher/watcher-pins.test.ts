@@ -4,6 +4,7 @@
  */
 import { expect, it } from "vitest";
 import type { Judgement } from "../../chains/nodes.ts";
+import { FaultBook } from "../../gateway/faults/book.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { checkWithdrawals, newWithdrawalMemory } from "../../gateway/watcher/withdrawals.ts";
@@ -25,7 +26,14 @@ it("a pin that is no coin is asked of no node: its withdrawal is stuck and told,
     }),
   };
   const chain = {
-    ...{ store: db.store, network, reader, clock: () => 9_000, signals: { emit: () => undefined } },
+    ...{
+      faults: new FaultBook(() => 9_000),
+      store: db.store,
+      network,
+      reader,
+      clock: () => 9_000,
+      signals: { emit: () => undefined },
+    },
     ...{
       currencies: [{ id: "btc", contract: "" }],
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },

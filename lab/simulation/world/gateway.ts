@@ -222,7 +222,7 @@ export class Gateway {
     this.service = {
       ...{ addressMarks: marks, readAt: (of: string) => watcher.readAt(of) },
       ...{ config, store, signals, key: gatewayKey, log, clock, random, waiters, run },
-      ...{ confirmations, outOfService, prices, ownClock: () => watcher.ownClock() },
+      ...{ confirmations, outOfService, prices, ownClock: () => watcher.ownClock(), unreadSince: (place) => watcher.unreadSince(place) },
     };
     net.listener = { owner, server };
     note("gateway up");

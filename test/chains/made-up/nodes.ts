@@ -24,6 +24,7 @@ const sender = (): SenderNodes => ({
 });
 
 const watcher = (): WatcherNodes => ({
+  nobody: "nobody",
   ...shared,
   finalTip: async () => first,
   block: async () => ({ ...first, parentHash: "", content: null }),

@@ -1,0 +1,71 @@
+/**
+ * Faults of single items as conditions for alerts: one for each domain, merchant and code, once it
+ * has stood for the time of its domain. An alert that an earlier run sent is not sent again. Reads
+ * only the database.
+ */
+import type { Condition } from "../../alerts/queue/due-alerts.ts";
+import { momentOf } from "../../base/timestamp.ts";
+import { domains } from "../faults/domains.ts";
+import type { Fault } from "../faults/fault.ts";
+import { listFaults } from "../store/faults.ts";
+import type { Database } from "../store/store.ts";
+
+/** An alert that left this shortly before the end of a run may not have arrived. */
+const surelyToldMs = 60_000;
+
+/** Faults that one alert tells of. */
+export type FaultGroup = Pick<Fault, "domain" | "network" | "merchant" | "code">;
+
+export function groupName({
+  domain,
+  network,
+  merchant,
+  code,
+}: Omit<FaultGroup, "domain" | "code"> & { readonly domain: string; readonly code: string }): string {
+  return `${domain} ${network} ${merchant || "nobody"} ${code}`;
+}
+
+/** The groups whose alert an earlier run sent. */
+export function groupsTold(database: Database, nowMs: number): ReadonlySet<string> {
+  const told = listFaults(database).filter(({ toldAt }) => toldAt !== null && toldAt <= nowMs - surelyToldMs);
+  return new Set(told.map(groupName));
+}
+
+/** `faults`: those that stand; a chain's own are told by the chain's state. */
+export function faultConditions(faults: readonly Fault[], nowMs: number, told: ReadonlySet<string>): readonly Condition[] {
+  const groups = new Map<string, Fault[]>();
+  for (const fault of faults) {
+    const { domain, sinceMs } = fault;
+    if (domain === "head" || domain === "span" || nowMs - sinceMs < domains[domain].toldAfterMs) continue;
+    groups.set(groupName(fault), [...(groups.get(groupName(fault)) ?? []), fault]);
+  }
+  return [...groups].map(([subject, all]): Condition => {
+    const [first] = all as [Fault, ...Fault[]];
+    const { domain, merchant, code, words, sinceMs } = first;
+    const count = all.reduce((sum, one) => sum + one.count, 0);
+    const message = `${faultText({ domain, merchant, count, sinceMs })}: ${code}: ${words}`;
+    const hint = `autowithdraw-gateway faults${merchant === "" ? "" : ` --merchant ${merchant}`}`;
+    return { event: "item-fault", subject, message, context: { code, count }, afterMs: 0, hint, isTold: told.has(subject) };
+  });
+}
+
+const nouns: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  head: ["chain", "chains"],
+  currency: ["currency", "currencies"],
+  account: ["hot wallet", "hot wallets"],
+  address: ["address", "addresses"],
+  withdrawal: ["withdrawal", "withdrawals"],
+  transaction: ["transaction", "transactions"],
+};
+
+/** For example "3 addresses of shop-a are not read since 2026-11-29T08:12:00Z". */
+export function faultText({
+  domain,
+  merchant,
+  count,
+  sinceMs,
+}: Pick<Fault, "domain" | "merchant" | "count" | "sinceMs">): string {
+  const [one, many] = nouns[domain] ?? [domain, domain];
+  const of = merchant === "" ? "" : ` of ${merchant}`;
+  return `${count} ${count === 1 ? one : many}${of} ${count === 1 ? "is" : "are"} not read since ${momentOf(sinceMs)}`;
+}

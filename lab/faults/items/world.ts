@@ -1,0 +1,273 @@
+/**
+ * Two merchants on one chain in memory, and the watcher's own passes over it. A plant puts a fault
+ * into the answers about merchant A's items; what everybody else sees is the trace. The same story
+ * runs with and without the plant. No network, no timers.
+ */
+import { createHash } from "node:crypto";
+import { deriveAccounts, namedAccounts } from "../../../agent/keystore/nodes.ts";
+import { familyOf } from "../../../chains/families.ts";
+import type { WatcherNodes } from "../../../chains/nodes.ts";
+import { hasTags } from "../../../chains/payees.ts";
+import { isAnswer } from "../../../gateway/answer/answer.ts";
+import type { GatewayChain, GatewayCurrency } from "../../../gateway/config/config.ts";
+import { takeAddress } from "../../../gateway/deposits/deposit-account.ts";
+import type { Fault } from "../../../gateway/faults/fault.ts";
+import { rightClock } from "../../../gateway/own-clock.ts";
+import { marksOver } from "../../../gateway/store/address-marks.ts";
+import { issueAddress } from "../../../gateway/store/address-states.ts";
+import { insertDepositAddress } from "../../../gateway/store/deposit-addresses.ts";
+import { createSignals } from "../../../gateway/store/signals.ts";
+import { insertSignature } from "../../../gateway/store/signatures.ts";
+import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
+import { createSweeps, type Sweeps } from "../../../gateway/sweeps/sweeps.ts";
+import { ChainWatch } from "../../../gateway/watcher/watcher.ts";
+import {
+  askWithdrawal,
+  type GatewayDatabase,
+  gatewayDatabase,
+  insertTransaction,
+  pairAgent,
+  silentLog,
+} from "../../kit/gateway-database.ts";
+import { FixtureChain } from "../../store-fixture/chain.ts";
+import { fixedSeed } from "../../store-fixture/setting.ts";
+import type { FamilyKey, Plant, PlantedItems } from "./plants.ts";
+
+export const tokenContract = {
+  evm: "0xdAC17F958D2ee523a2206206994597C13D831ec7",
+  tron: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t",
+} as const;
+
+export const networkOf: Readonly<Record<FamilyKey, string>> = {
+  evm: "eip155:1",
+  tron: "tron:0x2b6653dc",
+  bitcoin: "bip122:000000000019d6689c085ae165831e93",
+  litecoin: "bip122:12a765e31ffd4059bada1e25190f6e98",
+  xrp: "xrpl:0",
+};
+
+const hourMs = 3_600_000;
+
+/** A payment request of a merchant, or a payout. */
+export interface Item {
+  readonly merchant: "A" | "B";
+  readonly id: string;
+  readonly currency: string;
+  readonly address: string; // of a request
+  readonly txHash: string; // of a payout's attempt, or of the payment of a request
+}
+
+interface Shop {
+  readonly name: "A" | "B";
+  readonly merchant: string;
+  readonly agent: string;
+  readonly hot: string;
+}
+
+export class ItemWorld {
+  readonly family: FamilyKey;
+  readonly network: string;
+  readonly chain: FixtureChain;
+  readonly watch: ChainWatch;
+  readonly currencies: readonly GatewayCurrency[];
+  readonly requests: Item[] = [];
+  readonly payouts: Item[] = [];
+  readonly planted: PlantedItems = { contracts: new Set(), accounts: new Set(), transactions: new Set() };
+  isPlanted = false;
+  nowMs = 1_790_000_000_000;
+  readonly #db: GatewayDatabase = gatewayDatabase();
+  readonly #shops: readonly Shop[];
+  readonly #sweeps: Sweeps;
+  #made = 0;
+
+  constructor(family: FamilyKey, plant: Plant | null) {
+    this.family = family;
+    this.network = networkOf[family];
+    const { decimal } = familyOf(this.network).fees;
+    const contract = family === "evm" || family === "tron" ? tokenContract[family] : null;
+    const base = { network: this.network, depositOnly: false, sweep: { isAutomatic: true, least: "0.0001", feeMultiple: 1 } };
+    this.currencies = [
+      { ...base, id: "coin", contract: "", decimal } as unknown as GatewayCurrency,
+      ...(contract === null ? [] : [{ ...base, id: "token", contract, decimal: 6 } as unknown as GatewayCurrency]),
+    ];
+    const decimals = new Map(this.currencies.map((one) => [one.contract, one.decimal]));
+    this.chain = new FixtureChain(this.network, { lag: 1, decimals, at: this.nowMs });
+    this.#shops = (["A", "B"] as const).map((name) => this.#pair(name));
+    const store = this.#db.store;
+    store.write((database) => keepNativeCoins(database, new Map([[this.network, "coin"]])));
+    const byId = Object.fromEntries(this.currencies.map((one) => [one.id, one]));
+    const config = { chains: {}, currencies: byId, lifetimes: { withdrawalHours: 24 }, sweepsAtOnce: 50 } as never;
+    const common = { store, signals: createSignals(), config, log: silentLog, clock: () => this.nowMs, run: "one run" };
+    this.#sweeps = createSweeps(common);
+    const honest = this.chain.reader();
+    const reader = plant === null ? honest : plant.wrap(honest, { ...this.planted, isOn: () => this.isPlanted });
+    const openReader = (): WatcherNodes => reader;
+    const onPass = this.#sweeps.onPass;
+    const clocks = { monotonic: () => this.nowMs, ownClock: () => rightClock };
+    const options = { ...common, ...clocks, openReader, onPass };
+    this.watch = new ChainWatch("one", { network: this.network } as GatewayChain, options, byId as never);
+  }
+
+  #pair(name: "A" | "B"): Shop {
+    const digit = name === "A" ? "a" : "b";
+    const { id: agent } = pairAgent(this.#db.store, digit);
+    const family = familyOf(this.network);
+    const accounts = namedAccounts(deriveAccounts(fixedSeed(`items ${name}`), [family.name])).map((one) => ({
+      ...one,
+      firstAddress: one.purpose === "deposits" ? family.depositAddress(one.id, 0) : one.id,
+    }));
+    const paid = this.currencies.map((one) => ({ ...one, maxFee: "0.01", address: "" }));
+    this.#db.store.database.run(
+      "UPDATE agents SET accounts = ?, networks = ?, currencies = ? WHERE id = ?",
+      ...[JSON.stringify(accounts), JSON.stringify([this.network]), JSON.stringify(paid), agent],
+    );
+    const hot = accounts.find(({ purpose }) => purpose === "hot")?.id ?? "";
+    return { name, merchant: name === "A" ? "m1" : "m-b", agent, hot };
+  }
+
+  hotOf(name: "A" | "B"): string {
+    return this.#shops.find((one) => one.name === name)?.hot ?? "";
+  }
+
+  merchantOf(name: "A" | "B"): string {
+    return this.#shops.find((one) => one.name === name)?.merchant ?? "";
+  }
+
+  async pass(count = 1): Promise<void> {
+    for (let at = 0; at < count; at += 1) {
+      this.nowMs += 1_000;
+      while (!(await this.watch.passOnce()));
+    }
+  }
+
+  /** Blocks until what stands in the newest ones is final, read after each. */
+  async settle(): Promise<void> {
+    for (let block = 0; block < 3; block += 1) {
+      this.nowMs += 12_000;
+      this.chain.mine(this.nowMs);
+      await this.pass();
+    }
+  }
+
+  fund(): void {
+    const units = 10n ** 21n;
+    const grants = this.#shops.flatMap(({ hot: account }) =>
+      this.currencies.map(({ contract }) => ({ account, contract, units })),
+    );
+    this.chain.mine(this.nowMs, [], grants);
+  }
+
+  /** Takes an address as an order does, with looks; "" if none leaves. */
+  async order(name: "A" | "B", currency: string): Promise<string> {
+    const shop = this.#shops.find((one) => one.name === name) as Shop;
+    const { store } = this.#db;
+    const wanted = this.currencies.find(({ id }) => id === currency) as GatewayCurrency;
+    const marks = marksOver(new Map(), { append: () => {}, syncNow: () => {}, sync: () => {}, close: () => {} });
+    for (let tries = 0; tries < 3; tries += 1) {
+      const beside = { marks, readAt: () => this.watch.readAt, nowMs: this.nowMs, lookedIn: [currency, "coin"] };
+      const taken = store.write((database) => {
+        const place = takeAddress(database, shop.merchant, wanted, beside);
+        if (isAnswer(place) || "look" in place) return place;
+        const row = {
+          status: 0,
+          stage: "waiting",
+          createdAt: this.nowMs,
+          changedAt: this.nowMs,
+          expiresAt: this.nowMs + hourMs,
+        } as const;
+        const id = this.#id();
+        const receiverAddress = hasTags(this.network)
+          ? familyOf(this.network).accounts.payeeOf(place.address).address
+          : place.address;
+        insertTransaction(store, {
+          ...{ ...row, id, orderId: id, merchant: shop.merchant, currency, network: this.network },
+          ...{ depositAddress: place.address, receiverAddress, amountUnits: this.#unitsOf(wanted).toString() },
+        });
+        issueAddress(database, place.address, 0);
+        insertDepositAddress(database, {
+          address: place.address,
+          agent: place.agent,
+          addressIndex: place.addressIndex,
+          transactionId: id,
+        });
+        this.requests.push({ merchant: name, id, currency, address: place.address, txHash: this.chain.hashOf(`pays ${id}`) });
+        return place.address;
+      });
+      if (typeof taken === "string") return taken;
+      await this.pass();
+    }
+    return "";
+  }
+
+  #unitsOf({ decimal }: GatewayCurrency): bigint {
+    return 10n ** BigInt(decimal);
+  }
+
+  /** Every open request is paid in full, in one block. */
+  payAll(): void {
+    const payments = this.requests.map(({ address, currency, txHash: hash }) => {
+      const { contract, decimal } = this.currencies.find(({ id }) => id === currency) as GatewayCurrency;
+      const { address: to, tag } = familyOf(this.network).accounts.payeeOf(address);
+      return { hash, from: "a payer", to, tag, contract, units: 10n ** BigInt(decimal) };
+    });
+    this.chain.mine(this.nowMs, payments);
+  }
+
+  /** A payout of a merchant with a signed attempt; `isMined`: a block takes it. */
+  payOut(name: "A" | "B", slot: number): void {
+    const { agent, hot } = this.#shops.find((one) => one.name === name) as Shop;
+    this.#made += 1;
+    const to = this.hotOf(name === "A" ? "B" : "A");
+    const id = askWithdrawal(this.#db.store, agent, 0x1000 + this.#made, {
+      ...{ network: this.network, currency: "coin", stage: "broadcast", receiverAddress: to, depositAddress: hot },
+      ...{ amountUnits: "1000", expiresAt: this.nowMs + 24 * hourMs },
+    });
+    const txHash = this.chain.hashOf(`payout ${id}`);
+    insertSignature(this.#db.store.database, {
+      ...{ transactionId: id, attempt: 1, agent, network: this.network, account: hot, slot: `${slot}`, txHash },
+      ...{ feeMax: "1", seq: this.#made, validUntilMs: 0, pin: "", cancel: 0 },
+    });
+    this.payouts.push({ merchant: name, id, currency: "coin", address: "", txHash });
+    this.chain.mine(this.nowMs, [{ hash: txHash, from: hot, slot: `${slot}`, to, units: 1_000n, fee: 1n }]);
+  }
+
+  #id(): string {
+    this.#made += 1;
+    return createHash("sha256").update(`item ${this.#made}`).digest("hex").slice(0, 32);
+  }
+
+  /** What the items that are not `left out` show: their ends, their sweeps, their pages, and the chain. */
+  trace(isLeftOut: (item: Item) => boolean): readonly string[] {
+    const { database } = this.#db.store;
+    const rowOf = ({ id }: Item) =>
+      database.get<{ status: number; stage: string; amountReceivedUnits: string; code: string }>(
+        "SELECT status, stage, amountReceivedUnits, code FROM transactions WHERE id = ?",
+        id,
+      );
+    const sweepsOf = ({ address }: Item) =>
+      database.all<object>(
+        "SELECT currency, amountUnits, stage FROM transactions WHERE operation = 'sweep' AND depositAddress = ?",
+        address,
+      );
+    const unread = ({ currency, address }: Item): boolean => this.watch.unreadSince({ currency, address }) !== null;
+    return [
+      ...this.requests
+        .filter((one) => !isLeftOut(one))
+        .map((one) => JSON.stringify([one.merchant, one.currency, one.address, rowOf(one), sweepsOf(one), unread(one)])),
+      ...this.payouts.filter((one) => !isLeftOut(one)).map((one) => JSON.stringify([one.merchant, one.txHash, rowOf(one)])),
+      JSON.stringify([
+        ...this.#db.store.database.all("SELECT account, currency, units FROM balances WHERE account = ?", this.hotOf("B")),
+      ]),
+      `chain ${this.watch.status().detail}`,
+    ];
+  }
+
+  get faults(): readonly Fault[] {
+    return this.watch.faults.list();
+  }
+
+  async close(): Promise<void> {
+    await this.watch.close();
+    this.#db.remove();
+  }
+}
