@@ -44,6 +44,7 @@ import { addPriceCommand } from "./operator/prices.ts";
 import { addReconcileCommand } from "./operator/reconcile.ts";
 import { Reload } from "./operator/reload.ts";
 import { addReportCommand } from "./operator/report.ts";
+import { addFaultCommand } from "./operator/faults.ts";
 import { addRowCommands } from "./operator/rows.ts";
 import { addScanCommand } from "./operator/scan.ts";
 import { addStatusCommand } from "./operator/status.ts";
@@ -196,6 +197,7 @@ export function tree(): Command {
   addCurrencyCommand(program);
   addPriceCommand(program);
   addRowCommands(program);
+  addFaultCommand(program);
   addCallbackCommands(program, withBoth);
   withBoth(program.command("backup").description("copy the database, also while the gateway runs"))
     .argument("<file>", "the copy to write, or with --check to read")

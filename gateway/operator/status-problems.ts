@@ -5,6 +5,7 @@
 import { adviceOf, lockedAdvice } from "../../base/causes.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import type { AgentError } from "../../base/fault.ts";
+import { faultText } from "../faults/words.ts";
 import type { Counts } from "../store/counts.ts";
 import { type Check, type ReadyAnswer, untrustedText } from "./health.ts";
 
@@ -103,6 +104,14 @@ function theftProblems({ counts }: GatewayState): readonly Problem[] {
   return [...foreign, ...missing];
 }
 
+/** Items of the chains that cannot be read, by kind and merchant. */
+function faultProblems({ counts }: GatewayState): readonly Problem[] {
+  return (counts?.faults ?? []).map(({ domain, merchant, count, since }): Problem => {
+    const hint = `autowithdraw-gateway faults${merchant === "" ? "" : ` --merchant ${merchant}`}`;
+    return { what: faultText({ domain, merchant, count, sinceMs: since }), hint, isWarning: true };
+  });
+}
+
 function withdrawalProblems({ counts, nowMs }: GatewayState): readonly Problem[] {
   return (counts?.withdrawals ?? []).flatMap(({ stage, count, oldestAt }): readonly Problem[] => {
     const are = count === 1 ? "1 withdrawal" : `${count} withdrawals`;
@@ -149,6 +158,7 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
     problems.push({ what, hint: "docs/recovering.md, section 2; agents and chains are read by themselves", isWarning: true });
   }
   problems.push(...agentProblems(state), ...withdrawalProblems(state), ...callbackProblems(state));
+  problems.push(...faultProblems(state));
   if (counts !== null && counts.alarms.count > 0) {
     const what = `${counts.alarms.count} alarm${counts.alarms.count === 1 ? "" : "s"} in the last day`;
     problems.push({ what, hint: "autowithdraw-gateway alarms", isWarning: true });

@@ -4,9 +4,9 @@
  * only the database.
  */
 import type { Condition } from "../../alerts/queue/due-alerts.ts";
-import { momentOf } from "../../base/timestamp.ts";
 import { domains } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
+import { faultText } from "../faults/words.ts";
 import { listFaults } from "../store/faults.ts";
 import type { Database } from "../store/store.ts";
 
@@ -47,25 +47,4 @@ export function faultConditions(faults: readonly Fault[], nowMs: number, told: R
     const hint = `autowithdraw-gateway faults${merchant === "" ? "" : ` --merchant ${merchant}`}`;
     return { event: "item-fault", subject, message, context: { code, count }, afterMs: 0, hint, isTold: told.has(subject) };
   });
-}
-
-const nouns: Readonly<Record<string, readonly [one: string, many: string]>> = {
-  head: ["chain", "chains"],
-  currency: ["currency", "currencies"],
-  account: ["hot wallet", "hot wallets"],
-  address: ["address", "addresses"],
-  withdrawal: ["withdrawal", "withdrawals"],
-  transaction: ["transaction", "transactions"],
-};
-
-/** For example "3 addresses of shop-a are not read since 2026-11-29T08:12:00Z". */
-export function faultText({
-  domain,
-  merchant,
-  count,
-  sinceMs,
-}: Pick<Fault, "domain" | "merchant" | "count" | "sinceMs">): string {
-  const [one, many] = nouns[domain] ?? [domain, domain];
-  const of = merchant === "" ? "" : ` of ${merchant}`;
-  return `${count} ${count === 1 ? one : many}${of} ${count === 1 ? "is" : "are"} not read since ${momentOf(sinceMs)}`;
 }

@@ -7,11 +7,14 @@ import { listSendersFrom } from "./agents.ts";
 import { actOfAlarm } from "./audit.ts";
 import { type DifferenceRow, endedBy, listDifferences } from "./books.ts";
 import { listPendingDepositsByStage } from "./deposits.ts";
+import { countFaults } from "./faults.ts";
 import { countUnanswered } from "./jobs.ts";
 import { explaining } from "./outgoing-transactions.ts";
 import type { Database } from "./store.ts";
 import { listOpenSweepsByStage } from "./sweeps.ts";
 import { listPendingByStage } from "./withdrawals.ts";
+
+const namedFaultsMax = 20;
 
 /** Open records of one stage. */
 export interface StageCount {
@@ -46,6 +49,15 @@ export interface Counts {
   readonly alarms: { readonly count: number; readonly newestAt: number | null }; // since a time
   readonly foreignPayments: readonly ForeignPayment[]; // the first of them
   readonly missingMoney: readonly MissingMoney[]; // the first of them
+  readonly faults: readonly UnreadItems[]; // the first of them
+}
+
+/** Items of one kind and one merchant's name that cannot be read; "" for nobody's. */
+export interface UnreadItems {
+  readonly domain: string;
+  readonly merchant: string;
+  readonly count: number;
+  readonly since: number; // Unix milliseconds, of the oldest
 }
 
 /** A payment of an agent's account that nobody ordered, until an operator has settled it. */
@@ -125,6 +137,7 @@ export function countsOf(database: Database, alarmsSinceMs: number): Counts {
     callbacks: { waiting: deliveriesIn(database, "waiting"), givenUp: deliveriesIn(database, "given up") },
     failingTargets: listFailingTargets(database, namedMax),
     alarms: database.get<Counts["alarms"]>(alarms, alarmsSinceMs) ?? { count: 0, newestAt: null },
+    faults: countFaults(database).slice(0, namedFaultsMax),
     foreignPayments: listForeignPayments(database, alarmsSinceMs),
     missingMoney: listMissingMoney(database),
   };

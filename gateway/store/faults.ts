@@ -40,6 +40,15 @@ export function listFaults(database: Database, network: string | null = null): r
     : database.all<FaultRow>("SELECT * FROM faults WHERE network = ? ORDER BY since, domain, id", network);
 }
 
+/** Faults by kind and merchant, the oldest first. */
+export function countFaults(
+  database: Database,
+): readonly { readonly domain: string; readonly merchant: string; readonly count: number; readonly since: number }[] {
+  return database.all(
+    "SELECT domain, merchant, count(*) AS count, min(since) AS since FROM faults GROUP BY domain, merchant ORDER BY since, domain, merchant",
+  );
+}
+
 /** Has a fault's item tried again by the running gateway. False if there is no such fault. */
 export function askRetry(database: Database, { domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">): boolean {
   const sql = "UPDATE faults SET isRetried = 1 WHERE domain = ? AND network = ? AND id = ?";

@@ -11,6 +11,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { version } from "../../base/version.ts";
 import { run, tree } from "../../gateway/command.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
+import { keepFault } from "../../gateway/store/faults.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { startTestGateway, type TestGateway, testConfig } from "../../lab/kit/gateway-server.ts";
 
@@ -151,6 +152,17 @@ function trouble(): void {
   });
 }
 
+/** Items that cannot be read: two of the shop's addresses, and a token that is everybody's. */
+function faults(): void {
+  const { database } = gateway.service.store;
+  const merchant = database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
+  const since = Date.parse("2026-03-01T08:12:00.000Z");
+  const fault = { network: "eip155:31337", merchant, code: "NODE_PRUNED", words: "https://a.example: missing trie node", since, tries: 3 };
+  for (const address of ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"])
+    keepFault(database, { ...fault, domain: "address", id: `${address} eth` });
+  keepFault(database, { ...fault, domain: "currency", id: "usdt", merchant: "", code: "NODE_ERROR", words: "execution reverted" });
+}
+
 /** The output of a command, both streams in their order, and its exit code. */
 async function command(line: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
   let text = "";
@@ -227,6 +239,7 @@ describe("transcripts of the gateway's operator", () => {
       if (line === "# scene: unattributed") unattributed();
       if (line === "# scene: alarms") alarms();
       if (line === "# scene: trouble") trouble();
+      if (line === "# scene: faults") faults();
       if (!line.startsWith("$ ")) continue;
       const [program, ...rest] = split(line.slice(2)).map((word) => names.say(word));
       if (program === "cp") {
@@ -244,7 +257,7 @@ describe("transcripts of the gateway's operator", () => {
 
   it("hold every command of these groups, and each of them takes --json", () => {
     const groups = tree().commands.filter((one) =>
-      ["merchant", "key", "deposits", "withdrawals", "currencies", "find", "audit", "alarms", "balances", "status"].includes(
+      ["merchant", "key", "deposits", "withdrawals", "currencies", "find", "audit", "alarms", "balances", "status", "faults"].includes(
         one.name(),
       ),
     );

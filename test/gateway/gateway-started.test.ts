@@ -7,13 +7,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { depositAddressOf } from "../../chains/evm/address.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { operatorProof } from "../../gateway/auth/operator-view.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { operatorHeaders } from "../../gateway/operator/health.ts";
+import type { Operator } from "../../gateway/operator/accounts.ts";
+import { retryFault } from "../../gateway/operator/faults.ts";
+import { listFaults } from "../../gateway/store/faults.ts";
+import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
-import { type ChainNode, FakeChain, type Lie, serveChain } from "../../lab/kit/fake-chain.ts";
+import { type ChainNode, FakeChain, type Lie, Refused, serveChain } from "../../lab/kit/fake-chain.ts";
+import { depositXpub } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { until } from "../support/until.ts";
 
@@ -114,6 +120,37 @@ it("a token whose contract counts otherwise is named at /ready and once in the l
   await until(() => lines.some((line) => line.event === "currency-back"));
   expect((await checked()).token).toEqual({ name: "currency usdt", ok: true, detail: "", aloneOut: true });
 });
+
+it("a token whose contract breaks while the gateway runs goes out by itself, an operator has it tried, and it comes back", async () => {
+  const decimals = answering(`0x${"6".padStart(64, "0")}`);
+  const breaks: Lie = (method, params, honest) =>
+    method === "eth_call" && String((params[0] as { data?: string }).data).startsWith("0x70a08231")
+      ? new Refused("execution reverted")
+      : decimals(method, params, honest);
+  node.lie = decimals;
+  const config = prepared();
+  const store = openStore(config.database, log);
+  store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m_a', 'Shop', 0)");
+  const firstDepositAddress = depositAddressOf(depositXpub, 0);
+  addReceivingKey(store.database, { merchant: "m_a", family: "evm", xpub: depositXpub, firstDepositAddress, createdAt: 0 });
+  store.close();
+  const { store: served } = await begin(config);
+  await saidOnce("chain-read");
+  expect(listFaults(served.database)).toEqual([]);
+  node.lie = breaks;
+  served.database.run("DELETE FROM addressStates"); // the next addresses are looked at again
+  await until(() => listFaults(served.database).length > 0);
+  expect(listFaults(served.database)).toMatchObject([
+    { domain: "currency", id: "usdt", merchant: "", code: "NODE_ERROR", toldAt: null },
+  ]);
+  expect(listFaults(served.database)[0]?.words).toContain("execution reverted");
+  expect((await chainSays(/^$/)).status).toBe(200);
+  node.lie = decimals;
+  const by = { store: served, actor: "ayse", nowMs: 1, clock: () => 1 } as unknown as Operator;
+  expect(retryFault(by, "currency/eip155:31337/usdc")).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_FAULT" });
+  expect(retryFault(by, "currency/eip155:31337/usdt")).toEqual({ ok: true });
+  await until(() => listFaults(served.database).length === 0);
+}, 20_000);
 
 it("a token whose contract counts as configured is in service, and the log has no word of it", async () => {
   node.lie = answering(`0x${"6".padStart(64, "0")}`);

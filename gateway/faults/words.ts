@@ -1,0 +1,31 @@
+/** Faults in words for operators. Pure. */
+import { momentOf } from "../../base/timestamp.ts";
+
+/** Items of one kind and one merchant; "" for nobody's. */
+export interface Counted {
+  readonly domain: string;
+  readonly merchant: string;
+  readonly count: number;
+  readonly sinceMs: number; // Unix milliseconds, of the oldest
+}
+
+const nouns: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  head: ["chain", "chains"],
+  currency: ["currency", "currencies"],
+  account: ["hot wallet", "hot wallets"],
+  address: ["address", "addresses"],
+  withdrawal: ["withdrawal", "withdrawals"],
+  transaction: ["transaction", "transactions"],
+};
+
+/** For example "3 addresses of shop-a are not read since 2026-11-29T08:12:00Z". */
+export function faultText({
+  domain,
+  merchant,
+  count,
+  sinceMs,
+}: Counted): string {
+  const [one, many] = nouns[domain] ?? [domain, domain];
+  const of = merchant === "" ? "" : ` of ${merchant}`;
+  return `${count} ${count === 1 ? one : many}${of} ${count === 1 ? "is" : "are"} not read since ${momentOf(sinceMs)}`;
+}

@@ -1,0 +1,71 @@
+/**
+ * `faults`: items of the chains that cannot be read or judged now, with their merchants, and the
+ * next try of one. Everything else goes on meanwhile. Reads the table that the running gateway
+ * keeps.
+ */
+import type { Command } from "commander";
+import { type Refusal, refuse } from "../../base/fault.ts";
+import { type Domain, domains } from "../faults/domains.ts";
+import { recordAct } from "../store/audit.ts";
+import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
+import { dateOf, type Operator } from "./accounts.ts";
+import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
+import { acting } from "./words.ts";
+
+/** The name of a fault as the list shows it: one word. */
+export function nameOf({ domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">): string {
+  return [domain, network, ...id.split(" ")].join("/");
+}
+
+/** Has an item tried again by the running gateway. Refuses GATEWAY_UNKNOWN_FAULT. */
+export function retryFault(by: Operator, name: string): { readonly ok: true } | Refusal {
+  return by.store.write((database) => {
+    const row = listFaults(database).find((one) => nameOf(one) === name);
+    if (row === undefined || !askRetry(database, row)) return refuse("GATEWAY_UNKNOWN_FAULT");
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "fault tried again", subject: name, detail: row.code });
+    return { ok: true };
+  });
+}
+
+const listed = (row: FaultRow) => ({
+  ...{ fault: nameOf(row), domain: row.domain, network: row.network, merchantId: row.merchant, code: row.code },
+  ...{ words: row.words, since: dateOf(row.since), costs: costsOf(row) },
+});
+
+function costsOf({ domain }: FaultRow): string {
+  return Object.hasOwn(domains, domain) ? domains[domain as Domain].costs : "";
+}
+
+interface FaultsOptions extends JsonOption {
+  readonly merchant?: string;
+  readonly retry?: string;
+}
+
+function faults(options: FaultsOptions): void {
+  asOperator(options, (by) => {
+    if (options.retry !== undefined) {
+      if (!allowed(retryFault(by, options.retry))) return;
+      if (options.json === true) printJson({ fault: options.retry });
+      else print(`Tried again in the gateway's next look at the chain: ${options.retry}.`);
+      return;
+    }
+    const all = listFaults(by.store.database).filter(({ merchant }) => (options.merchant ?? merchant) === merchant);
+    if (options.json === true) {
+      printJson(all.map(listed));
+      return;
+    }
+    const lines = all.map(listed).map(({ fault, code, since, words, costs, merchantId }) => {
+      const of = merchantId === "" ? "" : `  of ${merchantId}`;
+      return `${fault}  ${code}  since ${since}${of}  ${words}; it costs ${costs}`;
+    });
+    printList(lines, "Nothing is unread.");
+  });
+}
+
+export function addFaultCommand(program: Command): void {
+  const words = "addresses, hot wallets, currencies, payouts and transactions that cannot be read now; all others go on";
+  acting(program.command("faults").description(words))
+    .option("--merchant <id>", "only this merchant's")
+    .option("--retry <fault>", "have one tried now, as the list names it")
+    .action(faults);
+}
