@@ -157,10 +157,24 @@ function faults(): void {
   const { database } = gateway.service.store;
   const merchant = database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
   const since = Date.parse("2026-03-01T08:12:00.000Z");
-  const fault = { network: "eip155:31337", merchant, code: "NODE_PRUNED", words: "https://a.example: missing trie node", since, tries: 3 };
+  const fault = {
+    network: "eip155:31337",
+    merchant,
+    code: "NODE_PRUNED",
+    words: "https://a.example: missing trie node",
+    since,
+    tries: 3,
+  };
   for (const address of ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"])
     keepFault(database, { ...fault, domain: "address", id: `${address} eth` });
-  keepFault(database, { ...fault, domain: "currency", id: "usdt", merchant: "", code: "NODE_ERROR", words: "execution reverted" });
+  keepFault(database, {
+    ...fault,
+    domain: "currency",
+    id: "usdt",
+    merchant: "",
+    code: "NODE_ERROR",
+    words: "execution reverted",
+  });
 }
 
 /** The output of a command, both streams in their order, and its exit code. */
@@ -257,9 +271,19 @@ describe("transcripts of the gateway's operator", () => {
 
   it("hold every command of these groups, and each of them takes --json", () => {
     const groups = tree().commands.filter((one) =>
-      ["merchant", "key", "deposits", "withdrawals", "currencies", "find", "audit", "alarms", "balances", "status", "faults"].includes(
-        one.name(),
-      ),
+      [
+        "merchant",
+        "key",
+        "deposits",
+        "withdrawals",
+        "currencies",
+        "find",
+        "audit",
+        "alarms",
+        "balances",
+        "status",
+        "faults",
+      ].includes(one.name()),
     );
     const all = groups.flatMap((group) => (group.commands.length === 0 ? [group] : group.commands));
     expect(all.length).toBeGreaterThan(16);

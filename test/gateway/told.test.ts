@@ -144,7 +144,7 @@ describe("items that cannot be read", () => {
     close();
   });
 
-  it("are not told again by the run after, unless the first alert had just left", async () => {
+  it("are not sent again by the run after, unless the first alert had just left", async () => {
     const nowMs = gateway.clock.nowMs;
     const fault = unread(nowMs - 700_000);
     keep(fault);

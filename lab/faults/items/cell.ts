@@ -1,6 +1,6 @@
 /**
  * One cell of the matrix: the story with a plant and without it, from the same seed. Bystanders are
- * merchant B and those items of A that have no fault. What they see must be equal.
+ * merchant B and those items of A that have no fault. The two runs must show them the same.
  */
 import type { Domain } from "../../../gateway/faults/domains.ts";
 import type { Fault } from "../../../gateway/faults/fault.ts";
@@ -10,7 +10,7 @@ import { type Item, ItemWorld, tokenContract } from "./world.ts";
 export type Extent = "one" | "all"; // one item of merchant A, or all of A's
 
 export interface CellResult {
-  readonly planted: readonly string[]; // what bystanders saw
+  readonly planted: readonly string[]; // the lines that bystanders saw
   readonly plain: readonly string[];
   readonly during: readonly Fault[]; // faults that stood while the plant was in
   readonly after: readonly Fault[]; // and once it was taken out

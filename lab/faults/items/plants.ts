@@ -19,7 +19,7 @@ export interface PlantedItems {
 }
 
 export interface Plant {
-  readonly report: string; // where the fault was told
+  readonly report: string; // the place of its report
   /** The item of A that has it: a request, a payout, the hot wallet, or a currency of everybody. */
   readonly of: "request" | "payout" | "wallet" | "token";
   wrap(honest: WatcherNodes, planted: PlantedItems & { isOn(): boolean }): WatcherNodes;

@@ -53,8 +53,8 @@ export interface Item {
   readonly merchant: "A" | "B";
   readonly id: string;
   readonly currency: string;
-  readonly address: string; // of a request
-  readonly txHash: string; // of a payout's attempt, or of the payment of a request
+  readonly address: string; // "" for a payout
+  readonly txHash: string; // the payout's attempt, or the payment of the request
 }
 
 interface Shop {
@@ -236,7 +236,7 @@ export class ItemWorld {
     return createHash("sha256").update(`item ${this.#made}`).digest("hex").slice(0, 32);
   }
 
-  /** What the items that are not `left out` show: their ends, their sweeps, their pages, and the chain. */
+  /** The ends, sweeps and pages of the items that are not left out, and the chain's state. */
   trace(isLeftOut: (item: Item) => boolean): readonly string[] {
     const { database } = this.#db.store;
     const rowOf = ({ id }: Item) =>
