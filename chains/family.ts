@@ -109,6 +109,11 @@ export interface ExpiryExclusion {
   /** The same offer with a timestamp above `last`; its end moves by the same time. */
   timestamped(txParams: TxParams, last: bigint): TxParams;
   /**
+   * Chain time within which a block takes bytes that nodes have, as a rule: nodes show no attempt
+   * before a block has it.
+   */
+  readonly unseenMs: number;
+  /**
    * The end of an attempt of an order that was made at a time, as somebody tells it now; null for a
    * time that no signer gives an attempt, even by a wrong clock.
    */

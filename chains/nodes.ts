@@ -279,6 +279,8 @@ export interface Finds<T> {
   readonly found: readonly T[];
   readonly unread: readonly UnreadTransaction[];
 }
+/** A transaction of an account that no block has yet, by the word of a node. */
+export type UnconfirmedTransaction = Omit<OutgoingTransaction, "block" | "slot" | "content">;
 
 /**
  * The questions of the gateway's watcher. With `isAgreed` the answer needs enough nodes; otherwise
@@ -328,8 +330,20 @@ export interface WatcherNodes extends Watched {
     addresses: AddressBook,
     isAgreed: boolean,
   ): Promise<Finds<DetectedPayment>>;
-  /** Transactions of these accounts in agreed blocks, which follow one another; as `payments`. */
-  outgoing(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): Promise<Finds<OutgoingTransaction>>;
+  /**
+   * Transactions of these accounts in blocks that follow one another; as `payments`. With
+   * `isAgreed`, the default, the blocks are agreed ones.
+   */
+  outgoing(
+    blocks: readonly WatchedBlock[],
+    accounts: ReadonlySet<string>,
+    isAgreed?: boolean,
+  ): Promise<Finds<OutgoingTransaction>>;
+  /**
+   * Transactions of an account that no block has, by any node's word; present if nodes show them.
+   * Rejects if fewer nodes answer than must agree, or if one may have left some out.
+   */
+  unconfirmed?(account: string): Promise<readonly UnconfirmedTransaction[]>;
   hasFailed(txHash: string): Promise<boolean>;
   /**
    * The most that a payment costs at the present fee market, with room for a replacement, in units

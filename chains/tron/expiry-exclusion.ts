@@ -20,6 +20,9 @@ export const marginMs = 120_000;
  */
 export const lifetimeMsMax = 600_000;
 
+/** Some twenty blocks, within which a block takes nearly everything that nodes have. */
+export const unseenMs = 60_000;
+
 /**
  * The error of any clock that is read with an end: two days. A signer's word is not doubted for
  * less. Nodes without old blocks still have those of two days (java-tron's LiteFullNode: 65,536).

@@ -12,7 +12,7 @@ import { isReservedAddress } from "../curve/reserved.ts";
 import type { Description, Family } from "../family.ts";
 import { ordinalSlots } from "../ordinal-slots.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
-import { lifetimeMsMax, marginMs, readEnd, timestamp, timestamped, validUntilMs } from "./expiry-exclusion.ts";
+import { lifetimeMsMax, marginMs, readEnd, timestamp, timestamped, unseenMs, validUntilMs } from "./expiry-exclusion.ts";
 import * as fees from "./fees.ts";
 import { coinType, namespace, nativeDecimal, networkOf, readChainId } from "./network.ts";
 
@@ -45,7 +45,7 @@ export const tron = {
   slots: ordinalSlots,
   fees: offers,
   feeModels: [],
-  exclusion: { kind: "expiry", marginMs, lifetimeMsMax, validUntilMs, timestamp, timestamped, readEnd },
+  exclusion: { kind: "expiry", marginMs, lifetimeMsMax, validUntilMs, timestamp, timestamped, unseenMs, readEnd },
   blockTimes: "rising",
   countsConfirmations: false,
   readChainId,

@@ -180,6 +180,12 @@ export function readTransactionCount(bytes: Buffer): number {
   return numberOf(fieldsOf(chain, "address.chain_stats").tx_count, "address.chain_stats.tx_count");
 }
 
+/** The number of coins of an address that the node's mempool spends. */
+export function readSpentInPool(bytes: Buffer): number {
+  const { mempool_stats: pool } = fieldsOf(jsonOf(bytes), "address");
+  return numberOf(fieldsOf(pool, "address.mempool_stats").spent_txo_count, "address.mempool_stats.spent_txo_count");
+}
+
 /** By the totals that a server keeps of each address, whatever its limit for lists is. */
 export function readAddressSums(bytes: Buffer): AddressSums {
   const { chain_stats: chain } = fieldsOf(jsonOf(bytes), "address");

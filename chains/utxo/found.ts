@@ -119,7 +119,7 @@ function keyHashIn([signature, key, ...more]: ChainInput["stack"]): string | nul
 }
 
 /** A payment to oneself names the account, and pays nothing. */
-function receiverOf(
+export function receiverOf(
   account: string,
   outputs: readonly ChainOutput[],
   network: UtxoNetwork,

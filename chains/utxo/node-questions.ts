@@ -17,6 +17,7 @@ import {
   readOutspendOf,
   readRates,
   readRecommended,
+  readSpentInPool,
   readStatus,
   readTransactionCount,
   readUnspent,
@@ -116,6 +117,11 @@ export function poolQuestion(address: string): Question<readonly AddressTransact
 
 export function addressSumsQuestion(address: string): Question<AddressSums> {
   return { path: pathOf`/address/${addressOf(address)}`, read: readAddressSums };
+}
+
+/** The number of coins of an address that transactions without a block spend. */
+export function spentInPoolQuestion(address: string): Question<number> {
+  return { path: pathOf`/address/${addressOf(address)}`, read: readSpentInPool };
 }
 
 export function transactionCountQuestion(address: string): Question<number> {

@@ -32,6 +32,7 @@ import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { transactionCountQuestion } from "./node-questions.ts";
 import { createRewards } from "./node-rewards.ts";
 import { createScripts, createTransactions } from "./node-transactions.ts";
+import { unconfirmedOf } from "./node-unconfirmed.ts";
 import { dustOf, sizeOf } from "./size.ts";
 import { changesMax } from "./tx-params.ts";
 
@@ -110,6 +111,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
       const keys = accountKeys(accounts);
       return { found: (await inWaves(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))).flat(), unread: [] };
     },
+    unconfirmed: (account) => unconfirmedOf(pool, account, network),
     // A transaction that fails is in no block.
     hasFailed: async () => false,
     cost: (account, payment) => costOf(tools, account, payment),

@@ -74,9 +74,10 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
       const found = await inWaves(accounts, accountsAtOnce, (account) => paymentsTo(tools.history, account, blocks, isAgreed));
       return joinFinds(found);
     },
-    outgoing: async (blocks, accounts) => {
+    outgoing: async (blocks, accounts, isAgreed = true) => {
       if (blocks.length === 0) return { found: [], unread: [] };
-      const found = await inWaves([...accounts], accountsAtOnce, (account) => outgoingOf(tools.history, account, blocks));
+      const ask = (account: string) => outgoingOf(tools.history, account, blocks, isAgreed);
+      const found = await inWaves([...accounts], accountsAtOnce, ask);
       return joinFinds(found);
     },
     hasFailed: async (txHash) => (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
@@ -163,8 +164,9 @@ async function outgoingOf(
   history: History,
   account: string,
   blocks: readonly WatchedBlock[],
+  isAgreed: boolean,
 ): Promise<Finds<OutgoingTransaction>> {
-  const { found, unread } = await history.within(account, spanOf(blocks), true);
+  const { found, unread } = await history.within(account, spanOf(blocks), isAgreed);
   const own = found.filter((transaction) => transaction.account === account);
   const sent = own.map((transaction) => ({
     account,

@@ -87,7 +87,8 @@ function addressAnswer({ utxosMax, program }: Server, sight: Sight, address: str
     ...{ funded_txo_count: funded.length, funded_txo_sum: sumOf(funded) },
     ...{ spent_txo_count: taken.length, spent_txo_sum: sumOf(taken), tx_count: named.length },
   };
-  return ok({ address, chain_stats: chainStats, mempool_stats: { tx_count: 0 } });
+  const pooled = mine.filter(({ txid, vout }) => spent.get(`${txid}:${vout}`)?.block === null);
+  return ok({ address, chain_stats: chainStats, mempool_stats: { tx_count: 0, spent_txo_count: pooled.length } });
 }
 
 const tooMany: Readonly<Record<Program, (limit: number) => string>> = {
