@@ -58,6 +58,13 @@ export const gatewayCodes = {
     "an account of an agent paid by a transaction that nobody here ordered",
     "have the agent's operator type autowithdraw pause first; then compare (find HASH, a block explorer): unless the wallet's owner made it, or it paid an order (withdrawals paid names it), it is a theft: move the funds to a new wallet at once",
   ],
+  ORDER_PAID_BEFORE: [
+    "alarm",
+    "none",
+    "operator",
+    "an order asks for what its wallet paid already, by a transaction that no order here explains; it waits, because it may be the forgotten payment of this order",
+    "withdrawals show ID names the transaction: ask the shop and the receiver; if it paid this order, withdrawals paid ID --transaction HASH --reason TEXT, if not, withdrawals release ID --not HASH --reason TEXT",
+  ],
   WATCHER_PAYMENT_GONE: [
     "alarm",
     "unknown",
@@ -126,6 +133,7 @@ export const gatewayCodes = {
   GATEWAY_NOTHING_HELD: ["refusal", "none", "operator", "the address holds nothing that could be swept", "copy an address from deposits show; what a merchant who only receives is paid stays where it is"],
   GATEWAY_NOT_CREDITED: ["refusal", "none", "operator", "the deposit was not credited", "look at it with deposits show; an expired one that was paid late can be credited"],
   GATEWAY_NOT_ASSIGNED: ["refusal", "none", "operator", "the transaction is not this withdrawal's payment", "look at the withdrawal with withdrawals show, and for the transaction with find HASH"],
+  GATEWAY_NOT_HELD: ["refusal", "none", "operator", "the transaction does not hold this withdrawal back", "withdrawals show ID names the transactions that hold it, and says whether it waits at all"],
   GATEWAY_UNKNOWN_AGENT: ["refusal", "none", "operator", "there is no such agent, or it is unpaired already", "copy the id from agents"],
   GATEWAY_AGENT_NOT_CAUGHT_UP: ["refusal", "none", "operator", "the gateway's database may lack payments of this agent, and another server would make them again", "let gateway and agent run for half a minute, then try again; HUB_DATABASE_BEHIND: see docs/recovering.md section 2; for a server that is gone for good read section 5 there, then add --skip-catch-up"],
   GATEWAY_AGENT_OPEN: ["refusal", "none", "operator", "withdrawals or sweeps are open with this server, and no other can end them", "let them end first: withdrawals list --status 0 and sweeps list --status 0 show them; --open releases it all the same, and they stay Pending: docs/recovering.md section 5"],

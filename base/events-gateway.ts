@@ -44,6 +44,18 @@ export const gatewayEvents = eventTable({
   "token-refused": ["gateway", "info", "a signatureToken was refused, see `reason`", "nothing, unless the shop complains"],
   "agent-paired": ["gateway", "info", "an agent paired", "compare the short code with the one that pair printed"],
   "withdrawal-made": ["gateway", "info", "a withdrawal was taken from a shop", nothing],
+  "signature-held": [
+    "gateway",
+    "warn",
+    "an agent signed an order that its wallet may have paid before, or whose chain is not read far enough: it gets no acknowledgement, and no bytes leave",
+    "nothing while a chain is read after a start; else withdrawals show ID names the payment",
+  ],
+  "jobs-placed": [
+    "gateway",
+    "info",
+    "orders that waited for their chain's reader or for an operator go to their agent, or are held",
+    nothing,
+  ],
   "attempt-void": ["gateway", "info", "no block can take this attempt of a withdrawal any more, as enough nodes say", nothing],
   "withdrawal-recalled": ["gateway", "info", "a shop cancelled a withdrawal; its agent is asked to refuse it", nothing],
   "withdrawal-ended": ["gateway", "info", "a withdrawal ended, by what the chain shows", nothing],

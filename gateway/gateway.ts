@@ -49,6 +49,7 @@ import { type TimedStore, timed } from "./store/timed.ts";
 import { correctUnsweptBalances, keepNativeCoins } from "./store/unswept-balances.ts";
 import { createSweeps } from "./sweeps/sweeps.ts";
 import { startWatcher, type Watcher } from "./watcher/watcher.ts";
+import { placeWaiting } from "./withdrawals/placing.ts";
 import { createWaiters } from "./withdrawals/waiters.ts";
 
 export interface GatewayDeps {
@@ -243,7 +244,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     const startedAt = momentOf(clock());
     addStation(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
     const told = { server, probes, prices: board, certificateEndsAtMs, watcher: () => watcher, databaseTimes: times };
-    besides.push(startReporting({ ...told, store, hub, config, log, clock }));
+    besides.push(startReporting({ ...told, store, hub, config, log, clock, run }));
     const port = await listen(server, config);
     const sweeps = createSweeps({ ...common, prices: board });
     const networks = Object.values(config.chains).map(({ network }) => network);
@@ -254,12 +255,17 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
         await sweeps.onPass(chain, tip);
         books?.onPass(chain);
       } catch (error) {
-        // The database takes nothing now, or a node was lost: the next pass does all of it again.
-        if (!(error instanceof AgentError)) throw error;
-        log.warn({ event: "pass-unstored", chain: chain.name, code: error.code }, error.message);
+        tellUnstored(log, chain.name, error);
       }
     };
-    watcher = startWatcher({ ...common, onPass });
+    const onRead = (chain: string): void => {
+      try {
+        placeWaiting(common);
+      } catch (error) {
+        tellUnstored(log, chain, error);
+      }
+    };
+    watcher = startWatcher({ ...common, onRead, onPass });
     besides.push(startWatchingSkipped({ store, log, clock }));
     callbacks = callbacksOf(service);
     return { url: urlOf(config, port), store, key, renewCertificate: certificate.renew, close };
@@ -280,6 +286,12 @@ function chainViewsOf(watcher: () => Watcher | null): Pick<Service, ChainViews> 
     unreadSince: (place) => watcher()?.unreadSince(place) ?? null,
     ownClock: () => watcher()?.ownClock() ?? rightClock,
   };
+}
+
+/** The database takes nothing now, or a node was lost: the next pass does all of it again. */
+function tellUnstored(log: GatewayLog, chain: string, error: unknown): void {
+  if (!(error instanceof AgentError)) throw error;
+  log.warn({ event: "pass-unstored", chain, code: error.code }, error.message);
 }
 
 /** Warns if callers behind a TLS proxy would all count as one address. */

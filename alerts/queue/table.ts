@@ -152,6 +152,13 @@ export const alertTable = table({
     "a merchant's withdrawals have waited for an hour, see `stage`",
     "withdrawals list --merchant ID --status 0, then withdrawals show ID",
   ],
+  "payouts-unplaced": [
+    "gateway",
+    "error",
+    "network",
+    "orders wait because their chain is not read up to its newest block since the gateway was started, see `count`",
+    "see the gateway's status and its check; the orders go on by themselves once the chain is read",
+  ],
   "sweeps-stuck": [
     "gateway",
     "warn",

@@ -23,6 +23,8 @@ export const gatewayIds: Offered = {
   ...Object.fromEntries(
     ["show", "credit", "note"].map((name) => [`deposits ${name}`, gatewayIdsOf("deposits list --limit 100")]),
   ),
-  ...Object.fromEntries(["show", "paid"].map((name) => [`withdrawals ${name}`, gatewayIdsOf("withdrawals list --limit 100")])),
+  ...Object.fromEntries(
+    ["show", "paid", "release"].map((name) => [`withdrawals ${name}`, gatewayIdsOf("withdrawals list --limit 100")]),
+  ),
   "sweeps show": gatewayIdsOf("sweeps list --limit 100"),
 };

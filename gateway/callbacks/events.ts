@@ -55,6 +55,9 @@ export interface Circumstances {
 /** The progress of a deposit, by stage. */
 const seenBy: Readonly<Record<string, number>> = { waiting: 0, seen: 1, partial: 1, confirming: 2 };
 
+/** The gateway's operator may hold an order back before the agent's operator sees it. */
+const waitsForPerson: ReadonlySet<string> = new Set(["awaiting_approval", "awaiting_operator"]);
+
 const onItsWay: ReadonlySet<string> = new Set(["broadcast", "confirming"]);
 
 /** @returns the change's events in the order of sending; empty for a change without an event */
@@ -74,7 +77,7 @@ function withdrawalEvents(before: Glimpse, after: Glimpse, { wasBroadcast }: Cir
   // A refusal, by an operator or by policy, has its own event, and ends the withdrawal like any
   // other failure.
   if (after.status === 2) return after.stage === "refused" ? ["withdrawal.rejected", "withdrawal.failed"] : ["withdrawal.failed"];
-  const isApproved = before.stage === "awaiting_approval" && after.stage !== "awaiting_approval";
+  const isApproved = before.stage === "awaiting_approval" && !waitsForPerson.has(after.stage);
   const isBroadcast = onItsWay.has(after.stage) && !onItsWay.has(before.stage) && !wasBroadcast;
   return [...(isApproved ? (["withdrawal.approved"] as const) : []), ...(isBroadcast ? (["withdrawal.broadcast"] as const) : [])];
 }

@@ -88,7 +88,7 @@ export type Effect =
   /** Agent and database cannot both be right. */
   | { readonly kind: "contradiction"; readonly code: PlainCode; readonly detail: string };
 
-const unsignedStages: ReadonlySet<string> = new Set(["", "awaiting_approval", "queued", "offered"]);
+const unsignedStages: ReadonlySet<string> = new Set(["", "awaiting_approval", "awaiting_operator", "queued", "offered"]);
 
 /**
  * @returns the effect of `entry` on the database's content; the same input always gives the same

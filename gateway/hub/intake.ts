@@ -21,6 +21,8 @@ import { isConflict } from "../store/library-errors.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { holdOrder } from "../withdrawals/holds.ts";
 import { type Numbered, numberJobs } from "../withdrawals/jobs.ts";
 import type { CloseReason } from "./link-limits.ts";
 import type { Session } from "./session.ts";
@@ -193,7 +195,7 @@ export class Intake {
     const isCaughtUp = group.some(isHandshakeDone);
     const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isHandshakeDone(arrival)));
     const standing = keepStanding(database, done.was, last(standings), nowMs);
-    if (!isCaughtUp || !keepCaughtUp(database, agentId, run)) return { ...done, standing, placed: 0, refused: [] };
+    if (!isCaughtUp || !keepCaughtUp(database, agentId, run)) return { ...done, standing, placed: 0, refused: [], moved: [] };
     const skipped = settleAgent(database, agentId, { marks, run, nowMs });
     const words = "addresses that may have left before the database was restored are skipped and watched";
     if (skipped > 0) this.#rooms.log.warn({ event: "addresses-skipped", agent: agentId, skipped }, words);
@@ -217,6 +219,10 @@ export class Intake {
         end("busy");
         return;
       }
+      case "held":
+        this.#hold(agentId, verdict);
+        end("busy");
+        return;
       case "unstored": {
         const fields = { agent: agentId, code: verdict.code };
         log.error({ event: "statements-unstored", ...fields }, "statements could not be stored; the agent sends them again");
@@ -227,6 +233,19 @@ export class Intake {
         this.raise(agentId, verdict);
         end(verdict.lock ? "locked" : "behind");
     }
+  }
+
+  /** Marks an order whose first signature is not acknowledged; the agent comes with it again. */
+  #hold(agent: string, { transactionId, holders }: Extract<Refused, { readonly kind: "held" }>): void {
+    const { log, signals, clock } = this.#rooms;
+    const words = "a signature waits: its order may be paid already, or its chain is not read far enough";
+    log.warn({ event: "signature-held", agent, transactionId, holders: holders.length }, words);
+    if (holders.length === 0) return;
+    const isNew = this.note((database) => {
+      const row = readTransaction(database, transactionId);
+      return row !== undefined && holdOrder(database, row, holders, clock());
+    });
+    if (isNew === true) signals.emit("changed", { transactionId, isOpen: true });
   }
 
   #announce(group: readonly Arrival[], applied: Taken): void {
@@ -244,6 +263,7 @@ export class Intake {
       log.warn({ event: "refund-refused", transactionId, agent }, "its deposit is paid back already");
       signals.emit("changed", { transactionId });
     }
+    for (const transactionId of applied.moved) signals.emit("changed", { transactionId });
     for (const change of applied.changed) signals.emit("changed", change);
     for (const transactionId of [...applied.refused, ...applied.decided]) signals.emit("decided", { transactionId });
   }

@@ -90,8 +90,8 @@ const en: PageWords = {
     withdrawal: [
       "Withdrawal",
       "Stages of a withdrawal: awaiting_approval, queued, signed, broadcast, confirming, completed. From " +
-        "awaiting_approval and queued also refused. From queued and signed also expired. From broadcast also stuck. From " +
-        "confirming also failed.",
+        "awaiting_approval and queued also refused. From queued also awaiting_operator, and back. From queued and signed " +
+        "also expired. From broadcast also stuck. From confirming also failed.",
     ],
   },
   verify: [
@@ -176,7 +176,7 @@ const tr: PageWords = {
     withdrawal: [
       "Çekim",
       "Bir çekimin aşamaları: awaiting_approval, queued, signed, broadcast, confirming, completed. awaiting_approval ve " +
-        "queued aşamalarından refused da olur. queued ve signed aşamalarından expired da olur. broadcast aşamasından " +
+        "queued aşamalarından refused da olur. queued aşamasından awaiting_operator da olur ve geri döner. queued ve signed aşamalarından expired da olur. broadcast aşamasından " +
         "stuck da olur. confirming aşamasından failed da olur.",
     ],
   },

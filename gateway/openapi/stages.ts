@@ -43,6 +43,15 @@ const withdrawal: readonly Stage[] = [
     at: [0, 0],
     means: { en: "held for an operator", tr: "bir yetkilinin onayını bekliyor" },
   },
+  {
+    name: "awaiting_operator",
+    status: 0,
+    at: [1, 2],
+    means: {
+      en: "held at the service: its wallet paid exactly this before",
+      tr: "hizmette bekliyor: cüzdan aynı ödemeyi daha önce yaptı",
+    },
+  },
   { name: "queued", status: 0, at: [0, 1], means: { en: "waits for the agent", tr: "ödeme sunucusunu bekliyor" } },
   { name: "signed", status: 0, at: [0, 2], means: { en: "signed, its hash is known", tr: "imzalandı, işlem özeti biliniyor" } },
   { name: "broadcast", status: 0, at: [0, 3], means: { en: "handed to the chain's nodes", tr: "ağın düğümlerine iletildi" } },
@@ -90,6 +99,7 @@ export const flows = {
       ["awaiting_approval", "queued"],
       ["awaiting_approval", "refused"],
       ["queued", "signed"],
+      ["queued", "awaiting_operator"],
       ["queued", "refused"],
       ["queued", "expired"],
       ["signed", "broadcast"],

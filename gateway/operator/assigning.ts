@@ -12,7 +12,7 @@ import { catchUp, notCaughtUpReason } from "../recovery/catch-up.ts";
 import { listSendersFrom } from "../store/agents.ts";
 import { assignedOf, assignedTo, insertAssigned } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
-import { agentOfJob } from "../store/jobs.ts";
+import { agentOfJob, isUnplaced, markAnswered } from "../store/jobs.ts";
 import { outgoingOf } from "../store/outgoing-transactions.ts";
 import { keepRecall } from "../store/recalls.ts";
 import type { OutgoingRow } from "../store/rows.ts";
@@ -22,6 +22,7 @@ import { type NamedTransaction, namedTransaction } from "../store/transaction-li
 import { isAllVoid } from "../store/void-attempts.ts";
 import { completeAssigned } from "../store/withdrawals.ts";
 import { nodeLog } from "../watcher/node-log.ts";
+import { heldStage } from "../withdrawals/holds.ts";
 import type { Operator } from "./accounts.ts";
 import { makeLog } from "./command.ts";
 
@@ -44,9 +45,9 @@ type Assigned = { readonly ok: true; readonly row: NamedTransaction } | Refusal;
 
 /**
  * Assigns the transaction `txHash` to the withdrawal `id`. A withdrawal that failed becomes
- * Completed at once. An open one becomes Completed once its agent has ended it, so that the agent
- * cannot pay it as well: an unsigned one is recalled, and one with void attempts waits for the
- * agent's operator. Harmless to call twice with the same transaction. Refuses
+ * Completed at once, and so does one whose job has no place yet, as it waits at this gateway alone.
+ * Another open one becomes Completed once its agent has ended it, so that the agent cannot pay it
+ * as well: an unsigned one is recalled, and one with void attempts waits for the agent's operator. Harmless to call twice with the same transaction. Refuses
  * GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_AGENT_NOT_CAUGHT_UP while the agent may still tell that
  * the transaction paid another withdrawal. Refuses GATEWAY_NOT_ASSIGNED for a withdrawal that is
  * Completed or has an attempt that a block may take, and for a transaction that is not final, is
@@ -87,7 +88,10 @@ function keep(database: Database, { nowMs }: Operator, { row, outgoing }: Candid
   const { network, account, txHash, block } = outgoing;
   const assigned = { transactionId: row.id, network, account, txHash, block, feeUnits: `${feeUnits}`, at: nowMs };
   insertAssigned(database, assigned);
-  if (row.status === 2) completeAssigned(database, assigned, nowMs);
+  // A job without a place is with no agent, so nobody else can end the order, and nobody pays it.
+  const isWithoutAgent = isUnplaced(database, row.id);
+  if (isWithoutAgent) markAnswered(database, row.id, nowMs);
+  if (row.status === 2 || isWithoutAgent) completeAssigned(database, assigned, nowMs);
   else if (!isSigned(database, row.id)) keepRecall(database, row.id, nowMs);
 }
 
@@ -130,6 +134,8 @@ function orderProblem(database: Database, row: NamedTransaction): string | null 
   // A forgotten attempt may have followed void ones, and the chain decides nothing about those.
   if (isSigned(database, row.id) && !isAllVoid(database, row.id))
     return "the withdrawal was signed here: the chain decides its end";
+  if (row.status === 0 && row.stage === heldStage && !isUnplaced(database, row.id))
+    return "its agent has signed the withdrawal and waits: recover the agent first (docs/recovering.md, section 4), then name the payment";
   if (row.receiverAddress === "") return "the withdrawal has no receiver's address yet: its agent names it";
   if (row.status === 0 && agentOfJob(database, row.id)?.unpairedAt !== null)
     return "no paired agent can refuse the withdrawal, so it may still be paid";

@@ -112,6 +112,28 @@ function faultProblems({ counts }: GatewayState): readonly Problem[] {
   });
 }
 
+/** Orders of a network may wait so long for the reader of its chain before that is wrong. */
+const readerWarningMs = 60_000;
+
+/** Orders that get no place at their agent, and what ends that. */
+function placeProblems({ counts, nowMs }: GatewayState): readonly Problem[] {
+  const held = (counts?.heldOrders ?? []).map(({ id, merchant }): Problem => {
+    const what = `withdrawal ${id} of ${merchant} is held: its wallet paid exactly this already, by a transaction that no order explains`;
+    return {
+      what,
+      hint: `autowithdraw-gateway withdrawals show ${id} names the transaction and both lines to type`,
+      isWarning: false,
+    };
+  });
+  const unread = (counts?.waitingForReader ?? []).map(({ network, count, oldestAt, trouble }): Problem => {
+    const orders = count === 1 ? "1 order waits" : `${count} orders wait`;
+    const why = trouble || `${network} is not read up to its newest block since the gateway was started`;
+    const hint = "autowithdraw-gateway check asks each node; the orders go on by themselves once the chain is read";
+    return { what: `${orders} for the reader of ${network}: ${why}`, hint, isWarning: nowMs - oldestAt < readerWarningMs };
+  });
+  return [...held, ...unread];
+}
+
 function withdrawalProblems({ counts, nowMs }: GatewayState): readonly Problem[] {
   return (counts?.withdrawals ?? []).flatMap(({ stage, count, oldestAt }): readonly Problem[] => {
     const are = count === 1 ? "1 withdrawal" : `${count} withdrawals`;
@@ -157,7 +179,7 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
     const what = `the database was restored from a backup (${restored}) and has not caught up: no deposit is taken yet`;
     problems.push({ what, hint: "docs/recovering.md, section 2; agents and chains are read by themselves", isWarning: true });
   }
-  problems.push(...agentProblems(state), ...withdrawalProblems(state), ...callbackProblems(state));
+  problems.push(...placeProblems(state), ...agentProblems(state), ...withdrawalProblems(state), ...callbackProblems(state));
   problems.push(...faultProblems(state));
   if (counts !== null && counts.alarms.count > 0) {
     const what = `${counts.alarms.count} alarm${counts.alarms.count === 1 ? "" : "s"} in the last day`;

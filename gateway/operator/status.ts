@@ -29,12 +29,12 @@ interface Read {
 
 function readDatabase(options: JsonOption, { chains }: GatewayConfig, nowMs: number): Read {
   try {
-    return asOperator(options, ({ store: { database } }) => {
+    return asOperator(options, ({ store: { database }, run }) => {
       const restored = restoredOf(database)?.reason ?? "";
       const books = Object.entries(chains).map(([chain, { network }]): ChainBooks => {
         return { chain, ...booksState(database, network, nowMs) };
       });
-      return { counts: countsOf(database, nowMs - dayMs), storeFault: null, books, restored };
+      return { counts: countsOf(database, nowMs - dayMs, run), storeFault: null, books, restored };
     });
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;

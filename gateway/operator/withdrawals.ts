@@ -1,6 +1,7 @@
 /**
  * `withdrawals`: lists withdrawals, and shows one with its agent and every signed attempt. `paid`
- * names the transaction that paid an order which gateway and agent have both forgotten.
+ * names the transaction that paid an order which gateway and agent have both forgotten, and
+ * `release` one that did not pay the order that it holds back.
  */
 import { type Command, InvalidArgumentError } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
@@ -8,7 +9,9 @@ import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { type AssignedPayment, assignedOf } from "../store/assigned-payments.ts";
 import { type Act, listActsOn } from "../store/audit.ts";
-import { jobOf } from "../store/jobs.ts";
+import { agentOfJob, isUnplaced, jobOf } from "../store/jobs.ts";
+import { isLevel, levelTrouble } from "../store/levels.ts";
+import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import { recalledAtOf } from "../store/recalls.ts";
 import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
@@ -28,6 +31,7 @@ import {
   queryOf,
   withFilters,
 } from "./records.ts";
+import { holdersOfOrder, releaseOrder } from "./releasing.ts";
 import { acting, csvTable, remark, withBoth } from "./words.ts";
 
 export interface ShownWithdrawal {
@@ -37,16 +41,31 @@ export interface ShownWithdrawal {
   readonly signatures: readonly SignatureRow[];
   readonly recalledAt: number | null; // when its shop asked for its end; null if it did not, or it has ended or is signed
   readonly assigned: AssignedPayment | undefined; // what paid it, as an operator says
+  readonly holders: readonly UnexplainedRow[]; // that may have paid it, so that it waits
+  readonly unread: string; // why it waits for the reader of its chain; "" if it does not
   readonly acts: readonly Act[];
 }
 
 /** A withdrawal with its job and its signed attempts. Refuses GATEWAY_UNKNOWN_RECORD. */
-export function showWithdrawal({ store: { database } }: Operator, id: string): ShownWithdrawal | Refusal {
+export function showWithdrawal(by: Pick<Operator, "store" | "run">, id: string): ShownWithdrawal | Refusal {
+  const { database } = by.store;
   const row = namedTransaction(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
   const [signatures, acts] = [listSignatures(database, id), listActsOn(database, id)];
   const [recalledAt, assigned] = [recalledAtOf(database, id), assignedOf(database, id)];
-  return { ok: true, row, job: jobOf(database, id), signatures, recalledAt, assigned, acts };
+  const waits = { holders: holdersOfOrder(database, row), unread: unreadWords(by, row) };
+  return { ok: true, row, job: jobOf(database, id), signatures, recalledAt, assigned, ...waits, acts };
+}
+
+/** Why an order waits for the reader of its chain in this run; "" if it does not. */
+function unreadWords(
+  { store: { database }, run }: Pick<Operator, "store" | "run">,
+  { id, network, depositAddress }: NamedTransaction,
+): string {
+  const wallet = { network, account: depositAddress };
+  const agent = agentOfJob(database, id);
+  if (run === null || agent?.caughtUp !== run || !isUnplaced(database, id) || isLevel(database, wallet, run)) return "";
+  return levelTrouble(database, wallet) || "it is not read up to its newest block since the gateway was started";
 }
 
 const amountOf = ({ amount, currency }: NamedTransaction): string => `${amount} ${currency}`;
@@ -89,7 +108,7 @@ function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showWithdrawal(by, id);
     if (!allowed(shown)) return;
-    const { row, job, signatures, recalledAt, assigned, acts } = shown;
+    const { row, job, signatures, recalledAt, assigned, holders, unread, acts } = shown;
     const attempts = signatures.map((signature) => {
       const { attempt, account, slot, txHash, feeMax } = signature;
       const fee = formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal);
@@ -102,6 +121,8 @@ function show(id: string, options: JsonOption): void {
         finalBlock: row.finalBlock,
         recalledAt: dateOf(recalledAt),
         assigned: assigned?.txHash ?? "",
+        heldBy: holders.map(({ txHash, block, final }) => ({ txHash, block, final: final === 1 })),
+        unread,
       };
       printJson({ ...listedRecord(by, row, config), ...place, ...end, attempts, acts: listedActs(acts) });
       return;
@@ -110,6 +131,7 @@ function show(id: string, options: JsonOption): void {
       `${describeRecord(row, amountOf(row))}\n  to ${row.receiverAddress || "an address that is not named yet"} (${row.network})`,
     );
     if (job !== undefined) print(jobWords(job));
+    for (const line of waitingLines(shown)) print(line);
     for (const one of attempts)
       print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`);
     if (assigned !== undefined)
@@ -119,6 +141,24 @@ function show(id: string, options: JsonOption): void {
     print(`  callback ${callbackWords[row.callbackStatus]}`);
     if (acts.length > 0) print(describeActs(acts));
   });
+}
+
+/** Why an order without a place waits, and what ends that. */
+function waitingLines({ row: { id, network }, holders, unread }: ShownWithdrawal): readonly string[] {
+  const reader =
+    unread === ""
+      ? []
+      : [`  waits for the chain ${network}: ${unread}`, "  do: nothing, it goes on by itself; status says how its nodes are"];
+  const held = holders.flatMap(({ txHash, block, final }) => {
+    const place = block === null ? "in no block yet" : `in block ${block}${final === 1 ? "" : ", not final"}`;
+    const paid = final === 1 ? "" : "  (once it is final)";
+    return [
+      `  held: ${txHash}, ${place}, paid exactly this, and no order here explains it`,
+      `  do: if it paid this order: autowithdraw-gateway withdrawals paid ${id} --transaction ${txHash} --reason TEXT${paid}`,
+      `      if it did not:         autowithdraw-gateway withdrawals release ${id} --not ${txHash} --reason TEXT`,
+    ];
+  });
+  return [...reader, ...held];
 }
 
 /** The attempt that a block holds; undefined without one that is known. */
@@ -159,6 +199,24 @@ function paid(id: string, { transaction: txHash, reason, ...options }: PaidOptio
   });
 }
 
+interface ReleaseOptions extends JsonOption {
+  readonly not: string;
+  readonly order: boolean; // false: --no-order
+  readonly reason: string;
+}
+
+function release(id: string, { not: txHash, order, reason, ...options }: ReleaseOptions): void {
+  asOperator(options, (by, config) => {
+    const released = releaseOrder(by, id, { txHash, reason, isNoOrders: !order });
+    if (!allowed(released)) return;
+    const { row, holders } = released;
+    const hashes = holders.map((one) => one.txHash);
+    if (options.json === true) printJson({ ...listedRecord(by, row, config), heldBy: hashes });
+    else if (hashes.length > 0) print(`${txHash} holds ${id} no longer; it is still held by ${hashes.join(", ")}.`);
+    else print(`${id} is released: the running gateway gives it to its agent, which judges it as any other.`);
+  });
+}
+
 export function addWithdrawalCommands(program: Command): void {
   const withdrawals = program.command("withdrawals").alias("withdrawal").description("withdrawal orders and their payments");
   withFilters(withdrawals.command("list", { isDefault: true }).description("the newest ones")).action(list);
@@ -174,6 +232,16 @@ export function addWithdrawalCommands(program: Command): void {
     .requiredOption("--transaction <hash>", "a final one of the hot wallet that no order here explains", txHashText)
     .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
     .action(paid);
+  acting(
+    withdrawals
+      .command("release")
+      .description("say that a transaction which holds one back did not pay it, so that its agent may")
+      .argument("<transactionId>"),
+  )
+    .requiredOption("--not <hash>", "the transaction, as withdrawals show names it", txHashText)
+    .option("--no-order", "it paid no order at all: it holds no other order back either, also none that comes later")
+    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .action(release);
 }
 
 function txHashText(text: string): string {

@@ -20,6 +20,7 @@ import { listPairedAgents } from "../store/agents.ts";
 import { type AlarmRow, alarmOf, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
 import { listFailingTargets } from "../store/counts.ts";
 import { roomBytesMin, roomWarningFactor } from "../store/disk.ts";
+import { listWaitingForReader } from "../store/levels.ts";
 import type { Database } from "../store/store.ts";
 import { listOpenSweepsByStage } from "../store/sweeps.ts";
 import { listWaitingMerchants } from "../store/withdrawals.ts";
@@ -29,6 +30,7 @@ import { faultConditions, groupsTold } from "./fault-alerts.ts";
 export interface AlertsOptions {
   readonly alerts: Pick<GatewayAlerts, "agentAwayMinutes">;
   readonly database: Database;
+  readonly run: string; // names this process (store/owner.ts)
   readonly hub: Pick<Hub, "online">;
   readonly probes: readonly Probe[]; // the checks of /ready
   readonly prices: Prices;
@@ -62,6 +64,10 @@ const missedMs = 3_600_000;
 const callbacksFailMs = 60 * minuteMs;
 /** The oldest open withdrawal of a merchant may wait for this time. */
 const withdrawalsWaitMs = 60 * minuteMs;
+/** Orders wait for a chain that is not read for so long before it is told: less than a minute. */
+const unreadMs = 45_000;
+/** The same while the chain is read: on Tron a start takes a minute of blocks. */
+const readingMs = 180_000;
 const pricesStaleMs = 15 * minuteMs;
 const listedMax = 1_000; // targets, and merchants whose withdrawals wait, in one look
 const alarmsMax = 100; // in one check; the others come with the next
@@ -82,6 +88,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
       ...roomConditions(options),
       ...probeConditions(options),
       ...priceConditions(options),
+      ...placeConditions(options),
       ...moneyConditions(options, times.at),
       ...faultConditions(options.watcher()?.faults() ?? [], times.at, toldBefore),
     ];
@@ -171,6 +178,19 @@ function priceConditions({ prices, currencies }: AlertsOptions): readonly Condit
   return unpricedOf(prices, currencies).map(({ currency: { id }, fiat }): Condition => {
     const message = `no price of ${id} in ${fiat} holds: quotes are refused`;
     return { event: "price-stale", subject: `${id} ${fiat}`, message, context: {}, afterMs: pricesStaleMs };
+  });
+}
+
+/** Orders that wait for the reader of their chain in this run. */
+function placeConditions({ database, run, watcher }: AlertsOptions): readonly Condition[] {
+  const isRead = (network: string): boolean =>
+    (watcher()?.chainStatus() ?? []).some((chain) => chain.network === network && chain.ok);
+  return listWaitingForReader(database, run).map(({ network, count, trouble }): Condition => {
+    const orders = count === 1 ? "1 order waits" : `${count} orders wait`;
+    const why = trouble === "" ? "it is not read up to its newest block since the start" : trouble;
+    const message = `${orders} for the reader of ${network}: ${why}`;
+    const afterMs = trouble === "" && isRead(network) ? readingMs : unreadMs;
+    return { event: "payouts-unplaced", subject: network, message, context: { count }, afterMs };
   });
 }
 

@@ -32,6 +32,7 @@ export interface ReportingOptions {
   readonly config: Pick<GatewayConfig, "alerts" | "metrics" | "database" | "currencies">;
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
+  readonly run: string; // names this process (store/owner.ts)
   readonly databaseTimes: TimedStore["times"];
 }
 
@@ -64,6 +65,7 @@ export function startReporting(options: ReportingOptions): { close(): void } {
           prices: options.prices,
           currencies: config.currencies,
           database,
+          run: options.run,
           hub,
           watcher,
           freeBytes,

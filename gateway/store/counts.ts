@@ -9,6 +9,7 @@ import { type DifferenceRow, endedBy, listDifferences } from "./books.ts";
 import { listPendingDepositsByStage } from "./deposits.ts";
 import { countFaults } from "./faults.ts";
 import { countUnanswered } from "./jobs.ts";
+import { listWaitingForReader, type WaitingForReader } from "./levels.ts";
 import { explaining } from "./outgoing-transactions.ts";
 import type { Database } from "./store.ts";
 import { listOpenSweepsByStage } from "./sweeps.ts";
@@ -50,6 +51,8 @@ export interface Counts {
   readonly foreignPayments: readonly ForeignPayment[]; // the first of them
   readonly missingMoney: readonly MissingMoney[]; // the first of them
   readonly faults: readonly UnreadItems[]; // the first of them
+  readonly waitingForReader: readonly WaitingForReader[]; // by network; none while no gateway runs
+  readonly heldOrders: readonly HeldOrder[]; // the first of them
 }
 
 /** Items of one kind and one merchant's name that cannot be read; "" for nobody's. */
@@ -58,6 +61,13 @@ export interface UnreadItems {
   readonly merchant: string;
   readonly count: number;
   readonly since: number; // Unix milliseconds, of the oldest
+}
+
+/** An order that waits because its wallet paid the same before. */
+export interface HeldOrder {
+  readonly id: string;
+  readonly merchant: string; // its name
+  readonly since: number; // Unix milliseconds
 }
 
 /** A payment of an agent's account that nobody ordered, until an operator has settled it. */
@@ -116,8 +126,19 @@ function listMissingMoney(database: Database): readonly MissingMoney[] {
 const nameOf = (database: Database, merchant: string): string =>
   database.get<{ name: string }>("SELECT name FROM merchants WHERE id = ?", merchant)?.name ?? merchant;
 
-/** @param alarmsSinceMs from this time on alarms are counted, Unix milliseconds */
-export function countsOf(database: Database, alarmsSinceMs: number): Counts {
+function listHeldOrders(database: Database): readonly HeldOrder[] {
+  return database.all<HeldOrder>(
+    `SELECT t.id, m.name AS merchant, t.changedAt AS since FROM transactions t JOIN merchants m ON m.id = t.merchant
+     WHERE t.operation = 'withdraw' AND t.status = 0 AND t.stage = 'awaiting_operator' ORDER BY t.changedAt, t.id LIMIT ?`,
+    namedMax,
+  );
+}
+
+/**
+ * @param alarmsSinceMs from this time on alarms are counted, Unix milliseconds
+ * @param run of the gateway that runs now; null without one
+ */
+export function countsOf(database: Database, alarmsSinceMs: number, run: string | null): Counts {
   const agents = "SELECT count(*) AS paired, coalesce(sum(lockedCode <> ''), 0) AS locked, count(pausedAt) AS paused FROM agents";
   const paired = database.get<Counts["agents"]>(`${agents} WHERE unpairedAt IS NULL`);
   const alarms = "SELECT count(*) AS count, max(at) AS newestAt FROM audit WHERE at >= ? AND act LIKE 'alarm %'";
@@ -140,6 +161,8 @@ export function countsOf(database: Database, alarmsSinceMs: number): Counts {
     faults: countFaults(database).slice(0, namedFaultsMax),
     foreignPayments: listForeignPayments(database, alarmsSinceMs),
     missingMoney: listMissingMoney(database),
+    waitingForReader: run === null ? [] : listWaitingForReader(database, run),
+    heldOrders: listHeldOrders(database),
   };
 }
 

@@ -102,6 +102,21 @@ export function listWaiting(database: Database, agentId: string): readonly Trans
   );
 }
 
+/** Agents that have caught up in this run and whose jobs wait for a position. */
+export function listCaughtUpWaiting(database: Database, run: string): readonly AgentRow[] {
+  return database.all<AgentRow>(
+    `SELECT * FROM agents WHERE caughtUp = ? AND unpairedAt IS NULL AND id IN (
+       SELECT agent FROM jobs INDEXED BY jobsWaiting WHERE sequence < 0 AND answeredAt IS NULL) ORDER BY id`,
+    run,
+  );
+}
+
+/** True if a withdrawal's job has no position, so that no agent was told of it by this database. */
+export function isUnplaced(database: Database, transactionId: string): boolean {
+  const sql = "SELECT 1 FROM jobs WHERE transactionId = ? AND sequence < 0 AND answeredAt IS NULL";
+  return database.get(sql, transactionId) !== undefined;
+}
+
 /** Ids of pending withdrawals without a signature, in the order of their jobs. */
 export function listUnsigned(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<JobRow, "transactionId">>(

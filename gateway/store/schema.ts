@@ -45,6 +45,7 @@ CREATE TABLE jobs (
   agent TEXT NOT NULL REFERENCES agents(id), sequence INTEGER NOT NULL, hash TEXT NOT NULL, text TEXT NOT NULL,
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;
 CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
+CREATE INDEX jobsWaiting ON jobs (agent, sequence) WHERE sequence < 0 AND answeredAt IS NULL;
 CREATE TABLE recoveries (
   agent TEXT NOT NULL REFERENCES agents(id), ledgerEpoch INTEGER NOT NULL, at INTEGER NOT NULL, heldSeq INTEGER NOT NULL,
   heldHash TEXT NOT NULL, takenAt INTEGER,
@@ -139,12 +140,19 @@ CREATE TABLE assignedPayments (
 CREATE TRIGGER assignedSigned AFTER INSERT ON signatures BEGIN
   DELETE FROM assignedPayments WHERE transactionId = NEW.transactionId;
 END;
+CREATE TRIGGER outgoingExplained AFTER INSERT ON signatures BEGIN
+  DELETE FROM unexplained WHERE account = NEW.account AND txHash = NEW.txHash;
+END;
 `;
 
 /**
  * The chains' contents. `outgoing` has every final outgoing transaction of a hot wallet, including
  * transactions that no order explains; on a chain without slots an account has many rows without a
- * slot, and a slot is spent only once.
+ * slot, and a slot is spent only once. `unexplained` has those that no signature explains, also
+ * before they are final and before a block has them (outgoing-holds.ts); a signature removes the
+ * row. `levels` has the run of the gateway in which a hot wallet's chain was read up to its head,
+ * and `releasedOrders` the payments of which an operator says that they did not pay an order, or
+ * none at all.
  */
 const chains = `
 CREATE TABLE payments (
@@ -167,6 +175,15 @@ CREATE TABLE outgoing (
 CREATE UNIQUE INDEX outgoingBySlot ON outgoing (network, account, slot) WHERE slot <> '';
 CREATE INDEX outgoingByHash ON outgoing (txHash);
 CREATE INDEX outgoingUntold ON outgoing (network) WHERE untold = 1;
+CREATE TABLE unexplained (
+  network TEXT NOT NULL, account TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER, final INTEGER NOT NULL CHECK (final IN (0,1)),
+  receiver TEXT NOT NULL, tag TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL,
+  PRIMARY KEY (account, txHash, network)) STRICT;
+CREATE TABLE levels (
+  network TEXT NOT NULL, account TEXT NOT NULL, run TEXT NOT NULL, trouble TEXT NOT NULL, PRIMARY KEY (network, account)) STRICT;
+CREATE TABLE releasedOrders (
+  account TEXT NOT NULL, txHash TEXT NOT NULL, transactionId TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (account, txHash, transactionId)) STRICT;
 `;
 
 /**

@@ -20,7 +20,7 @@ import { type CompareMemory, compareBalances, newCompareMemory } from "./compare
 import { checkDecimals } from "./decimals.ts";
 import { type EndMemory, endOverdue, forgetEnds, nameEnds, newEndMemory } from "./ends.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
-import { findOutgoing, keepAllOutgoing } from "./outgoing-transactions.ts";
+import { findOutgoing, keepAllOutgoing, keepSeenOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
 import { SenderList } from "./senders.ts";
 import { clearUnread, dueUnread, placeOf } from "./unread.ts";
@@ -41,6 +41,8 @@ export interface DepositMemory {
   readonly list: WatchList;
   readonly senders: SenderList;
   seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
+  hotWallets: number; // that seen blocks were searched for
+  reached: Tip | null; // the newest tip up to whose head all was read and kept
   readonly compare: CompareMemory; // of balances
   readonly ends: EndMemory; // of requests
 }
@@ -50,6 +52,8 @@ export function newDepositMemory(network: string): DepositMemory {
     list: new WatchList(network),
     senders: new SenderList(network),
     seen: [],
+    hotWallets: 0,
+    reached: null,
     compare: newCompareMemory(),
     ends: newEndMemory(),
   };
@@ -79,6 +83,7 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
     commit(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
   );
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
+  if (tip.head.number >= cursor.number) memory.reached = tip;
   endOverdue(chain, memory.compare, over, tip, write);
   return true;
 }
@@ -295,7 +300,14 @@ const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex
  * @returns false if there is more to read at once
  */
 async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, head: BlockId): Promise<boolean> {
-  if (memory.list.size === 0) {
+  const { list, senders } = memory;
+  senders.refresh(chain.store.database);
+  if (senders.hotWallets !== memory.hotWallets) {
+    // A wallet that came since is searched for in the same blocks.
+    memory.hotWallets = senders.hotWallets;
+    memory.seen = [];
+  }
+  if (list.size === 0 && senders.payers.size === 0) {
     // When the first address is watched, they are read from the cursor on.
     memory.seen = [];
     return true;
@@ -311,7 +323,14 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
       giveUp(chain, memory, cursor);
       continue;
     }
-    const payments = await findPayments(chain, memory.list, blocks, false);
+    const [payments, outgoing] = await Promise.all([
+      findPayments(chain, list, blocks, false),
+      chain.reader.outgoing(blocks, senders.payers, false),
+    ]);
+    if (!keepSeenOutgoing(chain, outgoing)) {
+      const words = "more transactions of hot wallets that nothing explains are in new blocks than can be kept";
+      throw new AgentError("NODE_ANSWER_SIZE", "none", words, { network: chain.network });
+    }
     commit(chain, (database) => {
       for (const payment of payments) keepDetectedPayment(database, payment);
       return judgeRequests(

@@ -1,16 +1,18 @@
 /**
  * Keeps every final outgoing transaction of a hot wallet by its slot, including transactions that
- * no withdrawal explains. After a restore the watcher reads the same blocks again, so a payment
+ * no withdrawal explains. Those are kept from the moment a node shows them, because they hold
+ * orders back that ask for the same payment (withdrawals/holds.ts). After a restore the watcher reads the same blocks again, so a payment
  * that ledger and database have both forgotten appears here. On a chain without slots, a foreign
  * transaction uses no slot and appears nowhere else, so operators get an alert. Source:
  * docs/protocol.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
-import type { WatchedBlock } from "../../chains/nodes.ts";
+import type { OutgoingTransaction, UnconfirmedTransaction, WatchedBlock } from "../../chains/nodes.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets, listSendersFrom } from "../store/agents.ts";
+import { countUnexplainedSeen, forgetUnexplained, keepUnexplained } from "../store/outgoing-holds.ts";
 import { keepOutgoing, listUntoldOutgoing, markOutgoingTold } from "../store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
@@ -26,15 +28,21 @@ function isUncounted({ network }: WatchedChain): boolean {
   return !familyOf(network).slots.isCounted;
 }
 
+/** Outgoing transactions of final blocks: those that paid, and those that failed. */
+export interface FoundOutgoing {
+  readonly paid: readonly OutgoingRow[];
+  readonly failed: readonly OutgoingTransaction[];
+}
+
 /**
- * The outgoing transactions of `payers` in final, agreed blocks. A failed transaction paid nothing
- * and is left out.
+ * The outgoing transactions of `payers` in final, agreed blocks. A failed transaction that nothing
+ * explains paid nothing.
  */
 export async function findOutgoing(
   chain: WatchedChain,
   payers: ReadonlySet<string>,
   blocks: readonly WatchedBlock[],
-): Promise<readonly OutgoingRow[]> {
+): Promise<FoundOutgoing> {
   const { found: sent, unread } = await chain.reader.outgoing(blocks, payers);
   const wallets = listPairedWallets(chain.store.database, chain.network);
   noteUnread(
@@ -42,28 +50,69 @@ export async function findOutgoing(
     unread,
     (account) => wallets.find((one) => hotWalletAddressOn(one, chain.network) === account)?.merchant ?? "",
   );
-  const found = await inWaves(sent, questionsAtOnce, async (outgoingTx): Promise<OutgoingRow | null> => {
-    const { account, slot, txHash, block, receiver, tag, contract, amountUnits } = outgoingTx;
-    const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;
-    if (!isKnown && (await chain.reader.hasFailed(txHash))) return null;
-    const untold = isUncounted(chain) && !isKnown ? 1 : 0;
-    const paid = { receiver, tag, contract, units: amountUnits.toString() };
-    return { network: chain.network, account, slot, txHash, block, ...paid, untold };
+  const failed = new Set<OutgoingTransaction>();
+  await inWaves(sent, questionsAtOnce, async (outgoingTx) => {
+    if (signedBy(chain.store.database, outgoingTx) !== undefined) return;
+    if (await chain.reader.hasFailed(outgoingTx.txHash)) failed.add(outgoingTx);
   });
-  return found.filter((outgoingTx) => outgoingTx !== null);
+  const paid = sent
+    .filter((outgoingTx) => !failed.has(outgoingTx))
+    .map((outgoingTx): OutgoingRow => {
+      const { account, slot, txHash, block } = outgoingTx;
+      const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;
+      const untold = isUncounted(chain) && !isKnown ? 1 : 0;
+      return { network: chain.network, account, slot, txHash, block, ...contentOf(outgoingTx), untold };
+    });
+  return { paid, failed: [...failed] };
+}
+
+/** What a transaction paid, as the tables have it. */
+function contentOf({
+  receiver,
+  tag,
+  contract,
+  amountUnits,
+}: UnconfirmedTransaction): Pick<OutgoingRow, "receiver" | "tag" | "contract" | "units"> {
+  return { receiver, tag, contract, units: amountUnits.toString() };
 }
 
 /**
  * Keeps outgoing transactions, and raises the alarm for an attempt that was called void. Runs in
  * the caller's transaction.
  */
-export function keepAllOutgoing(chain: WatchedChain, database: Database, outgoing: readonly OutgoingRow[]): void {
-  for (const outgoingTx of outgoing) {
+export function keepAllOutgoing(chain: WatchedChain, database: Database, { paid, failed }: FoundOutgoing): void {
+  for (const outgoingTx of paid) {
     keepOutgoing(database, outgoingTx);
     const { txHash, block } = outgoingTx;
     const id = signedBy(database, outgoingTx);
-    if (id !== undefined) checkIncluded(chain, database, { id, txHash, block });
+    if (id === undefined) keepUnexplained(database, { ...outgoingTx, final: 1 });
+    else checkIncluded(chain, database, { id, txHash, block });
   }
+  for (const { account, txHash } of failed) forgetUnexplained(database, { network: chain.network, account, txHash });
+}
+
+/** More transactions that nothing explains and no final block has are not kept. */
+const seenMost = 1_000;
+
+/**
+ * Keeps transactions that no final block has and that nothing explains. Nothing is written if there
+ * is none.
+ * @returns false if there are so many that some were not kept
+ */
+export function keepSeenOutgoing(
+  { store, network }: WatchedChain,
+  seen: readonly (UnconfirmedTransaction & { readonly block: number | null })[],
+): boolean {
+  const foreign = seen.filter((outgoingTx) => signedBy(store.database, outgoingTx) === undefined);
+  if (foreign.length === 0) return true;
+  return store.write((database) => {
+    const room = seenMost - countUnexplainedSeen(database, network);
+    for (const outgoingTx of foreign.slice(0, Math.max(0, room))) {
+      const { account, txHash, block } = outgoingTx;
+      keepUnexplained(database, { network, account, txHash, block, ...contentOf(outgoingTx), final: 0 });
+    }
+    return foreign.length <= room;
+  });
 }
 
 /** An amount in its currency; in base units of a contract that is not configured. */

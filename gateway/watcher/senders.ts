@@ -12,6 +12,7 @@ export class SenderList {
   readonly #isCounted: boolean;
   readonly #users = new Set<string>();
   readonly #payers = new Set<string>();
+  readonly #hotWallets = new Set<string>();
   #newest: number | null = null;
 
   constructor(network: string) {
@@ -25,7 +26,15 @@ export class SenderList {
       this.#users.add(account);
       if (!this.#isCounted) this.#payers.add(account);
     }
-    for (const account of listAccountsEver(database, this.#network)) this.#payers.add(account);
+    for (const account of listAccountsEver(database, this.#network)) {
+      this.#payers.add(account);
+      this.#hotWallets.add(account);
+    }
+  }
+
+  /** The number of hot wallets of every agent that was ever paired. */
+  get hotWallets(): number {
+    return this.#hotWallets.size;
   }
 
   /** Accounts that ever used a slot on the chain. */

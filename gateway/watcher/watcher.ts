@@ -27,6 +27,7 @@ import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { newTokenMemory } from "./decimals.ts";
 import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
 import { keyOn } from "./items.ts";
+import { keepLevels, type LevelMemory, newLevelMemory } from "./level.ts";
 import { nodeLog } from "./node-log.ts";
 import { tellForeign } from "./outgoing-transactions.ts";
 import { askCurrencies, beginPass, endPass, type FaultMemory, newFaultMemory } from "./pass-faults.ts";
@@ -51,6 +52,8 @@ export interface WatcherOptions {
   /** Opens the questions to a chain's nodes; by default over the network. */
   readonly openReader?: typeof openWatcher;
   readonly pollMs?: number; // pause between two passes; default 1000
+  /** Called with the chain's name after each pass that read a tip, also one with faults. */
+  readonly onRead?: (chain: string) => void;
   /** Called and awaited at the end of each pass that could read the tip; rejects only for bugs. */
   readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
 }
@@ -162,6 +165,8 @@ export class ChainWatch {
   readonly #monotonic: () => number;
   #ownClock: ChainClock = unseenClock;
   readonly #faults: FaultMemory = newFaultMemory();
+  readonly #level: LevelMemory = newLevelMemory();
+  readonly #onRead: (chain: string) => void;
   #tip: Tip | null = null;
   #detail = "not read yet";
   #code = ""; // code of the last pass's fault
@@ -200,6 +205,7 @@ export class ChainWatch {
     this.#monotonic = monotonic;
     this.#deposits = newDepositMemory(chain.network);
     this.#pollMs = options.pollMs ?? pollMsDefault;
+    this.#onRead = options.onRead ?? (() => {});
     this.#onPass = options.onPass ?? (() => Promise.resolve());
   }
 
@@ -304,7 +310,9 @@ export class ChainWatch {
       isAllRead = isScanned ?? true;
       if (isScanned === true) await trial(troubles, () => checkVoid(chain, tip, this.#voids));
       await trial(troubles, async () => tellForeign(chain));
+      await trial(troubles, () => keepLevels(chain, tip, this.#level, this.#deposits.reached === tip));
       await trial(troubles, () => endPass(chain, tip.final, this.#faults));
+      if (!this.#closed) this.#onRead(chain.name);
     }
     this.#note(troubles[0] ?? null, isAllRead);
     const isSpanRead = tip !== null && isAllRead && this.#detail === "";

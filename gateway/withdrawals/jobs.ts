@@ -11,24 +11,44 @@ import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { isInternal, type JobMode } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { advanceLastJob } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { deleteJob, insertJob, listUnsigned, listWaiting, markAnswered, unnumberJob, waitingJobSeq } from "../store/jobs.ts";
+import { isLevel } from "../store/levels.ts";
+import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import { highestUsed } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readNext, readPlace } from "../store/sweeps.ts";
 import { readTransaction, refundedUnits } from "../store/transactions.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
+import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
 
 /**
  * Makes the job of a withdrawal: at the next position if the agent has caught up with the running
- * gateway, else waiting for a position. `agent` must have been read inside the same transaction.
- * Must not be called twice, because a second job for one withdrawal breaks the table's constraint.
+ * gateway, the reader of its chain is level in this run and no unexplained payment looks like it;
+ * else waiting for a position. `agent` must have been read inside the same transaction. Must not be
+ * called twice, because a second job for one withdrawal breaks the table's constraint.
  */
 export function makeJob(database: Database, agent: AgentRow, row: TransactionRow, run: string): void {
-  if (agent.caughtUp === run) appendJob(database, agent, row);
+  const state = placingOf(database, agent, row, run);
+  if (state.kind === "place") appendJob(database, agent, row);
   else queueJob(database, agent, row);
+  if (state.kind === "hold") holdOrder(database, row, state.holders, row.changedAt);
+}
+
+type Placing =
+  | { readonly kind: "place" }
+  | { readonly kind: "wait" }
+  | { readonly kind: "hold"; readonly holders: readonly UnexplainedRow[] };
+
+/** Decides whether a job may get a position in this run. */
+function placingOf(database: Database, agent: AgentRow, row: TransactionRow, run: string): Placing {
+  const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
+  if (run === "" || agent.caughtUp !== run || !isLevel(database, wallet, run)) return { kind: "wait" };
+  const holders = holdersOf(database, agent, row);
+  return holders.length === 0 ? { kind: "place" } : { kind: "hold", holders };
 }
 
 /** Adds a job without a position: its number is negative, and the oldest is nearest to zero. */
@@ -37,26 +57,44 @@ function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): vo
   insertJob(database, { agent: id, sequence, hash: "", text: "", transactionId: row.id, answeredAt: null });
 }
 
-/** The waiting jobs that got a position, and the withdrawals that got none and are Failed now. */
+/** What became of the waiting jobs of an agent. */
 export interface Numbered {
-  readonly placed: number;
-  readonly refused: readonly string[];
+  readonly placed: number; // jobs that got a position
+  readonly refused: readonly string[]; // withdrawals that got none and are Failed now
+  readonly moved: readonly string[]; // withdrawals that are held now, or no longer
 }
 
 /**
- * Gives each waiting job its position, in the order of the requests. Only for an agent that has
- * caught up, because a position that a restored database forgot may belong to another job.
+ * Gives each waiting job its position, in the order of the requests, but for those of a wallet
+ * whose chain is not read far enough in this run, and for those that an unexplained payment holds.
+ * Only for an agent that has caught up, because a position that a restored database forgot may
+ * belong to another job. Harmless to call again.
  */
 export function numberJobs(database: Database, agentId: string, nowMs: number): Numbered {
   const refused = refuseRefunds(database, agentId, nowMs);
-  const waiting = listWaiting(database, agentId);
-  for (const row of waiting) {
+  const moved: string[] = [];
+  let placed = 0;
+  for (const row of listWaiting(database, agentId)) {
     const agent = readAgent(database, agentId);
     invariant(agent !== undefined, "a job's agent is in the table");
+    const state = placingOf(database, agent, row, agent.caughtUp);
+    if (state.kind === "wait") continue;
+    const isMoved = state.kind === "hold" ? holdOrder(database, row, state.holders, nowMs) : freeOrder(database, row, nowMs);
+    if (isMoved) moved.push(row.id);
+    if (state.kind === "hold") continue;
     deleteJob(database, row.id);
     appendJob(database, agent, row);
+    placed += 1;
   }
-  return { placed: waiting.length, refused };
+  return { placed, refused, moved };
+}
+
+/** True if `numberJobs` would change something for an agent that has caught up in this run. */
+export function hasDueJobs(database: Database, agent: AgentRow, run: string): boolean {
+  return listWaiting(database, agent.id).some((row) => {
+    const { kind } = placingOf(database, agent, row, run);
+    return kind === "place" || (kind === "hold" && row.stage !== heldStage);
+  });
 }
 
 /**

@@ -8,7 +8,6 @@ import { describe, expect, it } from "vitest";
 import { deriveAccounts, namedAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
 import { createMerchant, listAgents, unpairAgent } from "../../gateway/operator/accounts.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
-import { numberJobs } from "../../gateway/withdrawals/jobs.ts";
 import {
   type Answered,
   handmadeToken,
@@ -18,6 +17,7 @@ import {
   wallet,
   walletFrom,
 } from "../../lab/kit/gateway-server.ts";
+import { placeJobs } from "../../lab/kit/level-reader.ts";
 import { openGrant, parseSealedGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
@@ -41,7 +41,7 @@ eachTestItsGateway();
 
 /** This run of the gateway receives the agent's word, so waiting orders get their place. */
 function caughtUp(): void {
-  gateway.service.store.write((database) => numberJobs(database, agentRow().id, gateway.clock.nowMs));
+  placeJobs(gateway.service.store, agentRow().id, gateway.clock.nowMs);
 }
 
 describe("pairing", () => {

@@ -7,8 +7,8 @@ import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
-import { numberJobs } from "../../gateway/withdrawals/jobs.ts";
 import { receiver, usdtContract, wallet } from "../../lab/kit/gateway-server.ts";
+import { placeJobs } from "../../lab/kit/level-reader.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import {
@@ -37,7 +37,7 @@ eachTestItsGateway();
 
 /** This run of the gateway receives the agent's word, so waiting orders get their place. */
 function caughtUp(): void {
-  gateway.service.store.write((database) => numberJobs(database, agentRow().id, gateway.clock.nowMs));
+  placeJobs(gateway.service.store, agentRow().id, gateway.clock.nowMs);
 }
 
 /** Longer than a test may take: an answer that waits for the agent does not come. */

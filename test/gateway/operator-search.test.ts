@@ -142,7 +142,7 @@ describe("the operator's search", () => {
       },
     };
     for (const text of ["in-1", address, hash, "12.5", "1".repeat(32)]) search(explained, config, text, 50);
-    countsOf(explained, 0);
+    countsOf(explained, 0, null);
     for (const merchant of [undefined, "m1"])
       for (const orderId of [undefined, "in-1"])
         for (const sinceMs of [undefined, 5])
@@ -161,7 +161,7 @@ describe("the operator's search", () => {
 });
 
 describe("the operator's screen", () => {
-  const counts = () => countsOf(db.store.database, 0);
+  const counts = () => countsOf(db.store.database, 0, null);
   const well = (): GatewayState => ({
     nowMs: 10_000_000,
     configFault: "",
@@ -232,7 +232,7 @@ describe("the operator's screen", () => {
         ...[network, kind === "hot" ? account : "0xdeposit", "m1", kind, expected, found],
       );
     const screen = () => {
-      const problems = problemsOf({ ...well(), restored: "older marks", counts: countsOf(database, 0) });
+      const problems = problemsOf({ ...well(), restored: "older marks", counts: countsOf(database, 0, null) });
       return problems.filter(({ what }) => !/alarms? in the last day/.test(what));
     };
     const told = () => screen().map(({ what, isWarning }) => [what.split(" of ")[0], isWarning]);
@@ -248,7 +248,7 @@ describe("the operator's screen", () => {
     database.run("DELETE FROM bookDifferences");
     enter("opening", 11);
     expect(told()).toEqual([[account, false], restored]);
-    expect(countsOf(database, 10).foreignPayments).toEqual([]);
+    expect(countsOf(database, 10, null).foreignPayments).toEqual([]);
     enter("note", 9);
     expect(told()).toEqual([[account, false], restored]);
     enter("note", 10);

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { keepDetectedPayment } from "../../gateway/store/payments.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
-import { numberJobs } from "../../gateway/withdrawals/jobs.ts";
+import { placeJobs } from "../../lab/kit/level-reader.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import {
@@ -137,10 +137,10 @@ describe("renew of a withdrawal", () => {
     for (const answer of answers)
       expect(answer).toMatchObject({ status: 200, body: { transactionId: next, status: 0, renews: old } });
     expect([countOf("transactions"), countOf("jobs")]).toEqual([2, 2]);
-    gateway.service.store.write((database) => numberJobs(database, agentRow().id, gateway.clock.nowMs));
+    placeJobs(gateway.service.store, agentRow().id, gateway.clock.nowMs);
     expect(jobOf(next)).toMatchObject({ transactionId: next, orderId: "order-1", renews: old, mode: "auto" });
     const { transactionId: other } = (await auto({ orderId: "order-2" })).body;
-    gateway.service.store.write((database) => numberJobs(database, agentRow().id, gateway.clock.nowMs));
+    placeJobs(gateway.service.store, agentRow().id, gateway.clock.nowMs);
     expect(jobOf(other)).not.toHaveProperty("renews");
     expect(await auto()).toMatchObject({ status: 422, body: { transactionId: old, renewedBy: next } });
     expect(row(next)).toMatchObject({ renews: old, metadata: "" });

@@ -31,6 +31,7 @@ import {
   readTransaction,
   silentLog,
 } from "../../lab/kit/gateway-database.ts";
+import { callLevel } from "../../lab/kit/level-reader.ts";
 import type { Job } from "../../protocol/messages.ts";
 
 const network = "eip155:31337";
@@ -61,6 +62,7 @@ beforeEach(() => {
   [block, told, counted] = [1, [], new Map()];
   const paired = JSON.stringify([{ id: "usdt", network, contract: "0xc", decimal: 6, maxFee: "0.01" }]);
   db.store.database.run("UPDATE agents SET caughtUp = ?, currencies = ?", run, paired);
+  callLevel(db.store.database, run);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
   const signals = createSignals();
   signals.on("void", ({ transactionId }) => told.push(transactionId));

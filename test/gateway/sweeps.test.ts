@@ -22,6 +22,7 @@ import {
   insertTransaction,
   pairAgent,
 } from "../../lab/kit/gateway-database.ts";
+import { callLevel } from "../../lab/kit/level-reader.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 
@@ -37,6 +38,7 @@ beforeEach(() => {
   keys = pairAgent(db.store);
   requests = 0;
   db.store.database.run("UPDATE agents SET caughtUp = ?", run);
+  callLevel(db.store.database, run);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
 });
 afterEach(() => db.remove());

@@ -18,11 +18,14 @@ import { startAlerts } from "../../gateway/reporting/alerts.ts";
 import { groupName } from "../../gateway/reporting/fault-alerts.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import type { Price } from "../../gateway/service.ts";
+import { readAgent } from "../../gateway/store/agents.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { fileBytesOf, walBytesMax } from "../../gateway/store/disk.ts";
 import { keepFault, listFaults, markFaultTold } from "../../gateway/store/faults.ts";
 import { lockOf, neighboursOf } from "../../gateway/store/neighbours.ts";
+import type { AgentRow } from "../../gateway/store/rows.ts";
 import type { ChainStatus, Watcher } from "../../gateway/watcher/watcher.ts";
+import { makeJob } from "../../gateway/withdrawals/jobs.ts";
 import { insertTransaction, pairAgent } from "../../lab/kit/gateway-database.ts";
 import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 import { until } from "../support/until.ts";
@@ -77,7 +80,7 @@ function watch() {
     ownClock: () => world.ownClock ?? rightClock,
   });
   const alerts = startAlerts({
-    ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, watcher: () => watcher, probes },
+    ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, watcher: () => watcher, probes, run: "this run" },
     ...{ log: pino({ level: "silent" }), currencies: { eth: config.currencies.eth as never } },
     hub: { online: (id) => world.online.has(id) },
     prices: { of: () => world.price, canHave: (_currency, fiat) => fiat === "USD" },
@@ -175,6 +178,18 @@ describe("a gateway that is in trouble", () => {
       const held = { operation: "withdraw", mode: "auto", stage: "awaiting_approval", status: 0, merchant: "m-b" } as const;
       insertTransaction(store, { ...held, id: "5".repeat(32), orderId: "w", createdAt: gateway.clock.nowMs - 3_600_001 });
       insertTransaction(store, { ...held, operation: "sweep", id: "6".repeat(32), orderId: "s", stage: "stuck" });
+      const waits = {
+        ...held,
+        operation: "topup",
+        mode: "",
+        stage: "queued",
+        currency: "eth",
+        depositAddress: agent.hotWalletAddress,
+      } as const;
+      const row = insertTransaction(store, { ...waits, id: "7".repeat(32), orderId: "p", createdAt: gateway.clock.nowMs });
+      store.database.run("UPDATE agents SET caughtUp = 'this run'");
+      const { database } = store;
+      store.write(() => makeJob(database, readAgent(database, agent.id) as AgentRow, row, "this run"));
       store.database.run("UPDATE agents SET lockedCode = 'LEDGER_DAMAGED'");
       store.database.run(
         "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt, failedAt, failedStatus) VALUES ('c_1', 'm-b', 'https://a.example/', '', x'00', 1, 2, 500)",

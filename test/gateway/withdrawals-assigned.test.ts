@@ -17,6 +17,7 @@ import { insertSignature } from "../../gateway/store/signatures.ts";
 import { markVoid } from "../../gateway/store/void-attempts.ts";
 import { completeAssigned, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { receiver } from "../../lab/kit/gateway-server.ts";
+import { placeJobs } from "../../lab/kit/level-reader.ts";
 import {
   agentRow,
   auto,
@@ -45,6 +46,7 @@ const reason = "seen on the chain, in no ledger";
 async function made(change: object = {}): Promise<string> {
   const answer = await auto(change);
   expect(answer.status).toBe(200);
+  placeJobs(gateway.service.store, agentRow().id, gateway.clock.nowMs);
   return answer.body.transactionId;
 }
 

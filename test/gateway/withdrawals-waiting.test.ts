@@ -13,6 +13,7 @@ import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
 import { markVoid } from "../../gateway/store/void-attempts.ts";
 import { testConfig, walletFrom } from "../../lab/kit/gateway-server.ts";
+import { callLevel } from "../../lab/kit/level-reader.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import {
   agentRow,
@@ -72,6 +73,7 @@ beforeEach(async () => {
   // In the first run the gateway has no agent's word; with such a word a job gets its place at
   // once.
   db().run("UPDATE agents SET caughtUp = 'first run'");
+  callLevel(db(), "first run");
   fund("trx", 100_000_000n);
   fund("trc20", 50_000_000n);
 });

@@ -15,6 +15,7 @@ import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { SignatureRow } from "../../gateway/store/rows.ts";
 import { markVoid, takeExpiry } from "../../gateway/store/void-attempts.ts";
 import { askWithdrawal, readAgent, readTransaction } from "../../lab/kit/gateway-database.ts";
+import { callLevel } from "../../lab/kit/level-reader.ts";
 import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 import { voidPerAckMax } from "../../protocol/payloads.ts";
@@ -58,6 +59,7 @@ beforeEach(() => {
   const accounts = JSON.stringify([{ family: "tron", purpose: "hot", id: hotWallet, firstAddress: hotWallet }]);
   const paired = JSON.stringify([{ id: "trx", network, contract: "", decimal: 6, maxFee: "2" }]);
   db.store.database.run("UPDATE agents SET accounts = ?, networks = ?, currencies = ?", accounts, `["${network}"]`, paired);
+  callLevel(db.store.database, "first run");
 });
 
 function ask(number: number): string {

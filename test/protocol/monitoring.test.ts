@@ -65,7 +65,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, watcher: () => null, log: pino({ level: "silent" }) },
     ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs, freeBytes: () => freeBytes },
     onFaultsTold: () => undefined,
-    ...{ probes: [], prices: { of: () => null, canHave: () => false }, currencies: {} },
+    ...{ run: "this run", probes: [], prices: { of: () => null, canHave: () => false }, currencies: {} },
     deliver: async (body) => {
       const { event, subject, ...more } = JSON.parse(body) as { event: string; subject: string };
       if (Object.hasOwn(more, "agent")) told.push("a field agent, which the courier's alerts alone have");

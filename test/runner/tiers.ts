@@ -36,6 +36,14 @@ export const longRows: readonly LongRow[] = [
     why: "the lock is the signer's, and the first case of recovery-process meets it with real processes",
   },
   {
+    file: "system/both-restored-process",
+    twin: {
+      file: "gateway/payout-holds",
+      title: "an order > that asks for what its wallet paid already is held with an alarm",
+    },
+    why: "the rule is the gateway's and is judged on its rows; real processes are restored and asked again here",
+  },
+  {
     file: "system/takeover-process",
     twin: {
       file: "signer/takeover",

@@ -15,6 +15,7 @@ import {
   receiver,
   silentLog,
 } from "../../lab/kit/gateway-database.ts";
+import { callLevel } from "../../lab/kit/level-reader.ts";
 import { type EntryBody, LinkAgent } from "../../lab/kit/link-agent.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 
@@ -57,6 +58,7 @@ export async function start(limits: Partial<LinkLimits> = {}, run = "first run",
   signals.on("agent", ({ agent, online }) => told.push(`${agent[0]} ${online ? "online" : "offline"}`));
   const gatewayKey = gateway.privateKey;
   const config = { trustProxy };
+  callLevel(db.store.database, run);
   hub = startHub({
     server,
     store: db.store,

@@ -7,6 +7,7 @@ import { unpairAgent } from "../../gateway/operator/accounts.ts";
 import type { AgentRow, JobRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { type Answered, receiver, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
+import { callLevel } from "../../lab/kit/level-reader.ts";
 
 export const ether = 10n ** 18n;
 /** Limits that no test meets by accident. */
@@ -70,6 +71,7 @@ export function online(isOnline = true): void {
 /** The hub's row of an agent that sends heartbeats over a link after the handshake. */
 export function caughtUp(): void {
   db().run("UPDATE agents SET caughtUp = ? WHERE unpairedAt IS NULL", gateway.operator.run);
+  callLevel(db(), gateway.operator.run ?? "");
 }
 
 /**

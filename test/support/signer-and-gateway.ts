@@ -20,6 +20,7 @@ import { createStore, openStore, type Store } from "../../gateway/store/store.ts
 import { makeJob, numberJobs } from "../../gateway/withdrawals/jobs.ts";
 import { contentHashOf } from "../../gateway/withdrawals/withdrawals.ts";
 import { accountsText, insertTransaction, readAgent, readTransaction, silentLog } from "../../lab/kit/gateway-database.ts";
+import { callLevel } from "../../lab/kit/level-reader.ts";
 import {
   type AnyAnswer,
   agentId,
@@ -237,7 +238,10 @@ export class SignerAndGateway {
       const applied = applyStatements(database, agentId, [statement], { isOwn, showsHandshake, run, nowMs: this.kit.now });
       if (!applied.ok) return applied;
       // As the intake does: an agent that took this handshake gets the waiting jobs.
-      if (statement.handshake !== "" && keepCaughtUp(database, agentId, run)) numberJobs(database, agentId, this.kit.now);
+      if (statement.handshake !== "" && keepCaughtUp(database, agentId, run)) {
+        callLevel(database, run);
+        numberJobs(database, agentId, this.kit.now);
+      }
       return applied;
     });
     assertTaken(verdict);

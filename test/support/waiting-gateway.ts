@@ -21,6 +21,7 @@ import {
   readTransaction,
   silentLog,
 } from "../../lab/kit/gateway-database.ts";
+import { callLevel } from "../../lab/kit/level-reader.ts";
 import type { TronNodeOptions } from "../../lab/tron-node/tron-node.ts";
 import {
   type Inhabitant,
@@ -85,6 +86,7 @@ export function eachTestItsNetwork(fronts = 2, options: TronNodeOptions = {}): v
     }));
     const sql = "UPDATE agents SET accounts = ?, networks = ?, currencies = ?, caughtUp = ?";
     db.store.database.run(sql, JSON.stringify(accounts), JSON.stringify([network]), JSON.stringify(paired), run);
+    callLevel(db.store.database, run);
     told = [];
     requests = 0;
     clock.nowMs = 5_000;

@@ -48,7 +48,9 @@ describe("the outgoing transactions of an account", () => {
     const input = `0x${Buffer.from(encodeTransferCall(receiver, 25n)).toString("hex")}`;
     const call = sent(2, { to: token, valueUnits: 0n, input });
     const odd = sent(3, { to: token, valueUnits: 0n, input: "0x12345678" });
-    const found = await findOutgoing(chain, senders.payers, [blockOf([sent(1), call, odd, sent(9, { from: receiver })])]);
+    const { paid: found } = await findOutgoing(chain, senders.payers, [
+      blockOf([sent(1), call, odd, sent(9, { from: receiver })]),
+    ]);
     const rows = found.map(({ slot, receiver: to, contract, units, block }) => [slot, to, contract, units, block]);
     expect(rows).toEqual([
       ["1", receiver, "", "7", 12],
@@ -63,7 +65,8 @@ describe("the outgoing transactions of an account", () => {
   it("leave out what failed, for it paid nobody", async () => {
     const { db, chain } = watched(0);
     pairAgent(db.store, "a", hotWallet);
-    expect(await findOutgoing(chain, new Set([hotWallet]), [blockOf([sent(1)])])).toEqual([]);
+    const { paid, failed } = await findOutgoing(chain, new Set([hotWallet]), [blockOf([sent(1)])]);
+    expect([paid, failed.map(({ slot }) => slot)]).toEqual([[], ["1"]]);
     db.remove();
   });
 });

@@ -29,6 +29,8 @@ interface Fate {
 export class CoinMoney implements Money {
   readonly foreignNonces: readonly number[] = [];
   readonly sweeps: MovedMoney = { told: () => {}, open: () => "", ends: () => {} };
+  apart = 0;
+  readonly #hidden = new Set<string>(); // hashes that no node showed
   readonly #byId = new Map<string, Fate>();
   readonly #byOrder = new Map<string, Fate>();
   readonly #ownerOf = new Map<string, Fate>(); // by pin
@@ -78,6 +80,14 @@ export class CoinMoney implements Money {
         return coin !== fate.pin && spender !== null && !fate.attempts.has(spender.hash);
       });
     });
+  }
+
+  isAttempt(transactionId: string, txHash: string): boolean {
+    return this.#byId.get(transactionId)?.attempts.has(txHash) === true;
+  }
+
+  hide(txHashes: readonly string[]): void {
+    for (const txHash of txHashes) this.#hidden.add(txHash);
   }
 
   expect(order: Order): void {
@@ -137,13 +147,14 @@ export class CoinMoney implements Money {
       must(output?.script === this.#own && this.#own.endsWith(keyHash) && keyHash !== "", "only the own account pays", say);
       const holder = this.#holderOf.get(coin) ?? fate;
       // A ledger that forgot a payment learns its pin from the gateway, and no other coin of it.
-      const isForgotten = !this.#isAllKnown && coin !== holder.pin;
+      const isForgotten = this.#isUnseen(holder) || (!this.#isAllKnown && coin !== holder.pin);
       must(holder === fate || this.#isOver(holder) || isForgotten, "no coin is in two open withdrawals", say);
       this.#holderOf.set(coin, fate);
     }
     const owner = this.#ownerOf.get(pin) ?? fate;
-    must(owner === fate || this.#isOver(owner), "a pin has one withdrawal", say);
-    const isOther = fate.pin === "" || fate.pin === pin || (!this.#isAllKnown && this.#isSpentElsewhere(fate));
+    must(owner === fate || this.#isOver(owner) || this.#isUnseen(owner), "a pin has one withdrawal", say);
+    const isUnseen = this.#isUnseen(fate);
+    const isOther = fate.pin === "" || fate.pin === pin || isUnseen || (!this.#isAllKnown && this.#isSpentElsewhere(fate));
     fate.isForgotten &&= fate.pin === pin;
     must(isOther, "a withdrawal has one pin", say);
     must(!fate.hasFailed || this.#isSpentElsewhere(fate), "a failed withdrawal can never be paid", say);
@@ -166,6 +177,10 @@ export class CoinMoney implements Money {
       if (fate === undefined || this.#isCancel(transaction)) continue;
       must(!fate.hasFailed || fate.isForgotten, "a failed withdrawal is never paid", () => fate.order.orderId);
       const others = [...fate.attempts.values()].filter((one) => one.hash !== hash && this.#pays(one));
+      if (others.length > 0 && [...others, transaction].some((one) => this.#hidden.has(one.hash))) {
+        this.apart += 1;
+        continue;
+      }
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
     }
   }
@@ -205,6 +220,11 @@ export class CoinMoney implements Money {
   /** Its pin is spent for good, by an attempt or by somebody else. */
   #isOver({ pin }: Fate): boolean {
     return pin === "" || this.#chain.spenderOf(pin, this.#chain.finalNumber) !== null;
+  }
+
+  /** No node showed what left of it when the order came again. */
+  #isUnseen({ attempts }: Fate): boolean {
+    return [...attempts.keys()].some((hash) => this.#hidden.has(hash));
   }
 
   #isSpentElsewhere(fate: Fate): boolean {

@@ -24,7 +24,13 @@ export interface Money {
    * refused, and an operator's cancel ends it. Absent on a chain without coins.
    */
   readonly isSpoiled?: boolean;
+  /** Payments that were made twice by bytes which no node showed when the order came again. */
+  readonly apart?: number;
   readonly sweeps: MovedMoney;
+  /** Whether these bytes left as an attempt of this withdrawal. */
+  isAttempt(transactionId: string, txHash: string): boolean;
+  /** No node shows these any more, until somebody publishes them. */
+  hide?(txHashes: readonly string[]): void;
   expect(order: Order): void;
   allow(order: Order, amount: string): void;
   forget(known: ReadonlySet<string>): void;

@@ -104,6 +104,11 @@ export class Payments {
     this.#byOrder.set(order.orderId, fate);
   }
 
+  isAttempt(transactionId: string, txHash: string): boolean {
+    const isIt = ({ orderId }: Order): boolean => transactionIdOf({ merchant, operation: "withdraw", orderId }) === transactionId;
+    return [...this.#byOrder.values()].some(({ order, attempts }) => isIt(order) && attempts.has(txHash));
+  }
+
   /** This order may be paid with this amount as well, once. */
   allow(order: Order, amount: string): void {
     const fate = this.#byOrder.get(order.orderId);

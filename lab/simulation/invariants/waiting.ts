@@ -25,6 +25,8 @@ interface Fate {
   readonly units: bigint[]; // that may be paid: the order's, and what it was altered to where the database forgot it
   readonly attempts: Map<string, SignedTransfer>; // that left, by hash
   hasFailed: boolean; // the gateway said so, once
+  /** It left, and ledger and gateway were both restored to before. */
+  isForgotten: boolean;
 }
 
 const hourMs = 3_600_000;
@@ -41,6 +43,8 @@ export class WaitingMoney implements Money {
   readonly #fates = new Map<string, Fate>(); // by order
   readonly #byId = new Map<string, Fate>(); // as everybody calls them
   readonly #ownerOf = new Map<string, Fate>(); // by hash
+  apart = 0;
+  readonly #hidden = new Set<string>(); // hashes that no node showed
   readonly #leftAt = new Map<string, number>(); // simulated time at which bytes left first, by hash
 
   constructor(chain: TronChain, plan: Plan) {
@@ -52,7 +56,7 @@ export class WaitingMoney implements Money {
   }
 
   expect(order: Order): void {
-    const fate = { order, units: [order.units], attempts: new Map(), hasFailed: false };
+    const fate = { order, units: [order.units], attempts: new Map(), hasFailed: false, isForgotten: false };
     this.#fates.set(order.orderId, fate);
     this.#byId.set(transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }), fate);
   }
@@ -67,8 +71,30 @@ export class WaitingMoney implements Money {
     return this.#ownerOf.size;
   }
 
-  /** Ledger and database are never restored together here. */
-  forget(): void {}
+  /**
+   * Ledger and database were restored together; these transactions are what the database knows now.
+   */
+  forget(known: ReadonlySet<string>): void {
+    for (const fate of this.#fates.values()) {
+      fate.hasFailed = false;
+      fate.isForgotten ||= fate.attempts.size > 0 && ![...fate.attempts.keys()].some((hash) => known.has(hash));
+    }
+  }
+
+  isAttempt(transactionId: string, txHash: string): boolean {
+    return this.#byId.get(transactionId)?.attempts.has(txHash) === true;
+  }
+
+  hide(txHashes: readonly string[]): void {
+    for (const txHash of txHashes) this.#hidden.add(txHash);
+  }
+
+  /** Whether a solidified transaction of the account pays this address these units. */
+  hasPaid(receiver: string, units: bigint): boolean {
+    const isIt = (one: SignedTransfer): boolean =>
+      one.receiver === receiver && one.units === units && this.#chain.isSolid(one.hash) && this.#isPaidBy(one.hash);
+    return [...this.#fates.values()].some(({ attempts }) => [...attempts.values()].some(isIt));
+  }
 
   isForgottenNonce(): boolean {
     return false;
@@ -94,7 +120,9 @@ export class WaitingMoney implements Money {
     must(owner === addressHex(hotWallet), "only the own account pays", () => owner);
     must((this.#ownerOf.get(hash) ?? fate) === fate, "an id is of one payment", () => `${hash}: ${orderId}`);
     must(!fate.hasFailed, "a failed withdrawal can never be paid", () => `${orderId} was released after it had failed`);
-    const living = [...fate.attempts.values()].find((one) => one.hash !== hash && this.#chain.canTake(one));
+    const living = [...fate.attempts.values()].find(
+      (one) => one.hash !== hash && this.#chain.canTake(one) && !this.#hidden.has(one.hash),
+    );
     must(
       living === undefined,
       "another attempt leaves when no block can take the one before",
@@ -115,7 +143,7 @@ export class WaitingMoney implements Money {
    */
   #withinLimits(token: string): void {
     const { rates } = this.#plan;
-    if (rates.ledgerRestored + rates.gatewayRestored > 0 || this.#plan.takeover) return;
+    if (rates.ledgerRestored + rates.gatewayRestored + rates.bothRestored > 0 || this.#plan.takeover) return;
     const { maxPerHour, maxPerDay } = policyOf(this.#plan);
     const decimal = currencies[token === "" ? stage.coin.id : "usdt"]?.decimal ?? 0;
     const windows = [
@@ -168,8 +196,12 @@ export class WaitingMoney implements Money {
       const fate = this.#ownerOf.get(hash);
       must(fate !== undefined, "only released bytes are in a block", () => hash);
       if (fate === undefined || ret !== "SUCCESS") continue;
-      must(!fate.hasFailed, "a failed withdrawal is never paid", () => fate.order.orderId);
+      must(!fate.hasFailed || fate.isForgotten, "a failed withdrawal is never paid", () => fate.order.orderId);
       const others = [...fate.attempts.keys()].filter((other) => other !== hash && this.#isPaidBy(other));
+      if (others.length > 0 && [...others, hash].some((one) => this.#hidden.has(one))) {
+        this.apart += 1;
+        continue;
+      }
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
     }
     this.#moved.added(block);
@@ -189,7 +221,11 @@ export class WaitingMoney implements Money {
       if (fate.hasFailed) continue;
       fate.hasFailed = true;
       const living = [...fate.attempts.values()].find((one) => this.#canPay(one));
-      must(living === undefined, "failed means that it can never be paid", () => `${orderId}, ${code}: ${living?.hash}`);
+      must(
+        living === undefined || fate.isForgotten,
+        "failed means that it can never be paid",
+        () => `${orderId}, ${code}: ${living?.hash}`,
+      );
     }
   }
 

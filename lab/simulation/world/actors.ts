@@ -4,6 +4,8 @@
  */
 import type { FirstSlotView } from "../../../agent/socket/first-slot.ts";
 import type { Answer, OperatorView } from "../../../agent/socket/verbs.ts";
+import { holdersOfOrder, releaseOrder } from "../../../gateway/operator/releasing.ts";
+import { namedTransaction } from "../../../gateway/store/transaction-lists.ts";
 import { transactionIdOf } from "../../../protocol/identity.ts";
 import { Violation } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -32,6 +34,9 @@ interface Row {
   readonly lockedCode: string | null;
 }
 
+const heldRows = "SELECT id FROM transactions WHERE stage = 'awaiting_operator' AND status = 0";
+const seenPayments = "SELECT txHash FROM unexplained";
+
 export class Actors {
   readonly #world: Scene;
   /** Orders the gateway has answered with an id, so that the shop need not ask again. */
@@ -52,6 +57,7 @@ export class Actors {
     scheduler.every(operatorMs[stage.family], scheduler.world, () => {
       this.#lookAtHeld();
       for (const machine of this.#world.machines) this.#adopt(machine);
+      this.#lookAtGateway();
     });
     this.#operators.begin();
     if (this.#world.plan.cancels > 0) scheduler.every(cancelMs, scheduler.world, () => this.#cancelSome());
@@ -187,6 +193,32 @@ export class Actors {
   }
 
   /**
+   * The gateway's operator looks at each order that a payment holds, and releases it if that
+   * payment was not this order's.
+   */
+  #lookAtGateway(): void {
+    const { gateway, payments } = this.#world;
+    if (gateway.isInTransaction || gateway.service === null) return;
+    for (const { id } of gateway.all<{ id: string }>(heldRows)) {
+      gateway.command(
+        ({ store: { database } }) => {
+          const row = namedTransaction(database, "withdraw", id);
+          return row === undefined ? [] : holdersOfOrder(database, row);
+        },
+        (holders) => {
+          const strange = (holders ?? []).find(({ txHash }) => !payments.isAttempt(id, txHash));
+          if (strange === undefined) return;
+          const { txHash } = strange;
+          gateway.command(
+            (by) => releaseOrder(by, id, { txHash, reason: "it paid another", isNoOrders: false }),
+            (said) => note("withdrawals release", said === null ? "no answer" : said.ok ? "ok" : said.code),
+          );
+        },
+      );
+    }
+  }
+
+  /**
    * An account that was used before begins with an operator's yes, who compares what the nodes
    * count with the chain itself.
    */
@@ -292,6 +324,10 @@ export class Actors {
    * itself has forgotten it.
    */
   #isOdd({ id, stage }: Row): boolean {
+    const { payments: money, gateway: there } = this.#world;
+    // Its own payment holds it, as the chain has it: an operator names that one.
+    if (stage === "awaiting_operator")
+      return there.all<{ txHash: string }>(seenPayments).some(({ txHash }) => money.isAttempt(id, txHash));
     if (stage !== "stuck") return false;
     const { payments, gateway } = this.#world;
     const [bound] = gateway.all<{ slot: string }>("SELECT slot FROM slots WHERE transactionId = ?", id);

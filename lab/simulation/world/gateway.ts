@@ -22,6 +22,7 @@ import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
 import { createSweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { startWatcher } from "../../../gateway/watcher/watcher.ts";
 import { type CancelRequest, cancelWithdrawal } from "../../../gateway/withdrawals/cancel.ts";
+import { placeWaiting } from "../../../gateway/withdrawals/placing.ts";
 import { createWaiters } from "../../../gateway/withdrawals/waiters.ts";
 import { requestWithdrawal, type WithdrawalRequest } from "../../../gateway/withdrawals/withdrawals.ts";
 import { publicKeyHex } from "../../../protocol/envelope.ts";
@@ -211,8 +212,16 @@ export class Gateway {
     const marks = this.#openMarks(store);
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits, run, marks });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
+    const onRead = (): void => {
+      try {
+        placeWaiting({ store, signals, log, clock, run });
+      } catch (error) {
+        // What the database did not take is placed after the next pass.
+        if (!(error instanceof AgentError)) throw error;
+      }
+    };
     const monotonic = (): number => kernel.scheduler.nowMs;
-    const watching = { store, signals, config, log, clock, monotonic, run, pollMs: pollMs[stage.family] };
+    const watching = { store, signals, config, log, clock, monotonic, run, onRead, pollMs: pollMs[stage.family] };
     const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);

@@ -1,0 +1,84 @@
+/**
+ * The hot wallets whose chain the running gateway has read up to a head that it asked for after its
+ * start. Before that, what both the database and the agent's ledger may have forgotten is not
+ * known, so no job of the wallet gets a place.
+ */
+import { hotWalletAddressOn } from "./agent-accounts.ts";
+import type { AgentRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/** A hot wallet on one network. */
+export interface Wallet {
+  readonly network: string;
+  readonly account: string;
+}
+
+/** Keeps that the chain was read far enough for a wallet in this run. Harmless to call twice. */
+export function keepLevel(database: Database, { network, account }: Wallet, run: string): void {
+  keep(database, { network, account }, run, "");
+}
+
+/** Keeps the reason why a wallet's chain is not read far enough: words for operators. */
+export function keepLevelTrouble(database: Database, { network, account }: Wallet, trouble: string): void {
+  keep(database, { network, account }, "", trouble);
+}
+
+function keep(database: Database, { network, account }: Wallet, run: string, trouble: string): void {
+  database.run(
+    `INSERT INTO levels (network, account, run, trouble) VALUES (?, ?, ?, ?)
+     ON CONFLICT (network, account) DO UPDATE SET run = excluded.run, trouble = excluded.trouble`,
+    ...[network, account, run, trouble],
+  );
+}
+
+export function isLevel(database: Database, { network, account }: Wallet, run: string): boolean {
+  const sql = "SELECT 1 FROM levels WHERE network = ? AND account = ? AND run = ?";
+  return database.get(sql, network, account, run) !== undefined;
+}
+
+/** Why a wallet's chain is not read far enough; "" without a reason of its own. */
+export function levelTrouble(database: Database, { network, account }: Wallet): string {
+  const sql = "SELECT trouble FROM levels WHERE network = ? AND account = ?";
+  return database.get<{ trouble: string }>(sql, network, account)?.trouble ?? "";
+}
+
+/** Orders of one network whose jobs wait for the reader of its chain. */
+export interface WaitingForReader {
+  readonly network: string;
+  readonly count: number;
+  readonly oldestAt: number; // Unix milliseconds
+  readonly trouble: string; // of the first wallet that has one; "" for none
+}
+
+type Waiting = Pick<AgentRow, "id" | "accounts" | "networks"> & {
+  readonly network: string;
+  readonly count: number;
+  readonly oldestAt: number;
+};
+
+/**
+ * The networks with jobs that wait for the reader in this run, though their agents have caught up.
+ * An order that is held is not among them.
+ */
+export function listWaitingForReader(database: Database, run: string): readonly WaitingForReader[] {
+  const rows = database.all<Waiting>(
+    `SELECT a.id, a.accounts, a.networks, t.network, count(*) AS count, min(t.createdAt) AS oldestAt
+     FROM jobs j INDEXED BY jobsWaiting JOIN transactions t ON t.id = j.transactionId JOIN agents a ON a.id = j.agent
+     WHERE j.sequence < 0 AND j.answeredAt IS NULL AND t.status = 0 AND a.caughtUp = ?
+     GROUP BY a.id, t.network ORDER BY t.network, a.id`,
+    run,
+  );
+  const found = new Map<string, WaitingForReader>();
+  for (const { network, count, oldestAt, ...agent } of rows) {
+    const wallet = { network, account: hotWalletAddressOn(agent, network) };
+    if (isLevel(database, wallet, run)) continue;
+    const before = found.get(network);
+    found.set(network, {
+      network,
+      count: count + (before?.count ?? 0),
+      oldestAt: Math.min(oldestAt, before?.oldestAt ?? oldestAt),
+      trouble: before?.trouble || levelTrouble(database, wallet),
+    });
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,77 @@
+/**
+ * Says of which hot wallets the chain was read far enough in this run, so that their jobs may get
+ * places: every block up to a head that was asked for after the start, the ones that are not final
+ * included. A node may have bytes beside its blocks: where nodes show these, the wallet's are read;
+ * where they do not, and only expiry excludes a second payment, blocks are read for as long as the
+ * chain needs to take such bytes. What no node shows stays unknown. Source: docs/threat-model.md,
+ * section 4.
+ */
+import { AgentError } from "../../base/fault.ts";
+import { expiryExclusionOf } from "../../chains/families.ts";
+import { inWaves } from "../../chains/map-limit.ts";
+import { listAccountsNow } from "../store/agents.ts";
+import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
+import type { Tip, WatchedChain } from "./chain.ts";
+import { keepSeenOutgoing } from "./outgoing-transactions.ts";
+
+const questionsAtOnce = 16;
+
+/** State that is not in the tables, because a run begins with none. */
+export interface LevelMemory {
+  firstMs: number | null; // own time of the first head that was asked for; null before it, or if it does not count
+}
+
+export function newLevelMemory(): LevelMemory {
+  return { firstMs: null };
+}
+
+/**
+ * Makes hot wallets level whose chain was read up to this tip. `isReached`: all blocks up to its
+ * head were read and kept in this pass.
+ * @throws AgentError NODE_* if the time of a block cannot be had; then nothing changes
+ */
+export async function keepLevels(chain: WatchedChain, tip: Tip, memory: LevelMemory, isReached: boolean): Promise<void> {
+  const { store, network, run } = chain;
+  const open = listAccountsNow(store.database, network).filter((account) => !isLevel(store.database, { network, account }, run));
+  if (open.length === 0) return;
+  const isOld = await isPastUnseen(chain, tip, memory);
+  if (!isReached || !isOld) return;
+  const troubles = await inWaves(open, questionsAtOnce, (account) => troubleOf(chain, account));
+  store.write((database) => {
+    for (const [at, account] of open.entries()) {
+      const trouble = troubles[at] ?? "";
+      const wallet = { network, account };
+      if (trouble === "") keepLevel(database, wallet, run);
+      else if (levelTrouble(database, wallet) !== trouble) keepLevelTrouble(database, wallet, trouble);
+    }
+  });
+}
+
+/**
+ * True if blocks were made for so long since the first head of this run that they hold what nodes
+ * do not show.
+ */
+async function isPastUnseen({ network, reader }: WatchedChain, { head }: Tip, memory: LevelMemory): Promise<boolean> {
+  const exclusion = expiryExclusionOf(network);
+  if (exclusion === null) return true;
+  const headMs = (await reader.timestamp(head.number)) * 1000;
+  memory.firstMs ??= headMs;
+  return headMs >= memory.firstMs + exclusion.unseenMs;
+}
+
+/** Reads what nodes show of a wallet beside blocks. Returns why that cannot be; "" if it was read. */
+async function troubleOf(chain: WatchedChain, account: string): Promise<string> {
+  const { reader } = chain;
+  if (reader.unconfirmed === undefined) return "";
+  try {
+    const waiting = await reader.unconfirmed(account);
+    const isKept = keepSeenOutgoing(
+      chain,
+      waiting.map((one) => ({ ...one, block: null })),
+    );
+    return isKept ? "" : "the mempool has more transactions of hot wallets that nothing explains than can be kept";
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
+    return `the mempool of ${account} cannot be read: ${error.code}: ${error.message}`;
+  }
+}
