@@ -106,19 +106,20 @@ async function main(): Promise<number> {
     toldMs = performance.now();
     say(`${seedsDone} of ${seeds} seeds`);
   };
-  const { failures, traceHash, steps } = await runShards({ folder, from, seeds, workers, onDone });
+  const { failures, traceHash, steps, apart } = await runShards({ folder, from, seeds, workers, onDone });
   const elapsedMs = Math.round(performance.now() - begunMs);
   if (failures.length > 0) {
     const tree = await loadTree(folder);
     process.on("unhandledRejection", (error) => tree.rejected(error));
     for (const [index, failure] of failures.slice(0, toldMax).entries()) await tell(tree, failure, values.shrink || index === 0);
   }
-  const summary = { seeds, from, violations: failures.length, traceHash, steps, elapsedMs };
+  const summary = { seeds, from, violations: failures.length, apart, traceHash, steps, elapsedMs };
   const each = (elapsedMs / seeds).toFixed(2);
+  const unseen = apart === 0 ? "" : `, ${apart} paid twice by bytes that no node showed when the order came again`;
   process.stdout.write(
     values.json
       ? `${JSON.stringify(summary)}\n`
-      : `${seeds} seeds from ${from}: ${failures.length} violations, ${steps} steps, ${each} ms each, trace ${traceHash}\n`,
+      : `${seeds} seeds from ${from}: ${failures.length} violations${unseen}, ${steps} steps, ${each} ms each, trace ${traceHash}\n`,
   );
   return failures.length === 0 ? 0 : 1;
 }

@@ -24,6 +24,7 @@ export interface Failure {
 export interface Done extends Part {
   readonly hashes: string; // one for every seed, sixteen hex digits each
   readonly steps: number;
+  readonly apart: number; // see RunResult
   readonly failures: readonly Failure[];
 }
 
@@ -32,6 +33,7 @@ interface Summary {
   readonly failures: readonly Failure[];
   readonly traceHash: string;
   readonly steps: number;
+  readonly apart: number;
 }
 
 interface ShardOptions {
@@ -57,10 +59,11 @@ export async function runShards({ folder, from, seeds, workers, onDone }: ShardO
   const done = new Map<number, Done>();
   const traces = createHash("sha256");
   const failures: Failure[] = [];
-  let [steps, seedsDone, next] = [0, 0, from];
+  let [steps, apart, seedsDone, next] = [0, 0, 0, from];
   const take = (part: Done): void => {
     done.set(part.from, part);
     seedsDone += part.seeds;
+    apart += part.apart;
     for (let ready = done.get(next); ready !== undefined; ready = done.get(next)) {
       done.delete(next);
       next += ready.seeds;
@@ -71,7 +74,7 @@ export async function runShards({ folder, from, seeds, workers, onDone }: ShardO
     onDone(seedsDone, part.failures);
   };
   await Promise.all(Array.from({ length: Math.min(workers, waiting.length) }, () => work(folder, waiting, take)));
-  return { failures, traceHash: traces.digest("hex"), steps };
+  return { failures, traceHash: traces.digest("hex"), steps, apart };
 }
 
 function work(folder: string, waiting: Part[], take: (done: Done) => void): Promise<void> {

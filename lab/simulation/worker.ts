@@ -11,14 +11,15 @@ process.on("unhandledRejection", (error) => tree.rejected(error));
 async function run({ from, seeds }: Part): Promise<Done> {
   const hashes: string[] = [];
   const failures: Failure[] = [];
-  let steps = 0;
+  let [steps, apart] = [0, 0];
   for (let seed = from; seed < from + seeds; seed += 1) {
     const result = await tree.runSeed(seed);
     hashes.push(result.hash);
     steps += result.steps;
+    apart += result.apart;
     if (result.violation !== null) failures.push({ seed, ...result.violation });
   }
-  return { from, seeds, hashes: hashes.join(""), steps, failures };
+  return { from, seeds, hashes: hashes.join(""), steps, apart, failures };
 }
 
 process.on("message", (part) => {

@@ -166,6 +166,8 @@ export class Backups {
   /** Nobody forgets what left and no node shows, but in runs with people who reckon with it. */
   get #isComparable(): boolean {
     const { payments, plan } = this.#world;
+    // Something is on its way, which is not to be seen.
+    if (plan.isUnseen) return (this.#world.chainFixture.explorer?.young.length ?? 0) > 0;
     return payments.isShown || (plan.recoveryScenario && !showsAll(plan));
   }
 
@@ -183,6 +185,7 @@ export class Backups {
     const { gateway, payments, observer, actors, machines, plan, recoveryScenario } = this.#world;
     const [machine] = machines;
     if (this.#database === null || machine === undefined) return;
+    if (plan.isUnseen) this.#hide();
     gateway.restore(this.#database);
     // As the page says, or as those do who have not read it yet; what no node shows stands in the
     // way of nothing new.
@@ -197,6 +200,17 @@ export class Backups {
     payments.forget(gateway.txHashes());
     const missed = actors.orderAllAgain();
     recoveryScenario?.comparison.reckonsWith(missed);
+  }
+
+  /** What is on its way is on no node, until long after the shop has ordered again. */
+  #hide(): void {
+    const { chainFixture, payments } = this.#world;
+    const { scheduler, random } = kernel;
+    const hidden = chainFixture.conceal?.() ?? new Map<string, () => void>();
+    note("bytes are on no node", hidden.size);
+    payments.hide?.([...hidden.keys()]);
+    for (const publish of hidden.values())
+      scheduler.after(random.between("they come again after", 20_000, 120_000), scheduler.world, publish);
   }
 
   /** The recovery is over, and the ledgers of agent and gateway have one epoch. */

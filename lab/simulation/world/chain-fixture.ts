@@ -82,6 +82,8 @@ export interface ChainFixture {
   isGone(txHash: string): boolean;
   /** Bytes that somebody kept reach the network. @returns its answer */
   publish(raw: string): string;
+  /** What waits in the pool is nowhere any more. @returns how to publish each, by hash */
+  conceal?(): ReadonlyMap<string, () => void>;
   /** All that ever left is published, and time goes on until it has ended. */
   finish(isOver: () => boolean): void;
   /** Whether the chain has still to take one at this slot, or before it. */

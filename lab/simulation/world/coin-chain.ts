@@ -109,6 +109,13 @@ export class CoinChain {
     return block !== null && block.number <= this.finalNumber;
   }
 
+  /** The account's own leave the pool, and nobody has them. @returns their bytes, by hash */
+  conceal(): ReadonlyMap<string, string> {
+    const own = [...this.pool.values()].filter(({ hash }) => !this.outside.has(hash));
+    for (const { hash } of own) this.pool.delete(hash);
+    return new Map(own.map(({ hash, raw }) => [hash, raw]));
+  }
+
   /** Transactions that no final block has, those of outsiders left out. */
   get young(): readonly string[] {
     const blocks = this.blocks.slice(this.finalNumber + 1).flatMap(({ transactions }) => transactions);

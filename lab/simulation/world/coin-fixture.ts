@@ -66,6 +66,10 @@ export class CoinChainFixture implements ChainFixture {
     return { young, dear, hasPaid: (address, units) => this.money.hasPaid(scriptOf(address), units) };
   }
 
+  conceal(): ReadonlyMap<string, () => void> {
+    return new Map([...this.#chain.conceal()].map(([hash, raw]) => [hash, () => void this.#chain.offer(raw)]));
+  }
+
   get outside(): ReadonlySet<string> {
     return this.#chain.outside;
   }

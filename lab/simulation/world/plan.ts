@@ -135,6 +135,11 @@ export interface Plan {
    * moment once more, alone.
    */
   readonly isRestoredAgain: boolean;
+  /**
+   * Ledger and database are restored while bytes are on their way, and no node shows these until
+   * the shop has ordered again.
+   */
+  readonly isUnseen: boolean;
   /** Somebody writes into the ledger's folder each time the signer is down. */
   readonly isForged: boolean;
   /**

@@ -20,10 +20,11 @@ export interface RunResult {
   readonly taken: readonly string[]; // faults that came true
   readonly lines: readonly string[];
   readonly simulatedMs: number;
+  readonly apart: number; // payments made twice by bytes that no node showed when the order came again
 }
 
 /** The parts of a seed's world. */
-type Running = Pick<World, "start" | "thrown" | "violation">;
+type Running = Pick<World, "start" | "thrown" | "violation"> & { readonly apart?: number };
 
 let running: Running | null = null;
 
@@ -49,6 +50,7 @@ export async function runSeed(seed: number, options: RunOptions = { only: null, 
     taken: random.taken,
     lines: trace.lines ?? [],
     simulatedMs: scheduler.nowMs,
+    apart: world.apart ?? 0,
   };
 }
 

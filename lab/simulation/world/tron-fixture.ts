@@ -6,7 +6,7 @@
 import { marginMs, WaitingMoney } from "../invariants/waiting.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { ChainFixture, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
+import type { ChainFixture, Explorer, Hostilities, Judged, Strikes } from "./chain-fixture.ts";
 import type { Plan } from "./plan.ts";
 import { providersOf } from "./provider.ts";
 import { begun, chainId, contract, hotWallet, nodeUrls } from "./setting.ts";
@@ -39,7 +39,6 @@ const openTxParams = Object.fromEntries(
 
 export class TronChainFixture implements ChainFixture {
   readonly evm = null;
-  readonly explorer = null;
   readonly counted = null;
   readonly openTxParams = openTxParams;
   readonly namedTxParams = openTxParams;
@@ -69,6 +68,19 @@ export class TronChainFixture implements ChainFixture {
       return node;
     });
     this.money = new WaitingMoney(this.#chain, plan);
+  }
+
+  conceal(): ReadonlyMap<string, () => void> {
+    const own = [...this.#chain.pool.values()];
+    this.#chain.pool.clear();
+    return new Map(own.map((transfer) => [transfer.hash, () => void this.#chain.offer(transfer)]));
+  }
+
+  get explorer(): Explorer {
+    const blocks = this.#chain.blocks.slice(this.#chain.solidNumber + 1);
+    const seen = blocks.flatMap(({ done }) => done.map(({ transfer }) => transfer.hash));
+    const young = [...seen, ...this.#chain.pool.keys()].filter((hash) => !this.#chain.outside.has(hash));
+    return { young, dear: [], hasPaid: (address, units) => this.money.hasPaid(addressHex(address), units) };
   }
 
   get outside(): ReadonlySet<string> {

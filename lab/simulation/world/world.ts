@@ -109,6 +109,11 @@ export class World implements Scene {
     this.observer = new Observer(this);
   }
 
+  /** Payments made twice by bytes that no node showed when the order came again. */
+  get apart(): number {
+    return this.payments.apart ?? 0;
+  }
+
   /** The rate of a fault now: nothing while things are calm. */
   rate(kind: FaultKind): number {
     return this.isFaulty ? this.plan.rates[kind] : 0;

@@ -20,6 +20,7 @@ export const worlds = {
   "shop-cancels": 8_000_000_000,
   sequences: 9_000_000_000,
   coins: 10_000_000_000,
+  "both-restored": 11_000_000_000,
 } as const;
 
 export type WorldName = keyof typeof worlds;
@@ -49,6 +50,7 @@ export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, 
   if (isIn("two-liars", seed)) return twoLiars(plan, random);
   if (isIn("sequences", seed)) return sequences(plan, random);
   if (isIn("coins", seed)) return coins(plan, random);
+  if (isIn("both-restored", seed)) return bothRestored(plan, random);
   if (isIn("false-chain", seed)) return falseChain(plan, random);
   if (isIn("two-merchants", seed)) return twoMerchants(plan, random);
   if (isIn("shop-cancels", seed)) return { ...plan, cancels: random.between("the shop cancels how often", 300, 3_000) };
@@ -75,6 +77,41 @@ function sameEpoch<P extends Drawn>(plan: P, random: Random): P & { readonly isR
     rates: { ...limitedTo(plan.rates, brief), bothRestored: random.between("how soon both are restored", 800, 3_000) },
     ...{ recoveryScenario: true, takeover: false, oldBackup: "", rules: "", isRestoredAgain: true },
     faultsMs: random.between("long enough for two recoveries", 120, 240) * 500,
+  };
+}
+
+/** In one run of ten bytes are on their way that no node shows until the order has come again. */
+const unseenOf = 10;
+
+/**
+ * Ledger and database of one server are restored together, on each family in turn of chance, with
+ * people who know it and carry out a recovery, or with nobody who knows. The shop asks for all of
+ * it again.
+ */
+function bothRestored<P extends Drawn>(drawn: P, random: Random): P {
+  const family = random.pick("family restored", ["evm", "xrp", "bitcoinregtest", "tron"] as const);
+  const isRecovered = random.below("people know that both are of before", 2) === 0;
+  const plan = {
+    ...drawn,
+    rates: limitedTo(drawn.rates, brief),
+    recoveryScenario: isRecovered,
+    takeover: false,
+    oldBackup: "" as const,
+  };
+  const turned = { evm: plan, xrp: sequences(plan, random), bitcoinregtest: coins(plan, random), tron: waiting(plan, random) }[
+    family
+  ];
+  const isCounted = family === "evm" || family === "xrp";
+  return {
+    ...turned,
+    rates: { ...limitedTo(turned.rates, brief), bothRestored: random.between("how soon both are restored", 800, 3_000) },
+    ...{ takeover: false, oldBackup: "", rules: "", helps: 0, refusing: "", deposits: [], policy: "wide" },
+    ...{ manualReplaceAbove: "", recoveryScenario: isRecovered },
+    isUnseen: !isCounted && random.below("bytes that no node shows", unseenOf) === 0,
+    faultsMs:
+      family === "tron"
+        ? random.pick("minutes of it", [4, 6, 8]) * 60_000
+        : random.between("long enough to ask again", 60, 160) * 500,
   };
 }
 
