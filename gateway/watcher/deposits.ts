@@ -20,7 +20,7 @@ import { type CompareMemory, compareBalances, newCompareMemory } from "./compare
 import { checkDecimals } from "./decimals.ts";
 import { type EndMemory, endOverdue, forgetEnds, nameEnds, newEndMemory } from "./ends.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
-import { findOutgoing, keepAllOutgoing, keepSeenOutgoing } from "./outgoing-transactions.ts";
+import { findOutgoing, keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
 import { SenderList } from "./senders.ts";
 import { clearUnread, dueUnread, placeOf } from "./unread.ts";
@@ -327,7 +327,8 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
       findPayments(chain, list, blocks, false),
       chain.reader.outgoing(blocks, senders.payers, false),
     ]);
-    if (!keepSeenOutgoing(chain, outgoing)) {
+    noteUnreadOutgoing(chain, outgoing.unread);
+    if (!keepSeenOutgoing(chain, outgoing.found)) {
       const words = "more transactions of hot wallets that nothing explains are in new blocks than can be kept";
       throw new AgentError("NODE_ANSWER_SIZE", "none", words, { network: chain.network });
     }

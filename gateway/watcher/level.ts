@@ -13,6 +13,7 @@ import { listAccountsNow } from "../store/agents.ts";
 import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
 import { keepSeenOutgoing } from "./outgoing-transactions.ts";
+import { accountsUnread } from "./unread.ts";
 
 const questionsAtOnce = 16;
 
@@ -62,6 +63,8 @@ async function isPastUnseen({ network, reader }: WatchedChain, { head }: Tip, me
 /** Reads what nodes show of a wallet beside blocks. Returns why that cannot be; "" if it was read. */
 async function troubleOf(chain: WatchedChain, account: string): Promise<string> {
   const { reader } = chain;
+  // It may be the payment that both sides have forgotten.
+  if (accountsUnread(chain).has(account)) return "a transaction of the wallet is in a block and cannot be read";
   if (reader.unconfirmed === undefined) return "";
   try {
     const waiting = await reader.unconfirmed(account);

@@ -8,7 +8,7 @@
  */
 import { familyOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
-import type { OutgoingTransaction, UnconfirmedTransaction, WatchedBlock } from "../../chains/nodes.ts";
+import type { OutgoingTransaction, UnconfirmedTransaction, UnreadTransaction, WatchedBlock } from "../../chains/nodes.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets, listSendersFrom } from "../store/agents.ts";
@@ -34,6 +34,17 @@ export interface FoundOutgoing {
   readonly failed: readonly OutgoingTransaction[];
 }
 
+/** Notes transactions of hot wallets that could not be read. Harmless to call twice. */
+export function noteUnreadOutgoing(chain: WatchedChain, unread: readonly UnreadTransaction[]): void {
+  if (unread.length === 0) return;
+  const wallets = listPairedWallets(chain.store.database, chain.network);
+  noteUnread(
+    chain,
+    unread,
+    (account) => wallets.find((one) => hotWalletAddressOn(one, chain.network) === account)?.merchant ?? "",
+  );
+}
+
 /**
  * The outgoing transactions of `payers` in final, agreed blocks. A failed transaction that nothing
  * explains paid nothing.
@@ -44,12 +55,7 @@ export async function findOutgoing(
   blocks: readonly WatchedBlock[],
 ): Promise<FoundOutgoing> {
   const { found: sent, unread } = await chain.reader.outgoing(blocks, payers);
-  const wallets = listPairedWallets(chain.store.database, chain.network);
-  noteUnread(
-    chain,
-    unread,
-    (account) => wallets.find((one) => hotWalletAddressOn(one, chain.network) === account)?.merchant ?? "",
-  );
+  noteUnreadOutgoing(chain, unread);
   const failed = new Set<OutgoingTransaction>();
   await inWaves(sent, questionsAtOnce, async (outgoingTx) => {
     if (signedBy(chain.store.database, outgoingTx) !== undefined) return;
