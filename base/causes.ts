@@ -79,6 +79,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   HUB_ORDER_REPLACED: "work",
   HUB_DATABASE_BEHIND: "work",
   AGENT_BEHIND: "work",
+  AGENT_UPGRADE_REQUIRED: "work",
   LEDGER_BEHIND_GATEWAY: "work",
   LEDGER_FORKED: "work",
   ALARM_UNKNOWN: "work",

@@ -106,6 +106,12 @@ export const gatewayEvents = eventTable({
     "the end of a pass met a fault, see `code`; the next pass does it again",
     "look `code` up in docs/errors.md",
   ],
+  "sightings-unread": [
+    "gateway",
+    "debug",
+    "what an agent asked of coins or first slots could not be read, see `code`; it asks again",
+    nothing,
+  ],
   "store-failed": [
     "gateway",
     "error",

@@ -68,8 +68,10 @@ export type Described = { readonly ok: true; readonly description: Description }
  * one spelling, of at most 160 characters.
  */
 export interface Slots {
-  /** The first slot of an account that never paid. */
-  readonly first: string;
+  /** The first slot of an account that never paid; null if only the chain knows it. */
+  readonly first: string | null;
+  /** The lowest slot that there is. */
+  readonly least: string;
   /** No account of a real chain gets beyond this slot; a higher one is made up. */
   readonly last: string;
   /** The slot, or null if the text is not the only spelling of one. */

@@ -354,6 +354,14 @@ export interface WatcherNodes extends Watched {
   judgeOutgoing(payment: Payment, outgoingTx: OutgoingTransaction): Promise<Judgement>;
   /** As in `SenderNodes`; present if the chain counts slots. */
   closed?(account: string): Promise<SlotCounts>;
+  /**
+   * Says for each coin if it is there for a payment: the transaction that made it is final, pays
+   * exactly the account, and nothing that a node shows spends it. Present where the chain has
+   * coins.
+   */
+  sightedCoins?(account: string, coins: readonly Coin[]): Promise<readonly boolean[]>;
+  /** The next slot by the agreed final count; present if the chain counts slots. */
+  nextSlot?(account: string): Promise<NextSlot>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
   /**
@@ -361,6 +369,12 @@ export interface WatcherNodes extends Watched {
    * `payouts`: how many will be judged, about; 1 by default. Many are worth a question in advance.
    */
   pass(final: BlockId, payouts?: number): WatcherPass;
+}
+
+/** `isUnused`: the account never sent a transaction, which the agreed ledgers show. */
+export interface NextSlot {
+  readonly slot: string;
+  readonly isUnused: boolean;
 }
 
 export interface Cost {

@@ -9,6 +9,7 @@ const max = BigInt(Number.MAX_SAFE_INTEGER);
 
 export const ordinalSlots: Slots = {
   first: "0",
+  least: "0",
   last: `${max}`,
   blocksLater: false,
   isCounted: false,

@@ -6,7 +6,7 @@
 
 import type { OutgoingView } from "../agent/socket/recovery-plan.ts";
 import type { CourierStatus, LedgerLine, OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
-import { codes } from "../base/codes.ts";
+import { type Code, codes } from "../base/codes.ts";
 import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { isInternal } from "../protocol/job-mode.ts";
@@ -163,6 +163,8 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   if (/^nodes [A-Z]/.test(why) && chain !== undefined)
     return nodesDiagnosis(chain.ok ? { ...chain, detail: why.slice("nodes ".length) } : chain);
   if (/^waits for (?:chain time|the gateway's word)/.test(why)) return endingDiagnosis(why, judged);
+  const naming = namingDiagnosis(why, one);
+  if (naming !== null) return naming;
   const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
   if (fee !== undefined)
     return { verdict: "waits", why: `the chain's fees are above the limits (${fee})`, what: `nothing, or ${raised(fee, one)}` };
@@ -212,6 +214,23 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   if (code !== "") return stuck(told, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);
   return stuck(why, waitRemedies[why] ?? seeStatus);
+}
+
+/** Waiting for the gateway's word on a coin or a first slot, or for an operator's; else null. */
+function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null {
+  if (why.includes("the gateway's word on it is asked for"))
+    return { verdict: "goes on", why: "the gateway's nodes are asked about what it would spend, which takes seconds", what: "" };
+  const code = /ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/.exec(why)?.[0] as Code | undefined;
+  if (code === undefined) return null;
+  const told = `${codes[code][3]} (${code})`;
+  if (code === "ACCOUNT_PIN_UNNAMED") return { verdict: "waits", why: told, what: remedyIn(code) };
+  const adopt = `compare the count with a block explorer, then ${typed(`adopt ${chain}`)}`;
+  if (code === "ACCOUNT_FIRST_SLOT") return { verdict: "waits for an operator", why: told, what: adopt };
+  return {
+    verdict: "waits",
+    why: told,
+    what: `it goes on by itself when the gateway's nodes answer; to end it sooner: ${adopt}`,
+  };
 }
 
 function oneAtATimeDiagnosis(code: "SWEEP_OR_TOPUP_OPEN"): Diagnosis {

@@ -115,8 +115,8 @@ function comparedWords(listed: bigint, unknown: bigint): string {
 
 /** The first slot that neither ledger nor gateway assigned. */
 function firstUnknownOf({ network, ledgerNext, gatewayNext }: RecoveryAccountView): string {
-  const { first } = familyOf(network).slots;
-  return farthestSlot(network, [ledgerNext || first, gatewayNext || first]);
+  const { least } = familyOf(network).slots;
+  return farthestSlot(network, [ledgerNext || least, gatewayNext || least]);
 }
 
 /** The facts for an operator before the hold ends: from then on, policy pays every request. */

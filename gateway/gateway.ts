@@ -33,6 +33,7 @@ import { fiatValueOf } from "./prices/value.ts";
 import { probesOf } from "./reporting/probes.ts";
 import { startReporting } from "./reporting/reporting.ts";
 import type { Figures, Service } from "./service.ts";
+import { createSightings } from "./sightings/sightings.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
 import { listPairedAgents } from "./store/agents.ts";
 import { readCursor } from "./store/cursors.ts";
@@ -235,7 +236,8 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     server = createServer(service);
     const certificate = servedCertificate(server.server as unknown as HttpsServer, config.listen.tls);
     warnOfCertificate(certificate, deps);
-    hub = startHub({ ...common, server: server.server, gatewayKey: key.privateKey, marks });
+    const answerQuestion = createSightings({ store, log, clock, reader: (network) => watcher?.readerOf(network) });
+    hub = startHub({ ...common, server: server.server, gatewayKey: key.privateKey, marks, answerQuestion });
     addOperations(server, service);
     addPayerPages(server, service);
     addDescription(server, config);

@@ -19,7 +19,7 @@ import { listSweeps, roundTrips, type Trip } from "./kit/round-trip.ts";
 import { balanceWei, rpc, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./kit/rpc.ts";
 import { createShop, type Shop } from "./kit/shop.ts";
 import { type Bitcoin, bitcoinTripsOf, openBitcoin, servedBy } from "./utxo-node/in-demo.ts";
-import { adoptXrp, fundXrp, openXrp, servedByXrp, xrpTripsOf } from "./xrp-node/in-demo.ts";
+import { awaitXrp, fundXrp, openXrp, servedByXrp, xrpTripsOf } from "./xrp-node/in-demo.ts";
 import type { XrpNode } from "./xrp-node/xrp-node.ts";
 
 interface Shown {
@@ -90,7 +90,7 @@ async function setUp({ testNetwork, bitcoin, xrp }: Networks): Promise<{ kit: Ki
     await fundXrp(xrp, kit);
     await kit.startCrypto();
     tell("crypto", "signer and courier run");
-    await adoptXrp(xrp, kit);
+    await awaitXrp(xrp, kit);
     const shop = createShop(kit);
     await until("balance at the gateway", 60_000, async () =>
       (await shop.balance("usdt")).available === "10000" ? true : undefined,

@@ -33,6 +33,8 @@ export const publicKey: Reader<string> = hex(32);
 export const time: Reader<number> = integer();
 export const count: Reader<number> = integer();
 export const ordinal: Reader<number> = integer({ min: 1 });
+/** The byte of a kind of envelope. */
+export const kind: Reader<number> = integer({ min: 1, max: 255 });
 export const ledgerEpoch: Reader<number> = integer({ min: 1, max: 0xffffffff });
 export const network: Reader<string> = string({ max: 41, pattern: networkPattern });
 export const currency: Reader<string> = string({ max: 64, pattern: currencyPattern });

@@ -32,12 +32,25 @@ export const envelopeKinds = {
   statement: 6, // agent's signer key
   heartbeat: 7, // gateway key one way, link key the other
   recovery: 8, // gateway key; its payload is recovery.ts
+  question: 9, // agent's link key
+  sightings: 10, // gateway key
 } as const;
 export type EnvelopeKind = keyof typeof envelopeKinds;
+
+/**
+ * The highest kind that this program knows. Each side names it, and refuses a side that knows fewer
+ * kinds: docs/protocol.md section 4.1.
+ */
+export const kindsKnown = Math.max(...Object.values(envelopeKinds));
+
+/** The path of a link for an agent that names the highest kind that it knows. */
+export const linkPathNaming: string = `${linkPath}?kinds=${kindsKnown}`;
 
 /** First frame on a link, with which the gateway asks for the agent's identity. */
 export interface Challenge {
   readonly nonce: string; // 32 random bytes, hex; answered in Hello
+  // the highest kind that the gateway knows; left out to an agent that did not name its own
+  readonly kinds?: number;
   readonly at: number;
 }
 
@@ -49,6 +62,8 @@ export interface Hello {
   // 32 random bytes that the SIGNER makes for this run; the welcome must repeat them
   readonly nonce: string;
   readonly software: string;
+  // the highest kind that the agent knows; only agents that are refused leave it out
+  readonly kinds?: number;
   readonly open: readonly OpenSlots[];
   readonly at: number;
 }

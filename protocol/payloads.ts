@@ -50,7 +50,7 @@ export const attemptsMax = 20;
 const jobLimits = { bytesMax: jobTextBytesMax, depthMax: 1 };
 const statementLimits = { bytesMax: gatewayFrameBytesMax };
 
-const challenge: Reader<Challenge> = object({ nonce: fields.nonce, at: fields.time });
+const challenge: Reader<Challenge> = object({ nonce: fields.nonce, at: fields.time }, { kinds: fields.kind });
 
 const openSlots: Reader<OpenSlots> = object({
   network: fields.network,
@@ -59,15 +59,18 @@ const openSlots: Reader<OpenSlots> = object({
   last: fields.counter,
 });
 
-const hello: Reader<Hello> = object({
-  agent: fields.agent,
-  ledgerEpoch: fields.ledgerEpoch,
-  answers: fields.nonce,
-  nonce: fields.nonce,
-  software: fields.software,
-  open: list(openSlots, openAccountsMax),
-  at: fields.time,
-});
+const hello: Reader<Hello> = object(
+  {
+    agent: fields.agent,
+    ledgerEpoch: fields.ledgerEpoch,
+    answers: fields.nonce,
+    nonce: fields.nonce,
+    software: fields.software,
+    open: list(openSlots, openAccountsMax),
+    at: fields.time,
+  },
+  { kinds: fields.kind },
+);
 
 const welcome: Reader<Welcome> = object({
   agent: fields.agent,

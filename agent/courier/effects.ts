@@ -13,6 +13,7 @@ import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/
 import type { Metrics } from "./metrics.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
+import type { Questions } from "./questions.ts";
 import type {
   GuardEffect,
   NodeQuestion,
@@ -33,6 +34,8 @@ export interface HandsOptions {
   readonly refresh: () => void;
   /** Has the account's watch read the chain's state at once. */
   readonly wake: (chain: string, account?: string) => void;
+  /** `questions` asks the gateway for its word on coins and next slots; null before dialling. */
+  readonly state: { readonly questions: Pick<Questions, "ask"> | null };
   readonly log: AgentLog;
   readonly metrics: Metrics;
   readonly onBug: (error: unknown) => void;
@@ -41,7 +44,7 @@ export interface HandsOptions {
 type Effect<K extends SchedulerEffect["kind"]> = Extract<SchedulerEffect, { kind: K }>;
 
 export function createHands(options: HandsOptions): (effect: SchedulerEffect) => void {
-  const { chainAccess, feed, refresh, wake, log, onBug } = options;
+  const { chainAccess, feed, refresh, wake, state, log, onBug } = options;
   const together = createGathering(options);
   const withAccess = (effect: { readonly chain: string }, run: (access: ChainAccess) => Promise<void>): Promise<void> => {
     const access = chainAccess.get(effect.chain);
@@ -61,6 +64,9 @@ export function createHands(options: HandsOptions): (effect: SchedulerEffect) =>
         return done;
       case "wake":
         wake(effect.chain, effect.account);
+        return done;
+      case "question":
+        state.questions?.ask(effect.coins, effect.accounts);
         return done;
       case "alarm":
         logAlarm(log, effect);

@@ -8,6 +8,7 @@ import { parseAck } from "../../protocol/payloads.ts";
 import { settled } from "./effects.ts";
 import { createLink, type Link } from "./link/link.ts";
 import { foresee } from "./nodes/prefetch.ts";
+import { createQuestions } from "./questions.ts";
 import { createReporter, type Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type Shared } from "./run-state.ts";
 import type { SchedulerNo } from "./scheduler/scheduler.ts";
@@ -46,7 +47,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
       keepOrder(shared, frame).catch(onBug);
     },
     onFrame(envelope, frame) {
-      const take = envelope === "jobs" ? admitJobs : release;
+      const take = { jobs: admitJobs, ack: release, sightings: keepSightings }[envelope];
       take(shared, link, frame).catch(onBug);
       // While the signer verifies and writes, the nodes can already answer the questions that this
       // job will need.
@@ -67,6 +68,9 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
       shared.tellStatus();
     },
   });
+  const { clock, linkKey, monotonic } = options;
+  const send = (frame: Uint8Array): boolean => link.send(frame);
+  state.questions = createQuestions({ self: { agent, ledgerEpoch }, linkKey, clock, monotonic, send });
   const reporter = createReporter({
     link,
     report: async (after) => {
@@ -88,9 +92,11 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
  * good link, or the signer may refuse the acknowledgement while clocks differ. A new connection
  * repeats both, and also the statement about the signer's lock, which comes in no other way. No
  * acknowledgement answers the statement about the accepted welcome, so a quiet link repeats it.
+ * Sends the questions that waited for their second, too.
  */
 export async function checkReceived(shared: Shared, link: Link, reporter: Reporter): Promise<void> {
   const { state, options } = shared;
+  state.questions?.flush();
   const { stated } = state;
   if (stated === null || state.link !== "up" || options.monotonic() - stated.atMs < quietMs) return;
   const looked = { seq: stated.seq, atMs: options.monotonic() };
@@ -190,6 +196,14 @@ function ordersTaken({ state, tellStatus }: Shared, code: string): void {
 /** For clocks that differ the code alone does not say which one is wrong. */
 function reasonOf({ code, detail = "" }: SchedulerNo): string {
   return code === "CLOCK_SKEW" && detail !== "" ? `${code}: ${detail}` : code;
+}
+
+/** The gateway's word on coins and next slots. The signer verifies it and says what it took. */
+async function keepSightings(shared: Shared, link: Pick<Link, "drop">, frame: Uint8Array): Promise<void> {
+  const { signer, feed, options } = shared;
+  const answer = await settled(signer.request("sightings", { frames: [frame] }));
+  if (answer.ok) feed({ kind: "sighted", coins: answer.coins, next: answer.next });
+  else refusedFrame(options, link, answer);
 }
 
 /** An acknowledgement of the gateway, as it came. */

@@ -15,6 +15,7 @@ import type { LinkOptions } from "./link/link.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
+import type { Questions } from "./questions.ts";
 import type { lostControl } from "./scheduler/accounts.ts";
 import type { SchedulerEvent, SchedulerNo } from "./scheduler/scheduler.ts";
 
@@ -82,6 +83,7 @@ export interface RunState {
    * there is no connection.
    */
   stated: { readonly seq: number; readonly atMs: number } | null;
+  questions: Questions | null; // to the gateway, from the first dialling on
   acked: number; // head up to which the gateway held the ledger when the signer was last asked
   summary: SignerSummary | null; // the signer's last answer to `tell`
   readonly chains: Map<string, KnownChain>;

@@ -11,7 +11,7 @@ import type { Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type RunState, type Shared } from "./run-state.ts";
 import { accountKey, isIdle, openSlots } from "./scheduler/accounts.ts";
 import { createScheduler, type SchedulerEvent, step } from "./scheduler/scheduler.ts";
-import { waiting } from "./scheduler/waiting.ts";
+import { unbegun, waiting } from "./scheduler/waiting.ts";
 import { checkSkewed } from "./skew.ts";
 import { snapshotOf, statusOf } from "./status.ts";
 import type { Watch } from "./watch/watch.ts";
@@ -35,6 +35,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     isEnded: false,
     isOffered: false,
     stated: null,
+    questions: null,
     acked: hello.acked,
     summary: null,
     chains: new Map(),
@@ -60,7 +61,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   };
   const tellStatus = (): void => {
     options.alertMonitor?.look(snapshotOf(shared, hello.agent, scheduler));
-    settled(signer.request("tell", { courier: statusOf(shared, waiting(scheduler)) }))
+    settled(signer.request("tell", { courier: statusOf(shared, waiting(scheduler), unbegun(scheduler)) }))
       .then((answer) => {
         if (answer.ok) state.summary = answer.summary;
       })
@@ -81,7 +82,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const wake = (chain: string, account?: string): void => {
     (account === undefined ? hotWallets.get(chain) : deposits.get(accountKey(chain, account)))?.wake();
   };
-  const carry = createHands({ ...options, signer, feed, refresh, wake });
+  const carry = createHands({ ...options, signer, feed, refresh, wake, state });
 
   feed({ kind: "hello", hello, isFresh: true, askedAtMs: monotonic() });
   for (const { deposit, chain, address } of hello.accounts)

@@ -12,7 +12,11 @@ import { waiting } from "./scheduler/waiting.ts";
 
 /** Stands instead of a fault of the nodes until the first of them has answered or failed. */
 export const asking = "asking";
-export function statusOf({ options, state }: Pick<Shared, "options" | "state">, waits: CourierStatus["waiting"]): CourierStatus {
+export function statusOf(
+  { options, state }: Pick<Shared, "options" | "state">,
+  waits: CourierStatus["waiting"],
+  unbegun: NonNullable<CourierStatus["unbegun"]> = [],
+): CourierStatus {
   return {
     at: options.clock(),
     link: state.link,
@@ -30,6 +34,7 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
       return { ...told, ...market, headAtMs: headAtMs(access?.nodes.status() ?? []), nodes: nodeViews(access, health) };
     }),
     waiting: waits,
+    ...(unbegun.length === 0 ? {} : { unbegun }),
     durableMedianUs: options.metrics.durableMedianUs(),
     configDigest: options.configDigest,
     notify: options.alertMonitor?.notify() ?? null,

@@ -40,6 +40,8 @@ export interface CourierStatus {
    * configured.
    */
   readonly outOfService: readonly { readonly currency: string; readonly why: string }[];
+  /** The hot wallets whose first slot waits for the gateway or an operator; absent if none does. */
+  readonly unbegun?: readonly { readonly chain: string; readonly why: string }[];
   // decimal strings
   readonly lowFunds: readonly { readonly currency: string; readonly has: string; readonly wanted: string }[];
 }

@@ -9,6 +9,7 @@
 import type { TxParams } from "../../chains/family.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";
 import type { Head } from "../../protocol/messages.ts";
+import type { Sightings } from "../../protocol/sightings.ts";
 import type { ConfigRead } from "./config-read.ts";
 import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
@@ -135,8 +136,9 @@ export interface CourierRequests {
    * void. `above` is the attempt to replace; a repeat returns the existing attempt.
    */
   replace: Offered & { readonly transactionId: string; readonly above: number };
-  /** One complete ack envelope. */
+  /** One complete ack envelope, or one of sightings. */
   release: { readonly frames: readonly Uint8Array[] };
+  sightings: { readonly frames: readonly Uint8Array[] };
   decline: { readonly transactionId: string; readonly code: string };
   observed: {
     readonly transactionId: string;
@@ -180,6 +182,7 @@ export interface CourierAnswers {
   replace: { readonly withdrawal: WithdrawalStep };
   // newly released, with raw, and newly ended
   release: { readonly withdrawals: readonly WithdrawalStep[] };
+  sightings: Pick<Sightings, "coins" | "next">;
   decline: { readonly withdrawal: WithdrawalStep };
   observed: { readonly withdrawal: WithdrawalStep };
   each: EachAnswers<{ readonly withdrawal: WithdrawalStep }>;

@@ -31,6 +31,20 @@ export const alertTable = table({
     "withdrawals wait because the chain's fees are above maxFee",
     "wait, or raise maxFee",
   ],
+  "gateway-unnamed": [
+    "courier",
+    "warn",
+    "chain",
+    "withdrawals wait because the gateway's nodes name no coin, or no first slot of the account",
+    "ask the gateway's operator: its nodes of the chain are away, or show another chain",
+  ],
+  "adopt-needed": [
+    "courier",
+    "warn",
+    "chain",
+    "withdrawals wait because the account was used before, and only an operator says where it begins",
+    "compare the count with a block explorer, then adopt",
+  ],
   "currency-refused": [
     "courier",
     "error",

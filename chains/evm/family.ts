@@ -21,6 +21,7 @@ const coinType = 60;
 
 const slots: Slots = {
   first: "0",
+  least: "0",
   last: `${Number.MAX_SAFE_INTEGER}`,
   read: (text) => (nonceForm.test(text) && BigInt(text) <= nonceMax ? text : null),
   next: (slot) => `${BigInt(slot) + 1n}`,

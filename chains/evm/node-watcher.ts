@@ -6,7 +6,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
-import type { Finds, Judgement, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import type { Finds, Judgement, NextSlot, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreement } from "../providers/node-agreement.ts";
@@ -87,6 +87,7 @@ export function watcherOf(reader: Reader): WatcherNodes {
     },
     block: async (number, isAgreed) => watched(await block(number, isAgreed)),
     closed: together.slotCounts,
+    nextSlot: (account) => nextSlotOf(together, account),
     timestamp: async (number) => (await together.block(number, { full: false })).timestamp,
     balance,
     balances: (questions, number) =>
@@ -137,6 +138,11 @@ export function watcherOf(reader: Reader): WatcherNodes {
       for (const nodes of each) nodes.close();
     },
   };
+}
+
+async function nextSlotOf(nodes: EvmNodes, account: string): Promise<NextSlot> {
+  const { final, latest, pending, isSame } = await nodes.slotCounts(account);
+  return { slot: `${final}`, isUnused: isSame && final === 0n && latest === 0n && pending === 0n };
 }
 
 function watched(content: AgreedBlock): WatchedBlock {

@@ -54,6 +54,27 @@ export async function finalCoins(
   return withMade(question, account, offeredOf(free, satPerKvB), head);
 }
 
+/** Says for each coin of an account if a payment can spend it: by the rules of `finalCoins`. */
+export async function areSighted(
+  question: CoinQuestion,
+  account: string,
+  coins: readonly Coin[],
+  { final, head }: { readonly final: number; readonly head: number },
+): Promise<readonly boolean[]> {
+  const { pool } = question;
+  const nameOf = ({ id, units }: Coin): string => `${id} ${units}`;
+  const wanted = new Set(coins.map(nameOf));
+  const shown = await shownBy(question, account);
+  const agreed = agreedOn(shown, pool.quorumMin).filter(({ place }) => place !== null && place.block <= final);
+  const free = await unspentOn(
+    pool,
+    shown,
+    agreed.filter((coin) => wanted.has(nameOf(coin))),
+  );
+  const made = new Set((await withMade(question, account, free, head)).map(nameOf));
+  return coins.map((coin) => made.has(nameOf(coin)));
+}
+
 function offeredOf(free: readonly UnspentOutput[], satPerKvB: bigint): readonly UnspentOutput[] {
   const { largest, smallest } = offeredMost;
   if (free.length <= largest + smallest) return free;

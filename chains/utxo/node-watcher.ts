@@ -24,7 +24,7 @@ import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, type
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
 import { createBlocks, depthOf, idOf, type NumberedBlock } from "./node-blocks.ts";
-import { type CoinQuestion, coinsAtOnce, reached } from "./node-coins.ts";
+import { areSighted, type CoinQuestion, coinsAtOnce, reached } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { judge } from "./node-judge.ts";
 import { createFeeMarket } from "./node-market.ts";
@@ -115,6 +115,10 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     // A transaction that fails is in no block.
     hasFailed: async () => false,
     cost: (account, payment) => costOf(tools, account, payment),
+    sightedCoins: async (account, coins) => {
+      const { number: final } = await blocks.finalHead();
+      return areSighted(tools, account, coins, { final, head: final + confirmations - 1 });
+    },
     // A foreign transaction shows by the coins that it spends, which `judge` compares.
     judgeOutgoing: async () => ({ kind: "waiting" }),
     pass: (final) => ({ judge: (payment, txHashes, pin = "") => judge(tools, final, payment, txHashes, pin) }),

@@ -17,7 +17,10 @@ const sequenceForm = /^[1-9][0-9]{0,9}$/;
 const sequenceMax = 0xffff_ffff;
 
 const slots: Slots = {
-  first: "1",
+  // An account begins at the number of the ledger in which it was made: xrpl.org,
+  // "DeletableAccounts".
+  first: null,
+  least: "1",
   last: `${sequenceMax}`,
   read: (text) => (sequenceForm.test(text) && Number(text) <= sequenceMax ? text : null),
   next: (slot) => `${BigInt(slot) + 1n}`,

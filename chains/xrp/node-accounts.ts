@@ -4,7 +4,7 @@
  * documentation of reserves, AccountRoot flags, deposit authorization and the transaction queue.
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
-import type { SlotCounts, WantedPayment } from "../nodes.ts";
+import type { NextSlot, SlotCounts, WantedPayment } from "../nodes.ts";
 import { firstFault, type Settled } from "../providers/node-pool.ts";
 import type { Account, Reserve } from "./node-answers.ts";
 import { graceMs, type Ledgers } from "./node-ledgers.ts";
@@ -61,6 +61,28 @@ export async function sequencesOf(pool: NodePool, ledgers: Ledgers, address: str
   } catch (error) {
     if (!(error instanceof AgentError) || error.code !== "NODE_DISAGREE") throw error;
     return reached(await pool.all(ask, graceMs), quorum, error);
+  }
+}
+
+/**
+ * The next sequence of an account. It never sent a transaction if it did not exist in the ledger
+ * before that number: an account begins at the number of the ledger in which it was made, and each
+ * transaction of its own takes it further, so the two are equal only before the first. Nodes that
+ * do not keep that ledger cannot show it. Source: xrpl.org, amendment DeletableAccounts.
+ */
+export async function nextSlotOf(pool: NodePool, ledgers: Ledgers, address: string): Promise<NextSlot> {
+  const { final, latest, pending, isSame } = await sequencesOf(pool, ledgers, address);
+  const isQuiet = isSame && latest === final && pending === final;
+  return { slot: `${final}`, isUnused: isQuiet && (await isMadeAt(pool, address, Number(final))) };
+}
+
+async function isMadeAt(pool: NodePool, address: string, ledger: number): Promise<boolean> {
+  if (ledger < 2) return false;
+  try {
+    return (await agreedAccount(pool, address, ledger - 1)) === null;
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code !== "NODE_NO_BLOCK") throw error;
+    return false;
   }
 }
 

@@ -11,7 +11,7 @@ import type { AddressBook, DetectedPayment, Finds, NodeLog, OutgoingTransaction,
 import { resultsInWaves } from "../providers/results.ts";
 import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
-import { agreedAccount, receivable, sequencesOf, spendable } from "./node-accounts.ts";
+import { agreedAccount, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History, type KnownSpan } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
@@ -87,6 +87,7 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
     },
     judgeOutgoing: async (payment, outgoingTx) => judgeUser(payment, outgoingTx.content as LedgerTransaction),
     closed: (account) => sequencesOf(pool, ledgers, account),
+    nextSlot: (account) => nextSlotOf(pool, ledgers, account),
     pass: (final, payouts = 1) => ({ judge: createJudge(tools, final, payouts) }),
   };
 }

@@ -11,6 +11,7 @@ import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
 import { typed } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
+import { namingProblems } from "./naming-problems.ts";
 
 /**
  * `what` is a sentence in lower case; `hint` the line to type, "" if only time helps. A warning
@@ -275,6 +276,7 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
       `${currency} is out of service, and nothing of it is signed: ${why}`,
       remedyIn("CHECK_DECIMALS"),
     );
+  for (const { code, what, hint, isWarning } of namingProblems(courier)) findings.found(code, what, hint, isWarning);
   moneyProblems(courier, findings);
   declinedProblems(courier, findings);
   if (courier.notify?.ok === false)
@@ -368,6 +370,8 @@ const closeRemedies: Readonly<Record<string, string>> = {
 
 /** The hint for a link that is down, "" when only time helps. `detail` as in the status. */
 export function linkRemedy(detail: string): string {
+  const upgrade = /^LINK_UPGRADE_REQUIRED.*?(node autowithdraw\.js upgrade(?: --gateway)?)/s.exec(detail)?.[1];
+  if (upgrade !== undefined) return upgrade;
   const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
   const advice = detail.startsWith("LINK_SOCKET") ? connectionAdvice(detail) : null;
   if (advice !== null) return advice.hint;

@@ -13,6 +13,7 @@ import { closeSoon } from "../../base/close-soon.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { gatewayFrameBytesMax } from "../../protocol/envelope.ts";
 import { linkPath } from "../../protocol/messages.ts";
+import type { Question, Sightings } from "../../protocol/sightings.ts";
 import { PendingConnections } from "../auth/pending-connections.ts";
 import { addressBlock } from "../auth/rate.ts";
 import { addressReader } from "../config/client-address.ts";
@@ -26,7 +27,6 @@ import { Intake } from "./intake.ts";
 import { type LinkLimits, linkLimits } from "./link-limits.ts";
 import { Session } from "./session.ts";
 import type { SessionRooms } from "./session-rooms.ts";
-import { behindAgent } from "./statements.ts";
 
 const upgradeHeaderBytesMax = 8 * 1024;
 
@@ -58,6 +58,8 @@ export interface HubOptions {
   readonly limits?: Partial<LinkLimits>; // default: docs/protocol.md section 4
   readonly run: string; // names this process (store/owner.ts)
   readonly marks: AddressMarks; // use of deposit addresses, kept outside the database
+  /** Answers what this gateway's nodes show; null for silence. Rejects only for bugs. */
+  readonly answerQuestion: (agentId: string, question: Question) => Promise<Pick<Sightings, "coins" | "next"> | null>;
 }
 
 /** The agents' links, for the rooms that have news for an agent. */
@@ -82,12 +84,6 @@ export function startHub(options: HubOptions): Hub {
   const intake = new Intake(options);
   const addressOf = addressReader(options.config.trustProxy);
   const sockets = new WebSocketServer(socketOptions);
-  const noteSeen = (agentIds: readonly string[]): void => {
-    const nowMs = clock();
-    intake.note((database) => {
-      for (const id of agentIds) markAgentSeen(database, id, nowMs);
-    });
-  };
   const rooms: SessionRooms<Session> = {
     store: options.store,
     gatewayKey: options.gatewayKey,
@@ -102,12 +98,13 @@ export function startHub(options: HubOptions): Hub {
       const older = live.get(agent);
       live.set(agent, session);
       older?.end("replaced");
-      noteSeen([agent]);
+      noteSeen(intake, [agent], clock());
       signals.emit("agent", { agent, online: true });
     },
     onStatement: (session, statement) => intake.add(session, session.agentId ?? "", statement),
     onHeartbeat: (session, head) => intake.receive(session.agentId ?? "", head),
-    onBehind: (agent, detail) => intake.raise(agent, behindAgent(agent, detail)),
+    onQuestion: (session, question) => answer(options, session, question),
+    onHalt: (agent, halt) => intake.raise(agent, halt),
     onClosed: (session) => {
       open.delete(session);
       pending.leave(session);
@@ -130,11 +127,11 @@ export function startHub(options: HubOptions): Hub {
       const block = addressBlock(addressOf(request).address);
       open.set(session, block);
       pending.enter(session, block)?.cut();
-      session.start();
+      session.start(namesKinds(request));
     });
   };
   const seenTimer = setInterval(() => {
-    if (live.size > 0) noteSeen([...live.keys()]);
+    if (live.size > 0) noteSeen(intake, [...live.keys()], clock());
   }, limits.heartbeatMs);
   const stopListening = listen(options, live);
   server.on("upgrade", upgrade);
@@ -201,6 +198,29 @@ function createOncePerTurn(act: (name: string) => void): { add(name: string): vo
       if (asked !== null) clearImmediate(asked);
     },
   };
+}
+
+function noteSeen(intake: Intake, agentIds: readonly string[], nowMs: number): void {
+  intake.note((database) => {
+    for (const id of agentIds) markAgentSeen(database, id, nowMs);
+  });
+}
+
+/** The session sends what the nodes show, unless they show nothing. */
+function answer({ answerQuestion }: HubOptions, session: Session, question: Question): void {
+  answerQuestion(session.agentId ?? "", question).then((sighted) => sighted !== null && session.sight(sighted), throwBug);
+}
+
+/** True for an agent that dials the path with the kinds that it knows. */
+function namesKinds({ url = "" }: IncomingMessage): boolean {
+  return new URLSearchParams(url.split("?")[1] ?? "").has("kinds");
+}
+
+/** A bug ends the process, as it would in a listener. */
+function throwBug(error: unknown): void {
+  setImmediate(() => {
+    throw error;
+  });
 }
 
 /** True if the server answered the upgrade before the hub. */

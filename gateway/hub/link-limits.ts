@@ -12,9 +12,18 @@ export const closeCodes = {
   locked: 4004, // this agent's statement contradicted the database
   silent: 4005, // no hello in time, or no heartbeat
   busy: 4006, // the database did not store it; retry
+  upgrade_required: 4010, // the agent's program is of an earlier version: install this one there
   behind: 4009, // the database lacks an entry of the agent; reconnect, and resend after the welcome's head
 } as const;
 export type CloseReason = keyof typeof closeCodes;
+
+/** An earlier program shows its operator at most 120 characters of this. */
+const upgradeWords = "upgrade_required: bring this server's agent to the gateway's version: node autowithdraw.js upgrade";
+
+/** The words that go with a close: its name, and for an earlier program also the line to type. */
+export function closeWords(reason: CloseReason): string {
+  return reason === "upgrade_required" ? upgradeWords : reason;
+}
 
 /** Milliseconds, and bytes that wait in a connection. */
 export interface LinkLimits {
@@ -24,6 +33,7 @@ export interface LinkLimits {
   readonly resendMs: number; // for jobs without an answer on this connection
   readonly fillBytesMax: number; // no more jobs are queued above this
   readonly sendBytesMax: number; // above this the connection is cut
+  readonly questionMs: number; // questions of an agent that come faster are dropped
 }
 
 /** docs/protocol.md, sections 4 and 5.3. */
@@ -34,4 +44,5 @@ export const linkLimits: LinkLimits = {
   resendMs: 30_000,
   fillBytesMax: 256 * 1024,
   sendBytesMax: 1024 * 1024,
+  questionMs: 750,
 };

@@ -5,8 +5,10 @@
 import type { KeyObject } from "node:crypto";
 import type { GatewayLog } from "../../base/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
+import type { Question } from "../../protocol/sightings.ts";
 import type { Store } from "../store/store.ts";
 import type { LinkLimits } from "./link-limits.ts";
+import type { Halt } from "./statements.ts";
 
 /** An agent whose hello was accepted. */
 export interface Live {
@@ -32,6 +34,9 @@ export interface SessionRooms<S> {
   readonly onLive: (session: S) => void;
   readonly onStatement: (session: S, statement: Statement) => void;
   readonly onHeartbeat: (session: S, head: Head | null) => void;
-  readonly onBehind: (agentId: string, detail: string) => void;
+  /** The agent asks what this gateway's nodes show; the answer is for the session to send. */
+  readonly onQuestion: (session: S, question: Question) => void;
+  /** The agent is refused, and an operator must learn why. */
+  readonly onHalt: (agentId: string, halt: Halt) => void;
   readonly onClosed: (session: S) => void;
 }

@@ -9,10 +9,10 @@ import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
 import { AgentError } from "../../base/fault.ts";
 import * as envelope from "../../protocol/envelope.ts";
-import { zeroHash } from "../../protocol/identity.ts";
-import type { Ack, Challenge, EnvelopeKind, Head, Heartbeat, Hello, Jobs, OpenSlots, Welcome } from "../../protocol/messages.ts";
-import { endedPerAckMax, parseHeartbeat, parseHello, parseStatement, voidPerAckMax } from "../../protocol/payloads.ts";
+import type { Ack, EnvelopeKind, Head, Heartbeat, Hello, OpenSlots } from "../../protocol/messages.ts";
+import { endedPerAckMax, parseHello, voidPerAckMax } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
+import type { Question, Sightings } from "../../protocol/sightings.ts";
 import { askedCeiling } from "../deposits/ceilings.ts";
 import { endedIds, recoveryOffer } from "../recovery/offer.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
@@ -20,12 +20,14 @@ import { readAgent } from "../store/agents.ts";
 import type { AgentRow } from "../store/rows.ts";
 import { listEndedVoidInRange, listVoidHashes } from "../store/void-attempts.ts";
 import { claimedAgent, helloBytesMax } from "./claimed.ts";
-import { type CloseReason, closeCodes } from "./link-limits.ts";
+import { challengeOf, isOutdated, jobsOf, readFrame, welcomeOf } from "./link-frames.ts";
+import { type CloseReason, closeCodes, closeWords } from "./link-limits.ts";
 import { namedOf } from "./named.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
 import type { Live, SessionRooms } from "./session-rooms.ts";
 import { type JobSigner, jobSigner } from "./sign-job.ts";
 import { headOf } from "./standing.ts";
+import { behindAgent, outdatedAgent } from "./statements.ts";
 
 /** How long an ended withdrawal may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;
@@ -57,6 +59,8 @@ export class Session {
   #askedCeiling = 0; // in the newest acknowledgement
   #named = "{}"; // unreachable sweeps and recalls in the newest acknowledgement
   #jobTimer: NodeJS.Timeout | null = null;
+  #runNonce = ""; // of the agent's run, from its hello
+  #questionAt = Number.NEGATIVE_INFINITY;
 
   constructor(socket: WebSocket, rooms: SessionRooms<Session>) {
     this.#socket = socket;
@@ -80,7 +84,7 @@ export class Session {
     return this.#toldSeq;
   }
 
-  start(): void {
+  start(isNaming: boolean): void {
     this.#socket.on("message", (data, isBinary) => {
       const reason = isBinary && data instanceof Buffer ? this.#admit(data) : "protocol";
       if (reason !== null) this.end(reason);
@@ -90,7 +94,7 @@ export class Session {
       this.cut();
     });
     this.#socket.on("close", () => this.#stop());
-    this.#send("challenge", { nonce: this.#nonce, at: this.#rooms.clock() } satisfies Challenge);
+    this.#send("challenge", challengeOf(this.#nonce, isNaming, this.#rooms.clock()));
   }
 
   acknowledge(head: Head): void {
@@ -154,6 +158,14 @@ export class Session {
     if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
   }
 
+  /** Sends what the gateway's nodes show, for the run that asked. */
+  sight({ coins, next }: Pick<Sightings, "coins" | "next">): void {
+    const agent = this.#live === null ? null : this.#served(this.#live);
+    if (agent === null) return;
+    const about = { agent: agent.id, ledgerEpoch: agent.ledgerEpoch, answers: this.#runNonce, at: this.#rooms.clock() };
+    this.#send("sightings", { ...about, coins, next } satisfies Sightings);
+  }
+
   get #hasMore(): boolean {
     return this.#untold.size + this.#voided.size > 0;
   }
@@ -182,15 +194,7 @@ export class Session {
       if (last === undefined || agent === null) return;
       this.#sentSequence = last.sequence;
       this.#quietSince = clock();
-      const jobs: Jobs = {
-        agent: agent.id,
-        wallet: agent.wallet,
-        ledgerEpoch: live.ledgerEpoch,
-        gatewayHead: headOf(agent),
-        at: clock(),
-        jobs: batch.map((job) => job.text),
-        signatures: batch.map((job) => this.#signJob(job.text)),
-      };
+      const jobs = jobsOf(agent, live.ledgerEpoch, batch, this.#signJob, clock());
       this.#send("jobs", jobs, () => this.pump());
     }
   }
@@ -210,7 +214,7 @@ export class Session {
     if (this.#ended) return;
     this.#rooms.log.info({ event: "link-closed", agent: this.agentId ?? "", reason }, "link closed by the gateway");
     this.#stop();
-    this.#socket.close(closeCodes[reason], reason);
+    this.#socket.close(closeCodes[reason], closeWords(reason));
   }
 
   /** Ends without the closing handshake. */
@@ -273,9 +277,14 @@ export class Session {
     const hello = parseHello(payload);
     if (hello.agent !== agent.id || hello.answers !== this.#nonce) return "refused";
     this.#rooms.onHello(this, agent.id, hello.software);
+    if (isOutdated(hello)) {
+      this.#rooms.onHalt(agent.id, outdatedAgent(agent.id, hello.software));
+      return "upgrade_required";
+    }
     if (hello.ledgerEpoch < agent.ledgerEpoch) return this.#offer(agent, hello);
     if (hello.ledgerEpoch > agent.ledgerEpoch) {
-      this.#rooms.onBehind(agent.id, `it holds epoch ${agent.ledgerEpoch}, the agent was granted ${hello.ledgerEpoch}`);
+      const detail = `it holds epoch ${agent.ledgerEpoch}, the agent was granted ${hello.ledgerEpoch}`;
+      this.#rooms.onHalt(agent.id, behindAgent(agent.id, detail));
       return "behind";
     }
     if (agent.lockedCode.startsWith("HUB_")) return "locked";
@@ -316,17 +325,8 @@ export class Session {
     this.#sentSequence = this.#answered;
     this.#heartbeats = setInterval(() => this.#heartbeat(), limits.heartbeatMs);
     this.#toldSeq = agent.headSeq;
-    const welcome: Welcome = {
-      agent: agent.id,
-      wallet: agent.wallet,
-      ledgerEpoch: agent.ledgerEpoch,
-      challenge: this.#nonce,
-      answers: hello.nonce,
-      gatewayHead: headOf(agent),
-      jobs: { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash },
-      at: clock(),
-    };
-    this.#send("welcome", welcome);
+    this.#runNonce = hello.nonce;
+    this.#send("welcome", welcomeOf(agent, hello.nonce, this.#nonce, clock()));
     this.#rooms.onLive(this);
     this.#open = hello.open;
     // An agent in recovery, or without a statement yet, gets them after its first statement.
@@ -381,20 +381,20 @@ export class Session {
   }
 
   #admitFrame(live: Live, frame: Uint8Array): CloseReason | null {
-    const publicKey = envelope.frameKind(frame) === "statement" ? live.signerKey : live.linkKey;
-    const bytesMax = envelope.gatewayFrameBytesMax;
-    const { kind, payload } = envelope.openEnvelope(frame, { kinds: ["statement", "heartbeat"], publicKey, bytesMax });
-    if (kind === "heartbeat") {
-      const heartbeat = parseHeartbeat(payload);
-      if (heartbeat.agent !== live.id) return "protocol";
-      this.#rooms.onHeartbeat(this, heartbeat.head);
-    } else {
-      const statement = parseStatement(payload);
-      if (statement.agent !== live.id) return "protocol";
-      if (statement.ledgerEpoch !== live.ledgerEpoch) return "ledgerEpoch";
-      this.#rooms.onStatement(this, statement);
-    }
+    const read = readFrame(live, frame);
+    if (typeof read === "string") return read;
+    if (read.kind === "question") this.#takeQuestion(read.message);
+    else if (read.kind === "heartbeat") this.#rooms.onHeartbeat(this, read.message.head);
+    else this.#rooms.onStatement(this, read.message);
     this.#stayAlive();
     return null;
+  }
+
+  /** One that comes too soon is dropped: a slow network may bring two together. */
+  #takeQuestion(question: Question): void {
+    const { clock, limits } = this.#rooms;
+    if (Math.abs(clock() - this.#questionAt) < limits.questionMs) return;
+    this.#questionAt = clock();
+    this.#rooms.onQuestion(this, question);
   }
 }

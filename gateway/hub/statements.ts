@@ -384,6 +384,12 @@ const halt = (code: PlainCode, detail: string): Refused => ({ ok: false, kind: "
 
 const behind = ({ agent }: Progress, detail: string): Refused => ({ ok: false, kind: "halt", ...behindAgent(agent.id, detail) });
 
+/** The word on an agent whose program is of an earlier version; it is not locked. */
+export function outdatedAgent(agentId: string, software: string): Halt {
+  const detail = `agent ${agentId} runs ${software}, which does not speak with this gateway: on its server, unpack this version and type: node autowithdraw.js upgrade`;
+  return { code: "AGENT_UPGRADE_REQUIRED", lock: false, detail };
+}
+
 /** The halt for a database that lacks an entry which an agent has. */
 export function behindAgent(agentId: string, detail: string): Halt {
   return { code: "HUB_DATABASE_BEHIND", lock: false, detail: `gateway database is behind agent ${agentId}: ${detail}` };

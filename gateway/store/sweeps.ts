@@ -101,6 +101,13 @@ export function countOpenSweeps(database: Database, merchant: string): { readonl
   return { moving: n - stuck, stuck };
 }
 
+/** True if a sweep of the merchant from this address is open on the network. */
+export function hasOpenSweepOf(database: Database, merchant: string, network: string, address: string): boolean {
+  const sql = `SELECT 1 FROM transactions WHERE operation = 'sweep' AND status = 0 AND merchant = ? AND network = ?
+    AND depositAddress = ? LIMIT 1`;
+  return database.get(sql, merchant, network, address) !== undefined;
+}
+
 /** Open sweeps and top-ups by stage. */
 export function listOpenSweepsByStage(
   database: Database,

@@ -31,7 +31,7 @@ export async function nextSlotOf(database: Database, { network, reader }: Watche
   const { final, latest, pending } = slotCounts;
   if (!isQuiet(slotCounts)) return no("slot_moving", `final ${final}, newest ${latest}, with the pool ${pending}`);
   const used = highestUsed(database, network, address);
-  const known = used === undefined ? slots.first : slots.next(used);
+  const known = used === undefined ? slots.least : slots.next(used);
   const next = `${final}`;
   if (slots.compare(next, known) < 0) return no("slot_behind", `the nodes count ${next}, the database ${known}`);
   const ended = listEndedUnreached(database, network, address).find(({ slot }) => slot === next);

@@ -12,7 +12,7 @@ import { resultOf } from "../../base/result.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { familyOf } from "../../chains/families.ts";
 import { type ChainHealth, healthOf, presetBlockMs } from "../../chains/health.ts";
-import type { NodeStatus } from "../../chains/nodes.ts";
+import type { NodeStatus, WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { FaultBook } from "../faults/book.ts";
 import { unreadPrefix } from "../faults/domains.ts";
@@ -109,6 +109,8 @@ export interface Watcher {
    * Since when a currency cannot be read, or an address in it; null if both can. Unix milliseconds.
    */
   unreadSince(place: { readonly network: string; readonly currency: string; readonly address: string }): number | null;
+  /** The nodes of a network, for questions beside the passes; undefined for another network. */
+  readerOf(network: string): WatcherNodes | undefined;
   /** Ends the loops; resolves when nothing more is written. Harmless to call again. */
   close(): Promise<void>;
 }
@@ -142,6 +144,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
     unreadSince: (place) => watches.find((watch) => watch.network === place.network)?.unreadSince(place) ?? null,
     readAt: (network) => watches.find((watch) => watch.status().network === network)?.readAt ?? null,
     ownClock,
+    readerOf: (network) => watches.find((watch) => watch.network === network)?.reader,
     close: async () => {
       await Promise.all(watches.map((watch) => watch.close()));
     },
@@ -251,6 +254,10 @@ export class ChainWatch {
 
   confirmationsOf(block: number): number | null {
     return this.#tip === null ? null : Math.max(1, this.#tip.head.number - block + 1);
+  }
+
+  get reader(): WatcherNodes {
+    return this.#chain.reader;
   }
 
   get network(): string {

@@ -179,7 +179,7 @@ function placeOf(database: Database, row: TransactionRow): Pick<Job, "depositInd
   const { slots } = familyOf(network);
   if (!slots.isCounted) return { depositIndex, depositAddress };
   const used = highestUsed(database, network, depositAddress);
-  const known = used === undefined ? slots.first : slots.next(used);
+  const known = used === undefined ? slots.least : slots.next(used);
   return { depositIndex, depositAddress, depositNext: readNext(row) || known };
 }
 

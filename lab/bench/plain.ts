@@ -10,6 +10,7 @@ import { JsonRpcProvider, Wallet } from "ethers";
 import { WebSocket } from "ws";
 import { openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
+import { kindsKnown, linkPathNaming } from "../../protocol/messages.ts";
 import { sealTranscript, signTranscript } from "../../protocol/pairing.ts";
 
 const [url = "", apiKey = "", databasePath = "", tuned = ""] = process.argv.slice(2);
@@ -66,7 +67,7 @@ const insert = database.prepare("INSERT INTO jobs VALUES (?, ?, ?, ?)");
 let nonce = 0;
 let seq = 0;
 
-const socket = new WebSocket(`${url.replace("http", "ws")}/agent/v1/link`, { perMessageDeflate: false });
+const socket = new WebSocket(`${url.replace("http", "ws")}${linkPathNaming}`, { perMessageDeflate: false });
 const send = (kind: "hello" | "statement", payload: object): void =>
   socket.send(sealEnvelope(kind, payload, kind === "hello" ? link : signer));
 const state = (entry: Record<string, unknown>): void => {
@@ -120,6 +121,7 @@ socket.on("message", (data: Buffer) => {
       answers: message.nonce,
       nonce: "55".repeat(32),
       software: "plain",
+      kinds: kindsKnown,
       open: [],
       at: Date.now(),
     });

@@ -12,9 +12,10 @@ import { frameKind, openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope }
 import type { PairingGrant } from "../../protocol/grant.ts";
 import { sealGrant } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
-import type { Head } from "../../protocol/messages.ts";
+import { type Head, kindsKnown } from "../../protocol/messages.ts";
 import { gatewayFingerprintOf, parseSealedTranscript, parseTranscript, transcriptHashOf } from "../../protocol/pairing.ts";
 import { parseHello, parseStatement } from "../../protocol/payloads.ts";
+import { parseQuestion } from "../../protocol/sightings.ts";
 import { createBenchChain } from "./chain.ts";
 import { median } from "./figures.ts";
 import { JobMaker, merchant, numberIn } from "./jobs.ts";
@@ -167,13 +168,15 @@ export async function startWorld(dir: string): Promise<World> {
   const hub = new WebSocketServer({ server, path: "/agent/v1/link", perMessageDeflate: false });
   hub.on("connection", (opened) => {
     const challenge = randomBytes(32).toString("hex");
-    opened.send(sealEnvelope("challenge", { nonce: challenge, at: Date.now() }, gatewayKey));
+    let runNonce = "";
+    opened.send(sealEnvelope("challenge", { nonce: challenge, kinds: kindsKnown, at: Date.now() }, gatewayKey));
     opened.on("message", (data: Buffer) => {
       const arrivedAt = performance.now();
       const kind = frameKind(data);
       if (agent === null) return;
       if (kind === "hello") {
         const hello = parseHello(openEnvelope(data, { kind, publicKey: agent.linkKey, bytesMax: 262_144 }).payload);
+        runNonce = hello.nonce;
         const welcome = {
           agent: agent.id,
           wallet: agent.wallet,
@@ -198,6 +201,13 @@ export async function startWorld(dir: string): Promise<World> {
         for (const transactionId of signed) onDurable(transactionId, arrivedAt);
         pending.push({ frame: data, head: statement.head, signed });
         setImmediate(flush);
+      } else if (kind === "question") {
+        // No chain is asked: the bench measures the way of a job, and its accounts are new.
+        const question = parseQuestion(openEnvelope(data, { kind, publicKey: agent.linkKey, bytesMax: 262_144 }).payload);
+        const next = question.accounts.map((account) => ({ ...account, slot: "0", isUnused: true }));
+        const { coins } = question;
+        const sightings = { agent: agent.id, ledgerEpoch: 1, answers: runNonce, coins, next, at: Date.now() };
+        opened.send(sealEnvelope("sightings", sightings, gatewayKey));
       } else if (kind === "heartbeat") {
         opened.send(sealEnvelope("heartbeat", { agent: agent.id, head: gatewayHead, at: Date.now() }, gatewayKey));
       }

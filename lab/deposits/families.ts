@@ -8,7 +8,7 @@ import { type EvmFront, startEvmFront } from "../kit/provider/evm-front.ts";
 import type { Profile } from "../kit/provider/profile.ts";
 import { drawPair, ofOneChain, profileNamed } from "../kit/provider/profiles.ts";
 import { missing } from "../utxo-node/daemon.ts";
-import { adoptXrp, fundXrp } from "../xrp-node/in-demo.ts";
+import { awaitXrp, fundXrp } from "../xrp-node/in-demo.ts";
 import { xrpNodeMissing } from "../xrp-node/xrp-node.ts";
 import { BitcoinTestNetwork } from "./bitcoin-network.ts";
 import { deployContracts, type EvmContracts, EvmTestNetwork, servedBy } from "./evm-network.ts";
@@ -149,7 +149,7 @@ async function playXrp(faults: DepositFaults): Promise<DepositReport> {
     try {
       const address = await addressIn(kit, testNetwork.coin.id);
       await fundXrp(testNetwork.node, kit);
-      await adoptXrp(testNetwork.node, kit);
+      await awaitXrp(testNetwork.node, kit);
       return await new DepositsWorld("xrp", testNetwork, kit, address, ["rippled", "Clio"], faults).play();
     } finally {
       await kit.close();

@@ -176,7 +176,11 @@ export class Counterpart {
       this.#key,
     );
     await ask(client, "admit", { frames: [frame] });
-    if (hello.accounts[0]?.nextSlot === "") await ask(client, "adopt", { chain: "local", slot: "0", quorum: 1 });
+    const [hot] = hello.accounts;
+    if (hot?.nextSlot !== "") return;
+    const next = [{ network: hot.network, account: hot.address, slot: "0", isUnused: true }];
+    await ask(client, "sightings", { frames: [this.gateway.sightings(hello.nonce, { next, at: Date.now() }, this.#key)] });
+    await ask(client, "adopt", { chain: "local", slot: "0", quorum: 1 });
   }
 
   #ask(folder: SignerFolder, bumps: boolean): void {

@@ -6,6 +6,7 @@ import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Ack, Head, Job, Jobs, Welcome } from "../../protocol/messages.ts";
+import type { Sightings } from "../../protocol/sightings.ts";
 
 /** The signer it talks to, and what its jobs say unless told otherwise. */
 interface Known {
@@ -93,6 +94,12 @@ export class GatewaySide {
       ...change,
     };
     return sealEnvelope("welcome", welcome, key);
+  }
+
+  /** What its own nodes show, for the run with this nonce. */
+  sightings(answers: string, shown: Partial<Sightings>, key = this.key): Uint8Array {
+    const about = { agent: this.#known.agentId, ledgerEpoch: this.ledgerEpoch, answers };
+    return sealEnvelope("sightings", { ...about, coins: [], next: [], at: this.#clock(), ...shown }, key);
   }
 
   ack(head: Head, change: Partial<Ack> = {}, key = this.key): Uint8Array {

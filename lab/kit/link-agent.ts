@@ -18,8 +18,10 @@ import type {
   Statement,
   Welcome,
 } from "../../protocol/messages.ts";
+import { kindsKnown, linkPathNaming } from "../../protocol/messages.ts";
 import { parseAck, parseChallenge, parseHeartbeat, parseJobs, parseWelcome } from "../../protocol/payloads.ts";
 import { parseRecovery, type Recovery } from "../../protocol/recovery.ts";
+import { parseSightings, type Sightings } from "../../protocol/sightings.ts";
 import type { AgentKeys } from "./gateway-database.ts";
 
 type Body<T> = T extends Entry ? Omit<T, "seq" | "at"> : never;
@@ -31,6 +33,7 @@ const parsers: Record<string, (payload: Uint8Array) => unknown> = {
   jobs: parseJobs,
   ack: parseAck,
   heartbeat: parseHeartbeat,
+  sightings: parseSightings,
   recovery: parseRecovery,
 };
 
@@ -40,6 +43,7 @@ interface Messages {
   jobs: Jobs;
   ack: Ack;
   heartbeat: Heartbeat;
+  sightings: Sightings;
   recovery: Recovery;
 }
 
@@ -88,7 +92,7 @@ export class LinkAgent {
   constructor(port: number, keys: AgentKeys, gatewayKey: KeyObject, from?: string) {
     this.keys = keys;
     this.#gatewayKey = gatewayKey;
-    this.socket = new WebSocket(`ws://127.0.0.1:${port}/agent/v1/link`, {
+    this.socket = new WebSocket(`ws://127.0.0.1:${port}${linkPathNaming}`, {
       perMessageDeflate: false,
       ...(from === undefined ? {} : { headers: { "X-Forwarded-For": from } }),
     });
@@ -101,7 +105,7 @@ export class LinkAgent {
     });
     this.socket.on("error", () => {});
     this.socket.on("message", (data: Buffer) => {
-      const kinds = ["challenge", "welcome", "jobs", "ack", "heartbeat", "recovery"] as const;
+      const kinds = ["challenge", "welcome", "jobs", "ack", "heartbeat", "sightings", "recovery"] as const;
       const { kind, payload } = openEnvelope(data, { kinds, publicKey: this.#gatewayKey, bytesMax: 65_536 });
       this.frames.push({ kind, bytes: data.length, message: parsers[kind]!(payload) });
       this.#wakeAll();
@@ -143,6 +147,7 @@ export class LinkAgent {
       answers: nonce,
       nonce: "07".repeat(32),
       software: "test",
+      kinds: kindsKnown,
       open: [],
       at: 5_000,
       ...change,

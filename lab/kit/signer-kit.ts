@@ -21,28 +21,25 @@ import { operatorViewOf } from "../../agent/signer/sockets/operator-view.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
-import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
 import { attemptsApartMs } from "../../agent/socket/limits.ts";
 import { encodeMessage, withFrames } from "../../agent/socket/line.ts";
-import type {
-  AccountView,
-  CourierAnswers,
-  LedgerLine,
-  OperatorView,
-  Push,
-  SignerStatus,
-  WaitView,
-} from "../../agent/socket/verbs.ts";
+import type { OperatorView, Push } from "../../agent/socket/verbs.ts";
 import { agentEvents } from "../../base/events.ts";
 import { parseJson } from "../../base/json.ts";
+import { networkOf } from "../../chains/families.ts";
 import type { FamilyName } from "../../chains/family.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Job, Statement } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
+import type { Sightings } from "../../protocol/sightings.ts";
+import type { AnyAnswer } from "./any-answer.ts";
 import { GatewaySide } from "./gateway-side.ts";
 import { MemoryDisk } from "./ledger-disk.ts";
 import { testSeal } from "./ledger-seal.ts";
+import { pinAsked } from "./pin-asked.ts";
+
+export type { AnyAnswer } from "./any-answer.ts";
 
 export const agentId = "aa".repeat(8);
 export const merchant = "m1";
@@ -95,25 +92,6 @@ export const settings: SignerSettings = {
 export const known = { agentId, wallet, merchant, receiver: shop, begun };
 
 export const txParams = { gasLimit: "65000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
-
-/** Any verb's answer: the fields of all of them, of which those of its verb are there. */
-export interface AnyAnswer
-  extends Pick<CourierAnswers["hello"], "head" | "acked" | "nonce" | "handshakeDone" | "locked" | "accounts" | "open"> {
-  readonly ok: boolean;
-  readonly code: string;
-  readonly detail: string;
-  readonly effect: string;
-  readonly withdrawal: OperatorView;
-  readonly withdrawals: readonly OperatorView[];
-  readonly account: AccountView;
-  readonly frames: readonly Uint8Array[];
-  readonly first: FirstSlotView;
-  readonly status: SignerStatus;
-  readonly history: readonly LedgerLine[];
-  readonly wait: WaitView | null;
-  readonly records: number;
-  readonly segments: number;
-}
 
 export interface KitOptions {
   readonly settings?: SignerSettings;
@@ -237,8 +215,22 @@ export class Kit {
     for (let i = 0; this.disk.appending && i < 100; i++) this.disk.sync();
   }
 
+  /** Whether its gateway names the pin of each first attempt that is asked for. */
+  namesPins = true;
+
   /** Asks over the courier's socket as the line server would; the answer may come later. */
   send(verb: string, body: object, answer: (answer: AnyAnswer) => void = () => {}): void {
+    const pin = verb === "sign" && this.namesPins ? pinAsked(body, this.core) : null;
+    if (pin !== null) this.sight({ coins: [pin] });
+    this.#sendOnce(verb, body, answer);
+  }
+
+  /** The gateway's word on coins and next slots, for this run; the signer's answer. */
+  sight(shown: Partial<Sightings>): AnyAnswer {
+    return this.#wait((answer) => this.#sendOnce("sightings", { frames: [this.gateway.sightings(this.nonce, shown)] }, answer));
+  }
+
+  #sendOnce(verb: string, body: object, answer: (answer: AnyAnswer) => void): void {
     const { line, frames } = encodeMessage({ id: this.#nextId++, verb, ...body });
     const request = withFrames(readRequest(Buffer.from(line.trimEnd())), frames);
     this.#courier(request, (given) => answer(this.#seen(given) as unknown as AnyAnswer));
@@ -254,10 +246,12 @@ export class Kit {
   }
 
   /**
-   * The courier's word and, above 0, the operator's that it needs; the answer as the courier gets
-   * it, or the operator's no.
+   * The courier's word, the gateway's and, above 0, the operator's that it needs; the answer as the
+   * courier gets it, or the operator's no.
    */
   begin(nonce: string, quorum = 2): AnyAnswer {
+    const account = { network: networkOf(this.settings.chains.local as never), account: this.keys.vault.accounts[0]!.id };
+    this.sight({ next: [{ ...account, slot: nonce, isUnused: nonce === "0" }] });
     const claim = { chain: "local", slot: nonce, quorum };
     const said = this.ask("adopt", claim);
     if (said.code !== "ACCOUNT_FIRST_SLOT") return said;

@@ -220,7 +220,7 @@ export class FixtureChain {
       const sent = this.#blocks.slice(0, top + 1).flatMap(({ payments }) => payments.filter(({ from }) => from === account));
       const last = sent.reduce((most, { slot = "" }) => (slot !== "" && BigInt(slot) >= most ? BigInt(slot) + 1n : most), 0n);
       const passed = this.passed.get(account) ?? 0n;
-      return [BigInt(slots.first), last, passed].reduce((most, one) => (one > most ? one : most));
+      return [BigInt(slots.least), last, passed].reduce((most, one) => (one > most ? one : most));
     };
     return { latest: countAt(this.top), pending: countAt(this.top), final: countAt(this.final), quorum: 1, isSame: true };
   }

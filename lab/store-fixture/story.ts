@@ -226,7 +226,7 @@ export class Story {
   #slotOf(network: string, account: string): string {
     const { slots } = familyOf(network);
     const name = `${network} ${account}`;
-    const slot = this.#slots.get(name) ?? slots.first;
+    const slot = this.#slots.get(name) ?? slots.least;
     this.#slots.set(name, slots.next(slot));
     return slot;
   }

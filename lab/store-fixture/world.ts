@@ -170,7 +170,14 @@ export class World {
     const httpServer = createHttpServer();
     httpServer.listen(0, "127.0.0.1");
     await once(httpServer, "listening");
-    const hub = startHub({ ...common, server: httpServer, gatewayKey: key.privateKey, marks, limits: patient });
+    const hub = startHub({
+      ...common,
+      server: httpServer,
+      gatewayKey: key.privateKey,
+      marks,
+      limits: patient,
+      answerQuestion: async () => null,
+    });
     const sweeps = createSweeps({ ...common, prices: board });
     const watches = Object.entries(config.chains).map(([name]) => this.#watch(name as ChainName, common));
     const release = (): void => ownership.release();

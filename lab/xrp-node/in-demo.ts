@@ -36,15 +36,17 @@ export async function fundXrp(node: XrpNode | null, kit: Kit): Promise<void> {
   node.fund((JSON.parse(output) as { address: string }).address, dropsAtFirst);
 }
 
-/** An operator's yes to the sequence at which the ledger began the account. */
-export async function adoptXrp(node: XrpNode | null, kit: Kit): Promise<void> {
+/** The account of a new wallet begins by itself, once the nodes of agent and gateway show it. */
+export async function awaitXrp(node: XrpNode | null, kit: Kit): Promise<void> {
   if (node === null) return;
-  const { output } = await kit.cli("address", "xrp", "--json");
-  const { address } = JSON.parse(output) as { address: string };
-  const sequence = node.chain.head.state.account(address)?.sequence;
-  await until("the sequence at which XRP begins", 60_000, async () =>
-    (await kit.cli("adopt", "ripple", "--yes", `${sequence}`)).code === 0 ? true : undefined,
-  );
+  await until("the sequence at which XRP begins", 60_000, async () => ((await nextSequence(kit)) === "" ? undefined : true));
+}
+
+/** The next sequence of the hot wallet as the signer has it; "" before its account has begun. */
+export async function nextSequence(kit: Kit): Promise<string> {
+  const { output } = await kit.cli("status", "--json");
+  const { status } = JSON.parse(output) as { status: { accounts: readonly { chain: string; nextSlot: string }[] } };
+  return status.accounts.find(({ chain }) => chain === "ripple")?.nextSlot ?? "";
 }
 
 export function xrpTripsOf(node: XrpNode | null): readonly Trip[] {

@@ -237,3 +237,31 @@ group("the watcher's other questions", () => {
     expect(outgoing).toMatchObject({ account: lab.to.address, slot: "", receiver: "" });
   });
 });
+
+group("the first sequence of an account", () => {
+  const next = (address: string) => lab.watcher.nextSlot!(address);
+
+  it("an account that never sent is shown as unused, however much it received, and none after its first transaction", async () => {
+    const begins = lab.slot();
+    lab.node.closeLedgers();
+    for (const drops of [1n, 2n]) lab.node.people.fund(lab.from.address, drops);
+    expect(await next(lab.from.address)).toEqual({ slot: begins, isUnused: true });
+    lab.validate(lab.sign(lab.payment({ destination: lab.to.address, amountUnits: xrpOf(1) })));
+    expect(await next(lab.from.address)).toEqual({ slot: `${Number(begins) + 1}`, isUnused: false });
+  });
+
+  it("nodes that do not keep the ledger before an account call it used, and so do others while a transaction waits", async () => {
+    const begins = lab.slot();
+    lab.node.closeLedgers();
+    const signed = lab.sign(lab.payment({ destination: lab.to.address, amountUnits: xrpOf(1) }));
+    await lab.sender.broadcast(signed.raw);
+    expect(await next(lab.from.address)).toEqual({ slot: begins, isUnused: false });
+    const short = await openLab(2);
+    const late = { first: Number(short.slot()) };
+    short.node.closeLedgers();
+    expect((await short.watcher.nextSlot!(short.from.address)).isUnused).toBe(true);
+    short.suffer(late, late);
+    expect(await short.watcher.nextSlot!(short.from.address)).toMatchObject({ isUnused: false });
+    await short.close();
+  });
+});

@@ -32,6 +32,7 @@ function handsBefore(answer: (line: Line) => unknown) {
     feed: (event) => events.push(event),
     refresh: () => undefined,
     wake: () => undefined,
+    state: { questions: null },
     log: log as never,
     metrics: createMetrics(() => 0),
     onBug: (error) => {

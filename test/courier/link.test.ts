@@ -84,6 +84,27 @@ describe("the handshake", () => {
     expect(watched.downs).toEqual([]);
   });
 
+  it("says no hello to a gateway of an earlier program, and names the server and the line to type there", async () => {
+    const peer = await gateway({ isOld: true });
+    const watched = linkTo(peer.url);
+    expect(await firstDown(watched)).toBe("LINK_UPGRADE_REQUIRED");
+    expect(watched.downs[0]?.detail).toContain("node autowithdraw.js upgrade --gateway");
+    expect(peer.peers[0]?.hello).toBeNull();
+    const twin = await gateway();
+    const up = linkTo(twin.url);
+    await until(() => up.link.isUp);
+    expect(twin.peers[0]?.hello).toMatchObject({ kinds: 10 });
+  });
+
+  it("tells of a gateway that wants a newer program, in that gateway's words", async () => {
+    const peer = await gateway();
+    const watched = linkTo(peer.url);
+    await until(() => watched.link.isUp);
+    peer.peers[0]?.socket.close(4010, "upgrade_required: type this line");
+    expect(await firstDown(watched)).toBe("LINK_UPGRADE_REQUIRED");
+    expect(watched.downs[0]?.detail).toContain("type this line");
+  });
+
   it("tells an impostor nothing", async () => {
     const peer = await gateway({ challengeKey: keyPair() });
     const watched = linkTo(peer.url);
@@ -305,16 +326,16 @@ describe("a recovery offered instead of a welcome", () => {
 
 describe("the link's address", () => {
   it("is TLS off loopback", () => {
-    expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link");
+    expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link?kinds=10");
     expect(() => linkAddress("http://pay.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
     expect(() => linkAddress("http://127.0.0.1.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
     expect(() => linkAddress("http://10.0.0.1")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
   });
 
   it("may be plain on loopback", () => {
-    expect(linkAddress("http://127.0.0.1:8080")).toBe("ws://127.0.0.1:8080/agent/v1/link");
-    expect(linkAddress("http://localhost")).toBe("ws://localhost/agent/v1/link");
-    expect(linkAddress("http://[::1]:1")).toBe("ws://[::1]:1/agent/v1/link");
+    expect(linkAddress("http://127.0.0.1:8080")).toBe("ws://127.0.0.1:8080/agent/v1/link?kinds=10");
+    expect(linkAddress("http://localhost")).toBe("ws://localhost/agent/v1/link?kinds=10");
+    expect(linkAddress("http://[::1]:1")).toBe("ws://[::1]:1/agent/v1/link?kinds=10");
   });
 
   it("is only an origin", () => {

@@ -19,6 +19,27 @@ describe("the account", () => {
     expect(only(driver.feed({ kind: "adopted", chain: "local", answer: { ok: true, account: adopted } }), "gas")).toHaveLength(1);
   });
 
+  it("whose first slot the gateway has not named is asked about, and begins with its word", () => {
+    const driver = drive([viewOf(1, "approved")], unadopted);
+    const refusal = (code: string) =>
+      driver.feed({ kind: "adopted", chain: "local", answer: { ok: false, code, effect: "none" } });
+    slotCounts(driver, 4n, 4n, 4n);
+    driver.block(10);
+    const asked = { kind: "question", coins: [], accounts: [{ network: "eip155:31337", account: "0x1" }] };
+    expect(only(refusal("ACCOUNT_FIRST_UNNAMED"), "question")).toEqual([asked]);
+    driver.tick(20_000);
+    slotCounts(driver, 4n, 4n, 4n);
+    refusal("ACCOUNT_FIRST_UNNAMED");
+    expect(whyOf(driver, 1)).toContain("ACCOUNT_FIRST_UNNAMED");
+    const word = { network: "eip155:31337", account: "0x1" };
+    expect(only(driver.feed({ kind: "sighted", coins: [], next: [{ ...word, account: "0x2" }] }), "slotCounts")).toEqual([]);
+    expect(only(driver.feed({ kind: "sighted", coins: [], next: [word] }), "slotCounts")).toHaveLength(1);
+    expect(only(slotCounts(driver, 4n, 4n, 4n), "adopt")).toHaveLength(1);
+    // A word that does not suffice is the operator's matter, who finds the line to type.
+    expect(only(refusal("ACCOUNT_FIRST_SLOT"), "question")).toEqual([]);
+    expect(whyOf(driver, 1)).toContain("autowithdraw adopt local");
+  });
+
   it("is asked about as soon as the handshake is complete, and not before", () => {
     const driver = drive([], { ...unadopted, handshakeDone: false });
     driver.block(10);

@@ -30,8 +30,22 @@ function sentOn(sequence: number, { id, units }: Coin): CourierView {
   return order(sequence, "broadcast", { attempts: [attemptOf(1, { txHash, txParams, feeMax: "1000", raw: `0x02${sequence}` })] });
 }
 
-const driven = (views: readonly CourierView[]) =>
+const unsighted = (views: readonly CourierView[]) =>
   drive(views, { accounts: [{ chain: "local", network, address: account, nextSlot: "7" }] });
+
+/** The gateway names these coins, as the signer took it. */
+const sight = (driver: ReturnType<typeof unsighted>, coins: readonly Coin[]) =>
+  driver.feed({ kind: "sighted", coins: coins.map(({ id, units }) => ({ network, account, id, units: `${units}` })), next: [] });
+
+/** With a gateway that names each coin of these tests. */
+function driven(views: readonly CourierView[]) {
+  const driver = unsighted(views);
+  sight(
+    driver,
+    [1, 2, 3].flatMap((number) => [900_000n, 800_000n, 200_000n].map((units) => coin(number, units))),
+  );
+  return driver;
+}
 
 /** The coins of each `sign` that was asked for. */
 function coinsAsked(effects: ReturnType<ReturnType<typeof driven>["block"]>): readonly (readonly string[])[] {
@@ -52,6 +66,39 @@ describe("an account with coins", () => {
     const driver = driven([sentOn(1, spent), sentOn(2, coin(3, 900_000n)), order(3, "approved")]);
     expect(only(driver.block(10, chainState([free])), "gas")).toHaveLength(1);
     expect(coinsAsked(gasFor(driver, 3))).toEqual([[free.id.slice(60, 66)]]);
+  });
+
+  it("a first payment waits for the gateway's word on its coin, and is asked for it once, then again after twice the time", () => {
+    const [large, small] = [coin(1, 900_000n), coin(2, 200_000n)];
+    const driver = unsighted([order(1, "approved")]);
+    const questions = (effects: ReturnType<typeof driver.tick>) =>
+      only(effects, "question").map(({ coins }) => coins.map(({ id }) => id));
+    // The coin of the offer comes first, and the others may follow in the same frame.
+    expect(questions(driver.block(10, chainState([small, large])))).toEqual([[large.id, small.id]]);
+    expect(asked(gasFor(driver, 1))).toEqual([]);
+    expect(whyOf(driver, 1)).toBe("the gateway's word on it is asked for");
+    expect(questions(driver.tick(1_000))).toEqual([]);
+    expect(questions(driver.tick(1_000))).toEqual([[large.id, small.id]]);
+    expect(questions(driver.tick(3_000))).toEqual([]);
+    expect(questions(driver.tick(1_000))).toEqual([[large.id, small.id]]);
+    // A silence is told by its code, within half a minute.
+    driver.tick(20_000);
+    expect(whyOf(driver, 1)).toContain("ACCOUNT_PIN_UNNAMED");
+    // A coin that the gateway does not name holds nothing up where another one suffices.
+    expect(coinsAsked(sight(driver, [small]))).toEqual([[small.id.slice(60, 66)]]);
+  });
+
+  it("a coin that the signer does not know as named is asked about again", () => {
+    const only1 = coin(1, 900_000n);
+    const driver = driven([order(1, "approved")]);
+    driver.block(10, chainState([only1]));
+    expect(coinsAsked(gasFor(driver, 1))).toHaveLength(1);
+    const answer = { ok: false, code: "ACCOUNT_PIN_UNNAMED", effect: "none" } as const;
+    driver.feed({ kind: "answered", verb: "sign", transactionId: idOf(1), answer });
+    const effects = driver.tick(1_000);
+    expect(only(effects, "question")).toHaveLength(1);
+    expect(asked(effects)).toEqual([]);
+    expect(coinsAsked(sight(driver, [only1]))).toHaveLength(1);
   });
 
   it("a coin that another withdrawal may spend is not offered, and the withdrawal waits for the change", () => {

@@ -124,7 +124,19 @@ describe("links at the hub", () => {
     const { store, signals, log, key, config, clock } = gateway.service;
     const server = createHttpServer();
     const marks = memoryMarks();
-    const hub = startHub({ server, store, signals, log, config, clock, marks, gatewayKey: key.privateKey, run: "run", limits });
+    const hub = startHub({
+      server,
+      store,
+      signals,
+      log,
+      config,
+      clock,
+      marks,
+      gatewayKey: key.privateKey,
+      run: "run",
+      limits,
+      answerQuestion: async () => null,
+    });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
     const upgrade = `${head("GET /agent/v1/link HTTP/1.1")}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\n`;

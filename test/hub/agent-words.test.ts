@@ -10,6 +10,7 @@ import { receiver } from "../../lab/kit/gateway-database.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Entry, Heartbeat, Hello, OpenSlots, Statement } from "../../protocol/messages.ts";
 import { parseHeartbeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
+import { parseQuestion, type Question, type SightedCoin } from "../../protocol/sightings.ts";
 
 /** The part that refuses the word: the reader of the message, or the effect on the tables. */
 type Reader = "message" | "effect";
@@ -72,6 +73,8 @@ const entryRows: { readonly [K in Entry["kind"]]: Words<Extract<Entry, { kind: K
   },
 };
 
+const sighted: SightedCoin = { network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328", account: "bcrt1qx", id: "ab:0", units: "1" };
+
 const statementRows: Words<Statement> = {
   agent: nobody("the key of the link names the agent"),
   ledgerEpoch: message(0, 2 ** 32),
@@ -90,12 +93,31 @@ const helloRows: Words<Hello> & Words<OpenSlots> = {
   answers: message("x"),
   nonce: message("x"),
   software: message("", "a\nb"),
+  kinds: message(0, 256, "10"),
   open: message({}, [{}]),
   at,
   network: message("", "a b", "../x:1"),
   account: message("", "a b"),
   first: message("-1", "01", "1e9"),
   last: message("-1", "x", "0"),
+};
+
+const questionRows: Words<Question> & Words<SightedCoin> = {
+  ...{ agent: message("x"), ledgerEpoch: message(0), at },
+  coins: message(
+    {},
+    [{}],
+    Array.from({ length: 17 }, () => sighted),
+  ),
+  accounts: message(
+    {},
+    [{}],
+    Array.from({ length: 17 }, () => ({ network: sighted.network, account: sighted.account })),
+  ),
+  network: message("", "a b", "../x:1"),
+  account: message("", "a b"),
+  id: message("", "a b", "x".repeat(161)),
+  units: message("-1", "01", "1e9", ""),
 };
 
 const heartbeatRows: Words<Heartbeat> = { agent: message("x"), head: message("x"), at };
@@ -216,6 +238,16 @@ describe("words of an agent", () => {
     expect(refusal({})).toBe("");
     for (const odd of row.by === "message" ? row.odd : []) {
       const change = field in slots ? { open: [{ ...slots, [field]: odd }] } : { [field]: odd };
+      expect(refusal(change), JSON.stringify(odd)).toBe("JSON_SHAPE");
+    }
+  });
+
+  it.each(Object.entries(questionRows))("are read before use: question.%s", (field, row) => {
+    const question = { agent: "a".repeat(16), ledgerEpoch: 1, coins: [sighted], accounts: [], at: 1 };
+    const refusal = (change: object): unknown => taken(() => parseQuestion(JSON.stringify({ ...question, ...change })));
+    expect(refusal({})).toBe("");
+    for (const odd of row.by === "message" ? row.odd : []) {
+      const change = field in sighted ? { coins: [{ ...sighted, [field]: odd }] } : { [field]: odd };
       expect(refusal(change), JSON.stringify(odd)).toBe("JSON_SHAPE");
     }
   });

@@ -2,23 +2,29 @@
  * The hub over real WebSockets: who completes the handshake and who is sent away, how jobs go out,
  * bad frames, silence, and the upgrade.
  */
+import { once } from "node:events";
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
 import { Bug } from "../../base/fault.ts";
 import { addressReader } from "../../gateway/config/client-address.ts";
 import { fillEnvelope } from "../../gateway/hub/outbox.ts";
 import { askWithdrawal, askWithdrawals, readAgent } from "../../lab/kit/gateway-database.ts";
 import { headAt, statementOf } from "../../lab/kit/link-agent.ts";
+import { openEnvelope } from "../../protocol/envelope.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
-import { linkPath } from "../../protocol/messages.ts";
+import { kindsKnown, linkPath } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
+import type { Question } from "../../protocol/sightings.ts";
 import {
+  answers,
   audit,
   clock,
   connect,
   db,
   decision,
   eachTestItsHub,
+  gateway,
   handshake,
   hub,
   keys,
@@ -29,6 +35,7 @@ import {
   stop,
   told,
 } from "../support/hub-server.ts";
+import { until } from "../support/until.ts";
 
 eachTestItsHub();
 
@@ -75,10 +82,44 @@ describe("handshake", () => {
     expect(audit()[0]?.detail).toContain(`gateway database is behind agent ${keys.id}`);
   });
 
+  it("the handshake is refused to an agent of an earlier program, with the line to type there and an alarm here", async () => {
+    const earlier = connect();
+    await earlier.hello({ kinds: undefined as never });
+    const { code, reason } = await earlier.closed;
+    expect(code).toBe(4010);
+    expect(reason).toContain("node autowithdraw.js upgrade");
+    expect(Buffer.byteLength(reason)).toBeLessThanOrEqual(120);
+    expect(hub.online(keys.id)).toBe(false);
+    expect(audit()[0]?.detail).toContain(`agent ${keys.id} runs test`);
+    const fewer = connect();
+    await fewer.hello({ kinds: 9 });
+    expect((await fewer.closed).code).toBe(4010);
+    await handshake();
+    expect(hub.online(keys.id)).toBe(true);
+  });
+
+  it("the challenge has no field that an earlier program would refuse, unless the agent dials with its kinds", async () => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${linkPath}`);
+    const [data] = (await once(socket, "message")) as [Buffer];
+    const { payload } = openEnvelope(data, { kind: "challenge", publicKey: gateway.publicKey, bytesMax: 4096 });
+    expect(Object.keys(JSON.parse(Buffer.from(payload).toString()) as object)).toEqual(["nonce", "at"]);
+    socket.terminate();
+    expect(await connect().next("challenge")).toMatchObject({ kinds: kindsKnown });
+  });
+
   it("the handshake does not take a replayed hello on another connection", async () => {
     const first = connect();
     const { nonce } = await first.next("challenge");
-    const hello = { agent: keys.id, ledgerEpoch: 2, answers: nonce, nonce: "07".repeat(32), software: "test", open: [], at: 1 };
+    const hello = {
+      agent: keys.id,
+      ledgerEpoch: 2,
+      answers: nonce,
+      nonce: "07".repeat(32),
+      software: "test",
+      kinds: kindsKnown,
+      open: [],
+      at: 1,
+    };
     first.send("hello", hello, keys.linkKey);
     await first.next("welcome");
     const second = connect();
@@ -97,6 +138,52 @@ describe("handshake", () => {
     newer.state(statementOf(keys.id, 0, [decision(id, "approved")]));
     expect((await newer.next("ack")).head).toEqual(headAt(1));
     expect(told).not.toContain("a offline");
+  });
+});
+
+describe("a question", () => {
+  const coin = { network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328", account: "bcrt1q", id: `${"a".repeat(64)}:0`, units: "5" };
+  const question = (change: Partial<Question> = {}): Question => ({
+    ...{ agent: keys.id, ledgerEpoch: 2, coins: [coin], accounts: [], at: 1 },
+    ...change,
+  });
+
+  it("is answered for the run of the hello, and silence is silence", async () => {
+    const asked: Question[] = [];
+    answers.question = async (_, one) => {
+      asked.push(one);
+      return asked.length === 1 ? null : { coins: one.coins, next: [] };
+    };
+    const agent = await handshake();
+    agent.send("question", question(), keys.linkKey);
+    await until(() => asked.length === 1);
+    clock.nowMs += 1_000;
+    agent.send("question", question(), keys.linkKey);
+    const about = { agent: keys.id, ledgerEpoch: 2, answers: "07".repeat(32), at: clock.nowMs };
+    expect(await agent.next("sightings")).toEqual({ ...about, coins: [coin], next: [] });
+    expect(agent.frames.filter(({ kind }) => kind === "sightings")).toHaveLength(1);
+  });
+
+  it("that comes too soon is dropped, and one of another agent, epoch or key ends the link", async () => {
+    const asked: Question[] = [];
+    answers.question = async (_, one) => {
+      asked.push(one);
+      return null;
+    };
+    const agent = await handshake();
+    for (let count = 0; count < 5; count += 1) agent.send("question", question(), keys.linkKey);
+    agent.send("heartbeat", { agent: keys.id, head: null, at: 1 }, keys.linkKey);
+    clock.nowMs += 1_000;
+    agent.send("question", question({ agent: "bb".repeat(8) }), keys.linkKey);
+    expect((await agent.closed).code).toBe(4002);
+    expect(asked).toHaveLength(1);
+    const other = await handshake();
+    clock.nowMs += 1_000;
+    other.send("question", question({ ledgerEpoch: 1 }), keys.linkKey);
+    expect((await other.closed).code).toBe(4003);
+    const third = await handshake();
+    third.send("question", question(), keys.signerKey);
+    expect((await third.closed).code).toBe(4002);
   });
 });
 

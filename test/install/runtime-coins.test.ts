@@ -11,6 +11,7 @@ import { runtimeBinary } from "../../lab/nodes.ts";
 import { missing, type NodeName } from "../../lab/utxo-node/daemon.ts";
 import { startUtxoNetwork, type UtxoTestNetwork } from "../../lab/utxo-node/network.ts";
 import { UtxoPeople } from "../../lab/utxo-node/people.ts";
+import { awaitXrp } from "../../lab/xrp-node/in-demo.ts";
 import { person } from "../../lab/xrp-node/people.ts";
 import { startXrpNode, type XrpNode, xrpNodeMissing } from "../../lab/xrp-node/xrp-node.ts";
 import { startsTheBuild } from "../support/built.ts";
@@ -142,14 +143,8 @@ for (const [name, currency] of daemons)
     expect(await people.held(receiver)).toBe(125_000_000n);
   });
 
-it.skipIf(isSkipped("xrp"))("XRP is paid to the drop, once an operator said yes to its first sequence", async () => {
-  const begins = ripple?.chain.head.state.account(await hotWallet("xrp"))?.sequence;
-  await until(
-    "the sequence at which XRP begins",
-    waitMs,
-    async () => ((await kit.cli("adopt", "ripple", "--yes", `${begins}`)).code === 0 ? true : undefined),
-    said,
-  );
+it.skipIf(isSkipped("xrp"))("XRP is paid to the drop, from the sequence at which its account was made", async () => {
+  await awaitXrp(ripple, kit);
   const { address } = person("receiver of old Node");
   await paid("xrp", "2.5", address);
   expect(ripple?.balance(address)).toBe(2_500_000n);

@@ -29,6 +29,7 @@ const foreign: Readonly<Record<string, string>> = {
   "protocol/pairing.ts": "a server that pairs, and the answer to it",
   "protocol/payloads.ts": "a message of an agent",
   "protocol/recovery.ts": "a message of a gateway",
+  "protocol/sightings.ts": "a question of an agent, and a gateway's answer",
 };
 
 /** By the strict reader or the runtime's own, of a text that is bounded before: the bound. */
@@ -56,6 +57,7 @@ const own: readonly string[] = [
     "gateway/api/payer-view.ts",
     "gateway/config/config.ts",
     "gateway/deposits/deposit-account.ts",
+    "gateway/sightings/sightings.ts",
   ],
   ...["gateway/operator/currencies.ts", "gateway/operator/health.ts", "gateway/operator/merchants.ts"],
   ...["gateway/store/agents.ts", "gateway/store/callback-outbox.ts", "gateway/store/credits.ts"],

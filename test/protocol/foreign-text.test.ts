@@ -66,6 +66,7 @@ import {
   parseWelcome,
 } from "../../protocol/payloads.ts";
 import { parseRecovery } from "../../protocol/recovery.ts";
+import { parseQuestion, parseSightings } from "../../protocol/sightings.ts";
 
 const limits = { bytesMax: 4 * 1024 * 1024, keysMax: 2 ** 24, itemsMax: 2 ** 24, stringBytesMax: 4 * 1024 * 1024 };
 
@@ -135,6 +136,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   // agents, gateways, couriers
   "a message of an agent": each(parseHello, parseStatement, parseHeartbeat),
   "a message of a gateway": each(parseChallenge, parseWelcome, parseJobs, parseJob, parseAck, parseRecovery),
+  "a question of an agent, and a gateway's answer": each(parseQuestion, parseSightings),
   "a server that pairs, and the answer to it": each(parseSealedTranscript, parseTranscript, parseApiKey, parseSealedGrant),
   "a message of a courier": (text) => readRequest(Buffer.from(text)),
   "foreign words on a screen": each(visible, (text) => visibleAll({ [text]: text }), shellWord),

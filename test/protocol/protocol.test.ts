@@ -152,6 +152,7 @@ const files: Readonly<Record<string, (vector: Vector) => unknown>> = {
   "jobs.json": runPayload,
   "handshakes.json": runPayload,
   "acks.json": runPayload,
+  "sightings.json": runPayload,
   "statements.json": runPayload,
   "recoveries.json": runPayload,
   "identity.json": (vector) => identities[vector.function as string]!(vector.input as never),

@@ -129,4 +129,27 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "pairing/pairing-again",
     name: "a pairing that was cut > never begins a second ledger where its progress was lost",
   },
+  "install/runtime-coins: XRP is paid to the drop, once an operator said yes to its first sequence": {
+    file: "install/runtime-coins",
+    name: "XRP is paid to the drop, from the sequence at which its account was made",
+  },
+  "signer/sweeps: the first slot of a deposit address > is the first slot alone on the courier's word, whatever number of nodes it names":
+    {
+      file: "signer/sweeps",
+      name: "the first slot of a deposit address > is what the gateway's job names, whatever number of nodes the courier names; without, what its nodes show now",
+    },
+  "signer/tags-attacked: a tag under attack > a sequence of 0, of a ticket or above the last is no place to begin, and none begins on the courier's word but the first":
+    {
+      file: "signer/tags-attacked",
+      name: "a tag under attack > a sequence of 0, of a ticket or above the last is no place to begin, and none begins on the courier's word",
+    },
+  "signer/withdrawal: slots > begin at nothing on the courier's word alone": {
+    file: "signer/withdrawal",
+    name: "slots > begin at nothing on two words, the courier's and the gateway's, and on neither alone",
+  },
+  "system/xrp-process: an agent with a chain of XRP > waits for its first XRP, then for an operator's yes to the sequence at which the account begins":
+    {
+      file: "system/xrp-process",
+      name: "an agent with a chain of XRP > waits for its first XRP, then begins at the sequence that the nodes of both sides show, without an operator",
+    },
 };

@@ -6,7 +6,7 @@ import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import type { AnyAnswer } from "../../lab/kit/signer-kit.ts";
 import { evidenceFor, type MadeCoin, scriptOf } from "../chains/utxo-values.ts";
-import { cancelled, coinKit, made, network, raised, row, satPerKvB, sender, values } from "../support/coin-kit.ts";
+import { cancelled, coinKit, made, network, raised, row, satPerKvB, sender, shop, values } from "../support/coin-kit.ts";
 import { backup, databaseOf, recovered, restore } from "../support/recovery-offer.ts";
 
 describe("exclusion by the pin", () => {
@@ -28,6 +28,57 @@ describe("exclusion by the pin", () => {
     expect(kit.sign(id, [values.coin(values.script("p2wpkh"), 500_000n)]).code).toBe("TRANSACTION_EVIDENCE");
     expect(kit.kinds()).not.toContain("INTENT");
     expect(kit.sign(id, [coin]).ok).toBe(true);
+  });
+
+  it("the pin of a first attempt is one that the gateway named in this run, for this account with this amount", () => {
+    const kit = coinKit();
+    kit.namesPins = false;
+    const [pin, other] = [made(90_000n), made(80_000n)];
+    const id = kit.order();
+    const word = { network, account: sender, id: pin.id, units: `${pin.units}` };
+    const unnamed = () => expect(kit.sign(id, [pin, other]).code).toBe("ACCOUNT_PIN_UNNAMED");
+    unnamed();
+    const wrong = { units: "90001", account: shop, network: "bip122:other", id: other.id };
+    for (const [field, value] of Object.entries(wrong)) {
+      expect(kit.sight({ coins: [{ ...word, [field]: value }] }).ok).toBe(true);
+      unnamed();
+    }
+    const frame = kit.gateway.sightings(kit.nonce, { coins: [word] });
+    const othersRun = kit.gateway.sightings("ab".repeat(32), { coins: [word] });
+    expect(kit.ask("sightings", { frames: [othersRun] }).code).toBe("SIGHTINGS_OTHER_RUN");
+    unnamed();
+    expect(kit.ask("sightings", { frames: [frame] }).ok).toBe(true);
+    kit.crash();
+    kit.handshake();
+    expect(kit.ask("sightings", { frames: [frame] }).code).toBe("SIGHTINGS_OTHER_RUN");
+    unnamed();
+    expect(kit.kinds()).not.toContain("INTENT");
+    kit.sight({ coins: [word] });
+    // The other coin needs no word, and later attempts spend the same pin.
+    expect(kit.sign(id, [pin, other]).ok).toBe(true);
+    kit.acknowledge();
+    expect(kit.inputsOf(id)).toEqual([pin.id, other.id]);
+    const coins = [pin, other, made(70_000n)];
+    const txParams = raised(kit, id, coins);
+    expect(kit.ask("replace", { transactionId: id, above: 1, txParams, evidence: evidenceFor(txParams, coins) }).ok).toBe(true);
+  });
+
+  it("a coin that was named long ago is asked about again: some thousand are kept", () => {
+    const kit = coinKit();
+    kit.namesPins = false;
+    const [pin, late] = [made(500_000n), made(400_000n)];
+    const wordOf = ({ id, units }: typeof pin) => ({ network, account: sender, id, units: `${units}` });
+    kit.sight({ coins: [wordOf(pin)] });
+    for (let frame = 0; frame < 256; frame += 1) {
+      const coins = Array.from({ length: 16 }, (_, at) => ({
+        ...wordOf(pin),
+        id: `${(frame * 16 + at).toString(16).padStart(64, "0")}:0`,
+      }));
+      expect(kit.sight({ coins }).ok).toBe(true);
+    }
+    expect(kit.sign(kit.order(), [pin]).code).toBe("ACCOUNT_PIN_UNNAMED");
+    kit.sight({ coins: [wordOf(late)] });
+    expect(kit.sign(kit.order(), [late]).ok).toBe(true);
   });
 
   it("a coin of an open withdrawal pays no other, and any other coin does", () => {
@@ -156,7 +207,10 @@ describe("exclusion by the pin", () => {
       ({ transactionId: "t", job: { network }, account: sender, attempts }) as unknown as Offer["withdrawal"];
     const refusalBeside = (pin: string): string => {
       const held = withdrawalOf([{ attempt: 1, txParams: null, pin, txHash: "00".repeat(32) }]);
-      const context = { core: { book: { open: () => [held] } } } as unknown as Parameters<typeof pinRefusal>[0];
+      const context = {
+        core: { book: { open: () => [held] } },
+        run: { sightings: { names: () => true } },
+      } as unknown as Parameters<typeof pinRefusal>[0];
       const offer = { withdrawal: withdrawalOf([]), approval: {}, account, slot: "0", evidence: [coin.made] };
       return pinRefusal(context, { ...offer, txParams: coinKit().offerOf([coin]) })?.code ?? "";
     };

@@ -264,6 +264,7 @@ describe("a disk", () => {
     const { transactionId } = kit.request();
     kit.disk.free = 0;
     kit.ask("observed", { transactionId, stage: "broadcast", outcome: "", txHash: "", block: 0 });
+    kit.sight({ next: [{ network: "eip155:1", account: hotWallet, slot: "0", isUnused: true }] });
     kit.ask("adopt", { chain: "mainnet", slot: "0", quorum: 1 });
     expect(kit.ask("sign", { transactionId, txParams }).code).toBe("LEDGER_DISK_FULL");
     kit.gateway.job();

@@ -168,7 +168,9 @@ describe("a sweep on a chain whose slots exclude", () => {
     const kit = new Kit().ready();
     const evm = jobsOf(families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3), "eip155:31337", "0.002");
     for (const job of [evm.sweep, evm.topUp]) expect(kit.request(job).state).toBe("approved");
-    kit.ask("adopt", { chain: "local", slot: "0", quorum: 2, address: evm.sweep.depositAddress });
+    const address = evm.sweep.depositAddress as string;
+    kit.sight({ next: [{ network: "eip155:31337", account: address, slot: "0", isUnused: true }] });
+    kit.ask("adopt", { chain: "local", slot: "0", quorum: 2, address });
     for (const { transactionId } of [evm.sweep, evm.topUp]) expect(kit.ask("sign", { transactionId, txParams }).ok).toBe(true);
   });
 });

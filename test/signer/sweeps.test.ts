@@ -18,7 +18,7 @@ function sweep(index = 3, change: Partial<Job> = {}): Partial<Job> {
   const orderId = change.orderId ?? `${deposit(index)}/1`;
   return {
     ...{ mode: "sweep", transactionId: sweepId(orderId), orderId, currency: "usdt", amount: "12.5", address: "" },
-    ...{ depositIndex: index, depositAddress: deposit(index) },
+    ...{ depositIndex: index, depositAddress: deposit(index), depositNext: "0" },
     ...change,
   };
 }
@@ -28,6 +28,7 @@ function topUp(index = 3, change: Partial<Job> = {}): Partial<Job> {
   return {
     ...sweep(index),
     ...{ mode: "topup", transactionId: transactionIdOf({ merchant, operation: "topup", orderId }), orderId, amount: "0.002" },
+    depositNext: undefined as never,
     ...change,
   };
 }
@@ -53,7 +54,12 @@ function paid(kit: Kit, job: Partial<Job>): Transaction {
 
 /** Counters above the chain's: BoltzExchange/boltz-backend 1201, leather-io/extension 5934. */
 describe("the first slot of a deposit address", () => {
-  it("is the first slot alone on the courier's word, whatever number of nodes it names", () => {
+  it("is what the gateway's job names, whatever number of nodes the courier names; without, what its nodes show now", () => {
+    const unnamed = new Kit().ready();
+    unnamed.request(sweep(3, { depositNext: undefined as never }));
+    expect(adopt(unnamed)).toMatchObject({ code: "ACCOUNT_FIRST_UNNAMED" });
+    unnamed.sight({ next: [{ network: "eip155:31337", account: deposit(3), slot: "0", isUnused: true }] });
+    expect(adopt(unnamed)).toMatchObject({ ok: true });
     const kit = new Kit().ready();
     const { transactionId } = kit.request(sweep());
     expect(adopt(kit, 3, "1000000", 8)).toMatchObject({ code: "ACCOUNT_FIRST_SLOT" });

@@ -2,6 +2,7 @@
  * The state machine against its own drawing; slots and attempts over the signer's verbs; and a
  * state replayed from any checkpoint.
  */
+import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { noPast } from "../../agent/ledger/archive.ts";
@@ -84,7 +85,7 @@ describe("slots", () => {
       ...{ chain: "local", network, account: hotWallet, adopted: "", isBegun: false, counted: "", quorum: 0 },
     });
     expect(kit.operate("adopt", { chain: "local", slot: "1000" }).code).toBe("ACCOUNT_NOT_ADOPTED");
-    expect(kit.ask("adopt", { chain: "local", slot: "1000", quorum: 9 }).code).toBe("ACCOUNT_FIRST_SLOT");
+    expect(kit.ask("adopt", { chain: "local", slot: "1000", quorum: 9 }).code).toBe("ACCOUNT_FIRST_UNNAMED");
     expect(first()).toMatchObject({ adopted: "", counted: "1000", quorum: 9 });
     expect(kit.operate("adopt", { chain: "local", slot: "7" }).code).toBe("ACCOUNT_FIRST_SLOT");
     expect(kit.operate("adopt", { chain: "elsewhere", slot: "7" }).code).toBe("CHAIN_UNKNOWN");
@@ -98,10 +99,50 @@ describe("slots", () => {
     expect(kit.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(1);
   });
 
-  it("begin at nothing on the courier's word alone", () => {
+  it("begin at nothing on two words, the courier's and the gateway's, and on neither alone", () => {
     const kit = new Kit();
     kit.handshake();
-    expect(kit.ask("adopt", { chain: "local", slot: "0", quorum: 2 }).account.nextSlot).toBe("0");
+    const adopt = (slot: string) => kit.ask("adopt", { chain: "local", slot, quorum: 2 });
+    const word = (slot: string, isUnused: boolean) =>
+      kit.sight({ next: [{ network: "eip155:31337", account: hotWallet, slot, isUnused }] });
+    expect(adopt("0").code).toBe("ACCOUNT_FIRST_UNNAMED");
+    expect(word("0", false).ok).toBe(true);
+    expect(adopt("0").code).toBe("ACCOUNT_FIRST_SLOT");
+    kit.now += 1;
+    word("1", true);
+    expect(adopt("0").code).toBe("ACCOUNT_FIRST_SLOT");
+    expect(kit.kinds()).toEqual(["PAIRED"]);
+    kit.now += 1;
+    word("0", true);
+    expect(adopt("0").account.nextSlot).toBe("0");
+  });
+
+  it("begin on no word of the gateway that is old, of another run, of another epoch or of another key", () => {
+    const kit = new Kit();
+    kit.handshake();
+    const next = [{ network: "eip155:31337", account: hotWallet, slot: "0", isUnused: true }];
+    const frame = (change: object = {}) => kit.gateway.sightings(kit.nonce, { next, ...change });
+    const take = (bytes: Uint8Array) => kit.ask("sightings", { frames: [bytes] });
+    const adopt = () => kit.ask("adopt", { chain: "local", slot: "0", quorum: 2 });
+    expect(take(kit.gateway.sightings("ab".repeat(32), { next })).code).toBe("SIGHTINGS_OTHER_RUN");
+    expect(take(frame({ ledgerEpoch: 2 })).code).toBe("ADMISSION_OTHER_EPOCH");
+    expect(take(frame({ agent: "bb".repeat(8) })).code).toBe("ADMISSION_OTHER_AGENT");
+    expect(take(frame({ at: kit.now - 3_600_000 })).code).toBe("CLOCK_SKEW");
+    const other = generateKeyPairSync("ed25519").privateKey;
+    expect(take(kit.gateway.sightings(kit.nonce, { next }, other)).code).toBe("ENVELOPE_SIGNATURE");
+    expect(adopt().code).toBe("ACCOUNT_FIRST_UNNAMED");
+    const earlier = frame();
+    expect(take(earlier).ok).toBe(true);
+    // A word ages: the account may have sent meanwhile. The same frame again makes it no younger.
+    kit.now += 600_000;
+    expect(take(earlier).ok).toBe(true);
+    expect(adopt().code).toBe("ACCOUNT_FIRST_UNNAMED");
+    kit.crash();
+    kit.handshake();
+    expect(take(earlier).code).toBe("SIGHTINGS_OTHER_RUN");
+    expect(adopt().code).toBe("ACCOUNT_FIRST_UNNAMED");
+    expect(take(frame()).ok).toBe(true);
+    expect(adopt().ok).toBe(true);
   });
 
   it("are not begun further on than an earlier run said: what lies between may be this ledger's own, from before a restore", () => {
@@ -138,7 +179,7 @@ describe("slots", () => {
       detail: "no account comes so far",
     });
     expect(kit.kinds()).toEqual(["PAIRED"]);
-    expect(kit.ask("adopt", first).code).toBe("ACCOUNT_FIRST_SLOT");
+    expect(kit.ask("adopt", first).code).toBe("ACCOUNT_FIRST_UNNAMED");
     expect(kit.kinds()).toEqual(["PAIRED"]);
     expect(kit.begin(first.slot, 1).ok).toBe(true);
     expect(kit.ask("account", first).ok).toBe(true);

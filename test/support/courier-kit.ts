@@ -34,7 +34,7 @@ import { createSender } from "../../chains/evm/node-sender.ts";
 import { agentId, Kit, settings as kitSettings, vault } from "../../lab/kit/signer-kit.ts";
 import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import type { Job } from "../../protocol/messages.ts";
+import { envelopeKinds, type Job, kindsKnown } from "../../protocol/messages.ts";
 import { parseHeartbeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 import { type KeyPair, keyPair } from "./link-gateway.ts";
 
@@ -103,7 +103,7 @@ class KitGateway {
     socket.on("error", () => undefined);
     const { gateway } = this.kit;
     const nonce = `${this.connections}`.padStart(64, "0");
-    socket.send(sealEnvelope("challenge", { nonce, at: Date.now() }, gateway.key));
+    socket.send(sealEnvelope("challenge", { nonce, kinds: kindsKnown, at: Date.now() }, gateway.key));
     let isHandshakeDone = false;
     socket.on("message", (data: Buffer) => {
       if (!isHandshakeDone) {
@@ -130,6 +130,7 @@ class KitGateway {
       socket.send(sealEnvelope("heartbeat", { agent: agentId, head: gateway.stored, at: Date.now() }, gateway.key));
       return;
     }
+    if (data[1] === envelopeKinds.question) return;
     if (this.loses > 0) {
       this.loses -= 1;
       this.lost += 1;

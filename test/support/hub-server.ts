@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach } from "vitest";
-import { type Hub, startHub } from "../../gateway/hub/hub.ts";
+import { type Hub, type HubOptions, startHub } from "../../gateway/hub/hub.ts";
 import type { LinkLimits } from "../../gateway/hub/link-limits.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import { memoryMarks } from "../../lab/kit/address-marks.ts";
@@ -38,6 +38,7 @@ export function eachTestItsHub(): void {
     db = gatewayDatabase();
     keys = pairAgent(db.store);
     clock.nowMs = 1_000_000;
+    answers.question = async () => null;
     await start();
   });
   afterEach(async () => {
@@ -45,6 +46,9 @@ export function eachTestItsHub(): void {
     db.remove();
   });
 }
+
+/** The answer to every question that reaches the hub; silence unless a test says otherwise. */
+export const answers: { question: HubOptions["answerQuestion"] } = { question: async () => null };
 
 /** `run` names the process of the hub; a proxy of `trustProxy` gives the origin of a connection. */
 export async function start(limits: Partial<LinkLimits> = {}, run = "first run", trustProxy: string[] = []): Promise<void> {
@@ -70,6 +74,7 @@ export async function start(limits: Partial<LinkLimits> = {}, run = "first run",
     limits,
     run,
     marks: memoryMarks(),
+    answerQuestion: (agent, question) => answers.question(agent, question),
   });
 }
 

@@ -6,7 +6,7 @@ import { type KeyObject, randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
-import type { EnvelopeKind, Head, Hello, Welcome } from "../../protocol/messages.ts";
+import { type EnvelopeKind, type Head, type Hello, kindsKnown, type Welcome } from "../../protocol/messages.ts";
 import { parseHello } from "../../protocol/payloads.ts";
 
 export interface KeyPair {
@@ -31,6 +31,8 @@ export interface LinkGatewayOptions {
   port?: number;
   /** Signs the challenge; another key plays an impostor. */
   challengeKey?: KeyPair;
+  /** As the gateway of an earlier program, which names no kinds. */
+  isOld?: true;
   /** False: sends nothing at all. */
   challenges?: boolean;
   /** Changes the welcome, or gives a whole frame in its place; null sends none. */
@@ -68,7 +70,8 @@ export async function startLinkGateway(options: LinkGatewayOptions): Promise<Lin
     const nonce = randomBytes(32).toString("hex");
     if (options.challenges === false) return;
     const { privateKey } = options.challengeKey ?? options.key;
-    socket.send(sealEnvelope("challenge", { nonce, at: 1 }, privateKey));
+    const kinds = options.isOld === true ? {} : { kinds: kindsKnown };
+    socket.send(sealEnvelope("challenge", { nonce, ...kinds, at: 1 }, privateKey));
     socket.on("message", (data: Buffer) => {
       if (peer.hello !== null) {
         peer.frames.push(data);

@@ -38,7 +38,7 @@ const safe: readonly Safe[] = [
   {
     why: "recover shows its plan, and is bound to it by a digest that a person types or confirms",
     shownBy: "test/system/recovery-process.test.ts",
-    codes: ["RECOVERY_OFFERED", "RECOVERY_BOTH", "ACCOUNT_FIRST_SLOT"],
+    codes: ["RECOVERY_OFFERED", "RECOVERY_BOTH", "ACCOUNT_FIRST_SLOT", "ACCOUNT_FIRST_UNNAMED"],
   },
   {
     why: "a copy of the gateway's database knows that it is one: agents tell what it lacks before anything is paid",

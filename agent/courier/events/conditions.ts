@@ -21,7 +21,10 @@ const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "sig
 /**
  * Reasons for which every withdrawal, or every one of a currency, waits; each has its own event.
  */
-const general = /^(?:locked|link|nodes|SIGNER_PAUSED|COURIER_TOKEN_REFUSES)(?: |$)/;
+const general =
+  /^(?:locked|link|nodes|SIGNER_PAUSED|COURIER_TOKEN_REFUSES)(?: |$)|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/;
+/** With the time until the courier names it, a silence of the gateway is told within a minute. */
+const unnamedMs = 30_000;
 
 /** Every condition that holds, and the events whose state is unknown now. */
 export function conditionsOf(
@@ -48,6 +51,7 @@ export function conditionsOf(
     ),
     ...snapshot.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
     ...feeConditions(snapshot.items),
+    ...namingConditions(snapshot.items),
     ...refusedConditions(snapshot.items),
     ...lowFundsOf(snapshot, notify.lowFunds, currencies).map(({ currency, has, wanted }) =>
       condition("funds-low", currency, `the hot wallet has ${has} ${currency}, less than ${wanted}`, { has, wanted }),
@@ -124,6 +128,24 @@ function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   return [...chains].map(([chain, waiting]) =>
     condition("fees-high", chain, `fees of ${chain} are above maxFee`, { waiting }, feesMs),
   );
+}
+
+/** Orders that wait for the gateway's word on a coin or a first slot, or for an operator. */
+function namingConditions(items: readonly SnapshotItem[]): readonly Condition[] {
+  const waitingFor = (code: RegExp): ReadonlyMap<string, number> => {
+    const chains = new Map<string, number>();
+    for (const { chain, why } of items) if (code.test(why)) chains.set(chain, (chains.get(chain) ?? 0) + 1);
+    return chains;
+  };
+  const unnamed = [...waitingFor(/ACCOUNT_(?:PIN|FIRST)_UNNAMED/)].map(([chain, waiting]) => {
+    const words = `the gateway's nodes name no coin or first slot of ${chain}: ${waiting} wait`;
+    return condition("gateway-unnamed", chain, words, { waiting }, unnamedMs);
+  });
+  const unadopted = [...waitingFor(/ACCOUNT_FIRST_SLOT/)].map(([chain, waiting]) => {
+    const words = `the account of ${chain} was used before, and begins with an operator's yes: ${waiting} wait`;
+    return { ...condition("adopt-needed", chain, words, { waiting }), hint: `autowithdraw adopt ${chain}` };
+  });
+  return [...unnamed, ...unadopted];
 }
 
 /** A paused token, or a blocked hot wallet, is one trouble, whatever the number of withdrawals. */

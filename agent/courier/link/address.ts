@@ -1,10 +1,10 @@
 /**
- * The address of the link: the gateway's origin with the link's path. Plaintext is only for
- * loopback, on this side too.
+ * The address of the link: the gateway's origin with the link's path and the kinds that we know.
+ * Plaintext is only for loopback, on this side too.
  */
 import { AgentError } from "../../../base/fault.ts";
 import { isLoopback } from "../../../base/loopback.ts";
-import { linkPath } from "../../../protocol/messages.ts";
+import { linkPathNaming } from "../../../protocol/messages.ts";
 
 /**
  * @throws AgentError LINK_ADDRESS if it is not an http(s) origin; LINK_PLAINTEXT for http off
@@ -24,5 +24,5 @@ export function linkAddress(gatewayUrl: string): string {
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     throw new AgentError("LINK_PLAINTEXT", "none", "off loopback the link is TLS only", { host: url.host });
   }
-  return `${url.protocol === "https:" ? "wss:" : "ws:"}//${url.host}${url.pathname.replace(/\/$/, "")}${linkPath}`;
+  return `${url.protocol === "https:" ? "wss:" : "ws:"}//${url.host}${url.pathname.replace(/\/$/, "")}${linkPathNaming}`;
 }

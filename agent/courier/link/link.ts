@@ -40,6 +40,8 @@ export const linkTimes: LinkTimes = {
  * sequence.
  */
 const sendBufferBytesMax = 1024 * 1024;
+/** docs/protocol.md section 4.3: this program is of an earlier version than the gateway's. */
+const upgradeCloseCode = 4010;
 const fragmentsMax = 16;
 const bufferedChunksMax = 1024;
 
@@ -59,7 +61,7 @@ export interface LinkOptions extends SessionKeys {
    */
   readonly onRecovery: (frame: Uint8Array) => void;
   /** Only after onUp. */
-  readonly onFrame: (envelope: "jobs" | "ack", frame: Uint8Array) => void;
+  readonly onFrame: (envelope: "jobs" | "ack" | "sightings", frame: Uint8Array) => void;
   /**
    * Called once per connection or failed try. `reason` is for the operator and carries no secret.
    */
@@ -207,9 +209,10 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     act(received);
   });
   socket.on("error", (error: NodeJS.ErrnoException) => drop("LINK_SOCKET", withCause(seenIn(error))));
-  socket.on("close", (code, reason) =>
-    drop(...ended("LINK_ENDED", `closed by the gateway, ${code} ${printable(reason)}`.trim())),
-  );
+  socket.on("close", (code, reason) => {
+    const isOld = code === upgradeCloseCode;
+    drop(...ended(isOld ? "LINK_UPGRADE_REQUIRED" : "LINK_ENDED", `closed by the gateway, ${code} ${printable(reason)}`.trim()));
+  });
   return { isUp: () => upAtMs >= 0 && !isDown, bufferedBytes: () => socket.bufferedAmount, send, drop };
 }
 

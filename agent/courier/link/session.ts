@@ -1,13 +1,14 @@
 /**
  * The messages of one connection, without its bytes: challenge, hello, welcome, then jobs, acks and
  * heartbeats, until a message does not fit. Synchronous, with clock and keys passed in; `link.ts`
- * owns the socket. docs/protocol.md sections 2 and 4. The signer verifies jobs and acks itself and
- * trusts no other check. A second check here would double the most expensive step of a job.
+ * owns the socket. docs/protocol.md sections 2 and 4. The signer verifies jobs, acks and sightings
+ * itself and trusts no other check. A second check here would double the most expensive step of a
+ * job.
  */
 import type { KeyObject } from "node:crypto";
 import { AgentError } from "../../../base/fault.ts";
 import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";
-import type { EnvelopeKind, Head, OpenSlots } from "../../../protocol/messages.ts";
+import { type EnvelopeKind, type Head, type Hello, kindsKnown, type OpenSlots } from "../../../protocol/messages.ts";
 import { parseChallenge, parseHeartbeat, parseWelcome } from "../../../protocol/payloads.ts";
 
 /** The agent for which the link speaks, as the signer's own `hello` gives it. */
@@ -34,7 +35,7 @@ export type Received =
   | { readonly kind: "reply"; readonly frame: Uint8Array }
   | { readonly kind: "welcome"; readonly frame: Uint8Array }
   | { readonly kind: "recovery"; readonly frame: Uint8Array }
-  | { readonly kind: "frame"; readonly envelope: "jobs" | "ack"; readonly frame: Uint8Array }
+  | { readonly kind: "frame"; readonly envelope: "jobs" | "ack" | "sightings"; readonly frame: Uint8Array }
   | { readonly kind: "heartbeat" };
 
 export interface Session {
@@ -52,8 +53,12 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
 
   const challenged = (frame: Uint8Array, nowMs: number): Received => {
     const challenge = parseChallenge(open(frame, "challenge"));
+    // The gateway's key signed it, so nobody on the way can make a gateway look old.
+    if ((challenge.kinds ?? 0) < kindsKnown) throw misfit("LINK_UPGRADE_REQUIRED", upgradeWords);
     const { agent, ledgerEpoch, nonce } = self;
-    const hello = { agent, ledgerEpoch, answers: challenge.nonce, nonce, software: said.software, open: said.open(), at: nowMs };
+    const { software } = said;
+    const about = { agent, ledgerEpoch, answers: challenge.nonce, nonce, software, kinds: kindsKnown };
+    const hello: Hello = { ...about, open: said.open(), at: nowMs };
     phase = "welcome";
     return { kind: "reply", frame: sealEnvelope("hello", hello, keys.linkKey) };
   };
@@ -87,15 +92,18 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
       if (phase === "welcome" && kind === "recovery") return { kind, frame };
       if (phase === "welcome") return welcomed(frame);
       if (kind === "heartbeat") return heartbeatOf(frame);
-      if (kind === "jobs" || kind === "ack") return { kind: "frame", envelope: kind, frame };
+      if (kind === "jobs" || kind === "ack" || kind === "sightings") return { kind: "frame", envelope: kind, frame };
       throw misfit("LINK_FRAME", "a frame that has no place here");
     },
     heartbeat: (head, nowMs) => sealEnvelope("heartbeat", { agent: self.agent, head, at: nowMs }, keys.linkKey),
   };
 }
 
+const upgradeWords =
+  "the gateway's program is of an earlier version: on its server, unpack this version and type: node autowithdraw.js upgrade --gateway";
+
 function misfit(
-  code: "LINK_WELCOME_CHALLENGE" | "LINK_WELCOME_AGENT" | "LINK_HEARTBEAT" | "LINK_FRAME",
+  code: "LINK_UPGRADE_REQUIRED" | "LINK_WELCOME_CHALLENGE" | "LINK_WELCOME_AGENT" | "LINK_HEARTBEAT" | "LINK_FRAME",
   message: string,
 ): AgentError {
   return new AgentError(code, "none", message);

@@ -9,6 +9,7 @@ import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, CourierView } from "../../socket/verbs.ts";
 import type { SchedulerEffect } from "./events.ts";
 import type { Account, Book, Counted } from "./item.ts";
+import { newNaming } from "./naming.ts";
 
 /** An account is idle once no withdrawal was open or expected for this time. */
 const idleAfterMs = 60_000;
@@ -58,6 +59,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       settling: [],
       slotCounts: { ...uncounted },
       askingVoid: null,
+      naming: newNaming(),
     };
     book.accounts.set(key, account);
   }

@@ -7,6 +7,7 @@
 
 import type { Effect } from "../../../base/fault.ts";
 import type { ChainOutcome, ChainState, Found, NodeAnswer, SlotCounts, VoidAnswer, VoidQuestion } from "../../../chains/nodes.ts";
+import type { AskedAccount, SightedCoin } from "../../../protocol/sightings.ts";
 import type { AccountView, CourierAnswers, CourierRequests, CourierView, WithdrawalStep } from "../../socket/verbs.ts";
 
 /** The nodes' answer on the inclusion of a withdrawal. */
@@ -95,6 +96,8 @@ export type SchedulerEvent =
       readonly found: readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[];
     }
   | { readonly kind: "void"; readonly chain: string; readonly account?: string; readonly found: readonly VoidFound[] }
+  /** The gateway's word on coins and next slots, as the signer took it. */
+  | { readonly kind: "sighted"; readonly coins: readonly SightedCoin[]; readonly next: readonly AskedAccount[] }
   /** The answer to `guard`; missing if the block could not be read. */
   | { readonly kind: "guarded"; readonly chain: string; readonly account?: string; readonly holds: boolean }
   | {
@@ -154,6 +157,8 @@ export type SchedulerEffect =
   | { readonly kind: "refresh" }
   /** Asks the watch of an account for the chain's state at once; a `block` or `away` follows. */
   | { readonly kind: "wake"; readonly chain: string; readonly account?: string }
+  /** A question to the gateway; `sighted` follows, or silence. */
+  | { readonly kind: "question"; readonly coins: readonly SightedCoin[]; readonly accounts: readonly AskedAccount[] }
   | NodeQuestion
   | SendEffect
   | GuardEffect

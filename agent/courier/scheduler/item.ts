@@ -131,6 +131,15 @@ export interface Account {
   settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
   slotCounts: Counted;
   askingVoid: number | null; // time of the open question for void attempts
+  naming: Naming; // the coins that the gateway has named
+}
+
+/** The coins of an account that the gateway named in this run, and those it was asked for. */
+export interface Naming {
+  readonly named: Set<string>;
+  readonly asked: Map<string, { readonly tries: number; readonly dueAtMs: number }>;
+  dueAtMs: number; // no question before
+  sinceMs: number | null; // since when the gateway has been silent about what is needed
 }
 
 /** The nodes' counts of the account's transactions. */

@@ -10,6 +10,7 @@ import { accountKey, putAccount, rouse, stayBusy } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
+import { askFirstSlot, forgetNamed, takeSightings, unnamedCode, whyUnbegun } from "./naming.ts";
 import { bump, resend, send, signAgain, takeMisread, takeSent } from "./sending.ts";
 import { advance, finishIntent, takeGas, takeOwnTransfer, takeRefusal } from "./signing.ts";
 import {
@@ -113,7 +114,15 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
     case "adopted":
       if (event.answer.ok) return [putAccount(book, event.answer.account)];
       return withAccount(book, event, (account) => {
-        account.slotCounts.detail = event.answer.ok ? "" : detailOf(account, event.answer.code);
+        if (event.answer.ok) return;
+        account.slotCounts.detail = whyUnbegun(account, event.answer.code, nowMs);
+        if (event.answer.code === "ACCOUNT_FIRST_UNNAMED") askFirstSlot(account, out);
+      });
+    case "sighted":
+      return takeSightings(book, event).map((account) => {
+        count(book, account, nowMs, out);
+        for (const item of account.flight) steer(item, nowMs, out);
+        return account;
       });
     case "away":
       return withAccount(book, event, (account) => {
@@ -154,11 +163,6 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
     case "tick":
       return takeTick(book, nowMs, out);
   }
-}
-
-/** The reason why an account has not begun, with the values that an operator must compare. */
-function detailOf({ slotCounts, chain }: Account, code: string): string {
-  return code === "ACCOUNT_FIRST_SLOT" ? `${code}: the nodes count ${slotCounts.highest}; adopt ${chain}` : code;
 }
 
 function withAccount(
@@ -291,6 +295,7 @@ function refused(book: Book, item: Item, verb: SchedulerVerb, answer: SchedulerN
     return;
   }
   item.asking = null;
+  if (answer.code === unnamedCode) forgetNamed(item);
   if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });
   if (takeRefusal(item, answer.code, nowMs)) refresh(book, nowMs, out);
 }

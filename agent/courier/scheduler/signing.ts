@@ -10,6 +10,7 @@ import { lostControl } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
+import { namedOffer, unnamedCode, unnamedWords } from "./naming.ts";
 import { ask, file, freeUnits, isAside, isBehind, setAside } from "./withdrawals.ts";
 
 /** Estimates asked for ahead of the head of a queue, so they share a node's batch. */
@@ -86,7 +87,11 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
       return;
     }
     const gas = gasOf(item, 0, nowMs);
-    const txParams = fees.first(marketOf(item, marketFor(item, feeMarket), gas ?? fees.computeLimitMin), wantedOf(item));
+    const txParams = namedOffer(item, marketFor(item, feeMarket), gas ?? fees.computeLimitMin, nowMs, out);
+    if (txParams === "unnamed") {
+      item.waiting = unnamedWords(account, nowMs);
+      return;
+    }
     if (txParams === null || !isCovered(item, fees.most(txParams))) {
       item.waiting = whyUncovered(item);
       item.reverts = { count: 0, firstAtMs: 0 };
@@ -200,8 +205,9 @@ export function finishIntent(item: Item, nowMs: number, out: SchedulerEffect[]):
     askGas(item, nowMs, out);
     return;
   }
-  const txParams = feesOf(item.account).first(marketOf(item, marketFor(item, feeMarket), computeLimit), wantedOf(item));
+  const txParams = namedOffer(item, marketFor(item, feeMarket), computeLimit, nowMs, out);
   if (txParams === null) item.waiting = whyUncovered(item);
+  else if (txParams === "unnamed") item.waiting = unnamedWords(item.account, nowMs);
   else askSign(item, txParams, nowMs, out);
 }
 
@@ -340,6 +346,10 @@ export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
   }
   if (waitingCodes.has(code)) {
     setAside(item, code, { notBeforeMs: nowMs + fullRetryMs });
+    return false;
+  }
+  if (code === unnamedCode) {
+    setAside(item, unnamedWords(item.account, nowMs), { notBeforeMs: nowMs + fullRetryMs });
     return false;
   }
   item.refusals += 1;

@@ -8,6 +8,13 @@ import { standstill } from "./signing.ts";
 
 const waitingMax = 100;
 
+/** The hot wallets that have not begun and wait for somebody's word, by chain. */
+export function unbegun(state: SchedulerState): NonNullable<CourierStatus["unbegun"]> {
+  return [...state.book.accounts.values()].flatMap(({ isDeposit, chain, nextSlot, slotCounts: { detail } }) =>
+    !isDeposit && nextSlot === "" && detail.startsWith("ACCOUNT_FIRST_") ? [{ chain, why: detail }] : [],
+  );
+}
+
 /** The withdrawals that wait, each with its reason: for `status`. */
 export function waiting(state: SchedulerState): CourierStatus["waiting"] {
   const found: { transactionId: string; why: string }[] = [];

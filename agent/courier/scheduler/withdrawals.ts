@@ -9,6 +9,7 @@ import type { AttemptView, CourierView, WithdrawalState, WithdrawalStep } from "
 import { forgetIdle, senderOf, uncounted } from "./accounts.ts";
 import type { SchedulerVerb } from "./events.ts";
 import type { Account, Ask, Asked, Book, Item, Reserve } from "./item.ts";
+import { newNaming } from "./naming.ts";
 
 /**
  * A late view of a closed withdrawal comes within seconds. This many are kept; the oldest goes
@@ -60,6 +61,7 @@ export function clearBook(book: Book): void {
     account.settling = [];
     account.slotCounts = { ...uncounted };
     account.askingVoid = null;
+    account.naming = newNaming();
   }
 }
 
@@ -98,7 +100,7 @@ function putViewOf(book: Book, account: Account, view: CourierView, nowMs: numbe
   }
   item.view = view;
   const { slots } = account;
-  const isPast = view.slot !== "" && slots.compare(view.slot, account.nextSlot || slots.first) >= 0;
+  const isPast = view.slot !== "" && slots.compare(view.slot, account.nextSlot || slots.least) >= 0;
   if (isPast) account.nextSlot = slots.next(view.slot);
   file(item);
   return item;
@@ -311,7 +313,7 @@ function dequeue(item: Item): void {
  * payments may be requested again, and would be paid again with a higher nonce.
  */
 export function isBehind({ nextSlot, slotCounts, slots }: Account): boolean {
-  return slotCounts.highest !== "" && slots.compare(slotCounts.highest, nextSlot || slots.first) > 0;
+  return slotCounts.highest !== "" && slots.compare(slotCounts.highest, nextSlot || slots.least) > 0;
 }
 
 /** In order of slot within each network. Items without a slot come last, in order of sequence. */

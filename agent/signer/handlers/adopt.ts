@@ -1,13 +1,15 @@
 /**
- * The first slot of an account, and the check of the chain's own count. Both numbers are claims of
- * the courier: the first one begins an account once, and the second one raises an alarm and a lock.
- * Touches nothing; records go through the `RequestContext`.
+ * The first slot of an account, and the check of the chain's own count. The courier's claim alone
+ * begins no account: the gateway's own nodes must show the same slot, or an operator says yes. The
+ * count is a claim of the courier too, and raises an alarm and a lock. Touches nothing; records go
+ * through the `RequestContext`.
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { Job } from "../../../protocol/messages.ts";
+import type { AskedAccount } from "../../../protocol/sightings.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
 import { isFinal } from "../state/machine.ts";
 import { isOver } from "../state/withdrawal.ts";
@@ -33,8 +35,10 @@ export interface FirstSlot {
 }
 
 /**
- * Begins the hot wallet's account on a chain at the slot that the courier claims. Only the family's
- * first slot is taken on the courier's claim; any other slot needs an operator as well.
+ * Begins the hot wallet's account on a chain at the slot that the courier claims, if the gateway
+ * names the same slot in this run and calls the account unused. Any other account needs an
+ * operator: after a restore of ledger and gateway only that yes stands between a forgotten payment
+ * and its repeat. The courier never lowers a slot that is recorded.
  *
  * The same slot again is harmless. Another slot replaces a recorded one until a withdrawal uses the
  * account, so a wrong claim does no lasting harm; afterwards it is refused. A higher slot replaces
@@ -58,16 +62,27 @@ export function adopt(
   run.firstSlots.set(network, { slot, quorum });
   const known = core.accounts.find(network, hotWallet);
   if (known?.adopted === slot) return { ok: true, account: known };
-  // A slot that is too high would hold up every payment permanently, so the courier's claim is
-  // enough only for an unused account.
-  if (slot !== familyOf(network).slots.first) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}`);
-  return begin(context, network, hotWallet, slot);
+  if (known !== undefined && familyOf(network).slots.compare(slot, known.adopted) < 0)
+    return refuse("ACCOUNT_FIRST_SLOT", `began at ${known.adopted}, and the nodes count ${slot}`);
+  return unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot);
 }
 
 /**
- * Begins the account of a deposit address that an open sweep empties. The courier's claim is enough
- * for the family's first slot. Any other slot must also stand in the sweep's signed job, or an
- * operator must confirm it. An account with a given slot stays as it is, unless it begins again.
+ * Returns why two words do not begin an account at this slot, or null. A slot that is too high
+ * would hold up every payment permanently, and one below the account's first makes payments that no
+ * block ever takes.
+ */
+function unagreed({ run, monotonicMs }: RequestContext, account: AskedAccount, slot: string): Refusal | null {
+  const told = run.sightings.next(account, monotonicMs);
+  if (told === undefined) return refuse("ACCOUNT_FIRST_UNNAMED", `the nodes count ${slot}, and the gateway named no slot`);
+  if (told.slot !== slot) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}, the gateway ${told.slot}`);
+  return told.isUnused ? null : refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}, and the account was used before`);
+}
+
+/**
+ * Begins the account of a deposit address that an open sweep empties. On a chain that counts, the
+ * slot must also stand in the sweep's signed job, or an operator must confirm it. An account with a
+ * given slot stays as it is, unless it begins again.
  */
 function adoptDeposit(
   context: RequestContext,
@@ -85,8 +100,11 @@ function adoptDeposit(
   const wanted = Math.min(quorumWanted, highestQuorum(context, chain.name, quorum));
   if (quorum < wanted) return refuse("ACCOUNT_FIRST_SLOT", `${quorum} nodes count ${slot}`);
   context.run.firstSlots.set(countKey(context, network, address), { slot, quorum });
-  const depositNext = isCounted ? (sweep.depositNext ?? first) : first;
+  // On a chain that counts, the job's own word comes from the gateway's nodes.
+  const depositNext = isCounted ? sweep.depositNext : first;
   if (slot === depositNext) return begin(context, network, address, slot);
+  if (depositNext === undefined)
+    return unagreed(context, { network, account: address }, slot) ?? begin(context, network, address, slot);
   return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot} of ${address}, the gateway ${depositNext}`);
 }
 
@@ -163,7 +181,7 @@ function begin(
 export function begunAccount(context: RequestContext, network: string, address: string): Account | undefined {
   const known = context.core.accounts.find(network, address);
   const { isCounted, first } = familyOf(network).slots;
-  if (known !== undefined || isCounted) return known;
+  if (known !== undefined || isCounted || first === null) return known;
   context.commit([{ kind: "ADOPTED", network, account: address, slot: first }]);
   return context.core.accounts.find(network, address);
 }

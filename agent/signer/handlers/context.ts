@@ -13,6 +13,7 @@ import type { CourierStatus } from "../../socket/verbs.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
+import { KnownSightings } from "./known-sightings.ts";
 import { Orders } from "./orders.ts";
 
 /**
@@ -66,6 +67,7 @@ export class Run {
   // by `countKey`: the slot that the chain takes next after its final block, as nodes agreed last
   readonly counts = new Map<string, string>();
   readonly orders = new Orders();
+  readonly sightings = new KnownSightings(); // what the gateway's nodes show, by its own signature
 
   constructor(runId: string, startedAt: number) {
     this.runId = runId;

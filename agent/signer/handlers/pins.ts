@@ -2,7 +2,9 @@
  * Exclusion by the pin, for chains with coins. All attempts of a withdrawal spend one coin, the
  * pin, which the chain takes only once, so at most one attempt is paid. No coin is in two open
  * withdrawals, or one of them could never be paid. The amounts of coins come from the transactions
- * that made them, never from the courier's word. Touches nothing.
+ * that made them, never from the courier's word. No proof says that a block has such a transaction,
+ * so the pin of a first attempt must be named by the gateway in this run: a courier alone cannot
+ * bind a withdrawal to a coin that does not exist. Touches nothing.
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
@@ -27,10 +29,11 @@ export interface Offer {
  * Returns why an attempt must not spend its coins, or null. Coins of the attempts that this ledger
  * recorded were proven before, so they need no evidence again. The gateway's word for a coin after
  * a recovery is no proof. A cancel of one coin needs none: its signature commits to the amount
- * (BIP-143), so with a false one no block takes it.
+ * (BIP-143), so with a false one no block takes it. Only the pin needs the gateway's word: another
+ * coin that does not exist spoils its own attempt, and the next one spends others.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
-export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | null {
+export function pinRefusal({ core, run }: RequestContext, offer: Offer): Refusal | null {
   const { withdrawal, approval, account, slot, txParams, evidence = [] } = offer;
   const exclusion = pinExclusionOf(account.network);
   if (exclusion === null) return null;
@@ -42,6 +45,7 @@ export function pinRefusal({ core }: RequestContext, offer: Offer): Refusal | nu
     const taken = coinsOf(one).find((coin) => coins.some((each) => outpointOf(each) === outpointOf(coin)));
     if (taken !== undefined) return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
   }
+  if (isFirst && !run.sightings.names(account, coins[0])) return refuse("ACCOUNT_PIN_UNNAMED", coins[0]);
   const proven = withdrawal.attempts.flatMap(({ txParams: known }) => (known === null ? [] : exclusion.coins(known)));
   const others = approval === null && coins.length === 1 ? [] : coins.filter((coin) => !proven.includes(coin));
   const shown = others.map((coin) => evidence[coins.indexOf(coin)] ?? "");

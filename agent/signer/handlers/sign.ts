@@ -115,7 +115,7 @@ function overtaken(context: RequestContext, { network, account, next }: Account)
   const { first, compare, isCounted } = familyOf(network).slots;
   if (!isCounted) return null;
   const count = context.run.counts.get(countKey(context, network, account)) ?? first;
-  if (compare(count, next) <= 0) return null;
+  if (count === null || compare(count, next) <= 0) return null;
   return refuse("ACCOUNT_BEHIND", `the chain counts ${count} transactions, the ledger ${next}`);
 }
 

@@ -11,6 +11,7 @@ import { type Admitted, hearCourier, type Reply } from "../handlers/context.ts";
 import { decline } from "../handlers/decline.ts";
 import { observe } from "../handlers/observe.ts";
 import { prepareReplace } from "../handlers/replace.ts";
+import { keepSightings } from "../handlers/sightings.ts";
 import { prepareSign } from "../handlers/sign.ts";
 import { showsBytes, stepOf, withoutBytes } from "../state/view.ts";
 import { isOver } from "../state/withdrawal.ts";
@@ -38,6 +39,8 @@ export const courierActs: Acts = {
     signer.sign(prepareSign(signer.context(), transactionId, offer), transactionId, reply),
   replace: (signer, { transactionId, above, ...offer }, reply) =>
     signer.sign(prepareReplace(signer.context(), transactionId, above, offer), transactionId, reply),
+  // Nothing of it is recorded, so the answer waits for no disk.
+  sightings: (signer, { frames: [frame] }, reply) => reply(keepSightings(signer.context(), frame as Uint8Array)),
   decline: (signer, { transactionId, code }, reply) => {
     const done = decline(signer.context(), transactionId, code);
     const answer = done.ok ? { ok: true as const, withdrawal: stepOf(done.withdrawal) } : done;

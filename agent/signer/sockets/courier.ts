@@ -54,33 +54,36 @@ const evidence = list(string({ min: 2, max: evidenceLengthMax, pattern: /^[0-9a-
 
 const config: Reader<ConfigRead> = object({ digest: hex(32), readMs: integer({ min: 0 }) });
 
-const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
-  at: integer(),
-  link: oneOf("up", "down"),
-  linkDetail: text,
-  chains: list(
-    object(
-      {
-        chain,
-        ok: boolean(),
-        isAsking: boolean(),
-        detail: text,
-        block: integer(),
-        headAtMs: integer({ min: 0 }),
-        nativeBalance: string({ max: 78, pattern: /^[0-9]*$/ }),
-        nodes: list(object({ url: text, ok: boolean(), detail: text, since: integer({ min: 0 }) }), 8),
-      },
-      { feeMarket },
+const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object(
+  {
+    at: integer(),
+    link: oneOf("up", "down"),
+    linkDetail: text,
+    chains: list(
+      object(
+        {
+          chain,
+          ok: boolean(),
+          isAsking: boolean(),
+          detail: text,
+          block: integer(),
+          headAtMs: integer({ min: 0 }),
+          nativeBalance: string({ max: 78, pattern: /^[0-9]*$/ }),
+          nodes: list(object({ url: text, ok: boolean(), detail: text, since: integer({ min: 0 }) }), 8),
+        },
+        { feeMarket },
+      ),
+      64,
     ),
-    64,
-  ),
-  waiting: list(object({ transactionId, why: text }), 1024),
-  durableMedianUs: integer({ min: 0 }),
-  configDigest: hex(32),
-  notify: nullable(object({ ok: boolean(), detail: text })),
-  outOfService: list(object({ currency: chain, why: text }), 512),
-  lowFunds: list(object({ currency: chain, has: amount, wanted: amount }), 512),
-});
+    waiting: list(object({ transactionId, why: text }), 1024),
+    durableMedianUs: integer({ min: 0 }),
+    configDigest: hex(32),
+    notify: nullable(object({ ok: boolean(), detail: text })),
+    outOfService: list(object({ currency: chain, why: text }), 512),
+    lowFunds: list(object({ currency: chain, has: amount, wanted: amount }), 512),
+  },
+  { unbegun: list(object({ chain, why: text }), 64) },
+);
 
 /** The part of an answer that the process adds to the signer's. */
 export interface CourierSource extends SummarySource {
@@ -104,6 +107,9 @@ export function courierVerbs(
       (body, reply) => courierActs.replace(signer, body, reply),
     ),
     release: verb("release", object({ frames }), (body, reply) => courierActs.release(signer, { frames: [body.frames] }, reply)),
+    sightings: verb("sightings", object({ frames }), (body, reply) =>
+      courierActs.sightings(signer, { frames: [body.frames] }, reply),
+    ),
     decline: verb("decline", object({ transactionId, code: string({ min: 1, max: 64 }) }), (body, reply) =>
       courierActs.decline(signer, body, reply),
     ),

@@ -37,7 +37,7 @@ export function accountsOf(
   const known = new Map(old.accounts.filter(([network, of]) => of === accountOn(network)).map((each) => [each[0], each]));
   const mine = order.accounts.filter(({ network, account }) => account === accountOn(network));
   const told = new Map(mine.map(({ network, next }) => [network, next]));
-  const counted = [...counts].filter(([network, count]) => count !== familyOf(network).slots.first).map(([network]) => network);
+  const counted = [...counts].filter(([network, count]) => count !== familyOf(network).slots.least).map(([network]) => network);
   const paying = kept.filter(({ job, account }) => account === accountOn(job.network));
   const networks = new Set([...known.keys(), ...told.keys(), ...counted, ...paying.map(({ job }) => job.network)]);
   const entries: AccountEntries[number][] = [];
@@ -46,9 +46,9 @@ export function accountsOf(
     const { slots } = familyOf(network);
     const account = accountOn(network);
     const own = paying.filter(({ job }) => job.network === network);
-    const [, , adopted = slots.first, ledgerNext = ""] = known.get(network) ?? [];
+    const [, , adopted = slots.least, ledgerNext = ""] = known.get(network) ?? [];
     const marks = [told.get(network), counts.get(network), ...own.map(({ slot }) => slots.next(slot))];
-    const floor = withoutFree({ network, account, mark: ledgerNext || slots.first }, free);
+    const floor = withoutFree({ network, account, mark: ledgerNext || slots.least }, free);
     const next = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);
     if (!isSlot(network, next)) return refuse("RECOVERY_OFFER", `slot ${next} cannot be`);
     const beyond = beyondOf({ network, account, floor, count: counts.get(network), next }, own);
@@ -56,7 +56,7 @@ export function accountsOf(
     // An account on which no slot was ever used begins as any other does.
     const isNew = ledgerNext !== "" && !isBegun({ adopted, next: ledgerNext }) && next === adopted;
     const pending = own.filter(({ state }) => isPending(state)).length;
-    entries.push([network, account, isNew ? adopted : slots.first, next, pending, ...timestampOf(input, network, account)]);
+    entries.push([network, account, isNew ? adopted : slots.least, next, pending, ...timestampOf(input, network, account)]);
     const chainCount = counts.get(network) ?? "";
     views.push({ network, account, ledgerNext, gatewayNext: told.get(network) ?? "", chainCount, next });
   }
@@ -114,10 +114,10 @@ function sweptOf(input: RecoveryInput, kept: readonly Withdrawal[]): RecoveredAc
     const gatewayNext = order.accounts.find((each) => each.network === network && each.account === address)?.next ?? "";
     const { slots } = familyOf(network);
     const marks = [ledgerNext, gatewayNext].filter((mark) => mark !== "");
-    const next = farthestSlot(network, [slots.first, ...marks, ...own.map(({ slot }) => slots.next(slot))]);
+    const next = farthestSlot(network, [slots.least, ...marks, ...own.map(({ slot }) => slots.next(slot))]);
     if (!isSlot(network, next)) return refuse("RECOVERY_OFFER", `slot ${next} cannot be`);
     const pending = own.filter(({ state }) => isPending(state)).length;
-    entries.push([network, address, slots.first, next, pending, ...timestampOf(input, network, address)]);
+    entries.push([network, address, slots.least, next, pending, ...timestampOf(input, network, address)]);
     views.push({ network, account: address, ledgerNext, gatewayNext, chainCount: "", next });
   }
   return { ok: true, entries, views };

@@ -2,7 +2,7 @@
 import type { Call } from "../../kit/holding-proxy.ts";
 import type { Kit } from "../../kit/kit.ts";
 import { codecs } from "../../xrp-node/codecs.ts";
-import { adoptXrp, servedByXrp } from "../../xrp-node/in-demo.ts";
+import { awaitXrp, servedByXrp } from "../../xrp-node/in-demo.ts";
 import { person } from "../../xrp-node/people.ts";
 import { startXrpNode, type XrpNode } from "../../xrp-node/xrp-node.ts";
 import type { Judged, Payment, StepsChain } from "./chain.ts";
@@ -43,7 +43,7 @@ export class XrpStepsChain implements StepsChain {
 
   async fund(kit: Kit, hotWalletAddress: string): Promise<void> {
     this.#node.fund(hotWalletAddress, hotWalletDrops);
-    await adoptXrp(this.#node, kit);
+    await awaitXrp(this.#node, kit);
   }
 
   receiver(name: string): string {

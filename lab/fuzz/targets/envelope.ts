@@ -13,6 +13,7 @@ import {
 import { type EnvelopeKind, envelopeKinds } from "../../../protocol/messages.ts";
 import * as payloads from "../../../protocol/payloads.ts";
 import { parseRecovery } from "../../../protocol/recovery.ts";
+import { parseQuestion, parseSightings } from "../../../protocol/sightings.ts";
 import type { Seeded } from "../../kit/seeded.ts";
 import { malformedText } from "../malform.ts";
 import { mutate } from "../mutate.ts";
@@ -53,7 +54,9 @@ const parsers: Readonly<Record<string, (text: Uint8Array) => object>> = {
   c: payloads.parseChallenge,
   h: payloads.parseHello,
   j: payloads.parseJob,
+  i: parseSightings,
   l: payloads.parseJobs,
+  q: parseQuestion,
   r: parseRecovery,
   s: payloads.parseStatement,
   w: payloads.parseWelcome,
@@ -63,8 +66,10 @@ const letters: Readonly<Record<string, string>> = {
   b: "heartbeat",
   c: "challenge",
   h: "hello",
+  i: "sightings",
   j: "job",
   l: "jobs",
+  q: "question",
   r: "recovery",
   s: "statement",
   w: "welcome",

@@ -79,10 +79,14 @@ const recovery = {
 
 const texts = [JSON.stringify(job), JSON.stringify(second)];
 
+const coins = [
+  { network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328", account: "bcrt1qaccount", id: `${hash("e")}:0`, units: "5000" },
+];
+
 /** By the kind of their envelope; `job` stands inside `jobs` as text. */
 export const honest: Readonly<Record<string, object>> = {
   challenge: { nonce: hash("1"), at },
-  hello: { agent, ledgerEpoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", open, at },
+  hello: { agent, ledgerEpoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", kinds: 10, open, at },
   welcome: {
     agent,
     wallet,
@@ -103,6 +107,11 @@ export const honest: Readonly<Record<string, object>> = {
     signatures: texts.map((text) => signJob(text, gatewayKey)),
   },
   ack: { agent, ledgerEpoch: 1, head, at },
+  question: { agent, ledgerEpoch: 1, coins, accounts: [{ network: "eip155:31337", account: hotWallet }], at },
+  sightings: {
+    ...{ agent, ledgerEpoch: 1, answers: hash("2"), coins, at },
+    next: [{ network: "eip155:31337", account: hotWallet, slot: "4", isUnused: false }],
+  },
   statement: {
     agent,
     ledgerEpoch: 1,

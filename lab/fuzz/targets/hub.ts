@@ -14,6 +14,7 @@ import { schema } from "../../../gateway/store/schema.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { type Store, storeOver } from "../../../gateway/store/store.ts";
 import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../../protocol/envelope.ts";
+import { kindsKnown } from "../../../protocol/messages.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
 import { memoryMarks } from "../../kit/address-marks.ts";
 import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../kit/gateway-database.ts";
@@ -83,10 +84,11 @@ function open(): World {
     onLive: () => {},
     onStatement: (from, statement) => intake.add(from, from.agentId ?? "", statement),
     onHeartbeat: (from, head) => intake.receive(from.agentId ?? "", head),
-    onBehind: () => {},
+    onQuestion: (from, { coins }) => from.sight({ coins, next: [] }),
+    onHalt: () => {},
     onClosed: () => {},
   });
-  session.start();
+  session.start(true);
   return { store, keys, wire, session, intake };
 }
 
@@ -107,9 +109,12 @@ function frameOf(line: string, { keys, wire }: World): Uint8Array | null {
   const kind = line.slice(0, space);
   const text = line.slice(space + 1);
   if (kind === "raw") return Buffer.from(text, "hex");
-  if (kind !== "hello" && kind !== "statement" && kind !== "heartbeat") return null;
+  if (kind !== "hello" && kind !== "statement" && kind !== "heartbeat" && kind !== "question") return null;
   const challenge = openEnvelope(wire.sent[0] as Uint8Array, { kind: "challenge", publicKey, bytesMax: 4_096 });
-  const filled = text.replaceAll("@nonce", parseChallenge(challenge.payload).nonce);
+  const said = text.replaceAll("@nonce", parseChallenge(challenge.payload).nonce);
+  // Inputs that were kept before a hello named its kinds still reach what is behind it.
+  const filled =
+    kind === "hello" && !said.includes('"kinds"') ? said.replace('"software"', `"kinds":${kindsKnown},"software"`) : said;
   return sealEnvelope(kind, bytes(filled), kind === "statement" ? keys.signerKey : keys.linkKey);
 }
 

@@ -55,8 +55,8 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "first-nonce-unconfirmed",
     file: "agent/signer/handlers/adopt.ts",
-    find: `  if (slot !== familyOf(network).slots.first) return refuse("ACCOUNT_FIRST_SLOT", \`the nodes count \${slot}\`);\n`,
-    replace: "",
+    find: "  return unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot);",
+    replace: "  return begin(context, network, hotWallet, slot);",
     invariant: "A courier names a first nonce that the chain never comes to, and every payment waits behind it (monotone).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },

@@ -14,6 +14,25 @@ export const pinMutants: readonly Mutant[] = [
     world,
   },
   {
+    name: "unnamed-pin-is-signed",
+    file: "agent/signer/handlers/pins.ts",
+    find: "  if (isFirst && !run.sightings.names(account, coins[0]))",
+    replace: "  if (isFirst && account.pending < 0)",
+    invariant: "A courier alone binds a withdrawal to a coin that no block has, and it is never paid (liveness).",
+    when: ({ unnamed, family }) => unnamed === "courier" && family !== "xrp",
+    world: "unnamed-coins",
+  },
+  {
+    name: "first-slot-on-the-couriers-word",
+    file: "agent/signer/handlers/adopt.ts",
+    find: "  return unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot);",
+    replace:
+      "  const isAgreed = unagreed(context, { network, account: hotWallet }, slot) === null;\n  return begin(context, network, hotWallet, isAgreed ? slot : slot);",
+    invariant: "A courier alone begins an account below its first sequence, and its payments are in no ledger ever (liveness).",
+    when: ({ unnamed, family }) => unnamed === "courier" && family === "xrp",
+    world: "unnamed-coins",
+  },
+  {
     name: "pin-not-stated",
     file: "agent/signer/state/entries.ts",
     find: "...(pin === undefined ? {} : { pin }) };\n  return { feeMax",

@@ -8,7 +8,7 @@ import { deriveAccounts, namedAccounts, walletOf } from "../../../agent/keystore
 import { families } from "../../../chains/families.ts";
 import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../../protocol/envelope.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
-import { type Entry, type Head, linkPath } from "../../../protocol/messages.ts";
+import { type Entry, type Head, kindsKnown, linkPathNaming } from "../../../protocol/messages.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
 import { FakeSocket } from "../fakes/socket.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -109,7 +109,7 @@ export class FalseAgent {
         this.#dial();
         return;
       }
-      const socket = new FakeSocket(`${gatewayUrl}${linkPath}`);
+      const socket = new FakeSocket(`${gatewayUrl}${linkPathNaming}`);
       this.#socket = socket;
       socket.on("message", (bytes: Buffer) => this.#receive(socket, bytes));
       socket.on("error", () => {});
@@ -136,6 +136,7 @@ export class FalseAgent {
         answers: nonce,
         nonce: "07".repeat(32),
         software: "false",
+        kinds: kindsKnown,
         open: [],
         at: this.#now,
       };

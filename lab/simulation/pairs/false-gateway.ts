@@ -8,6 +8,7 @@ import { jobHashOf, transactionIdOf, zeroHash } from "../../../protocol/identity
 import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Head, Job } from "../../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../../protocol/recovery.ts";
+import type { Sightings } from "../../../protocol/sightings.ts";
 import { gatewayKey, merchant, network, wallet } from "../world/setting.ts";
 
 /** The terms of a job; the rest of it follows from the jobs before it. */
@@ -78,6 +79,11 @@ export class FalseGateway {
     return this.#sealed("ack", { agent: this.agent, ledgerEpoch: this.ledgerEpoch, head, ended, ...rest, at });
   }
 
+  /** Whatever the courier beside it wants to be named. */
+  sightings(answers: string, next: Sightings["next"], at: number): Uint8Array {
+    return this.#sealed("sightings", { agent: this.agent, ledgerEpoch: this.ledgerEpoch, answers, coins: [], next, at });
+  }
+
   /** A recovery offer in one part, for the run with this id. */
   recovery(
     answers: string,
@@ -88,7 +94,7 @@ export class FalseGateway {
     return this.#sealed("recovery", { ...all, order: recoveryNameOf("", all), part: 1, parts: 1 });
   }
 
-  #sealed(kind: "jobs" | "welcome" | "ack" | "recovery", payload: object): Uint8Array {
+  #sealed(kind: "jobs" | "welcome" | "ack" | "recovery" | "sightings", payload: object): Uint8Array {
     return sealEnvelope(kind, payload, privateKey);
   }
 }

@@ -123,6 +123,7 @@ export class Liars {
         return this.#cycle();
       case "adopt": {
         const slot = random.pick("first slot", ["0", `${this.#plan.firstNonce}`, "3", "9"]);
+        await this.#name(hello, slot);
         await this.#ask("adopt", { chain: chainName, slot, quorum: random.between("witnesses", 1, 3) });
         return;
       }
@@ -166,8 +167,15 @@ export class Liars {
     this.#handshakeDone = this.#machine.signer?.signer ?? null;
     const frame = this.gateway.welcome(hello.nonce, this.#gatewayHead(hello), this.#at);
     await this.#show("admit", frame);
-    if (kernel.random.below("adopt at once", 2) === 0)
-      await this.#ask("adopt", { chain: chainName, slot: `${this.#plan.firstNonce}`, quorum: 2 });
+    if (kernel.random.below("adopt at once", 2) > 0) return;
+    await this.#name(hello, `${this.#plan.firstNonce}`);
+    await this.#ask("adopt", { chain: chainName, slot: `${this.#plan.firstNonce}`, quorum: 2 });
+  }
+
+  /** The gateway names what the courier claims. */
+  async #name({ nonce }: Hello, slot: string): Promise<void> {
+    const next = [{ network, account: hotWallet, slot, isUnused: true }];
+    await this.#ask("sightings", { frames: [this.gateway.sightings(nonce, next, this.#now)] });
   }
 
   async #order(hello: Hello): Promise<void> {

@@ -94,6 +94,15 @@ export class CoinChain {
     this.#incoming.push(transaction);
   }
 
+  /** A transaction that pays the account and reaches nobody; its coin is not there. */
+  makeUp(units: bigint): string {
+    this.#paid += 1;
+    const from = `${twice(Buffer.from(`made up ${this.#paid}`)).toString("hex")}:0`;
+    const transaction = writeCoinTransaction([from], [{ units, script: this.options.script }]);
+    this.made.set(transaction.hash, transaction);
+    return `${transaction.hash}:0`;
+  }
+
   outputOf(coin: string): CoinOutput | undefined {
     const [hash = "", output = "0"] = coin.split(":");
     return this.made.get(hash)?.outputs[Number(output)];

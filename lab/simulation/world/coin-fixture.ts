@@ -45,10 +45,12 @@ export class CoinChainFixture implements ChainFixture {
   readonly #nodes: readonly CoinNode[];
   readonly #amounts: readonly bigint[]; // that are ordered
   readonly #later: (readonly bigint[])[];
+  readonly #makesUp: boolean; // the courier names coins that there are not
   #dearUntilMs = 0; // the market's rise ends then; 0 for none
 
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
     const { confirmations } = plan;
+    this.#makesUp = plan.unnamed === "courier";
     this.#amounts = plan.orders.map(({ units }) => units);
     const { funds, later } = kernel.random.pick("the account's coins", wallets);
     this.#later = [...later];
@@ -92,7 +94,13 @@ export class CoinChainFixture implements ChainFixture {
    */
   #offer(eighths: bigint, transactionId = ""): Readonly<Record<string, string>> {
     const { random } = kernel;
-    const chosen = random.below("hostile coins", 2) === 0 ? this.#changed() : this.#some();
+    const amount = this.money.amountOf(transactionId) ?? random.pick("hostile payment", this.#amounts);
+    const isMadeUp = this.#makesUp && random.below("made-up coins", 3) > 0;
+    const chosen = isMadeUp
+      ? [this.#chain.makeUp(amount * 2n)]
+      : random.below("hostile coins", 2) === 0
+        ? this.#changed()
+        : this.#some();
     this.#known.push(...chosen);
     const falsified = random.below("hostile amount of", Math.max(1, chosen.length));
     const units = chosen.map((id, at) => {
@@ -100,7 +108,6 @@ export class CoinChainFixture implements ChainFixture {
       return at === falsified ? known + (known * eighths) / 8n : known;
     });
     const sum = units.reduce((total, one) => total + one, 0n);
-    const amount = this.money.amountOf(transactionId) ?? random.pick("hostile payment", this.#amounts);
     const feeSat = random.pick("hostile fee", [300n, 1_000n, 20_000n, 49_999n, 50_001n]);
     const changeSat = sum - amount - feeSat;
     const texts = chosen.map((id, at) => `${id}:${units[at]}`);

@@ -15,6 +15,7 @@ import type { Operator } from "../../../gateway/operator/accounts.ts";
 import { pairAgent } from "../../../gateway/pairing/pairing.ts";
 import { createBoard } from "../../../gateway/prices/price-cache.ts";
 import type { Service } from "../../../gateway/service.ts";
+import { createSightings } from "../../../gateway/sightings/sightings.ts";
 import type { AddressMark, AddressMarks } from "../../../gateway/store/address-marks.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { type Store, storeOver, type Value } from "../../../gateway/store/store.ts";
@@ -31,6 +32,7 @@ import { derivedAddress } from "../invariants/sweeps.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import type { Machine } from "./agent.ts";
+import { perhapsFalse } from "./false-sightings.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
@@ -49,7 +51,6 @@ import {
 import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
-
 const linkLimits = { helloMs: 3_000, heartbeatMs: 6_000, resendMs: 8_000 };
 const pollMs = { evm: 5_000, xrp: 5_000, bitcoinregtest: 5_000, tron: 10_000 } as const;
 
@@ -75,6 +76,7 @@ interface GatewayOptions {
   /** A commit is durable; these of the tables that tell of withdrawals were written to. */
   readonly committed: (tables: ReadonlySet<string>) => void;
   readonly thrown: (owner: Owner, error: unknown) => void;
+  readonly liesNow: () => boolean; // it says of coins and first slots what it likes
 }
 
 type OtherColumn = "id" | "wallet" | "signerKey" | "linkKey" | "accounts" | "networks" | "currencies";
@@ -199,7 +201,7 @@ export class Gateway {
 
   #run(owner: Owner): void {
     this.#runs += 1;
-    const { plan, net } = this.#options;
+    const { plan, net, liesNow } = this.#options;
     const log = logOf(owner);
     const store = this.#storeOf(owner, log);
     store.onPoisoned(() => this.ends(owner));
@@ -210,7 +212,20 @@ export class Gateway {
     const server = new EventEmitter() as EventEmitter & Server;
     const limits = { ...linkLimits, deadMs: linkDeadMs[stage.family] };
     const marks = this.#openMarks(store);
-    startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits, run, marks });
+    const answerQuestion = perhapsFalse(createSightings({ store, log, clock, reader: (of) => watcher.readerOf(of) }), liesNow);
+    startHub({
+      server,
+      store,
+      gatewayKey: gatewayKey.privateKey,
+      signals,
+      config,
+      log,
+      clock,
+      limits,
+      run,
+      marks,
+      answerQuestion,
+    });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
     const onRead = (): void => {
       try {

@@ -19,6 +19,7 @@ const verbs = [
   "sign",
   "replace",
   "release",
+  "sightings",
   "decline",
   "observed",
   "adopt",
@@ -171,6 +172,7 @@ export class Hostile {
     switch (verb) {
       case "admit":
       case "release":
+      case "sightings":
         return { frames: [this.#frame()] };
       case "sign":
         return { transactionId, ...proven };

@@ -5,7 +5,7 @@
 
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
-import { linkPath } from "../../../protocol/messages.ts";
+import { linkPathNaming } from "../../../protocol/messages.ts";
 import type { FakeSocket, Wire } from "../fakes/socket.ts";
 import { type Dialler, kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
@@ -90,7 +90,7 @@ class Line extends EventEmitter implements Wire {
   /** The gateway's server is asked to upgrade; its hub takes this line over. */
   accept(server: EventEmitter): void {
     if (this.#isBroken) return;
-    const request = { url: linkPath, headers: {}, rawHeaders: [], socket: { remoteAddress: "127.0.0.1" } };
+    const request = { url: linkPathNaming, headers: {}, rawHeaders: [], socket: { remoteAddress: "127.0.0.1" } };
     server.emit("upgrade", request, this, Buffer.alloc(0));
   }
 

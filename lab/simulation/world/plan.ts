@@ -154,6 +154,8 @@ export interface Plan {
   readonly cancels: number;
   /** Two parties that lie with one mind; "" where nobody does, or a courier alone. */
   readonly liars: "" | "gateway and courier" | "gateway and nodes" | "a merchant";
+  /** Who names coins and first slots that there are not; "" for nobody, or a courier's own lies. */
+  readonly unnamed: "" | "courier" | "gateway";
   /** Whose word the nodes are, as the configuration has it; "" where it does not say. */
   readonly nodesFrom: "own" | "gateway" | "";
 }

@@ -142,7 +142,17 @@ export class SequenceNode implements RpcEndpoint {
     return told({ ...names, ledger: { parent_hash: hexOf(parentHash), close_time: timestamp - epochSeconds } });
   }
 
+  /** The account in a ledger of before the run; nodes of every second chain do not keep them. */
+  #accountBefore(address: string, index: number): Told {
+    const { nonce } = this.#chain.options;
+    if (nonce % 2 === 1 || address !== this.#account) return failed("lgrNotFound", "ledgerNotFound");
+    const names = { validated: true, ledger_index: index };
+    if (index < nonce) return { ok: false, error: "actNotFound", words: "actNotFound: Account not found.", result: names };
+    return told({ ...names, account_data: { Account: address, Sequence: nonce, Balance: "1", OwnerCount: 0, Flags: 0 } });
+  }
+
   #accountInfo(address: string, index: unknown): Told {
+    if (typeof index === "number" && index < ledgersBefore) return this.#accountBefore(address, index);
     const block = this.#blockAt(index);
     if (block === null) return failed("lgrNotFound", "ledgerNotFound");
     const isOpen = index === "current";

@@ -99,6 +99,7 @@ export class World implements Scene {
     this.gateway = new Gateway({
       ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.observer.committed(tables) },
       thrown: (owner, error) => this.thrown(owner, error),
+      liesNow: () => this.isFaulty && plan.unnamed === "gateway",
     });
     this.payments = this.chainFixture.money;
     this.actors = new Actors(this);

@@ -21,6 +21,7 @@ export const worlds = {
   sequences: 9_000_000_000,
   coins: 10_000_000_000,
   "both-restored": 11_000_000_000,
+  "unnamed-coins": 12_000_000_000,
 } as const;
 
 export type WorldName = keyof typeof worlds;
@@ -51,6 +52,7 @@ export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, 
   if (isIn("sequences", seed)) return sequences(plan, random);
   if (isIn("coins", seed)) return coins(plan, random);
   if (isIn("both-restored", seed)) return bothRestored(plan, random);
+  if (isIn("unnamed-coins", seed)) return unnamedCoins(plan, random);
   if (isIn("false-chain", seed)) return falseChain(plan, random);
   if (isIn("two-merchants", seed)) return twoMerchants(plan, random);
   if (isIn("shop-cancels", seed)) return { ...plan, cancels: random.between("the shop cancels how often", 300, 3_000) };
@@ -162,6 +164,32 @@ function falseChain<P extends Drawn>(plan: P, random: Random): P {
     ...{ policy: random.pick("policy", ["narrow", "narrow", "daily", "wide"] as const), refusing: "", recoveryScenario: false },
     ...{ manualReplaceAbove: "", helps: random.pick("people help how often", [0, 3_000, 8_000]), rules: "" },
     faultsMs: random.pick("they lie for minutes", [8, 16, 24]) * 60_000,
+  };
+}
+
+/**
+ * The courier offers coins that no block has and claims first slots that were never the account's,
+ * or the gateway says of both what it likes: one of them alone. Beside that nothing loses records.
+ */
+function unnamedCoins<P extends Drawn>(plan: P, random: Random): P {
+  const unnamed = random.pick("who lies about coins and slots", ["courier", "gateway"] as const);
+  const isOfCoins = random.below("on a chain of coins", 3) > 0;
+  const drawn = isOfCoins ? coins(plan, random) : sequences(plan, random);
+  const kinds: readonly FaultKind[] = [
+    ...passing,
+    "frameLost",
+    "frameTwice",
+    "frameOld",
+    "lineHangs",
+    "powerFails",
+    "ordersRepeated",
+  ];
+  const hostileCourier = unnamed === "courier" ? random.between("the courier lies how often", 2_000, 8_000) : 0;
+  return {
+    ...drawn,
+    ...{ unnamed, recoveryScenario: false, takeover: false, oldBackup: "", helps: 0, cancels: 0, policy: "wide" },
+    rates: { ...limitedTo(drawn.rates, kinds), hostileCourier },
+    faultsMs: random.pick("they lie for seconds", [16, 32, 64]) * 1_000,
   };
 }
 

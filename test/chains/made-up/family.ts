@@ -15,6 +15,7 @@ export const madeup: Named<"madeup"> = {
   countsConfirmations: true,
   slots: {
     first: "1",
+    least: "1",
     last: "999",
     read: (text) => (/^[1-9][0-9]{0,2}$/.test(text) ? text : null),
     next: (slot) => `${Number(slot) + 1}`,

@@ -1,0 +1,137 @@
+/**
+ * Offers whose pin the gateway has named, and the questions for those that it has not. The signer
+ * makes no first attempt on another coin, because a courier's nodes may show coins that no block
+ * has. Pure.
+ */
+import { familyOf } from "../../../chains/families.ts";
+import type { Coin, FeeMarket, TxParams } from "../../../chains/family.ts";
+import { sightedMax } from "../../../protocol/sightings.ts";
+import { marketOf, wantedOf } from "./coins.ts";
+import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
+import type { Account, Book, Item, Naming } from "./item.ts";
+
+export const newNaming = (): Naming => ({ named: new Set(), asked: new Map(), dueAtMs: 0, sinceMs: null });
+
+/** The time until a coin is asked for again, doubled with each silence. */
+const againMs = 2_000;
+const againMsMax = 60_000;
+/** The link carries one question a second. */
+const questionMs = 1_000;
+
+/** A silence of the gateway is told after this time; an answer usually takes a second. */
+const silentMs = 20_000;
+
+export const unnamedCode = "ACCOUNT_PIN_UNNAMED";
+/** The words until a silence is told. */
+export const askingWords = "the gateway's word on it is asked for";
+
+const coinText = ({ id, units }: Coin): string => `${id}:${units}`;
+
+/** The words of a withdrawal that waits for the gateway's word on a coin. */
+export function unnamedWords(account: Account, nowMs: number): string {
+  return isSilent(account, nowMs) ? `${unnamedCode}: the gateway's nodes have not named a coin for it yet` : askingWords;
+}
+
+/** The reason why an account has not begun, with the values that an operator must compare. */
+export function whyUnbegun(account: Account, code: string, nowMs: number): string {
+  const { slotCounts, chain } = account;
+  if (code === "ACCOUNT_FIRST_SLOT") return `${code}: the nodes count ${slotCounts.highest}; autowithdraw adopt ${chain}`;
+  if (code !== "ACCOUNT_FIRST_UNNAMED") return code;
+  return isSilent(account, nowMs) ? `${code}: the gateway's nodes have not named the account's next slot yet` : askingWords;
+}
+
+/** True if the gateway has been silent for long. The first call begins the time. */
+function isSilent({ naming }: Account, nowMs: number): boolean {
+  naming.sinceMs ??= nowMs;
+  return nowMs - naming.sinceMs >= silentMs;
+}
+
+/**
+ * The first offer for a withdrawal. Null if the coins do not suffice; "unnamed" if they do, and the
+ * gateway has named none that could be the pin. Then it is asked for the coins of the offer first,
+ * and for others of the account if it stays silent about these.
+ */
+export function namedOffer(
+  item: Item,
+  feeMarket: FeeMarket,
+  computeLimit: bigint,
+  nowMs: number,
+  out: SchedulerEffect[],
+): TxParams | "unnamed" | null {
+  const { account } = item;
+  const { pinExclusion, naming } = account;
+  const { fees } = familyOf(account.network);
+  const market = marketOf(item, feeMarket, computeLimit);
+  const whole = fees.first(market, wantedOf(item));
+  // The signer keeps the coins of a recorded attempt.
+  if (pinExclusion === null || whole === null || item.view.attempts.length > 0) return whole;
+  const coins = pinExclusion.coins(whole);
+  if (naming.named.has(coins[0])) {
+    naming.sinceMs = null;
+    return whole;
+  }
+  askFor(account, market.coins, coins, nowMs, out);
+  const named = market.coins.filter((coin) => naming.named.has(coinText(coin)));
+  return fees.first({ ...market, coins: named }, wantedOf(item)) ?? "unnamed";
+}
+
+function askFor(
+  { network, address, naming }: Account,
+  free: readonly Coin[],
+  offered: readonly string[],
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
+  if (nowMs < naming.dueAtMs) return;
+  const there = new Set(free.map(coinText));
+  for (const text of naming.asked.keys()) if (!there.has(text)) naming.asked.delete(text);
+  const isWanted = (coin: Coin): boolean => {
+    const text = coinText(coin);
+    return !naming.named.has(text) && (naming.asked.get(text)?.dueAtMs ?? 0) <= nowMs;
+  };
+  const rank = (coin: Coin): number => Number(!offered.includes(coinText(coin)));
+  const byRank = (a: Coin, b: Coin): number => rank(a) - rank(b) || (a.units === b.units ? 0 : a.units > b.units ? -1 : 1);
+  const wanted = free.filter(isWanted).sort(byRank).slice(0, sightedMax);
+  if (wanted.length === 0) return;
+  naming.dueAtMs = nowMs + questionMs;
+  for (const coin of wanted) {
+    const { tries = 0 } = naming.asked.get(coinText(coin)) ?? {};
+    naming.asked.set(coinText(coin), { tries: tries + 1, dueAtMs: nowMs + Math.min(againMsMax, againMs * 2 ** tries) });
+  }
+  const coins = wanted.map(({ id, units }) => ({ network, account: address, id, units: `${units}` }));
+  out.push({ kind: "question", coins, accounts: [] });
+}
+
+/** Asks for the gateway's word on the next slot of an account that has not begun. */
+export function askFirstSlot({ network, address }: Account, out: SchedulerEffect[]): void {
+  out.push({ kind: "question", coins: [], accounts: [{ network, account: address }] });
+}
+
+/** Takes what the signer kept of the gateway's word. @returns the accounts it is about */
+export function takeSightings(book: Book, { coins, next }: Extract<SchedulerEvent, { kind: "sighted" }>): readonly Account[] {
+  const touched = new Set<Account>();
+  const accountOf = (of: { readonly network: string; readonly account: string }): Account | undefined =>
+    [...book.accounts.values()].find(({ network, address }) => network === of.network && address === of.account);
+  for (const { id, units, ...of } of coins) {
+    const account = accountOf(of);
+    if (account === undefined) continue;
+    account.naming.named.add(`${id}:${units}`);
+    account.naming.asked.delete(`${id}:${units}`);
+    account.naming.sinceMs = null;
+    touched.add(account);
+  }
+  for (const of of next) {
+    const account = accountOf(of);
+    if (account === undefined) continue;
+    if (account.nextSlot === "") account.slotCounts.dueAtMs = 0;
+    account.naming.sinceMs = null;
+    touched.add(account);
+  }
+  return [...touched];
+}
+
+/** The signer does not know the coin any more: the gateway is asked again. */
+export function forgetNamed({ account, asked }: Item): void {
+  const [pin = ""] = asked === null ? [] : (account.pinExclusion?.coins(asked) ?? []);
+  account.naming.named.delete(pin);
+}

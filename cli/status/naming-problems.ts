@@ -1,0 +1,31 @@
+/**
+ * Orders and accounts that wait for the gateway's word on a coin or a first slot, or for an
+ * operator's, each with what ends the wait. Pure.
+ */
+import type { CourierStatus } from "../../agent/socket/verbs.ts";
+import { codes } from "../../base/codes.ts";
+import { typed } from "../command-hint.ts";
+
+/** As `Problem` of problems.ts. */
+interface Found {
+  readonly code: string;
+  readonly what: string;
+  readonly hint: string;
+  readonly isWarning: boolean;
+}
+
+/** An account for which nothing waits yet is a warning. */
+export function namingProblems({ waiting, unbegun = [] }: Pick<CourierStatus, "waiting" | "unbegun">): readonly Found[] {
+  const code = "ACCOUNT_PIN_UNNAMED";
+  const forCoins = waiting.filter(({ why }) => why.includes(code)).length;
+  const words = `${forCoins} wait until the gateway's nodes name a coin that they can spend (${code})`;
+  const ofCoins = forCoins === 0 ? [] : [{ code, what: words, hint: codes[code][4], isWarning: false }];
+  const ofAccounts = unbegun.map(({ chain, why }): Found => {
+    const { length } = waiting.filter((one) => one.why.includes(why));
+    const own = why.startsWith("ACCOUNT_FIRST_SLOT") ? "ACCOUNT_FIRST_SLOT" : "ACCOUNT_FIRST_UNNAMED";
+    const ends = own === "ACCOUNT_FIRST_SLOT" ? "an operator says where it begins" : "the gateway's nodes name its next slot";
+    const what = `the account of ${chain} begins when ${ends}, and ${length} wait for it (${own})`;
+    return { code: own, what, hint: typed(`adopt ${chain}`), isWarning: length === 0 };
+  });
+  return [...ofCoins, ...ofAccounts];
+}

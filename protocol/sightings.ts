@@ -1,0 +1,89 @@
+/**
+ * A courier's question about coins and first slots, and the gateway's sightings that answer it: the
+ * types and the strict readers of both. docs/protocol.md section 6.8.
+ */
+import { parseJson } from "../base/json.ts";
+import * as fields from "./fields.ts";
+import { boolean, list, object, type Reader } from "./shape.ts";
+
+/** Most coins, and most accounts, of one question and of the sightings that answer it. */
+export const sightedMax = 16;
+
+/**
+ * The courier asks what the gateway's own nodes show of coins and accounts, at most once a second.
+ * The gateway answers for the agent's hot wallets and for addresses with an open sweep, and is
+ * silent about all else.
+ */
+export interface Question {
+  readonly agent: string;
+  readonly ledgerEpoch: number;
+  readonly coins: readonly SightedCoin[];
+  readonly accounts: readonly AskedAccount[];
+  readonly at: number;
+}
+
+/** An account, by its address. */
+export interface AskedAccount {
+  readonly network: string;
+  readonly account: string;
+}
+
+/** A coin of an account: its id in the family's own spelling, and its amount in base units. */
+export interface SightedCoin extends AskedAccount {
+  readonly id: string;
+  readonly units: string;
+}
+
+/** The next slot of an account by the agreed count of the gateway's nodes. */
+export interface SightedSlot extends AskedAccount {
+  readonly slot: string;
+  readonly isUnused: boolean; // the account never sent a transaction, as these nodes agree
+}
+
+/**
+ * The sightings of the gateway's own nodes. A coin is named if the transaction that made it is
+ * final, pays exactly the account, and nothing that a node shows spends it. Only for the run whose
+ * nonce it repeats.
+ */
+export interface Sightings {
+  readonly agent: string;
+  readonly ledgerEpoch: number;
+  readonly answers: string; // Hello.nonce of this connection
+  readonly coins: readonly SightedCoin[];
+  readonly next: readonly SightedSlot[];
+  readonly at: number;
+}
+
+const sightedCoin: Reader<SightedCoin> = object({
+  network: fields.network,
+  account: fields.account,
+  id: fields.pin,
+  units: fields.units,
+});
+
+const question: Reader<Question> = object({
+  agent: fields.agent,
+  ledgerEpoch: fields.ledgerEpoch,
+  coins: list(sightedCoin, sightedMax),
+  accounts: list(object({ network: fields.network, account: fields.account }), sightedMax),
+  at: fields.time,
+});
+
+const sightings: Reader<Sightings> = object({
+  agent: fields.agent,
+  ledgerEpoch: fields.ledgerEpoch,
+  answers: fields.nonce,
+  coins: list(sightedCoin, sightedMax),
+  next: list(object({ network: fields.network, account: fields.account, slot: fields.slot, isUnused: boolean() }), sightedMax),
+  at: fields.time,
+});
+
+/** @throws AgentError JSON_* */
+export function parseQuestion(payload: Uint8Array | string): Question {
+  return question(parseJson(payload), "question");
+}
+
+/** @throws AgentError JSON_* */
+export function parseSightings(payload: Uint8Array | string): Sightings {
+  return sightings(parseJson(payload), "sightings");
+}
