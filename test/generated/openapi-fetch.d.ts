@@ -2182,6 +2182,7 @@ export interface operations {
             /**
              * @description - `price_stale`: There is no fresh price of this currency right now; nothing was created.
              *     - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
              */
             503: {
                 headers: {
@@ -2193,7 +2194,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "price_stale" | "unavailable";
+                        code?: "price_stale" | "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -2445,6 +2446,7 @@ export interface operations {
             /**
              * @description - `agent_clock_ahead`: The time of the agent's ledger is far ahead, so this order would be over at once; nothing was created. Ask again later.
              *     - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
              */
             503: {
                 headers: {
@@ -2456,7 +2458,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "agent_clock_ahead" | "unavailable";
+                        code?: "agent_clock_ahead" | "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -2661,7 +2663,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2672,7 +2677,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -2923,6 +2928,7 @@ export interface operations {
             /**
              * @description - `agent_clock_ahead`: The time of the agent's ledger is far ahead, so this order would be over at once; nothing was created. Ask again later.
              *     - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
              */
             503: {
                 headers: {
@@ -2934,7 +2940,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "agent_clock_ahead" | "unavailable";
+                        code?: "agent_clock_ahead" | "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -3159,7 +3165,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3170,7 +3179,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -3361,7 +3370,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3372,7 +3384,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -3557,7 +3569,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3568,7 +3583,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -3740,7 +3755,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3751,7 +3769,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -3926,7 +3944,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3937,7 +3958,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -4109,7 +4130,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4120,7 +4144,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -4310,7 +4334,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4321,7 +4348,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -4510,7 +4537,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4521,7 +4551,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -4709,7 +4739,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4720,7 +4753,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -4892,7 +4925,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4903,7 +4939,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -5123,7 +5159,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5134,7 +5173,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -5345,7 +5384,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5356,7 +5398,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -5567,7 +5609,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5578,7 +5623,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -5789,7 +5834,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5800,7 +5848,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -6025,7 +6073,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6036,7 +6087,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };
@@ -6263,7 +6314,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description - `unavailable`: The service cannot do this right now; nothing was created. */
+            /**
+             * @description - `unavailable`: The service cannot do this right now; nothing was created.
+             *     - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
+             */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6274,7 +6328,7 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"] & {
                         /** @enum {unknown} */
-                        code?: "unavailable";
+                        code?: "unavailable" | "clock_wrong";
                     };
                 };
             };

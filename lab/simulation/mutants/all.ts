@@ -2,7 +2,6 @@
 
 import { actorsMutants } from "./actors.ts";
 import { admissionMutants } from "./admission.ts";
-import { bothRestoredMutants } from "./both-restored.ts";
 import { coinMutants } from "./coins.ts";
 import { depositMutants } from "./deposits.ts";
 import { falseChainMutants } from "./false-chain.ts";
@@ -59,7 +58,6 @@ export const mutants: readonly Mutant[] = [
   ...falseChainMutants,
   ...twoMerchantsMutants,
   ...shopCancelsMutants,
-  ...bothRestoredMutants,
   ...tagMutants,
   ...sequenceMutants,
   ...pinMutants,

@@ -1405,9 +1405,10 @@ export type CreateTransactionRequestErrors = {
     /**
      * - `price_stale`: There is no fresh price of this currency right now; nothing was created.
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'price_stale' | 'unavailable';
+        code?: 'price_stale' | 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -1539,9 +1540,10 @@ export type AutoWithdrawErrors = {
     /**
      * - `agent_clock_ahead`: The time of the agent's ledger is far ahead, so this order would be over at once; nothing was created. Ask again later.
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'agent_clock_ahead' | 'unavailable';
+        code?: 'agent_clock_ahead' | 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -1642,9 +1644,10 @@ export type AutoWithdrawsErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -1776,9 +1779,10 @@ export type ManualWithdrawErrors = {
     /**
      * - `agent_clock_ahead`: The time of the agent's ledger is far ahead, so this order would be over at once; nothing was created. Ask again later.
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'agent_clock_ahead' | 'unavailable';
+        code?: 'agent_clock_ahead' | 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -1890,9 +1894,10 @@ export type CancelWithdrawErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2001,9 +2006,10 @@ export type TransactionErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2133,9 +2139,10 @@ export type TransactionsErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2227,9 +2234,10 @@ export type SupportedCurrencyErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2330,9 +2338,10 @@ export type EventsErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2424,9 +2433,10 @@ export type BalancesErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2531,9 +2541,10 @@ export type EstimateErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2640,9 +2651,10 @@ export type AddressErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2745,9 +2757,10 @@ export type BalanceErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2839,9 +2852,10 @@ export type CallbacksErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -2950,9 +2964,10 @@ export type CreateCallbackErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -3058,9 +3073,10 @@ export type PauseCallbackErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -3166,9 +3182,10 @@ export type ResumeCallbackErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -3274,9 +3291,10 @@ export type RemoveCallbackErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -3388,9 +3406,10 @@ export type TestCallbackErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
@@ -3503,9 +3522,10 @@ export type RedeliverCallbackErrors = {
     };
     /**
      * - `unavailable`: The service cannot do this right now; nothing was created.
+     * - `clock_wrong`: The service's clock is wrong, so the token's time cannot be judged; nothing was created. Ask again later.
      */
     503: Error & {
-        code?: 'unavailable';
+        code?: 'unavailable' | 'clock_wrong';
     };
 };
 
