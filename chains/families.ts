@@ -14,7 +14,10 @@ export const families: Readonly<Record<FamilyName, Family>> = { evm, tron, ...ut
 
 const everyFamily: readonly Family[] = familyNames.map((name) => families[name]);
 
-/** Names for people of the families for which something is true, each once, in the order of the names. */
+/**
+ * Names for people of the families for which something is true, each once, in the order of the
+ * names.
+ */
 export function titlesOf(isOne: (name: FamilyName) => boolean): string {
   return [...new Set(everyFamily.filter(({ name }) => isOne(name)).map(({ title }) => title))].join(", ");
 }

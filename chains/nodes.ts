@@ -4,11 +4,13 @@
  * has the agreement of min(2, configured) nodes. All methods reject with AgentErrors NODE_* of
  * effect none, and may be called twice without harm.
  */
-import type { AgentError, Refusal } from "../base/fault.ts";
+import type { Refusal } from "../base/fault.ts";
 import type { Result } from "../base/result.ts";
 import type { Coin, FeeMarket, Payment, TxParams } from "./family.ts";
+import type { Finds } from "./finds.ts";
 import type { NodeStatus } from "./node-view.ts";
 
+export type { Finds, UnreadTransaction } from "./finds.ts";
 export type { HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
 
 export interface BlockId {
@@ -266,19 +268,6 @@ export interface OutgoingTransaction {
   readonly content: unknown;
 }
 
-/** A transaction that names one of our accounts, and that a node shows so that it cannot be read. */
-export interface UnreadTransaction {
-  readonly txHash: string; // "" if even the hash cannot be read
-  readonly block: number;
-  readonly account: string; // of ours; "" if it is unknown
-  readonly fault: AgentError;
-}
-
-/** What was found in blocks, and what could not be read there. */
-export interface Finds<T> {
-  readonly found: readonly T[];
-  readonly unread: readonly UnreadTransaction[];
-}
 /** A transaction of an account that no block has yet, by the word of a node. */
 export type UnconfirmedTransaction = Omit<OutgoingTransaction, "block" | "slot" | "content">;
 

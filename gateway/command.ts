@@ -36,6 +36,7 @@ import {
 } from "./operator/command.ts";
 import { addCurrencyCommand } from "./operator/currencies.ts";
 import { addDepositCommands } from "./operator/deposits.ts";
+import { addFaultCommand } from "./operator/faults.ts";
 import { addFindCommand } from "./operator/find.ts";
 import { askHealth } from "./operator/health.ts";
 import { addKeyCommands } from "./operator/keys.ts";
@@ -44,7 +45,6 @@ import { addPriceCommand } from "./operator/prices.ts";
 import { addReconcileCommand } from "./operator/reconcile.ts";
 import { Reload } from "./operator/reload.ts";
 import { addReportCommand } from "./operator/report.ts";
-import { addFaultCommand } from "./operator/faults.ts";
 import { addRowCommands } from "./operator/rows.ts";
 import { addScanCommand } from "./operator/scan.ts";
 import { addStatusCommand } from "./operator/status.ts";

@@ -1,6 +1,6 @@
 /**
  * Payments and outgoing transactions in a block. Coins of an account are P2WPKH, so an input that
- * spends one shows the account's key; every other input needs no question. Reaches the network only
+ * spent one shows the account's key; every other input needs no question. Reaches the network only
  * through its caller. Source: BIP-141, BIP-341.
  */
 import { addressOfScript, keyHashOf, keyHashOfAddress } from "./address.ts";
@@ -16,13 +16,13 @@ export interface FoundPayment {
   readonly amountUnits: bigint;
 }
 
-/** A transaction that spends coins of an account. */
+/** A transaction that spent coins of an account. */
 export interface FoundSpend {
   readonly account: string;
   readonly txHash: string;
   readonly receiver: string; // of the first output to another party; "" for a script without address
   readonly amountUnits: bigint;
-  readonly outpoints: readonly string[]; // the account's coins that it spends
+  readonly outpoints: readonly string[]; // the account's coins that it spent
 }
 
 const keyBytes = 33;
@@ -33,14 +33,14 @@ export function scriptKey(script: Uint8Array): string {
 }
 
 /**
- * The script of a coin that an input spends, by the transaction that made it. Only candidates are
+ * The script of a coin that an input spent, by the transaction that made it. Only candidates are
  * asked for, which are rare. @throws a fault if no node shows that transaction
  */
 export type ScriptOf = (outpoint: string) => Promise<Uint8Array>;
 
 /**
  * Outputs of one transaction to watched addresses. An output back to an address that the
- * transaction spends from is change, and no payment. `find` returns the address of a script's key.
+ * transaction spent from is change, and no payment. `find` returns the address of a script's key.
  */
 export async function paymentsIn(
   { txHash, inputs, outputs }: Pick<ChainTransaction, "txHash" | "inputs" | "outputs">,
@@ -50,11 +50,11 @@ export async function paymentsIn(
   const found = outputsTo({ txHash, outputs }, find);
   if (found.length === 0) return found;
   const owners = new Map(found.flatMap(({ address }) => keyed(address)));
-  const senders = new Set((await spendsOf(inputs, owners, scriptOf)).map(({ account }) => account));
+  const senders = new Set((await spentFrom(inputs, owners, scriptOf)).map(({ account }) => account));
   return found.filter(({ address }) => !senders.has(address));
 }
 
-/** As `paymentsIn`, for a transaction that spends no coin of a watched address. */
+/** As `paymentsIn`, for a transaction that spent no coin of a watched address. */
 export function outputsTo(
   { txHash, outputs }: { readonly txHash: string; readonly outputs: readonly ChainOutput[] },
   find: (key: string) => string | undefined,
@@ -75,7 +75,7 @@ export async function outgoingOf(
   const found: FoundSpend[] = [];
   for (const { txHash, inputs, outputs } of transactions) {
     const byAccount = new Map<string, string[]>();
-    for (const { account, outpoint } of await spendsOf(inputs, accounts, scriptOf))
+    for (const { account, outpoint } of await spentFrom(inputs, accounts, scriptOf))
       byAccount.set(account, [...(byAccount.get(account) ?? []), outpoint]);
     for (const [account, outpoints] of byAccount)
       found.push({ account, txHash, outpoints, ...receiverOf(account, outputs, network) });
@@ -97,20 +97,20 @@ function keyed(account: string): readonly (readonly [keyHash: string, account: s
  * Inputs that spend a P2WPKH coin of these accounts. An input with the account's key is only a
  * candidate: outputs of other kinds take any stack. The coin's own script decides.
  */
-async function spendsOf(
+async function spentFrom(
   inputs: readonly ChainInput[],
   accounts: ReadonlyMap<string, string>,
   scriptOf: ScriptOf,
 ): Promise<readonly { readonly account: string; readonly outpoint: string }[]> {
-  const spends: { account: string; outpoint: string }[] = [];
+  const found: { account: string; outpoint: string }[] = [];
   for (const { outpoint, stack } of inputs) {
     const keyHash = keyHashIn(stack);
     const account = keyHash === null ? undefined : accounts.get(keyHash);
     if (account === undefined) continue;
     const spent = keyHashOf(await scriptOf(outpoint));
-    if (spent !== null && hexOf(spent) === keyHash) spends.push({ account, outpoint });
+    if (spent !== null && hexOf(spent) === keyHash) found.push({ account, outpoint });
   }
-  return spends;
+  return found;
 }
 
 /** The hash of the key in a stack as P2WPKH coins take it; null for any other stack. */

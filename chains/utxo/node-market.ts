@@ -1,8 +1,8 @@
 /**
  * The rate that payments offer now, from the estimates of several nodes. Touches nodes only through
  * node-pool.ts. Sources: bob-collective/bob #364 (a test network's node estimates only for many
- * blocks); bitcoindevkit/bdk #1962 (mempool's server lacks /fee-estimates); lightningdevkit/ldk-node
- * #1028 (an empty estimate taken for the lowest).
+ * blocks); bitcoindevkit/bdk #1962 (mempool's server lacks /fee-estimates);
+ * lightningdevkit/ldk-node #1028 (an empty estimate taken for the lowest).
  */
 import type { FeeMarket } from "../family.ts";
 import { createPrice, middleOf, Ways } from "../providers/market.ts";

@@ -79,7 +79,9 @@ export async function lacksOf(pool: NodePool, network: UtxoNetwork, head: BlockH
   return lacks;
 }
 
-/** @throws AgentError NODE_NO_RATE for a node that answers, and names no rate for the next blocks */
+/**
+ * @throws AgentError NODE_NO_RATE for a node that answers, and names no rate for the next blocks
+ */
 async function ratedBy(pool: NodePool, node: PoolNode): Promise<bigint> {
   const rate = await createRateWays(pool).ask(node, undefined);
   if (rate !== null) return rate;

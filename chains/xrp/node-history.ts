@@ -34,7 +34,9 @@ export interface History {
 
 /** The page that each server answers. */
 const sizes = new Sizes<PoolNode>(pageSize);
-/** Pages of one span, the small ones too; more transactions than that are no list of one account. */
+/**
+ * Pages of one span, the small ones too; more transactions than that are no list of one account.
+ */
 const pagesMax = 20_000;
 /** Pages that are searched for a sequence, from the newest ledger back. */
 const searchedPagesMax = 10;

@@ -39,12 +39,14 @@ export function addStation(
     const { chain } = request.query as { readonly chain?: unknown };
     const isOperator = isOperatorProof(request.headers[operatorHeader], service.key, service.run);
     const checks = probes.map((probe) => probe());
-    // For a balancer that splits by chain, the chain that it asks for counts as well. An unknown one
-    // is none that is read.
+    // For a balancer that splits by chain, the chain that it asks for counts as well. An unknown
+    // one is none that is read.
     const asked = typeof chain === "string" ? (checks.find(({ name }) => name === `chain ${chain}`)?.ok ?? false) : true;
     const ready = asked && checks.every((check) => check.ok || check.aloneOut === true);
     const shown = checks.map(({ name, ok, detail, full, aloneOut }) => ({
-      ...{ name, ok, detail: isOperator ? (full ?? detail) : detail },
+      name,
+      ok,
+      detail: isOperator ? (full ?? detail) : detail,
       ...(aloneOut === true ? { aloneOut } : {}),
     }));
     const own = isOperator && figures !== null ? { figures: figures() } : {};

@@ -35,7 +35,7 @@ export interface Around {
   readonly pin: string; // the coin that the withdrawal's attempts spend; "" before the first
   readonly slotOwner: string | null; // the withdrawal that holds a signed entry's slot
   readonly hashOwner: string | null; // the other withdrawal of the same account that has a signed entry's txHash
-  readonly assigned: AssignedPayment | null; // what paid it, as an operator says
+  readonly assigned: AssignedPayment | null; // the transaction that paid it, as an operator says
   readonly isVoid: boolean; // it was signed, and every attempt except the named one is void
   readonly nowMs: number; // this gateway's clock
   /**

@@ -59,7 +59,7 @@ export class Session {
   #askedCeiling = 0; // in the newest acknowledgement
   #named = "{}"; // unreachable sweeps and recalls in the newest acknowledgement
   #jobTimer: NodeJS.Timeout | null = null;
-  #runNonce = ""; // of the agent's run, from its hello
+  #runNonce = ""; // the run of the agent, from its hello
   #questionAt = Number.NEGATIVE_INFINITY;
 
   constructor(socket: WebSocket, rooms: SessionRooms<Session>) {

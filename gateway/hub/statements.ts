@@ -265,8 +265,8 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
 }
 
 /**
- * The refusal of a first signature, null for none. Where no count and no slot of the chain excludes
- * a second payment, the same rule holds here as for a job's place (withdrawals/jobs.ts): a ledger
+ * The refusal of a first signature, null for none. On chains where no count and no slot excludes a
+ * second payment, the same rule holds here as for a job's place (withdrawals/jobs.ts): a ledger
  * and a database that were both restored may know an order as unsigned that was paid since.
  */
 function heldBack({ database, agent, run, signed }: Progress, transactionId: string): Refused | null {

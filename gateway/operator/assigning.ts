@@ -47,12 +47,12 @@ type Assigned = { readonly ok: true; readonly row: NamedTransaction } | Refusal;
  * Assigns the transaction `txHash` to the withdrawal `id`. A withdrawal that failed becomes
  * Completed at once, and so does one whose job has no place yet, as it waits at this gateway alone.
  * Another open one becomes Completed once its agent has ended it, so that the agent cannot pay it
- * as well: an unsigned one is recalled, and one with void attempts waits for the agent's operator. Harmless to call twice with the same transaction. Refuses
- * GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_AGENT_NOT_CAUGHT_UP while the agent may still tell that
- * the transaction paid another withdrawal. Refuses GATEWAY_NOT_ASSIGNED for a withdrawal that is
- * Completed or has an attempt that a block may take, and for a transaction that is not final, is
- * explained, or differs from the withdrawal in network, wallet, receiver, contract or amount.
- * After a refusal nothing is written.
+ * as well: an unsigned one is recalled, and one with void attempts waits for the agent's operator.
+ * Harmless to call twice with the same transaction. Refuses GATEWAY_UNKNOWN_RECORD. Refuses
+ * GATEWAY_AGENT_NOT_CAUGHT_UP while the agent may still tell that the transaction paid another
+ * withdrawal. Refuses GATEWAY_NOT_ASSIGNED for a withdrawal that is Completed or has an attempt
+ * that a block may take, and for a transaction that is not final, is explained, or differs from the
+ * withdrawal in network, wallet, receiver, contract or amount. After a refusal nothing is written.
  * @throws AgentError NODE_* if the nodes do not answer, or do not agree
  */
 export async function assignPayment(

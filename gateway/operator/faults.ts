@@ -28,8 +28,14 @@ export function retryFault(by: Operator, name: string): { readonly ok: true } | 
 }
 
 const listed = (row: FaultRow) => ({
-  ...{ fault: nameOf(row), domain: row.domain, network: row.network, merchantId: row.merchant, code: row.code },
-  ...{ words: row.words, since: dateOf(row.since), costs: costsOf(row) },
+  fault: nameOf(row),
+  domain: row.domain,
+  network: row.network,
+  merchantId: row.merchant,
+  code: row.code,
+  words: row.words,
+  since: dateOf(row.since),
+  costs: costsOf(row),
 });
 
 function costsOf({ domain }: FaultRow): string {

@@ -1,6 +1,7 @@
 /**
  * `find`: everything that a text names, among all merchants: a record's id or its beginning, an
- * order, an address, a tag, a transaction hash, an amount, or somebody's id or name. Changes nothing.
+ * order, an address, a tag, a transaction hash, an amount, or somebody's id or name. Changes
+ * nothing.
  */
 import { type Command, InvalidArgumentError } from "commander";
 import type { Payee } from "../../chains/accounts.ts";

@@ -18,7 +18,10 @@ export type Health =
       readonly reached: true;
       readonly ready: boolean;
       readonly text: string;
-      /** Code of the TLS library if the certificate is not trusted here: it answers, unread; else "". */
+      /**
+       * Code of the TLS library if the certificate is not trusted here: it answers, unread; else
+       * "".
+       */
       readonly untrusted: string;
     }
   | { readonly reached: false; readonly text: string };
@@ -54,8 +57,8 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
 }
 
 /**
- * The gateway's own certificate, which its operator trusts whoever signed it; null without TLS, and
- * where the file cannot be read, so that this machine's authorities decide.
+ * The gateway's own certificate, which its operator trusts by whichever authority it is; null
+ * without TLS, and where the file cannot be read, so that this machine's authorities decide.
  */
 function ownCertificate(tls: GatewayConfig["listen"]["tls"]): string | null {
   if (tls === null) return null;

@@ -213,7 +213,7 @@ function release(id: string, { not: txHash, order, reason, ...options }: Release
     const hashes = holders.map((one) => one.txHash);
     if (options.json === true) printJson({ ...listedRecord(by, row, config), heldBy: hashes });
     else if (hashes.length > 0) print(`${txHash} holds ${id} no longer; it is still held by ${hashes.join(", ")}.`);
-    else print(`${id} is released: the running gateway gives it to its agent, which judges it as any other.`);
+    else print(`${id} is released: the running gateway gives it to its agent, which judges it like every other.`);
   });
 }
 

@@ -34,7 +34,9 @@ export function listReceivingAccounts(
   return database
     .all<ReceivingKeyRow>("SELECT * FROM receivingKeys WHERE family = ? ORDER BY merchant", family)
     .map(({ xpub: id, firstDepositAddress, merchant }) => ({
-      ...{ id, merchant, next: nextDepositIndexUnder(database, firstDepositAddress) },
+      id,
+      merchant,
+      next: nextDepositIndexUnder(database, firstDepositAddress),
     }));
 }
 

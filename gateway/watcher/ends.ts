@@ -12,8 +12,8 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
 import { awaitEnds, type CompareMemory, comparedAt } from "./compare.ts";
-import { accountsUnread } from "./unread.ts";
 import { judgeRequests } from "./payments.ts";
+import { accountsUnread } from "./unread.ts";
 
 /** A chain without a new block for so long ends no request meanwhile. */
 const standsMsMax = 7 * 86_400_000;
@@ -69,7 +69,9 @@ export async function nameEnds(chain: WatchedChain, memory: EndMemory, tip: Tip,
   return late;
 }
 
-/** Ends what is over once all blocks up to its end are read and, in the coin, its balance is known. */
+/**
+ * Ends what is over once all blocks up to its end are read and, in the coin, its balance is known.
+ */
 export function endOverdue(
   chain: WatchedChain,
   compare: CompareMemory,

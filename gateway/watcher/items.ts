@@ -33,7 +33,9 @@ export function itemsOf(
 ): readonly BalanceItem[] {
   return currencies.map((currency) => ({
     key: keyOn(chain, domain, idIn(account, currency.id), merchant),
-    ...{ account, currency, isWaited },
+    account,
+    currency,
+    isWaited,
   }));
 }
 
@@ -82,7 +84,9 @@ export function settleBalances(
   return known;
 }
 
-/** Items that rest, of a domain: a list is asked for so many more, so that they take nobody's place. */
+/**
+ * Items that rest, of a domain: a list is asked for so many more, so that they take nobody's place.
+ */
 export function countResting({ faults, network }: WatchedChain, domain: Domain): number {
   return faults.list({ domain, network }).length;
 }

@@ -3,8 +3,8 @@
  * places: every block up to a head that was asked for after the start, the ones that are not final
  * included. A node may have bytes beside its blocks: where nodes show these, the wallet's are read;
  * where they do not, and only expiry excludes a second payment, blocks are read for as long as the
- * chain needs to take such bytes. What no node shows stays unknown. Source: docs/threat-model.md,
- * section 4.
+ * chain needs to take such bytes. Bytes that no node shows stay unknown. Source:
+ * docs/threat-model.md, section 4.
  */
 import { AgentError } from "../../base/fault.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
@@ -60,7 +60,9 @@ async function isPastUnseen({ network, reader }: WatchedChain, { head }: Tip, me
   return headMs >= memory.firstMs + exclusion.unseenMs;
 }
 
-/** Reads what nodes show of a wallet beside blocks. Returns why that cannot be; "" if it was read. */
+/**
+ * Reads what nodes show of a wallet beside blocks. Returns why that cannot be; "" if it was read.
+ */
 async function troubleOf(chain: WatchedChain, account: string): Promise<string> {
   const { reader } = chain;
   // It may be the payment that both sides have forgotten.

@@ -3,6 +3,7 @@
  * nothing else.
  */
 
+import type { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import type { NodeLog } from "../../chains/nodes.ts";
 
@@ -18,4 +19,11 @@ export function nodeLog(log: GatewayLog, chain: string): NodeLog {
     else if (event === "entry-unknown") log.warn({ event, ...fields }, "an entry with an amount moves no coins");
     else if (event === "node-wrong-chain") log.error({ event, ...fields }, "a node is of another chain");
   };
+}
+
+/** A fault with the node that gave it, in the node's own words. */
+export function faultWords({ code, message, context }: AgentError): string {
+  const { node, method } = context;
+  if (typeof node !== "string") return `${code}: ${message}`;
+  return `${code}: ${node} answers${typeof method === "string" ? ` ${method}` : ""}: ${message}`;
 }

@@ -1,10 +1,10 @@
 /**
  * Keeps every final outgoing transaction of a hot wallet by its slot, including transactions that
  * no withdrawal explains. Those are kept from the moment a node shows them, because they hold
- * orders back that ask for the same payment (withdrawals/holds.ts). After a restore the watcher reads the same blocks again, so a payment
- * that ledger and database have both forgotten appears here. On a chain without slots, a foreign
- * transaction uses no slot and appears nowhere else, so operators get an alert. Source:
- * docs/protocol.md section 8.
+ * orders back that ask for the same payment (withdrawals/holds.ts). After a restore the watcher
+ * reads the same blocks again, so a payment that ledger and database have both forgotten appears
+ * here. On a chain without slots, a foreign transaction uses no slot and appears nowhere else, so
+ * operators get an alert. Source: docs/protocol.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
@@ -72,7 +72,7 @@ export async function findOutgoing(
   return { paid, failed: [...failed] };
 }
 
-/** What a transaction paid, as the tables have it. */
+/** The content of a transaction, as the tables have it. */
 function contentOf({
   receiver,
   tag,

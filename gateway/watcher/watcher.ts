@@ -28,7 +28,7 @@ import { newTokenMemory } from "./decimals.ts";
 import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
 import { keyOn } from "./items.ts";
 import { keepLevels, type LevelMemory, newLevelMemory } from "./level.ts";
-import { nodeLog } from "./node-log.ts";
+import { faultWords, nodeLog } from "./node-log.ts";
 import { tellForeign } from "./outgoing-transactions.ts";
 import { askCurrencies, beginPass, endPass, type FaultMemory, newFaultMemory } from "./pass-faults.ts";
 import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
@@ -384,13 +384,6 @@ function nodesOf(reader: readonly NodeStatus[], { nodes }: ChainHealth): readonl
       lagBlocks,
     };
   });
-}
-
-/** A fault with the node that gave it, in the node's own words. */
-function faultWords({ code, message, context }: AgentError): string {
-  const { node, method } = context;
-  if (typeof node !== "string") return `${code}: ${message}`;
-  return `${code}: ${node} answers${typeof method === "string" ? ` ${method}` : ""}: ${message}`;
 }
 
 /** Null after a fault; a bug is thrown on. */

@@ -63,11 +63,23 @@ export class FakeChain {
   readonly delegations: { readonly address: string; readonly set: number; readonly cleared: number }[] = [];
   #salt = "";
   readonly #firstSeconds: number;
+  /** Pauses between two blocks, by the number of the later one. */
+  readonly #pauses: { readonly from: number; readonly seconds: number }[] = [];
 
   /** The first block's own time in seconds since 1970; the others follow a second apart. */
   constructor(firstSeconds = 1000) {
     this.#firstSeconds = firstSeconds;
     this.mine();
+  }
+
+  /** The next block comes so much later than a second after the newest one. */
+  pause(seconds: number): void {
+    this.#pauses.push({ from: this.blocks.length, seconds });
+  }
+
+  /** A block's own time in seconds since 1970. */
+  #timeOf(number: number): number {
+    return this.#pauses.reduce((at, { from, seconds }) => (number >= from ? at + seconds : at), this.#firstSeconds + number);
   }
 
   get top(): number {
@@ -147,7 +159,7 @@ export class FakeChain {
       number: quantity(number),
       hash: block.hash,
       parentHash: block.parentHash,
-      timestamp: quantity(this.#firstSeconds + number),
+      timestamp: quantity(this.#timeOf(number)),
       baseFeePerGas: "0x1",
       logsBloom: `0x${bloomOf(logs.flatMap(({ address, topics }) => [address, ...topics]))}`,
       transactions: full ? block.transactions.map(asJson) : block.transactions.map((one) => one.hash),

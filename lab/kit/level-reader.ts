@@ -8,7 +8,9 @@ import { keepLevel } from "../../gateway/store/levels.ts";
 import type { Database, Store } from "../../gateway/store/store.ts";
 import { numberJobs } from "../../gateway/withdrawals/jobs.ts";
 
-/** Gives an agent's waiting jobs their places, as in a run of its own, and leaves its run as it is. */
+/**
+ * Gives an agent's waiting jobs their places, as in a run of its own, and leaves its run as it is.
+ */
 export function placeJobs(store: Store, agentId: string, nowMs: number): void {
   store.write((database) => {
     const before = readAgent(database, agentId)?.caughtUp ?? "";

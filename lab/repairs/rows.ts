@@ -147,13 +147,13 @@ export const repairs: readonly Repair[] = [
     title: "are no acceptance where they are made up",
   },
   {
-    name: "refused-litecoin-offered-anew",
+    name: "refused-litecoin-offered-again",
     fault: "Bytes that every node refused for their fee stayed at that fee where nodes replace nothing.",
     file: "agent/courier/scheduler/sending.ts",
     find: "?.isReplaced !== true && !isRefused) return;",
     replace: "?.isReplaced !== true) return;",
     test: "test/courier/scheduler-offers.test.ts",
-    title: "is offered anew at the market where nodes replace nothing",
+    title: "is offered again at the market where nodes replace nothing",
   },
   {
     name: "bare-words-refused",

@@ -21,7 +21,10 @@ export const differences: readonly Difference[] = [
   { questions: "$ gateway deposits list --json", reason: withoutAmount },
   { questions: "$ gateway deposits list --csv", reason: withoutAmount },
   { questions: "$ gateway deposits show ", reason: `${withoutAmount}; four more records can be asked for` },
-  { questions: "$ gateway status", reason: `${causesOfAlarms}; books are rows, a theft stands first, and items that cannot be read are counted` },
+  {
+    questions: "$ gateway status",
+    reason: `${causesOfAlarms}; books are rows, a theft stands first, and items that cannot be read are counted`,
+  },
   { questions: "$ gateway alarms", reason: causesOfAlarms },
   { questions: "$ gateway callbacks list", reason: "each target tells what was given up, and the line that sends it again" },
   { questions: "$ gateway find ", reason: "the words for nothing found name tags too" },

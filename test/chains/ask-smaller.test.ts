@@ -166,7 +166,8 @@ describe("an Esplora server without a path", () => {
     expect(await pool.askEither(whole, rewardQuestions, hash)).toBe(hash);
     expect(fakes[1]?.asked.filter((path) => path.startsWith("/block/"))).toEqual([`/block/${hash}/txid/0`]);
     await expect(pool.askEither(none, rewardQuestions, hash)).rejects.toBeInstanceOf(AgentError);
-    // A refused spend is no "not spent": a 404 of the path is one of the coin for the usual question.
+    // A refused spend is no "not spent": a 404 of the path is one of the coin for the usual
+    // question.
     fakes[0]!.answers = { ...both, [`/tx/${hash}/outspend/1`]: [400, "Unsupported"] };
     expect(await pool.askEither(lacking, outspendQuestions, `${hash}:1`)).toMatchObject({ txHash: "cd".repeat(32) });
     pool.close();

@@ -110,7 +110,8 @@ describe("nodes in trouble", () => {
       expect(await codeOf(nodesOf([bad.url]).balance(receiver, "", "latest"))).toBe(code);
       const good = await fakeNode({ answer: plain });
       expect(await nodesOf([bad.url, good.url]).balance(receiver, "", "latest")).toBe(5n);
-      // A status 4xx and an error in the protocol's form are refusals; nothing here is an acceptance.
+      // A status 4xx and an error in the protocol's form are refusals; nothing here is an
+      // acceptance.
       const isRefusal = status === 429 || code === "NODE_ERROR";
       expect((await nodesOf([bad.url]).broadcast(raw)).standing).toBe(isRefusal ? "refused" : "doubtful");
     },

@@ -77,7 +77,8 @@ const recorded: Readonly<Record<string, readonly (readonly [words: string, meani
     ["OTHER_ERROR Other error: ab", ""],
     ["toString", ""],
   ],
-  // Bitcoin Core 22 to 29 and Litecoin Core 0.21: validation.cpp, policy.cpp, rpc/mempool.cpp, node/transaction.cpp.
+  // Bitcoin Core 22 to 29 and Litecoin Core 0.21: validation.cpp, policy.cpp, rpc/mempool.cpp,
+  // node/transaction.cpp.
   "Bitcoin and Litecoin": [
     ["txn-already-in-mempool", "known"],
     ["txn-same-nonwitness-data-in-mempool", "known"],

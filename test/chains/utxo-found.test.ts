@@ -14,7 +14,7 @@ const network = bitcoin.networks.at(-1) as UtxoNetwork;
 const key = Buffer.from(`02${"11".repeat(32)}`, "hex");
 const own = Buffer.concat([Buffer.from([0x00, 0x14]), hash160(key)]);
 const account = addressOfScript(own, network) as string;
-const stranger = Buffer.concat([Buffer.from([0x00, 0x14]), Buffer.alloc(20, 7)]);
+const outsider = Buffer.concat([Buffer.from([0x00, 0x14]), Buffer.alloc(20, 7)]);
 const made = "ab".repeat(32);
 const strange: readonly (readonly [string, Buffer])[] = [
   ["SegWit version 16", Buffer.concat([Buffer.from([0x60, 0x14]), hash160(key)])],
@@ -32,7 +32,7 @@ function spending(receiver: Buffer): ChainTransaction {
 
 describe("an input with the account's key", () => {
   const find = (text: string): string | undefined => (text === scriptKey(own) ? account : undefined);
-  const outgoing = (script: Buffer, receiver = stranger) =>
+  const outgoing = (script: Buffer, receiver = outsider) =>
     outgoingOf([spending(receiver)], accountKeys([account]), network, async () => script);
 
   it("is the account's spend, and its output there is change, where the coin's own script is the account's", async () => {
@@ -51,8 +51,8 @@ describe("an input with the account's key", () => {
       asked.push(outpoint);
       throw new Error("no node shows it");
     };
-    await expect(outgoingOf([spending(stranger)], accountKeys([account]), network, lost)).rejects.toThrow("no node");
-    const other = addressOfScript(stranger, network) as string;
+    await expect(outgoingOf([spending(outsider)], accountKeys([account]), network, lost)).rejects.toThrow("no node");
+    const other = addressOfScript(outsider, network) as string;
     expect(await outgoingOf([spending(own)], accountKeys([other]), network, lost)).toEqual([]);
     expect(asked).toEqual([`${made}:1`]);
   });

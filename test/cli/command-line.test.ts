@@ -63,17 +63,14 @@ const commands = [
 
 // One reader serves all. Half of them, which half is drawn, so that the quick tier sees each in
 // time.
-it.each(commands)(
-  "npm run %s tells its options when asked, and when one is unknown",
-  (name, file, option) => {
-    const { code, out, err } = run(file, "--nonsense", "--help");
-    expect([code, err]).toEqual([0, ""]);
-    expect(out).toMatch(new RegExp(`^usage: npm run ${name} -- \\[options\\]\n\n[A-Z].*\\.\n\n  --`));
-    expect(out).toMatch(new RegExp(`\n  --${option} N +\\S`));
-    expect(out).toMatch(/\n {2}--help +tells this\n$/);
-    endsInUsage(name, run(file, "--nonsense"), "unknown option --nonsense");
-  },
-);
+it.each(commands)("npm run %s tells its options when asked, and when one is unknown", (name, file, option) => {
+  const { code, out, err } = run(file, "--nonsense", "--help");
+  expect([code, err]).toEqual([0, ""]);
+  expect(out).toMatch(new RegExp(`^usage: npm run ${name} -- \\[options\\]\n\n[A-Z].*\\.\n\n  --`));
+  expect(out).toMatch(new RegExp(`\n  --${option} N +\\S`));
+  expect(out).toMatch(/\n {2}--help +tells this\n$/);
+  endsInUsage(name, run(file, "--nonsense"), "unknown option --nonsense");
+});
 
 it.each([
   [["-x"], "unknown option -x"],

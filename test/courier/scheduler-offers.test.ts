@@ -1,5 +1,5 @@
 /**
- * The standing of offered bytes: what no node took is offered anew at the market on every chain
+ * The standing of offered bytes: what no node took is offered again at the market on every chain
  * with bidding, what a node took only where nodes replace it, and the words for what stands.
  */
 import { describe, expect, it } from "vitest";
@@ -44,7 +44,7 @@ const feeSatOf = (effects: ReturnType<Driver["feed"]>): readonly bigint[] =>
   only(effects, "ask").flatMap((ask) => (ask.verb === "replace" ? [BigInt(ask.body.txParams.feeSat ?? 0)] : []));
 
 describe("an offer that no node took", () => {
-  it("is offered anew at the market where nodes replace nothing, and is not where one took it", () => {
+  it("is offered again at the market where nodes replace nothing, and is not where one took it", () => {
     const words = "mempool min fee not met";
     const none = coinPayment(regtestOf(litecoin));
     declined(none, 1, words, "price");

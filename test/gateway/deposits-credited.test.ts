@@ -56,6 +56,7 @@ const credit = (orderId: string, payments: readonly string[], isShortFine = fals
 const acts = (orderId: string) => listActsOn(kit.store.database, deposit(orderId).id).map(({ act }) => act);
 const expire = async (orderId: string): Promise<void> => {
   kit.nowMs += 3_700_000;
+  kit.chain.pause(3_700);
   await kit.settle();
   await kit.settle();
   expect(deposit(orderId).status).toBe(2);

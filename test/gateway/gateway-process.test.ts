@@ -79,6 +79,7 @@ describe("startGateway", () => {
       "wal",
       "certificate",
       "clock",
+      "chains",
       "chain local",
       "currency usdt",
       "currency off",
@@ -86,7 +87,7 @@ describe("startGateway", () => {
       "books local",
     ]);
     expect(failedChecks(health.text)).toMatch(
-      /^chain local: not read: .+; [01] of 1 nodes answer(; http:.+ since .+ UTC: [^;]+)?(; prices: no price holds of .+)?$/,
+      /^chains: no chain is read; chain local: not read: .+; [01] of 1 nodes answer(; http:.+ since .+ UTC: [^;]+)?(; prices: no price holds of .+)?$/,
     );
     expect(failedChecks("Bad Gateway")).toBe("Bad Gateway");
     const upgrade = request({

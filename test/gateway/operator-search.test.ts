@@ -72,7 +72,7 @@ describe("the operator's search", () => {
     expect(["7700", "77003", "tag 0"].map(ids)).toEqual([[], [], []]);
     expect(["abc123", "ABC1231"].map(ids)).toEqual([[id], [id]]);
     expect([...ids("abc12")], "five letters name no record").toEqual([]);
-    expect([...ids(id.slice(0, 5) + "%")]).toEqual([]);
+    expect([...ids(`${id.slice(0, 5)}%`)]).toEqual([]);
   });
 
   it("finds a hash of a family that writes hashes in capitals, in both spellings", () => {

@@ -1,7 +1,7 @@
 /**
- * The first signature of an order on a chain without counts, which a ledger and a database that were
- * both restored know as unsigned: it is not acknowledged, so that no bytes leave, while the chain is
- * not read or shows that the wallet paid exactly this.
+ * The first signature of an order on a chain without counts, which a ledger and a database that
+ * were both restored know as unsigned: it is not acknowledged, so that no bytes leave, while the
+ * chain is not read or shows that the wallet paid exactly this.
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Operator } from "../../gateway/operator/accounts.ts";

@@ -177,6 +177,8 @@ describe("the archive", () => {
       "dist/gateway/store/migrations/0001-tables.sql",
       "dist/gateway/store/migrations/0002-account-owners.sql",
       "dist/gateway/store/migrations/0003-rows-set-aside.sql",
+      "dist/gateway/store/migrations/0004-faults.sql",
+      "dist/gateway/store/migrations/0005-payout-holds.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",

@@ -57,7 +57,7 @@ describe("the supervisor", () => {
   /** A child that a shell plays, which starts in a tenth of the time of ours. */
   const script = (text: string) => () => spawn("/bin/sh", ["-c", text], { stdio: ["pipe", "pipe", "pipe"] });
   const untilEnd = "exec cat >/dev/null";
-  const ready = `echo '{"ready":true}'`;
+  const ready = `printf '%s\\n' '{"ready":true}'`;
   const up = `${ready}; ${untilEnd}`;
   const courier = (text: string) => () => ({ child: script(text)(), handSettings: () => {} });
   const options = (changes: Partial<SupervisorOptions>): SupervisorOptions & { readonly said: string[] } => {
@@ -84,7 +84,7 @@ describe("the supervisor", () => {
   it("the courier starts beside the signer, and gets its settings only when the signer is ready", async () => {
     const stopping = new AbortController();
     const signer = script(`head -c 2 >/dev/null; ${up}`)();
-    const child = script(`echo waits; head -c 8; echo; ${up}`)();
+    const child = script(`printf 'waits\\n'; head -c 8; printf '\\n'; ${up}`)();
     const run: ReturnType<typeof options> = options({
       startSigner: () => signer,
       startCourier: () => ({ child, handSettings: () => child.stdin.write("settings") }),
@@ -120,7 +120,7 @@ describe("the supervisor", () => {
     ["ends where only a new start of it reads the file", false, 1],
     ["goes on where it has read the file again", true, 2],
   ])("a supervisor whose child gives way to a newer config.json %s", async (_, renews, starts) => {
-    const outdated = `echo '{"outdated":true}'`;
+    const outdated = `printf '%s\\n' '{"outdated":true}'`;
     for (const of of ["startSigner", "startCourier"] as const) {
       let [started, renewed] = [0, 0];
       const act = (text: string) => () => {
@@ -166,7 +166,7 @@ describe("the supervisor", () => {
       startSigner: () => {
         starts += 1;
         if (starts === 3) stopping.abort();
-        return script(`echo '${fault}' >&2; exit 70`)();
+        return script(`printf '%s\\n' '${fault}' >&2; exit 70`)();
       },
       stop: stopping.signal,
     });
@@ -195,7 +195,7 @@ describe("the supervisor", () => {
 
   it.each([2, 4])("ends with status %i of the signer, and says its exit reason", async (code) => {
     const fault = JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7", hint: "look there" });
-    const run = options({ startSigner: script(`echo '${fault}' >&2; exit ${code}`) });
+    const run = options({ startSigner: script(`printf '%s\\n' '${fault}' >&2; exit ${code}`) });
     expect(await supervise(run)).toBe(code);
     expect(run.said).toContain(`the signer ended with status ${code} and is not started again`);
     expect(run.said).toContain("LEDGER_DAMAGED");

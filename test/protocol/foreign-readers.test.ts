@@ -36,7 +36,7 @@ const foreign: Readonly<Record<string, string>> = {
 const bounded: Readonly<Record<string, string>> = {
   "agent/launcher/watched.ts": "a line of a child, at most 65,536 characters",
   "agent/socket/client.ts": "a line of the signer, bounded by agent/socket/line.ts",
-  "cli/registering/main.ts": "the gateway's answer to pairing, bounded by its reader",
+  "cli/registering/register.ts": "the gateway's answer to pairing, bounded by its reader",
   "client/callbacks.ts": "a callback whose signature fits",
   "client/client.ts": "an answer of the gateway that the shop chose",
   "gateway/auth/signature-token.ts": "a token, at most 4,096 characters",
@@ -48,9 +48,9 @@ const own: readonly string[] = [
   ...["agent/config/config.ts", "agent/config/link-file.ts", "agent/keystore/keystore.ts", "agent/exit-reason.ts"],
   ...["agent/launcher/paired.ts", "agent/ledger/codec.ts", "agent/ledger/pairing-mac.ts", "agent/ledger/segment.ts"],
   ...["agent/signer/policy/destinations.ts", "agent/signer/runtime/signer.ts", "agent/signer/runtime/stop-mark.ts"],
-  ...["cli/backup/format.ts", "cli/backup/main.ts", "cli/backup/make.ts", "cli/backup/manifest.ts", "cli/install/program.ts"],
+  ...["cli/backup/format.ts", "cli/backup/make.ts", "cli/backup/manifest.ts", "cli/backup/task.ts", "cli/install/program.ts"],
   ...["cli/install/main.ts", "gateway/store/last-item.ts"],
-  ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/ledger.ts", "cli/sealing/main.ts"],
+  ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/begin-ledger.ts", "cli/sealing/seal.ts"],
   ...[
     "gateway/answer/interface-fields.ts",
     "gateway/answer/record.ts",

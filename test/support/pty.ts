@@ -44,7 +44,7 @@ const esc = "\x1b";
 export const textOn = (sent: string): string =>
   sent.replaceAll(new RegExp(`${esc}\\[[0-9;]*[A-Za-z]`, "g"), "").replaceAll(/\r+\n/g, "\n");
 
-/** For a command that asks for ever: no measure of one that works. */
+/** The end of a command that asks permanently: no measure of one that works. */
 const endsMs = 120_000;
 
 /** Runs it to its end. */

@@ -172,7 +172,7 @@ export const alarms = (): string[] => audit().flatMap(({ act }) => (act.startsWi
 
 /**
  * Blocks until the newest solidified one has passed a time. Four slots of five are missed, as when
- * most witnesses are away: a minute has four blocks, each of which the watcher reads.
+ * most producers are away: a minute has four blocks, each of which the watcher reads.
  */
 export function mineUntilSolid(ms: number): void {
   const { chain } = testNetwork.node;

@@ -44,7 +44,7 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
   ["gateway/callbacks/send.ts", "callbacks, by the exchange; name servers, by a cancelled resolver", here, "an exchange lets go"],
   ["alerts/queue/send.ts", "alerts and notify, by the exchange", here, "an exchange lets go"],
   ["gateway/operator/health.ts", "/ready of the own gateway, by the exchange", here, "an exchange lets go"],
-  ["cli/registering/main.ts", "pairing, by the exchange", here, "an exchange lets go"],
+  ["cli/registering/register.ts", "pairing, by the exchange", here, "an exchange lets go"],
   ["cli/doctor/outside.ts", "the gateway's clock, by the exchange", here, "an exchange lets go"],
   ["agent/courier/link/link.ts", "the link to the gateway", here, "the agent's link lets go"],
   ["agent/socket/client.ts", "the signer's sockets", here, "a client of the signer's sockets lets go"],

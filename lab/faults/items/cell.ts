@@ -72,7 +72,9 @@ async function story(family: FamilyKey, plant: Plant | null, extent: Extent, sha
   }
 }
 
-/** The ids of the items with the fault; "A" stands for the hot wallet of A, "token" for the token. */
+/**
+ * The ids of the items with the fault; "A" stands for the hot wallet of A, "token" for the token.
+ */
 function chosen(world: ItemWorld, plant: Plant, extent: Extent): Set<string> {
   const { accounts, transactions, contracts } = world.planted;
   const hit = new Set<string>();

@@ -59,14 +59,6 @@ const pollMs = { evm: 5_000, xrp: 5_000, bitcoinregtest: 5_000, tron: 10_000 } a
  */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
 
-/** As pairing leaves them in the agent's row. */
-function rowAccounts() {
-  const firstDerived = derivedAddress(0);
-  return accounts.map(({ family, purpose, id }) => ({
-    ...{ family, purpose, id, firstAddress: purpose === "hot" ? id : firstDerived },
-  }));
-}
-
 const tables = new Tables();
 
 interface GatewayOptions {
@@ -78,6 +70,10 @@ interface GatewayOptions {
   readonly thrown: (owner: Owner, error: unknown) => void;
   readonly liesNow: () => boolean; // it says of coins and first slots what it likes
 }
+
+/** As pairing leaves them in the agent's row. */
+const rowAccounts = () =>
+  accounts.map(({ family, purpose, id }) => ({ family, purpose, id, firstAddress: purpose === "hot" ? id : derivedAddress(0) }));
 
 type OtherColumn = "id" | "wallet" | "signerKey" | "linkKey" | "accounts" | "networks" | "currencies";
 
@@ -246,7 +242,13 @@ export class Gateway {
     this.service = {
       ...{ addressMarks: marks, readAt: (of: string) => watcher.readAt(of) },
       ...{ config, store, signals, key: gatewayKey, log, clock, random, waiters, run },
-      ...{ confirmations, outOfService, prices, ownClock: () => watcher.ownClock(), unreadSince: (place) => watcher.unreadSince(place) },
+      ...{
+        confirmations,
+        outOfService,
+        prices,
+        ownClock: () => watcher.ownClock(),
+        unreadSince: (place) => watcher.unreadSince(place),
+      },
     };
     net.listener = { owner, server };
     note("gateway up");
@@ -340,18 +342,14 @@ export class Gateway {
     });
   }
 
-  backup(): ReturnType<Tables["backup"]> {
-    return tables.backup();
-  }
+  readonly backup = (): ReturnType<Tables["backup"]> => tables.backup();
 
   restore(rows: ReturnType<Tables["backup"]>): void {
     if (this.owner !== null) this.ends(this.owner);
     tables.restore(rows);
   }
 
-  /**
-   * As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile.
-   */
+  /** As the HTTP server would, in this process; answers nothing when it dies meanwhile. */
   pair(body: Uint8Array, answered: (answer: ReturnType<typeof pairAgent>) => void): void {
     const { owner, service } = this;
     if (owner === null || service === null) return;
@@ -365,21 +363,13 @@ export class Gateway {
     });
   }
 
-  /**
-   * A deposit request; answers its address, and nothing when the process dies meanwhile.
-   */
+  /** A deposit request; answers its address, and nothing when the process dies meanwhile. */
   askDeposit(body: Uint8Array, answered: (address: string) => void, whose = merchant): void {
-    const { owner, service } = this;
-    if (owner === null || service === null) return;
-    kernel.scheduler.after(1, owner, () => {
-      const told = requestDeposit(service, { merchant: whose, body, write: service.store.writeTogether }).then((answer) => {
-        if (answer.kind === "data") answered((JSON.parse(answer.body) as { address: string }).address);
-      });
-      told.catch((error: unknown) => {
-        if (error instanceof AgentError) note("request failed", error.code);
-        else this.#options.thrown(owner, error);
-      });
-    });
+    const read = (answer: object): void => {
+      const { kind, body: text } = answer as { readonly kind: string; readonly body: string };
+      if (kind === "data") answered((JSON.parse(text) as { address: string }).address);
+    };
+    this.#answer(read, (service) => requestDeposit(service, { merchant: whose, body, write: service.store.writeTogether }));
   }
 
   /** A shop's cancel, answered as `request` answers an order. */
@@ -387,9 +377,7 @@ export class Gateway {
     this.#answer(answered, (service) => cancelWithdrawal(service, { ...request, write: service.store.writeTogether }));
   }
 
-  /**
-   * As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile.
-   */
+  /** As the HTTP server would, in this process; answers nothing when it dies meanwhile. */
   request(request: Omit<WithdrawalRequest, "write">, answered: (answer: object) => void): void {
     this.#answer(answered, (service) => requestWithdrawal(service, { ...request, write: service.store.writeTogether }));
   }
