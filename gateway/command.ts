@@ -147,7 +147,7 @@ function epochNumber(text: string): number {
 /** The commands as the help lists them. */
 const commandGroups: CommandGroups = [
   ["Set up and run", ["init", "check", "start", "health", "alert-down", "backup"]],
-  ["Look", ["status", "find", "balances", "alarms", "audit", "currencies", "prices", "rows"]],
+  ["Look", ["status", "find", "balances", "alarms", "audit", "currencies", "prices", "faults", "rows"]],
   ["Shops and their servers", ["merchant", "key", "callbacks", "agents"]],
   ["Money", ["deposits", "withdrawals", "sweeps"]],
   ["Books", ["reconcile", "report", "scan"]],

@@ -100,13 +100,13 @@ describe("an account's transactions on XRP", () => {
   it("are read in smaller pages where a page is too large, and the page that fits is remembered", async () => {
     const { limits, history } = heavy(3);
     const account = "rrrrrrrrrrrrrrrrrrrrrhoLvTp";
-    expect(await history.within(account, span, true)).toHaveLength(12);
+    expect((await history.within(account, span, true)).found).toHaveLength(12);
     expect(limits.slice(0, 8)).toEqual([200, 100, 50, 25, 12, 6, 3, 3]);
     limits.length = 0;
     await history.within(account, { ...span, hash: "CD".repeat(32) }, true);
     expect(Math.max(...limits)).toBe(3);
     const light = heavy(200);
-    expect(await light.history.within(account, span, true)).toHaveLength(12);
+    expect((await light.history.within(account, span, true)).found).toHaveLength(12);
     expect(light.limits).toEqual([200]);
     await expect(heavy(0).history.within(account, span, true)).rejects.toMatchObject({ code: "NODE_ANSWER_SIZE" });
   });

@@ -87,7 +87,7 @@ group("the answers of nodes", () => {
       ...{ txHash: hash, ledger: 95_000_000, account: alice, kind: "Payment", sequence: "7", result: "tesSUCCESS" },
       ...{ feeDrops: 12n, destination: bob, tag: "0", amountDrops: 9n, deliveredDrops: 5n, risen: [[bob, 5n]] },
     });
-    expect(readHistoryPage(page)).toEqual({ from: 1, to: 9, transactions: [read], marker: undefined });
+    expect(readHistoryPage(page)).toEqual({ from: 1, to: 9, transactions: [read], unread: [], marker: undefined });
   });
 
   it.each<[string, unknown, unknown]>([
@@ -255,7 +255,7 @@ group("a node that answers by a script", () => {
       });
     const span = { from: 94_999_999, to: 95_000_001, hash };
     const within = async (pool: NodePool, change = {}) => createHistory(pool).within(bob, { ...span, ...change }, true);
-    expect(await within(await listed({}, 2))).toHaveLength(1);
+    expect((await within(await listed({}, 2))).found).toHaveLength(1);
     expect(markers.splice(0)).toEqual([undefined, { ledger: 95_000_000, seq: 3 }]);
     await expect(within(await listed({}, 1_000))).rejects.toEqual(odd);
     await expect(within(await listed({}, 1), { from: 95_000_001 })).rejects.toEqual(odd);

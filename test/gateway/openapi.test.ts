@@ -518,6 +518,16 @@ describe("each documented code comes, and no other: ", () => {
     expect(() => about.judge(at("ready"), malformed)).toThrow();
   });
 
+  it("each documented code comes, and no other: a clock that every chain contradicts", async () => {
+    const { clock } = gateway;
+    clock.judged = { kind: "behind", ownMs: clock.nowMs, chainMs: clock.nowMs + 3_600_000 };
+    for (const place of shop) {
+      const token = handmadeToken(shopKey, clock.nowMs + 3_600_000);
+      expect(await code(place, { headers: { signatureToken: token } }), place.path).toBe("clock_wrong");
+    }
+    delete clock.judged;
+  });
+
   it("each documented code comes, and no other: a database that another process holds, and one that is broken", async () => {
     const { DatabaseSync } = await import("@photostructure/sqlite");
     gateway.service.store.database.get("PRAGMA busy_timeout = 0");

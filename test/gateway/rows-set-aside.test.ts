@@ -78,7 +78,13 @@ function serve(currencies: Record<string, unknown>): void {
   };
   service = {
     ...{ config, store: db.store, log: silentLog, clock: () => nowMs, signals: createSignals(), random: randomBytes },
-    ...{ confirmations: () => null, readAt: () => nowMs, outOfService: () => "", ownClock: () => rightClock },
+    ...{
+      confirmations: () => null,
+      readAt: () => nowMs,
+      outOfService: () => "",
+      ownClock: () => rightClock,
+      unreadSince: () => null,
+    },
   } as unknown as Service;
   const gatewayKey = { sealingKey: new Uint8Array(32).fill(7) };
   by = { store: db.store, gatewayKey, random: randomBytes, nowMs, run: null, actor: "operator" } as unknown as Operator;

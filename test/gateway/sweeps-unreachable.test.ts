@@ -6,6 +6,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SlotCounts } from "../../chains/nodes.ts";
+import { FaultBook } from "../../gateway/faults/book.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { recoveryOffer } from "../../gateway/recovery/offer.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
@@ -77,6 +78,7 @@ beforeEach(() => {
   chain = {
     ...{ name: "local", network, reader, currencies: [usdt], tokens: { confirmed: new Set(), out: new Map(), askedAt: null } },
     ...{ store: db.store, signals, log: silentLog, clock: () => clock.nowMs, run },
+    faults: new FaultBook(() => clock.nowMs),
   } as unknown as WatchedChain;
 });
 afterEach(() => db.remove());

@@ -152,4 +152,86 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
       file: "system/xrp-process",
       name: "an agent with a chain of XRP > waits for its first XRP, then begins at the sequence that the nodes of both sides show, without an operator",
     },
+  "chains/evm-broadcast: the recorded answers are of eight clients at least": {
+    file: "chains/refusals",
+    name: "words of %s nodes about signed bytes > %s: %s",
+  },
+  "chains/evm-broadcast: broadcasting by %s: %s": {
+    file: "chains/refusals",
+    name: "words of %s nodes about signed bytes > %s: %s",
+  },
+  "chains/evm-broadcast: a broadcast reports the most useful of several answers, and unsent only when all say so": {
+    file: "chains/refusals",
+    name: "the answers of several nodes to signed bytes > count for what one of them took, then for the doubt that one leaves, then as a refusal",
+  },
+  "chains/evm-broadcast: no price cures the refusal by %s: %s": {
+    file: "chains/refusals",
+    name: "words of %s nodes about signed bytes > %s: %s",
+  },
+  "chains/evm-broadcast: a price may cure: %s": {
+    file: "chains/refusals",
+    name: "the answers of several nodes to signed bytes > are curable by a higher fee unless each refuses for another reason",
+  },
+  "chains/evm-broadcast: a refusal of several nodes is one only where each of them refused, and curable where one is": {
+    file: "chains/refusals",
+    name: "the answers of several nodes to signed bytes > are curable by a higher fee unless each refuses for another reason",
+  },
+  "chains/evm-broadcast: a revert is told from want of funds and from trouble in the node": {
+    file: "chains/refusals",
+    name: "a revert is told from want of funds and from trouble in the node",
+  },
+  "chains/evm-node-logs: a foreign log with odd fields fails nothing, ours with an odd field does": {
+    file: "chains/evm-node-logs",
+    name: "a foreign log with odd fields is nothing, ours with an odd field is named and costs no other",
+  },
+  "chains/tron-node-sender: an answer about signed bytes with a reference that the chain does not have is unknown: another node may have it":
+    {
+      file: "chains/tron-node-sender",
+      name: "signed bytes with a reference that the chain does not have are refused, and refused again where the node calls them known",
+    },
+  "chains/tron-node-sender: %s is unknown, and the bytes are sent once": {
+    file: "chains/refusals",
+    name: "the answers of several nodes to signed bytes > %s counts as %s",
+  },
+  "chains/tron-node-sender: codes that say the node would not look are no fate of the payment": {
+    file: "chains/refusals",
+    name: "a node's flags > of Tron call known what the node refused before, which is that refusal again, and what it took is taken",
+  },
+  "chains/utxo-answers: words of a node that refuses signed bytes > %j: %s": {
+    file: "chains/refusals",
+    name: "words of %s nodes about signed bytes > %s: %s",
+  },
+  "chains/utxo-answers: words of a node that refuses signed bytes > only the transaction's own id says that a node took it": {
+    file: "chains/refusals",
+    name: "words of %s nodes about signed bytes > are no acceptance where they are made up, and the transaction's own id is one",
+  },
+  "chains/utxo-answers: a server > of the Esplora API that gives estimates for many blocks only, or none, leaves a market all the same":
+    {
+      file: "chains/utxo-answers",
+      name: "a server > that estimates for many blocks only, or nothing, has the network's rate for silence, and a main network none",
+    },
+  "chains/utxo-answers: a server > of the Esplora API that took a write and gave no answer leaves the outcome unknown; one that cannot be reached has not got it":
+    {
+      file: "chains/utxo-answers",
+      name: "a server > of the Esplora API that took a write and gave no answer leaves its bytes in doubt; one that cannot be reached has not got it",
+    },
+  "chains/xrp-node-broadcast: %s is %s if kept, %s if dropped, %s if unsaid": {
+    file: "chains/refusals",
+    name: "a node's flags > of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes",
+  },
+  "chains/xrp-node-broadcast: the answer to signed bytes is unknown for the id of other bytes, and accepted for the same id": {
+    file: "chains/refusals",
+    name: "a node's flags > of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes",
+  },
+  "chains/xrp-node-broadcast: the answer to signed bytes is a refusal for bytes that the API cannot read, and none for a node that is not ready":
+    { file: "chains/refusals", name: "words of %s nodes about signed bytes > %s: %s" },
+  "chains/xrp-node-broadcast: the answer to signed bytes stays open while one of several nodes keeps the bytes that another one drops":
+    {
+      file: "chains/refusals",
+      name: "the answers of several nodes to signed bytes > count for what one of them took, then for the doubt that one leaves, then as a refusal",
+    },
+  "chains/xrp-node-broadcast: the answer to signed bytes rejects an answer without an engine result": {
+    file: "chains/refusals",
+    name: "a node's flags > of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes",
+  },
 };

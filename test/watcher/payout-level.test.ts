@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import type { UnconfirmedTransaction, WatcherNodes } from "../../chains/nodes.ts";
+import { FaultBook } from "../../gateway/faults/book.ts";
 import { isLevel, levelTrouble } from "../../gateway/store/levels.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { keepLevels, newLevelMemory } from "../../gateway/watcher/level.ts";
@@ -33,7 +34,7 @@ function chainOf(name: Name, reader: Partial<WatcherNodes> = {}): WatchedChain {
   const network = networks[name];
   const accounts = JSON.stringify([{ family: name, purpose: "hot", id: account, firstAddress: account }]);
   db.store.database.run("UPDATE agents SET accounts = ?, networks = ?", accounts, JSON.stringify([network]));
-  return { store: db.store, network, reader, run } as unknown as WatchedChain;
+  return { store: db.store, network, reader, run, faults: new FaultBook(() => 0) } as unknown as WatchedChain;
 }
 const tipAt = (number: number): Tip => ({ head: { number, hash: "h" }, final: { number: number - 1, hash: "f" }, askedAt: 0 });
 const wallet = (name: Name) => ({ network: networks[name], account });
