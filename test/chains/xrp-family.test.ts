@@ -68,7 +68,13 @@ describe("sequences of an account", () => {
   it("a sequence has one spelling, begins at 1 and ends at 32 bits", () => {
     for (const text of ["1", "7", slots.last]) expect(slots.read(text)).toBe(text);
     for (const text of ["", "0", "07", "-1", "0x7", "1.0", "4294967296"]) expect(slots.read(text)).toBeNull();
-    expect([slots.first, slots.least, slots.next("9"), slots.say("7"), slots.word]).toEqual([null, "1", "10", "sequence 7", "sequence"]);
+    expect([slots.first, slots.least, slots.next("9"), slots.say("7"), slots.word]).toEqual([
+      null,
+      "1",
+      "10",
+      "sequence 7",
+      "sequence",
+    ]);
     expect([slots.between("7", "10"), slots.between("10", "7")]).toEqual([3n, 0n]);
   });
 

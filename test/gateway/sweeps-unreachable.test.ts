@@ -6,8 +6,8 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SlotCounts } from "../../chains/nodes.ts";
-import { FaultBook } from "../../gateway/faults/book.ts";
 import type { GatewayCurrency } from "../../gateway/config/config.ts";
+import { FaultBook } from "../../gateway/faults/book.ts";
 import { recoveryOffer } from "../../gateway/recovery/offer.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
