@@ -90,7 +90,7 @@ describe("an account's transactions on XRP", () => {
       const count = Math.min(limit, 12 - from);
       if (count > most) throw fault("NODE_ANSWER_SIZE");
       const transactions = Array.from({ length: count }, (__, at) => transactionAt(from + at));
-      return { from: 100, to: 131, transactions, marker: from + count < 12 ? from + count : undefined };
+      return { from: 100, to: 131, transactions, unread: [], marker: from + count < 12 ? from + count : undefined };
     };
     const agree = async (job: (one: unknown) => Promise<unknown>) => job(node);
     const pool = { nodes: [node], ask, agree, first: agree, fail: () => undefined } as unknown as XrpPool;
