@@ -10,6 +10,7 @@ import { hasTags } from "../../chains/payees.ts";
 import { depositEnd, dropDepositEnd, keepDepositEnd, listOverdueDeposits, listProvisionalEnds } from "../store/deposits.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
+import { firstNotBefore, timeOfHead, unsettled } from "./block-times.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
 import { awaitEnds, type CompareMemory, comparedAt } from "./compare.ts";
 import { judgeRequests } from "./payments.ts";
@@ -48,7 +49,7 @@ export interface Overdue {
  * Names the ends of what is over at `tip`, before its final blocks are read: a payment behind the
  * end is late, however many blocks become final at once.
  * @returns the requests that are over, for `endOverdue`
- * @throws AgentError NODE_*; no end is kept then
+ * @throws AgentError NODE_CLOSED; no end is kept then
  */
 export async function nameEnds(chain: WatchedChain, memory: EndMemory, tip: Tip, commit: Commit): Promise<readonly Overdue[]> {
   const late = await listOver(chain, memory, tip);
@@ -105,7 +106,9 @@ async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt 
   for (const kept of [memory.ends, memory.floors]) for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
   if (ids.length === 0) return [];
   for (const id of ids) if (!memory.floors.has(id)) memory.floors.set(id, memory.head ?? 0);
-  const headMs = await timeOfHead(chain, head.number);
+  // A chain whose time nobody tells has passed no end.
+  const time = await timeOfHead(chain, head.number);
+  const headMs = time.ok ? time.value : Number.NEGATIVE_INFINITY;
   const stands = chain.reader.status().some(({ head: shown }) => shown !== null && shown.stoodForMs >= standsMsMax);
   // On a chain with tags no contract sends coins without a transaction that names them.
   const native = hasTags(chain.network) ? undefined : chain.currencies.find(({ contract }) => contract === "")?.id;
@@ -119,44 +122,17 @@ async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt 
   });
 }
 
-/** The newest block's own time in Unix milliseconds; the node is asked where none has shown it. */
-async function timeOfHead({ reader }: WatchedChain, number: number): Promise<number> {
-  const shown = reader
-    .status()
-    .flatMap(({ head }) => (head !== null && head.number === number && head.atMs > 0 ? [head.atMs] : []));
-  return shown.length > 0 ? Math.min(...shown) : (await reader.timestamp(number)) * 1000;
-}
-
 /**
  * The block that holds all payments before a request's end: the first one whose own time reaches
  * the end, itself counted, and none that was there before the clock reached it. Times of blocks do
- * not rise everywhere: there it is the head at which both clocks have passed.
+ * not rise everywhere: there it is the head at which both clocks have passed. Without an answer from
+ * the nodes the request has no end in this pass, and no other one waits for it.
  */
 async function findEnd(chain: WatchedChain, memory: EndMemory, { id, expiresAt }: Overdue, { head }: Tip): Promise<void> {
   if (memory.ends.has(id)) return;
   const kept = depositEnd(chain.store.database, id) ?? 0;
   const floor = Math.min(head.number, Math.max(memory.floors.get(id) ?? 0, kept));
   const isRising = familyOf(chain.network).blockTimes === "rising";
-  const block = isRising ? await firstFrom(chain, expiresAt, floor, head.number) : head.number;
-  memory.ends.set(id, Math.max(floor, block));
-}
-
-/** The lowest block from `floor` to `top` whose own time is not before `atMs`; `top` if all are. */
-async function firstFrom({ reader }: WatchedChain, atMs: number, floor: number, top: number): Promise<number> {
-  const isBefore = async (number: number): Promise<boolean> => (await reader.timestamp(number)) * 1000 < atMs;
-  // The end is near the head, so that looking back doubles its step.
-  let high = top;
-  let low = top;
-  for (let step = 1; low > floor; step *= 2) {
-    low = Math.max(floor, low - step);
-    if (await isBefore(low)) break;
-    high = low;
-  }
-  if (low === high) return low;
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (await isBefore(middle)) low = middle;
-    else high = middle;
-  }
-  return high;
+  const block = isRising ? await firstNotBefore(chain, expiresAt, { floor, top: head.number }) : head.number;
+  if (block !== unsettled) memory.ends.set(id, Math.max(floor, block));
 }

@@ -7,10 +7,12 @@
  * docs/threat-model.md, section 4.
  */
 import { AgentError } from "../../base/fault.ts";
+import { good, type Result } from "../../base/result.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import { listAccountsNow } from "../store/agents.ts";
 import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
+import { timeOfHead } from "./block-times.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
 import { keepSeenOutgoing } from "./outgoing-transactions.ts";
 import { accountsUnread } from "./unread.ts";
@@ -29,15 +31,17 @@ export function newLevelMemory(): LevelMemory {
 /**
  * Makes hot wallets level whose chain was read up to this tip. `isReached`: all blocks up to its
  * head were read and kept in this pass.
- * @throws AgentError NODE_* if the time of a block cannot be had; then nothing changes
+ * @throws AgentError NODE_CLOSED; then nothing changes
  */
 export async function keepLevels(chain: WatchedChain, tip: Tip, memory: LevelMemory, isReached: boolean): Promise<void> {
   const { store, network, run } = chain;
   const open = listAccountsNow(store.database, network).filter((account) => !isLevel(store.database, { network, account }, run));
   if (open.length === 0) return;
-  const isOld = await isPastUnseen(chain, tip, memory);
-  if (!isReached || !isOld) return;
-  const troubles = await inWaves(open, questionsAtOnce, (account) => troubleOf(chain, account));
+  const past = await isPastUnseen(chain, tip, memory);
+  if (past.ok && !(isReached && past.value)) return;
+  const troubles = past.ok
+    ? await inWaves(open, questionsAtOnce, (account) => troubleOf(chain, account))
+    : open.map(() => `the time of block ${tip.head.number} cannot be read: ${past.fault.code}: ${past.fault.message}`);
   store.write((database) => {
     for (const [at, account] of open.entries()) {
       const trouble = troubles[at] ?? "";
@@ -52,12 +56,13 @@ export async function keepLevels(chain: WatchedChain, tip: Tip, memory: LevelMem
  * True if blocks were made for so long since the first head of this run that they hold what nodes
  * do not show.
  */
-async function isPastUnseen({ network, reader }: WatchedChain, { head }: Tip, memory: LevelMemory): Promise<boolean> {
-  const exclusion = expiryExclusionOf(network);
-  if (exclusion === null) return true;
-  const headMs = (await reader.timestamp(head.number)) * 1000;
-  memory.firstMs ??= headMs;
-  return headMs >= memory.firstMs + exclusion.unseenMs;
+async function isPastUnseen(chain: WatchedChain, { head }: Tip, memory: LevelMemory): Promise<Result<boolean>> {
+  const exclusion = expiryExclusionOf(chain.network);
+  if (exclusion === null) return good(true);
+  const time = await timeOfHead(chain, head.number);
+  if (!time.ok) return time;
+  memory.firstMs ??= time.value;
+  return good(time.value >= memory.firstMs + exclusion.unseenMs);
 }
 
 /**

@@ -21,6 +21,24 @@ export interface Repair {
 
 export const repairs: readonly Repair[] = [
   {
+    name: "time-of-a-dropped-block",
+    fault: "One overdue request whose block's time no node told stopped the deposits of its chain for good.",
+    file: "gateway/watcher/block-times.ts",
+    find: "if (time.ok) return time.value * 1000 < atMs;",
+    replace: "if (!time.ok && atMs > 0) throw time.fault;\n    if (time.ok) return time.value * 1000 < atMs;",
+    test: "test/watcher/watcher-ends.test.ts",
+    title: "a block whose time no node tells",
+  },
+  {
+    name: "time-of-the-head-and-level",
+    fault: "A head whose time no node told kept a chain of Tron from being read to its newest block.",
+    file: "gateway/watcher/level.ts",
+    find: "if (!time.ok) return time;",
+    replace: "if (!time.ok) throw time.fault;",
+    test: "test/watcher/payout-level.test.ts",
+    title: "while no node tells the time of the head",
+  },
+  {
     name: "changed-key-of-tron",
     fault: "An account whose permissions had been given to another key went on being signed for, in silence.",
     file: "chains/tron/answers.ts",

@@ -34,7 +34,13 @@ function chainOf(name: Name, reader: Partial<WatcherNodes> = {}): WatchedChain {
   const network = networks[name];
   const accounts = JSON.stringify([{ family: name, purpose: "hot", id: account, firstAddress: account }]);
   db.store.database.run("UPDATE agents SET accounts = ?, networks = ?", accounts, JSON.stringify([network]));
-  return { store: db.store, network, reader, run, faults: new FaultBook(() => 0) } as unknown as WatchedChain;
+  return {
+    store: db.store,
+    network,
+    reader: { status: () => [], ...reader },
+    run,
+    faults: new FaultBook(() => 0),
+  } as unknown as WatchedChain;
 }
 const tipAt = (number: number): Tip => ({ head: { number, hash: "h" }, final: { number: number - 1, hash: "f" }, askedAt: 0 });
 const wallet = (name: Name) => ({ network: networks[name], account });
@@ -65,6 +71,24 @@ describe("a hot wallet", () => {
     expect(level("tron")).toBe(false);
     await keepLevels(chain, tipAt(30), memory, true);
     expect(level("tron")).toBe(true);
+  });
+
+  it("on Tron is not level while no node tells the time of the head, says so, and stops nothing else", async () => {
+    let isTold = false;
+    const chain = chainOf("tron", {
+      timestamp: async (number) => {
+        if (!isTold) throw new AgentError("NODE_ANSWER", "none", "no header");
+        return 1_000 + number * 3;
+      },
+    });
+    const memory = newLevelMemory();
+    await keepLevels(chain, tipAt(10), memory, true);
+    expect([level("tron"), trouble("tron")]).toEqual([false, expect.stringMatching(/block 10.*NODE_ANSWER/)]);
+    isTold = true;
+    await keepLevels(chain, tipAt(10), memory, true);
+    expect(level("tron")).toBe(false);
+    await keepLevels(chain, tipAt(30), memory, true);
+    expect([level("tron"), trouble("tron")]).toEqual([true, ""]);
   });
 
   it.each(["bitcoin", "litecoin"] as const)(

@@ -2,17 +2,22 @@
  * The end of a deposit request: by the gateway's clock and the chain's together. The chain makes a
  * block each second, block N at second 1,000 + N.
  */
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
 import { depositEnd, listProvisionalEnds } from "../../gateway/store/deposits.ts";
-import { hashOf } from "../../lab/kit/fake-chain.ts";
+import { firstNotBefore, unsettled } from "../../gateway/watcher/block-times.ts";
+import type { WatchedChain } from "../../gateway/watcher/chain.ts";
+import { hashOf, Refused } from "../../lab/kit/fake-chain.ts";
 import { until } from "../support/until.ts";
 import {
   chain,
   clock,
+  counting,
   db,
   eachTestItsChain,
   eth,
   network,
+  nodes,
   outsider,
   passes,
   request,
@@ -89,4 +94,51 @@ it("an end whose block is not final is taken back when the clock goes back", asy
   chain.mine(pay("in time", other.address));
   chain.mineEmpty(15);
   await until(() => row(other.id).status === 1);
+});
+
+it("a block whose time no node tells ends no pass: its request ends a little late, the others as ever", async () => {
+  clock.nowMs = atBlock(5);
+  const expiresAt = atBlock(20);
+  const [overdue, open] = [request(0, { expiresAt }), request(1, { expiresAt: atBlock(200) })];
+  await start(1, 3);
+  const isDropped = true;
+  nodes[0]!.lie = counting((method, params, honest) => {
+    const isHeader = method === "eth_getBlockByNumber" && params[1] === false;
+    return isHeader && isDropped && Number(params[0]) <= 25 ? new Refused("header not found") : honest;
+  });
+  clock.nowMs = expiresAt;
+  chain.mineEmpty(30 - chain.top);
+  chain.mine(pay("for the other", open.address));
+  chain.mineEmpty(10);
+  await until(() => row(open.id).status === 1);
+  await until(() => row(overdue.id).status === 2);
+});
+
+describe("the first block at or after a time", () => {
+  const times = (known: (number: number) => number): WatchedChain =>
+    ({ reader: { timestamp: async (number: number) => known(number) } }) as unknown as WatchedChain;
+  const fault = (code: "NODE_PRUNED" | "NODE_TIMEOUT") => () => {
+    throw new AgentError(code, "none", "no header");
+  };
+  const find = (known: (number: number) => number, floor = 0) => firstNotBefore(times(known), 50_000, { floor, top: 100 });
+
+  it("is found from any floor", async () => {
+    for (const [floor, block] of [
+      [0, 50],
+      [50, 50],
+      [51, 51],
+      [100, 100],
+    ] as const)
+      expect(await find((number) => number, floor)).toBe(block);
+    expect(await find((number) => number - 60)).toBe(100);
+  });
+
+  it("is the lowest known one where nodes have dropped older headers", async () => {
+    expect(await find((number) => (number < 70 ? fault("NODE_PRUNED")() : number))).toBe(70);
+    expect(await find(fault("NODE_PRUNED"))).toBe(100);
+  });
+
+  it("is asked for again after a failure that passes", async () => {
+    expect(await find(fault("NODE_TIMEOUT"))).toBe(unsettled);
+  });
 });
