@@ -44,11 +44,11 @@ export const gatewayEvents = eventTable({
   "token-refused": ["gateway", "info", "a signatureToken was refused, see `reason`", "nothing, unless the shop complains"],
   "agent-paired": ["gateway", "info", "an agent paired", "compare the short code with the one that pair printed"],
   "withdrawal-made": ["gateway", "info", "a withdrawal was taken from a shop", nothing],
-  "signature-held": [
+  "order-held": [
     "gateway",
     "warn",
-    "an agent signed an order that its wallet may have paid before, or whose chain is not read far enough: it gets no acknowledgement, and no bytes leave",
-    "nothing while a chain is read after a start; else withdrawals show ID names the payment",
+    "an order that its agent has already looks paid, so that the agent does not sign it",
+    "withdrawals show ID names the payment, and what to type",
   ],
   "jobs-placed": [
     "gateway",

@@ -216,14 +216,19 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   return stuck(why, waitRemedies[why] ?? seeStatus);
 }
 
-/** Waiting for the gateway's word on a coin or a first slot, or for an operator's; else null. */
+/** Waiting for the gateway's word on a coin, a first slot or the order, or for an operator's; else null. */
 function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null {
   if (why.includes("the gateway's word on it is asked for"))
-    return { verdict: "goes on", why: "the gateway's nodes are asked about what it would spend, which takes seconds", what: "" };
-  const code = /ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/.exec(why)?.[0] as Code | undefined;
+    return {
+      verdict: "goes on",
+      why: "the gateway's nodes are asked about it and what it would spend, which takes seconds",
+      what: "",
+    };
+  const code = /WITHDRAWAL_UNCLEARED|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/.exec(why)?.[0] as Code | undefined;
   if (code === undefined) return null;
   const told = `${codes[code][3]} (${code})`;
-  if (code === "ACCOUNT_PIN_UNNAMED") return { verdict: "waits", why: told, what: remedyIn(code) };
+  if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
+    return { verdict: "waits", why: told, what: remedyIn(code) };
   const adopt = `compare the count with a block explorer, then ${typed(`adopt ${chain}`)}`;
   if (code === "ACCOUNT_FIRST_SLOT") return { verdict: "waits for an operator", why: told, what: adopt };
   return {

@@ -1,5 +1,5 @@
 /**
- * A courier's question about coins and first slots, and the gateway's sightings that answer it: the
+ * A courier's question about coins, first slots and withdrawals, and the gateway's sightings that answer it: the
  * types and the strict readers of both. docs/protocol.md section 6.8.
  */
 import { parseJson } from "../base/json.ts";
@@ -8,17 +8,20 @@ import { boolean, list, object, type Reader } from "./shape.ts";
 
 /** Most coins, and most accounts, of one question and of the sightings that answer it. */
 export const sightedMax = 16;
+/** Most withdrawals of one question and of the sightings that answer it. */
+export const clearedMax = 64;
 
 /**
- * The courier asks what the gateway's own nodes show of coins and accounts, at most once a second.
- * The gateway answers for the agent's hot wallets and for addresses with an open sweep, and is
- * silent about all else.
+ * The courier asks what the gateway's own nodes show of coins, accounts and withdrawals, at most once
+ * a second. The gateway answers for the agent's hot wallets, for addresses with an open sweep and for
+ * the agent's open withdrawals, and is silent about all else.
  */
 export interface Question {
   readonly agent: string;
   readonly ledgerEpoch: number;
   readonly coins: readonly SightedCoin[];
   readonly accounts: readonly AskedAccount[];
+  readonly orders: readonly string[]; // transaction ids
   readonly at: number;
 }
 
@@ -42,8 +45,9 @@ export interface SightedSlot extends AskedAccount {
 
 /**
  * The sightings of the gateway's own nodes. A coin is named if the transaction that made it is
- * final, pays exactly the account, and nothing that a node shows spends it. Only for the run whose
- * nonce it repeats.
+ * final, pays exactly the account, and nothing that a node shows spends it. A withdrawal is named
+ * if its wallet's chain was read far enough since the gateway's start and shows no payment that
+ * nothing explains and that looks like it. Only for the run whose nonce they repeat.
  */
 export interface Sightings {
   readonly agent: string;
@@ -51,6 +55,7 @@ export interface Sightings {
   readonly answers: string; // Hello.nonce of this connection
   readonly coins: readonly SightedCoin[];
   readonly next: readonly SightedSlot[];
+  readonly orders: readonly string[]; // transaction ids of withdrawals that nothing on the chain pays already
   readonly at: number;
 }
 
@@ -66,6 +71,7 @@ const question: Reader<Question> = object({
   ledgerEpoch: fields.ledgerEpoch,
   coins: list(sightedCoin, sightedMax),
   accounts: list(object({ network: fields.network, account: fields.account }), sightedMax),
+  orders: list(fields.transactionId, clearedMax),
   at: fields.time,
 });
 
@@ -75,6 +81,7 @@ const sightings: Reader<Sightings> = object({
   answers: fields.nonce,
   coins: list(sightedCoin, sightedMax),
   next: list(object({ network: fields.network, account: fields.account, slot: fields.slot, isUnused: boolean() }), sightedMax),
+  orders: list(fields.transactionId, clearedMax),
   at: fields.time,
 });
 

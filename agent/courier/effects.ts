@@ -66,7 +66,7 @@ export function createHands(options: HandsOptions): (effect: SchedulerEffect) =>
         wake(effect.chain, effect.account);
         return done;
       case "question":
-        state.questions?.ask(effect.coins, effect.accounts);
+        state.questions?.ask(effect);
         return done;
       case "alarm":
         logAlarm(log, effect);

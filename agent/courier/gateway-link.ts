@@ -198,11 +198,11 @@ function reasonOf({ code, detail = "" }: SchedulerNo): string {
   return code === "CLOCK_SKEW" && detail !== "" ? `${code}: ${detail}` : code;
 }
 
-/** The gateway's word on coins and next slots. The signer verifies it and says what it took. */
+/** The gateway's word on coins, next slots and withdrawals. The signer verifies it and says what it took. */
 async function keepSightings(shared: Shared, link: Pick<Link, "drop">, frame: Uint8Array): Promise<void> {
   const { signer, feed, options } = shared;
   const answer = await settled(signer.request("sightings", { frames: [frame] }));
-  if (answer.ok) feed({ kind: "sighted", coins: answer.coins, next: answer.next });
+  if (answer.ok) feed({ kind: "sighted", coins: answer.coins, next: answer.next, orders: answer.orders });
   else refusedFrame(options, link, answer);
 }
 

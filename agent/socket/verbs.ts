@@ -182,7 +182,7 @@ export interface CourierAnswers {
   replace: { readonly withdrawal: WithdrawalStep };
   // newly released, with raw, and newly ended
   release: { readonly withdrawals: readonly WithdrawalStep[] };
-  sightings: Pick<Sightings, "coins" | "next">;
+  sightings: Pick<Sightings, "coins" | "next" | "orders">;
   decline: { readonly withdrawal: WithdrawalStep };
   observed: { readonly withdrawal: WithdrawalStep };
   each: EachAnswers<{ readonly withdrawal: WithdrawalStep }>;

@@ -35,7 +35,7 @@ export const alertTable = table({
     "courier",
     "warn",
     "chain",
-    "withdrawals wait because the gateway's nodes name no coin, or no first slot of the account",
+    "withdrawals wait because the gateway names no coin or no first slot of the account, or does not say that nothing pays them already",
     "ask the gateway's operator: its nodes of the chain are away, or show another chain",
   ],
   "adopt-needed": [

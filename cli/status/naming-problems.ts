@@ -1,6 +1,6 @@
 /**
- * Orders and accounts that wait for the gateway's word on a coin or a first slot, or for an
- * operator's, each with what ends the wait. Pure.
+ * Orders and accounts that wait for the gateway's word on a coin, a first slot or the order itself,
+ * or for an operator's, each with what ends the wait. Pure.
  */
 import type { CourierStatus } from "../../agent/socket/verbs.ts";
 import { codes } from "../../base/codes.ts";
@@ -14,12 +14,19 @@ interface Found {
   readonly isWarning: boolean;
 }
 
+/** Waits of orders for the gateway's word, with what ends them. */
+const orderWaits = [
+  ["ACCOUNT_PIN_UNNAMED", "the gateway's nodes name a coin that they can spend"],
+  ["WITHDRAWAL_UNCLEARED", "the gateway says that nothing on the chain pays them already"],
+] as const;
+
 /** An account for which nothing waits yet is a warning. */
 export function namingProblems({ waiting, unbegun = [] }: Pick<CourierStatus, "waiting" | "unbegun">): readonly Found[] {
-  const code = "ACCOUNT_PIN_UNNAMED";
-  const forCoins = waiting.filter(({ why }) => why.includes(code)).length;
-  const words = `${forCoins} wait until the gateway's nodes name a coin that they can spend (${code})`;
-  const ofCoins = forCoins === 0 ? [] : [{ code, what: words, hint: codes[code][4], isWarning: false }];
+  const ofOrders = orderWaits.flatMap(([code, until]): readonly Found[] => {
+    const { length } = waiting.filter(({ why }) => why.includes(code));
+    const what = `${length} wait until ${until} (${code})`;
+    return length === 0 ? [] : [{ code, what, hint: codes[code][4], isWarning: false }];
+  });
   const ofAccounts = unbegun.map(({ chain, why }): Found => {
     const { length } = waiting.filter((one) => one.why.includes(why));
     const own = why.startsWith("ACCOUNT_FIRST_SLOT") ? "ACCOUNT_FIRST_SLOT" : "ACCOUNT_FIRST_UNNAMED";
@@ -27,5 +34,5 @@ export function namingProblems({ waiting, unbegun = [] }: Pick<CourierStatus, "w
     const what = `the account of ${chain} begins when ${ends}, and ${length} wait for it (${own})`;
     return { code: own, what, hint: typed(`adopt ${chain}`), isWarning: length === 0 };
   });
-  return [...ofCoins, ...ofAccounts];
+  return [...ofOrders, ...ofAccounts];
 }

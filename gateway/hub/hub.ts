@@ -23,6 +23,7 @@ import { isLinkBlock, keepHello, markAgentSeen } from "../store/agent-state.ts";
 import { agentOfEnded, holderOfJob } from "../store/jobs.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
+import { type ClearOrders, createClearing } from "../withdrawals/clearing.ts";
 import { Intake } from "./intake.ts";
 import { type LinkLimits, linkLimits } from "./link-limits.ts";
 import { Session } from "./session.ts";
@@ -82,6 +83,7 @@ export function startHub(options: HubOptions): Hub {
   // same time.
   const pending = new PendingConnections<Session>(pendingLinks, (block) => isLinkBlock(options.store.database, block));
   const intake = new Intake(options);
+  const clear = createClearing(options);
   const addressOf = addressReader(options.config.trustProxy);
   const sockets = new WebSocketServer(socketOptions);
   const rooms: SessionRooms<Session> = {
@@ -103,7 +105,8 @@ export function startHub(options: HubOptions): Hub {
     },
     onStatement: (session, statement) => intake.add(session, session.agentId ?? "", statement),
     onHeartbeat: (session, head) => intake.receive(session.agentId ?? "", head),
-    onQuestion: (session, question) => answer(options, session, question),
+    clear,
+    onQuestion: (session, question) => answer(options, clear, session, question),
     onHalt: (agent, halt) => intake.raise(agent, halt),
     onClosed: (session) => {
       open.delete(session);
@@ -207,8 +210,12 @@ function noteSeen(intake: Intake, agentIds: readonly string[], nowMs: number): v
 }
 
 /** The session sends what the nodes show, unless they show nothing. */
-function answer({ answerQuestion }: HubOptions, session: Session, question: Question): void {
-  answerQuestion(session.agentId ?? "", question).then((sighted) => sighted !== null && session.sight(sighted), throwBug);
+function answer({ answerQuestion }: HubOptions, clear: ClearOrders, session: Session, question: Question): void {
+  const agent = session.agentId ?? "";
+  answerQuestion(agent, question).then((sighted) => {
+    const orders = clear(agent, question.orders);
+    if (sighted !== null || orders.length > 0) session.sight({ ...(sighted ?? { coins: [], next: [] }), orders });
+  }, throwBug);
 }
 
 /** True for an agent that dials the path with the kinds that it knows. */

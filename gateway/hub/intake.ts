@@ -21,8 +21,6 @@ import { isConflict } from "../store/library-errors.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
-import { readTransaction } from "../store/transactions.ts";
-import { holdOrder } from "../withdrawals/holds.ts";
 import { type Numbered, numberJobs } from "../withdrawals/jobs.ts";
 import type { CloseReason } from "./link-limits.ts";
 import type { Session } from "./session.ts";
@@ -219,10 +217,6 @@ export class Intake {
         end("busy");
         return;
       }
-      case "held":
-        this.#hold(agentId, verdict);
-        end("busy");
-        return;
       case "unstored": {
         const fields = { agent: agentId, code: verdict.code };
         log.error({ event: "statements-unstored", ...fields }, "statements could not be stored; the agent sends them again");
@@ -233,19 +227,6 @@ export class Intake {
         this.raise(agentId, verdict);
         end(verdict.lock ? "locked" : "behind");
     }
-  }
-
-  /** Marks an order whose first signature is not acknowledged; the agent comes with it again. */
-  #hold(agent: string, { transactionId, holders }: Extract<Refused, { readonly kind: "held" }>): void {
-    const { log, signals, clock } = this.#rooms;
-    const words = "a signature waits: its order may be paid already, or its chain is not read far enough";
-    log.warn({ event: "signature-held", agent, transactionId, holders: holders.length }, words);
-    if (holders.length === 0) return;
-    const isNew = this.note((database) => {
-      const row = readTransaction(database, transactionId);
-      return row !== undefined && holdOrder(database, row, holders, clock());
-    });
-    if (isNew === true) signals.emit("changed", { transactionId, isOpen: true });
   }
 
   #announce(group: readonly Arrival[], applied: Taken): void {

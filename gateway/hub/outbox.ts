@@ -20,7 +20,7 @@ const frameBytes = 1024;
 /** A signature as JSON, with the commas of both lists. */
 const signatureBytes = 132;
 
-export type PendingJob = Pick<JobRow, "sequence" | "text">;
+export type PendingJob = Pick<JobRow, "sequence" | "text" | "transactionId">;
 
 /** The sequence just before the first unanswered job; sending starts after it. */
 export function answeredUpTo(database: Database, agent: Pick<AgentRow, "id" | "jobSequence">): number {

@@ -7,6 +7,7 @@ import type { GatewayLog } from "../../base/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
 import type { Question } from "../../protocol/sightings.ts";
 import type { Store } from "../store/store.ts";
+import type { ClearOrders } from "../withdrawals/clearing.ts";
 import type { LinkLimits } from "./link-limits.ts";
 import type { Halt } from "./statements.ts";
 
@@ -34,6 +35,8 @@ export interface SessionRooms<S> {
   readonly onLive: (session: S) => void;
   readonly onStatement: (session: S, statement: Statement) => void;
   readonly onHeartbeat: (session: S, head: Head | null) => void;
+  /** The withdrawals among these that nothing on the chain pays already. */
+  readonly clear: ClearOrders;
   /** The agent asks what this gateway's nodes show; the answer is for the session to send. */
   readonly onQuestion: (session: S, question: Question) => void;
   /** The agent is refused, and an operator must learn why. */

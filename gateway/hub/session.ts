@@ -12,7 +12,7 @@ import * as envelope from "../../protocol/envelope.ts";
 import type { Ack, EnvelopeKind, Head, Heartbeat, Hello, OpenSlots } from "../../protocol/messages.ts";
 import { endedPerAckMax, parseHello, voidPerAckMax } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
-import type { Question, Sightings } from "../../protocol/sightings.ts";
+import { clearedMax, type Question, type Sightings } from "../../protocol/sightings.ts";
 import { askedCeiling } from "../deposits/ceilings.ts";
 import { endedIds, recoveryOffer } from "../recovery/offer.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
@@ -158,12 +158,12 @@ export class Session {
     if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
   }
 
-  /** Sends what the gateway's nodes show, for the run that asked. */
-  sight({ coins, next }: Pick<Sightings, "coins" | "next">): void {
+  /** Sends what the gateway's nodes show, and the withdrawals that it clears, to the agent's run. */
+  sight({ coins, next, orders }: Pick<Sightings, "coins" | "next" | "orders">): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null) return;
     const about = { agent: agent.id, ledgerEpoch: agent.ledgerEpoch, answers: this.#runNonce, at: this.#rooms.clock() };
-    this.#send("sightings", { ...about, coins, next } satisfies Sightings);
+    this.#send("sightings", { ...about, coins, next, orders } satisfies Sightings);
   }
 
   get #hasMore(): boolean {
@@ -194,9 +194,18 @@ export class Session {
       if (last === undefined || agent === null) return;
       this.#sentSequence = last.sequence;
       this.#quietSince = clock();
+      // First, so that the signer has the word when it gets the job.
+      this.#clear(batch.map(({ transactionId }) => transactionId));
       const jobs = jobsOf(agent, live.ledgerEpoch, batch, this.#signJob, clock());
       this.#send("jobs", jobs, () => this.pump());
     }
+  }
+
+  /** Says of the withdrawals of jobs that nothing on the chain pays them already, where it is so. */
+  #clear(ids: readonly string[]): void {
+    const cleared = this.#rooms.clear(this.agentId ?? "", ids);
+    for (let at = 0; at < cleared.length; at += clearedMax)
+      this.sight({ coins: [], next: [], orders: cleared.slice(at, at + clearedMax) });
   }
 
   /** Continues from the first unanswered job, after a recovery or after jobs got positions. */

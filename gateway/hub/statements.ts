@@ -7,7 +7,7 @@
 
 import { isPlainCode, type PlainCode } from "../../base/causes.ts";
 import { invariant } from "../../base/fault.ts";
-import { expiryExclusionOf, familyOf } from "../../chains/families.ts";
+import { expiryExclusionOf } from "../../chains/families.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { AskedEntry, Entry, Head, RecoveredEntry, SignedEntry, Statement } from "../../protocol/messages.ts";
 import { doubtDatabase, learnCeiling } from "../deposits/ceilings.ts";
@@ -19,8 +19,6 @@ import { recordAlarm } from "../store/alarm.ts";
 import { type AssignedPayment, assignedOf, assignedTo } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
 import { markAnswered, readAsked } from "../store/jobs.ts";
-import { isLevel } from "../store/levels.ts";
-import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { insertSignature, isSigned, listSignatures, signedBy } from "../store/signatures.ts";
 import { insertSlot, slotOf, slotOwner } from "../store/slots.ts";
@@ -28,7 +26,6 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { isAllVoid, keepExpiry } from "../store/void-attempts.ts";
 import { completeAssigned, updateWithdrawal } from "../store/withdrawals.ts";
-import { holdersOf } from "../withdrawals/holds.ts";
 import { type Around, type Change, effectOf } from "./effect.ts";
 
 /** The reason why none of an agent's statements is stored. */
@@ -39,17 +36,6 @@ export type Refused =
    * continue where the welcome says.
    */
   | { readonly ok: false; readonly kind: "overlapping"; readonly detail: string }
-  /**
-   * The first signature of a withdrawal on a chain without counts, which may be paid already: the
-   * signer lets no bytes out before the gateway acknowledges it. `holders` is empty while the chain
-   * is not read far enough.
-   */
-  | {
-      readonly ok: false;
-      readonly kind: "held";
-      readonly transactionId: string;
-      readonly holders: readonly UnexplainedRow[];
-    }
   /** The statement is of an old epoch, or of an unpaired agent. Its link must end. */
   | { readonly ok: false; readonly kind: "outdated"; readonly reason: "ledgerEpoch" | "refused" };
 
@@ -92,7 +78,6 @@ interface Progress {
   readonly showsHandshake: (statement: Statement) => boolean;
   readonly run: string; // run of this gateway (store/owner.ts)
   readonly nowMs: number;
-  readonly signed: ReadonlySet<string>; // hashes that these statements tell of
   awaits: boolean; // a recovered ledger, which no entry has begun yet
   readonly decided: Set<string>;
   readonly changed: Map<string, Changed>;
@@ -125,7 +110,6 @@ export function applyStatements(
     showsHandshake,
     run,
     nowMs,
-    signed: new Set(statements.flatMap(({ entries }) => entries.flatMap((one) => (one.kind === "signed" ? [one.txHash] : [])))),
     awaits,
     decided: new Set(),
     changed: new Map(),
@@ -245,9 +229,6 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
     case "sign":
     case "advance": {
       const transactionId = transactionOf(entry);
-      const isFirst = effect.kind === "sign" && effect.newAttempt && !around.isSigned;
-      const held = isFirst ? heldBack(progress, transactionId) : null;
-      if (held !== null) return held;
       if (effect.kind === "sign" && effect.newSlot) insertSlot(database, entry as SignedEntry, transactionId);
       if (effect.kind === "sign" && effect.newAttempt) {
         if (around.assigned !== null) tellUnassigned(progress, around.assigned);
@@ -262,19 +243,6 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
       return null;
     }
   }
-}
-
-/**
- * The refusal of a first signature, null for none. On chains where no count and no slot excludes a
- * second payment, the same rule holds here as for a job's place (withdrawals/jobs.ts): a ledger
- * and a database that were both restored may know an order as unsigned that was paid since.
- */
-function heldBack({ database, agent, run, signed }: Progress, transactionId: string): Refused | null {
-  const row = readTransaction(database, transactionId);
-  if (row === undefined || row.operation !== "withdraw" || row.status !== 0 || familyOf(row.network).slots.isCounted) return null;
-  const isRead = isLevel(database, { network: row.network, account: row.depositAddress }, run);
-  const holders = holdersOf(database, agent, row).filter(({ txHash }) => !signed.has(txHash));
-  return isRead && holders.length === 0 ? null : { ok: false, kind: "held", transactionId, holders: isRead ? holders : [] };
 }
 
 /** A change that may have ended the transaction counts before the others. */

@@ -75,8 +75,8 @@ export function listJobsAfter(
   agentId: string,
   sequence: number,
   most: number,
-): readonly Pick<JobRow, "sequence" | "text">[] {
-  const sql = `SELECT sequence, text FROM jobs WHERE agent = ? AND sequence > ? ORDER BY sequence LIMIT ${most}`;
+): readonly Pick<JobRow, "sequence" | "text" | "transactionId">[] {
+  const sql = `SELECT sequence, text, transactionId FROM jobs WHERE agent = ? AND sequence > ? ORDER BY sequence LIMIT ${most}`;
   return database.all(sql, agentId, sequence);
 }
 

@@ -205,8 +205,8 @@ export async function startWorld(dir: string): Promise<World> {
         // No chain is asked: the bench measures the way of a job, and its accounts are new.
         const question = parseQuestion(openEnvelope(data, { kind, publicKey: agent.linkKey, bytesMax: 262_144 }).payload);
         const next = question.accounts.map((account) => ({ ...account, slot: "0", isUnused: true }));
-        const { coins } = question;
-        const sightings = { agent: agent.id, ledgerEpoch: 1, answers: runNonce, coins, next, at: Date.now() };
+        const { coins, orders } = question;
+        const sightings = { agent: agent.id, ledgerEpoch: 1, answers: runNonce, coins, next, orders, at: Date.now() };
         opened.send(sealEnvelope("sightings", sightings, gatewayKey));
       } else if (kind === "heartbeat") {
         opened.send(sealEnvelope("heartbeat", { agent: agent.id, head: gatewayHead, at: Date.now() }, gatewayKey));

@@ -99,7 +99,7 @@ export class GatewaySide {
   /** What its own nodes show, for the run with this nonce. */
   sightings(answers: string, shown: Partial<Sightings>, key = this.key): Uint8Array {
     const about = { agent: this.#known.agentId, ledgerEpoch: this.ledgerEpoch, answers };
-    return sealEnvelope("sightings", { ...about, coins: [], next: [], at: this.#clock(), ...shown }, key);
+    return sealEnvelope("sightings", { ...about, coins: [], next: [], orders: [], at: this.#clock(), ...shown }, key);
   }
 
   ack(head: Head, change: Partial<Ack> = {}, key = this.key): Uint8Array {

@@ -37,7 +37,7 @@ import type { AnyAnswer } from "./any-answer.ts";
 import { GatewaySide } from "./gateway-side.ts";
 import { MemoryDisk } from "./ledger-disk.ts";
 import { testSeal } from "./ledger-seal.ts";
-import { pinAsked } from "./pin-asked.ts";
+import { orderAsked, pinAsked } from "./pin-asked.ts";
 
 export type { AnyAnswer } from "./any-answer.ts";
 
@@ -215,13 +215,14 @@ export class Kit {
     for (let i = 0; this.disk.appending && i < 100; i++) this.disk.sync();
   }
 
-  /** Whether its gateway names the pin of each first attempt that is asked for. */
+  /** Whether its gateway names the pin of each first attempt, and clears each withdrawal, that is asked for. */
   namesPins = true;
 
   /** Asks over the courier's socket as the line server would; the answer may come later. */
   send(verb: string, body: object, answer: (answer: AnyAnswer) => void = () => {}): void {
+    const order = (verb === "sign" || verb === "replace") && this.namesPins ? orderAsked(body, this.core) : null;
     const pin = verb === "sign" && this.namesPins ? pinAsked(body, this.core) : null;
-    if (pin !== null) this.sight({ coins: [pin] });
+    if (pin !== null || order !== null) this.sight({ coins: pin === null ? [] : [pin], orders: order === null ? [] : [order] });
     this.#sendOnce(verb, body, answer);
   }
 

@@ -25,15 +25,17 @@ describe("the account", () => {
       driver.feed({ kind: "adopted", chain: "local", answer: { ok: false, code, effect: "none" } });
     slotCounts(driver, 4n, 4n, 4n);
     driver.block(10);
-    const asked = { kind: "question", coins: [], accounts: [{ network: "eip155:31337", account: "0x1" }] };
+    const asked = { kind: "question", coins: [], accounts: [{ network: "eip155:31337", account: "0x1" }], orders: [] };
     expect(only(refusal("ACCOUNT_FIRST_UNNAMED"), "question")).toEqual([asked]);
     driver.tick(20_000);
     slotCounts(driver, 4n, 4n, 4n);
     refusal("ACCOUNT_FIRST_UNNAMED");
     expect(whyOf(driver, 1)).toContain("ACCOUNT_FIRST_UNNAMED");
     const word = { network: "eip155:31337", account: "0x1" };
-    expect(only(driver.feed({ kind: "sighted", coins: [], next: [{ ...word, account: "0x2" }] }), "slotCounts")).toEqual([]);
-    expect(only(driver.feed({ kind: "sighted", coins: [], next: [word] }), "slotCounts")).toHaveLength(1);
+    expect(
+      only(driver.feed({ kind: "sighted", coins: [], next: [{ ...word, account: "0x2" }], orders: [] }), "slotCounts"),
+    ).toEqual([]);
+    expect(only(driver.feed({ kind: "sighted", coins: [], next: [word], orders: [] }), "slotCounts")).toHaveLength(1);
     expect(only(slotCounts(driver, 4n, 4n, 4n), "adopt")).toHaveLength(1);
     // A word that does not suffice is the operator's matter, who finds the line to type.
     expect(only(refusal("ACCOUNT_FIRST_SLOT"), "question")).toEqual([]);

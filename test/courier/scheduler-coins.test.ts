@@ -35,7 +35,12 @@ const unsighted = (views: readonly CourierView[]) =>
 
 /** The gateway names these coins, as the signer took it. */
 const sight = (driver: ReturnType<typeof unsighted>, coins: readonly Coin[]) =>
-  driver.feed({ kind: "sighted", coins: coins.map(({ id, units }) => ({ network, account, id, units: `${units}` })), next: [] });
+  driver.feed({
+    kind: "sighted",
+    coins: coins.map(({ id, units }) => ({ network, account, id, units: `${units}` })),
+    next: [],
+    orders: [],
+  });
 
 /** With a gateway that names each coin of these tests. */
 function driven(views: readonly CourierView[]) {

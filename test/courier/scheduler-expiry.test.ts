@@ -41,6 +41,29 @@ describe("a chain that counts nothing of an account", () => {
     for (let i = 0; i < 100; i++) expect(only(driver.tick(1000), "slotCounts")).toEqual([]);
   });
 
+  it("asks the gateway about a payment that the signer does not clear, goes on with the others, and signs it at the word", () => {
+    const driver = driveWaiting([waitingView(1, "approved", [])], "");
+    driver.at(startMs);
+    expect(asked(workFor(driver, 1))).toEqual(["sign:1"]);
+    const questions = (effects: ReturnType<Driver["feed"]>) => only(effects, "question").map(({ orders }) => orders);
+    const no = { ok: false, code: "WITHDRAWAL_UNCLEARED", effect: "none" } as const;
+    const refuseSign = () => driver.feed({ kind: "answered", verb: "sign", transactionId: idOf(1), answer: no });
+    expect(questions(refuseSign())).toEqual([[idOf(1)]]);
+    driver.feed({ kind: "views", withdrawals: [waitingView(2, "approved", [])] });
+    expect(asked(workFor(driver, 2))).toEqual(["sign:2"]);
+    // Silence: the signer and the gateway are asked again, at longer intervals.
+    const waits: number[] = [];
+    for (let seconds = 1, sinceS = 0; waits.length < 4; seconds++) {
+      if (!asked(driver.tick(1_000)).includes("sign:1")) continue;
+      waits.push(seconds - sinceS);
+      sinceS = seconds;
+      expect(questions(refuseSign())).toEqual([[idOf(1)]]);
+    }
+    expect(waits).toEqual([2, 4, 8, 16]);
+    expect(whyOf(driver, 1)).toMatch(/^WITHDRAWAL_UNCLEARED/);
+    expect(asked(driver.feed({ kind: "sighted", coins: [], next: [], orders: [idOf(2), idOf(1)] }))).toEqual(["sign:1"]);
+  });
+
   it("a payment that waits gets no replacement with a higher fee, and stands in front of none", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(startMs);

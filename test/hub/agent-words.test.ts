@@ -114,6 +114,11 @@ const questionRows: Words<Question> & Words<SightedCoin> = {
     [{}],
     Array.from({ length: 17 }, () => ({ network: sighted.network, account: sighted.account })),
   ),
+  orders: message(
+    "x",
+    ["x"],
+    Array.from({ length: 65 }, () => id),
+  ),
   network: message("", "a b", "../x:1"),
   account: message("", "a b"),
   id: message("", "a b", "x".repeat(161)),
@@ -243,7 +248,7 @@ describe("words of an agent", () => {
   });
 
   it.each(Object.entries(questionRows))("are read before use: question.%s", (field, row) => {
-    const question = { agent: "a".repeat(16), ledgerEpoch: 1, coins: [sighted], accounts: [], at: 1 };
+    const question = { agent: "a".repeat(16), ledgerEpoch: 1, coins: [sighted], accounts: [], orders: [], at: 1 };
     const refusal = (change: object): unknown => taken(() => parseQuestion(JSON.stringify({ ...question, ...change })));
     expect(refusal({})).toBe("");
     for (const odd of row.by === "message" ? row.odd : []) {

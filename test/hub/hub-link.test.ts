@@ -10,6 +10,7 @@ import { Bug } from "../../base/fault.ts";
 import { addressReader } from "../../gateway/config/client-address.ts";
 import { fillEnvelope } from "../../gateway/hub/outbox.ts";
 import { askWithdrawal, askWithdrawals, readAgent } from "../../lab/kit/gateway-database.ts";
+import { callLevel } from "../../lab/kit/level-reader.ts";
 import { headAt, statementOf } from "../../lab/kit/link-agent.ts";
 import { openEnvelope } from "../../protocol/envelope.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
@@ -35,6 +36,7 @@ import {
   stop,
   told,
 } from "../support/hub-server.ts";
+import { inhabitant } from "../support/tron-network.ts";
 import { until } from "../support/until.ts";
 
 eachTestItsHub();
@@ -144,7 +146,7 @@ describe("handshake", () => {
 describe("a question", () => {
   const coin = { network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328", account: "bcrt1q", id: `${"a".repeat(64)}:0`, units: "5" };
   const question = (change: Partial<Question> = {}): Question => ({
-    ...{ agent: keys.id, ledgerEpoch: 2, coins: [coin], accounts: [], at: 1 },
+    ...{ agent: keys.id, ledgerEpoch: 2, coins: [coin], accounts: [], orders: [], at: 1 },
     ...change,
   });
 
@@ -160,8 +162,33 @@ describe("a question", () => {
     clock.nowMs += 1_000;
     agent.send("question", question(), keys.linkKey);
     const about = { agent: keys.id, ledgerEpoch: 2, answers: "07".repeat(32), at: clock.nowMs };
-    expect(await agent.next("sightings")).toEqual({ ...about, coins: [coin], next: [] });
+    expect(await agent.next("sightings")).toEqual({ ...about, coins: [coin], next: [], orders: [] });
     expect(agent.frames.filter(({ kind }) => kind === "sightings")).toHaveLength(1);
+  });
+
+  it("about withdrawals is answered with those that nothing pays already, and a job is cleared before it is sent", async () => {
+    const { network, account } = { network: "tron:0x2b6653dc", account: inhabitant("a hot wallet").address };
+    const accounts = JSON.stringify([{ family: "tron", purpose: "hot", id: account, firstAddress: account }]);
+    const paired = JSON.stringify([{ id: "trx", network, contract: "", decimal: 6, maxFee: "2" }]);
+    db.store.database.run("UPDATE agents SET accounts = ?, networks = ?, currencies = ?", accounts, `["${network}"]`, paired);
+    const first = askWithdrawal(db.store, keys.id, 2, { network, currency: "trx", depositAddress: account });
+    const agent = await handshake();
+    agent.state(statementOf(keys.id, 0, [decision(first, "held")], { handshake: agent.nonce }));
+    await agent.next("ack");
+    await agent.next("jobs");
+    const id = askWithdrawal(db.store, keys.id, 1, { network, currency: "trx", depositAddress: account });
+    const asks = async (): Promise<void> => {
+      clock.nowMs += 1_000;
+      agent.send("question", question({ coins: [], orders: [id] }), keys.linkKey);
+    };
+    callLevel(db.store.database, "first run");
+    hub.wake(keys.id);
+    await agent.next("jobs");
+    const kinds = agent.frames.map(({ kind }) => kind);
+    expect(kinds.lastIndexOf("sightings")).toBe(kinds.lastIndexOf("jobs") - 1);
+    expect(await agent.next("sightings")).toMatchObject({ coins: [], next: [], orders: [id] });
+    await asks();
+    expect(await agent.next("sightings")).toMatchObject({ answers: "07".repeat(32), orders: [id] });
   });
 
   it("that comes too soon is dropped, and one of another agent, epoch or key ends the link", async () => {
@@ -250,7 +277,11 @@ describe("jobs", () => {
   });
 
   it("fill an envelope but never leave it empty", () => {
-    const jobs = Array.from({ length: 100 }, (_, index) => ({ sequence: index + 1, text: `"${"x".repeat(998)}` }));
+    const jobs = Array.from({ length: 100 }, (_, index) => ({
+      sequence: index + 1,
+      text: `"${"x".repeat(998)}`,
+      transactionId: "",
+    }));
     expect(fillEnvelope(jobs, 12_400)).toHaveLength(10);
     expect(fillEnvelope(jobs, 10)).toHaveLength(1);
     expect(fillEnvelope([])).toHaveLength(0);

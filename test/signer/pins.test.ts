@@ -35,6 +35,7 @@ describe("exclusion by the pin", () => {
     kit.namesPins = false;
     const [pin, other] = [made(90_000n), made(80_000n)];
     const id = kit.order();
+    kit.sight({ orders: [id] });
     const word = { network, account: sender, id: pin.id, units: `${pin.units}` };
     const unnamed = () => expect(kit.sign(id, [pin, other]).code).toBe("ACCOUNT_PIN_UNNAMED");
     unnamed();
@@ -51,6 +52,7 @@ describe("exclusion by the pin", () => {
     kit.crash();
     kit.handshake();
     expect(kit.ask("sightings", { frames: [frame] }).code).toBe("SIGHTINGS_OTHER_RUN");
+    kit.sight({ orders: [id] });
     unnamed();
     expect(kit.kinds()).not.toContain("INTENT");
     kit.sight({ coins: [word] });
@@ -76,9 +78,14 @@ describe("exclusion by the pin", () => {
       }));
       expect(kit.sight({ coins }).ok).toBe(true);
     }
-    expect(kit.sign(kit.order(), [pin]).code).toBe("ACCOUNT_PIN_UNNAMED");
+    const cleared = (): string => {
+      const id = kit.order();
+      kit.sight({ orders: [id] });
+      return id;
+    };
+    expect(kit.sign(cleared(), [pin]).code).toBe("ACCOUNT_PIN_UNNAMED");
     kit.sight({ coins: [wordOf(late)] });
-    expect(kit.sign(kit.order(), [late]).ok).toBe(true);
+    expect(kit.sign(cleared(), [late]).ok).toBe(true);
   });
 
   it("a coin of an open withdrawal pays no other, and any other coin does", () => {

@@ -4,6 +4,5 @@ import type { Applied, Refused } from "../../gateway/hub/statements.ts";
 /** @throws Error with the hub's own words when it refused them */
 export function assertTaken(verdict: Applied | Refused): asserts verdict is Applied {
   if (verdict.ok) return;
-  if (verdict.kind === "held") throw new Error(`the signature of ${verdict.transactionId} waits`);
   throw new Error(verdict.kind === "outdated" ? verdict.reason : verdict.detail);
 }

@@ -130,15 +130,15 @@ function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   );
 }
 
-/** Orders that wait for the gateway's word on a coin or a first slot, or for an operator. */
+/** Orders that wait for the gateway's word on a coin, a first slot or the order, or for an operator. */
 function namingConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   const waitingFor = (code: RegExp): ReadonlyMap<string, number> => {
     const chains = new Map<string, number>();
     for (const { chain, why } of items) if (code.test(why)) chains.set(chain, (chains.get(chain) ?? 0) + 1);
     return chains;
   };
-  const unnamed = [...waitingFor(/ACCOUNT_(?:PIN|FIRST)_UNNAMED/)].map(([chain, waiting]) => {
-    const words = `the gateway's nodes name no coin or first slot of ${chain}: ${waiting} wait`;
+  const unnamed = [...waitingFor(/ACCOUNT_(?:PIN|FIRST)_UNNAMED|WITHDRAWAL_UNCLEARED/)].map(([chain, waiting]) => {
+    const words = `the gateway says nothing of coins, first slots or orders of ${chain}: ${waiting} wait`;
     return condition("gateway-unnamed", chain, words, { waiting }, unnamedMs);
   });
   const unadopted = [...waitingFor(/ACCOUNT_FIRST_SLOT/)].map(([chain, waiting]) => {

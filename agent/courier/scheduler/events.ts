@@ -7,7 +7,7 @@
 
 import type { Effect } from "../../../base/fault.ts";
 import type { ChainOutcome, ChainState, Found, NodeAnswer, SlotCounts, VoidAnswer, VoidQuestion } from "../../../chains/nodes.ts";
-import type { AskedAccount, SightedCoin } from "../../../protocol/sightings.ts";
+import type { AskedAccount, Question, SightedCoin } from "../../../protocol/sightings.ts";
 import type { AccountView, CourierAnswers, CourierRequests, CourierView, WithdrawalStep } from "../../socket/verbs.ts";
 
 /** The nodes' answer on the inclusion of a withdrawal. */
@@ -96,8 +96,13 @@ export type SchedulerEvent =
       readonly found: readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[];
     }
   | { readonly kind: "void"; readonly chain: string; readonly account?: string; readonly found: readonly VoidFound[] }
-  /** The gateway's word on coins and next slots, as the signer took it. */
-  | { readonly kind: "sighted"; readonly coins: readonly SightedCoin[]; readonly next: readonly AskedAccount[] }
+  /** The gateway's word on coins, next slots and withdrawals, as the signer took it. */
+  | {
+      readonly kind: "sighted";
+      readonly coins: readonly SightedCoin[];
+      readonly next: readonly AskedAccount[];
+      readonly orders: readonly string[];
+    }
   /** The answer to `guard`; missing if the block could not be read. */
   | { readonly kind: "guarded"; readonly chain: string; readonly account?: string; readonly holds: boolean }
   | {
@@ -158,7 +163,7 @@ export type SchedulerEffect =
   /** Asks the watch of an account for the chain's state at once; a `block` or `away` follows. */
   | { readonly kind: "wake"; readonly chain: string; readonly account?: string }
   /** A question to the gateway; `sighted` follows, or silence. */
-  | { readonly kind: "question"; readonly coins: readonly SightedCoin[]; readonly accounts: readonly AskedAccount[] }
+  | ({ readonly kind: "question" } & Pick<Question, "coins" | "accounts" | "orders">)
   | NodeQuestion
   | SendEffect
   | GuardEffect

@@ -38,6 +38,7 @@ export interface Item {
   notBeforeMs: number;
   asideBlock: number;
   refusals: number;
+  unclearedSinceMs: number | null; // when the signer first wanted the gateway's word on it
   waiting: string; // the reason why it waits, for `status`; "" while it goes on
   gas: { readonly limit: bigint; readonly atMs: number } | null;
   gasAskedAtMs: number | null;

@@ -1,7 +1,7 @@
 /**
- * Offers whose pin the gateway has named, and the questions for those that it has not. The signer
- * makes no first attempt on another coin, because a courier's nodes may show coins that no block
- * has. Pure.
+ * Offers whose pin the gateway has named, the withdrawals that it has cleared, and the questions for
+ * those that it has not. The signer makes no first attempt on another coin, because a courier's
+ * nodes may show coins that no block has. Pure.
  */
 import { familyOf } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, TxParams } from "../../../chains/family.ts";
@@ -22,6 +22,7 @@ const questionMs = 1_000;
 const silentMs = 20_000;
 
 export const unnamedCode = "ACCOUNT_PIN_UNNAMED";
+export const unclearedCode = "WITHDRAWAL_UNCLEARED";
 /** The words until a silence is told. */
 export const askingWords = "the gateway's word on it is asked for";
 
@@ -99,16 +100,31 @@ function askFor(
     naming.asked.set(coinText(coin), { tries: tries + 1, dueAtMs: nowMs + Math.min(againMsMax, againMs * 2 ** tries) });
   }
   const coins = wanted.map(({ id, units }) => ({ network, account: address, id, units: `${units}` }));
-  out.push({ kind: "question", coins, accounts: [] });
+  out.push({ kind: "question", coins, accounts: [], orders: [] });
 }
 
 /** Asks for the gateway's word on the next slot of an account that has not begun. */
 export function askFirstSlot({ network, address }: Account, out: SchedulerEffect[]): void {
-  out.push({ kind: "question", coins: [], accounts: [{ network, account: address }] });
+  out.push({ kind: "question", coins: [], accounts: [{ network, account: address }], orders: [] });
+}
+
+/** The time until a withdrawal is asked for again that the gateway has not cleared. */
+export function clearedAgainMs(tries: number): number {
+  return Math.min(againMsMax, againMs * 2 ** Math.min(tries, 8));
+}
+
+/** The words of a withdrawal that waits for the gateway's word that nothing pays it already. */
+export function unclearedWords(item: Item, nowMs: number): string {
+  item.unclearedSinceMs ??= nowMs;
+  const isSilent = nowMs - item.unclearedSinceMs >= silentMs;
+  return isSilent ? `${unclearedCode}: the gateway has not said yet that nothing on the chain pays it already` : askingWords;
 }
 
 /** Takes what the signer kept of the gateway's word. @returns the accounts it is about */
-export function takeSightings(book: Book, { coins, next }: Extract<SchedulerEvent, { kind: "sighted" }>): readonly Account[] {
+export function takeSightings(
+  book: Book,
+  { coins, next, orders }: Extract<SchedulerEvent, { kind: "sighted" }>,
+): readonly Account[] {
   const touched = new Set<Account>();
   const accountOf = (of: { readonly network: string; readonly account: string }): Account | undefined =>
     [...book.accounts.values()].find(({ network, address }) => network === of.network && address === of.account);
@@ -126,6 +142,12 @@ export function takeSightings(book: Book, { coins, next }: Extract<SchedulerEven
     if (account.nextSlot === "") account.slotCounts.dueAtMs = 0;
     account.naming.sinceMs = null;
     touched.add(account);
+  }
+  for (const id of orders) {
+    const item = book.items.get(id);
+    if (item === undefined || item.unclearedSinceMs === null) continue;
+    Object.assign(item, { unclearedSinceMs: null, notBeforeMs: 0, refusals: 0 });
+    touched.add(item.account);
   }
   return [...touched];
 }

@@ -10,9 +10,9 @@ import { accountKey, putAccount, rouse, stayBusy } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
-import { askFirstSlot, forgetNamed, takeSightings, unnamedCode, whyUnbegun } from "./naming.ts";
+import { askFirstSlot, forgetNamed, takeSightings, unclearedCode, unnamedCode, whyUnbegun } from "./naming.ts";
 import { bump, resend, send, signAgain, takeMisread, takeSent } from "./sending.ts";
-import { advance, finishIntent, takeGas, takeOwnTransfer, takeRefusal } from "./signing.ts";
+import { advance, askCleared, finishIntent, takeGas, takeOwnTransfer, takeRefusal } from "./signing.ts";
 import {
   count,
   countersFailed,
@@ -297,7 +297,8 @@ function refused(book: Book, item: Item, verb: SchedulerVerb, answer: SchedulerN
   item.asking = null;
   if (answer.code === unnamedCode) forgetNamed(item);
   if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });
-  if (takeRefusal(item, answer.code, nowMs)) refresh(book, nowMs, out);
+  if (answer.code === unclearedCode) askCleared(item, nowMs, out);
+  else if (takeRefusal(item, answer.code, nowMs)) refresh(book, nowMs, out);
 }
 
 function refresh(book: Book, nowMs: number, out: SchedulerEffect[]): void {

@@ -10,7 +10,7 @@ import { lostControl } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
-import { namedOffer, unnamedCode, unnamedWords } from "./naming.ts";
+import { clearedAgainMs, namedOffer, unclearedWords, unnamedCode, unnamedWords } from "./naming.ts";
 import { ask, file, freeUnits, isAside, isBehind, setAside } from "./withdrawals.ts";
 
 /** Estimates asked for ahead of the head of a queue, so they share a node's batch. */
@@ -321,6 +321,16 @@ function computeLimitOf({ account }: Item, newest: AttemptView | undefined): big
 
 function isOfFeeMarket(code: string): boolean {
   return code.startsWith("POLICY_FEE") || code.startsWith("POLICY_TIP");
+}
+
+/**
+ * Asks for the gateway's word that nothing on the chain pays a withdrawal already, because the
+ * signer makes no such attempt without it, and sets the withdrawal aside meanwhile. Others go on.
+ */
+export function askCleared(item: Item, nowMs: number, out: SchedulerEffect[]): void {
+  setAside(item, unclearedWords(item, nowMs), { notBeforeMs: nowMs + clearedAgainMs(item.refusals) });
+  item.refusals += 1;
+  out.push({ kind: "question", coins: [], accounts: [], orders: [item.view.transactionId] });
 }
 
 /**

@@ -182,6 +182,7 @@ function createItem(view: CourierView, account: Account, openedAtMs: number): It
     notBeforeMs: 0,
     asideBlock: -1,
     refusals: 0,
+    unclearedSinceMs: null,
     waiting: "",
     gas: null,
     gasAskedAtMs: null,

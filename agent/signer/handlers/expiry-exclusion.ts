@@ -15,6 +15,7 @@ import type { CourierRequests } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
 import { endsUnpaid, isCancelling, isOver, isPastEnd, isVoid, type Withdrawal } from "../state/withdrawal.ts";
 import { highestQuorum, quorumWanted } from "./adopt.ts";
+import { unclearedRefusal } from "./cleared.ts";
 import { alarm, type Done, type RequestContext } from "./context.ts";
 import { intend, type Prepared } from "./intent.ts";
 import { expiredBodies } from "./top-up.ts";
@@ -74,7 +75,7 @@ export function prepareNext(context: RequestContext, withdrawal: Withdrawal, abo
     return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", "above manualReplaceAbove");
   const account = core.accounts.find(job.network, withdrawal.account);
   invariant(account !== undefined, "an assigned slot has its account");
-  const offer = offered(context, account, claimed);
+  const offer = unclearedRefusal(context, withdrawal) ?? offered(context, account, claimed);
   if (!offer.ok) return offer;
   return intend(context, { withdrawal, approval, account, slot, attempt: above + 1, txParams: offer.txParams });
 }

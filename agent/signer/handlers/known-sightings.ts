@@ -1,11 +1,13 @@
 /**
- * The coins and next slots that the gateway named in this run, by its own signature. Bounded, and
+ * The coins, next slots and withdrawals that the gateway named in this run, by its own signature. Bounded, and
  * never recorded. Touches nothing.
  */
 import type { SightedCoin, SightedSlot, Sightings } from "../../../protocol/sightings.ts";
 
 /** Coins that are kept at the same time; the oldest leaves, and may be asked for again. */
 const coinsMax = 4_096;
+/** Withdrawals that are kept; the oldest leaves, and may be asked for again. */
+const ordersMax = 4_096;
 /** Accounts whose next slot is kept. */
 const accountsMax = 256;
 /** An account may send in the meantime, so an older word on its next slot counts for nothing. */
@@ -20,9 +22,11 @@ interface Told extends Pick<SightedSlot, "slot" | "isUnused"> {
 export class KnownSightings {
   readonly #coins = new Set<string>();
   readonly #slots = new Map<string, Told>();
+  readonly #orders = new Set<string>();
 
-  keep({ coins, next, at }: Sightings, heardMs: number): void {
-    for (const coin of coins) keepNewest(this.#coins, keyOf(coin, textOf(coin)));
+  keep({ coins, next, orders, at }: Sightings, heardMs: number): void {
+    for (const coin of coins) keepNewest(this.#coins, keyOf(coin, textOf(coin)), coinsMax);
+    for (const id of orders) keepNewest(this.#orders, id, ordersMax);
     for (const { slot, isUnused, ...account } of next) {
       const key = keyOf(account);
       // An older word that comes again says nothing about now.
@@ -39,6 +43,11 @@ export class KnownSightings {
     return this.#coins.has(keyOf(account, coin));
   }
 
+  /** True if the gateway said of the withdrawal that nothing on the chain pays it already. */
+  clears(transactionId: string): boolean {
+    return this.#orders.has(transactionId);
+  }
+
   /** The gateway's newest word on the next slot of an account; undefined without a recent one. */
   next(account: Pick<SightedCoin, "network" | "account">, nowMs: number): Told | undefined {
     const told = this.#slots.get(keyOf(account));
@@ -53,9 +62,9 @@ function keyOf({ network, account }: Pick<SightedCoin, "network" | "account">, c
   return `${network} ${account} ${coin}`;
 }
 
-function keepNewest(kept: Set<string>, key: string): void {
+function keepNewest(kept: Set<string>, key: string, most: number): void {
   kept.delete(key);
   kept.add(key);
   const [oldest = ""] = kept;
-  if (kept.size > coinsMax) kept.delete(oldest);
+  if (kept.size > most) kept.delete(oldest);
 }

@@ -1,5 +1,5 @@
 /**
- * The gateway's second word on coins and first slots: what its own nodes show. The signer verifies
+ * The gateway's second word on coins, first slots and withdrawals: what its own nodes show. The signer verifies
  * the gateway's signature itself, because the courier that carries it is untrusted. The word only
  * permits a first attempt; nothing of it is recorded, and it ends with the run whose nonce it
  * repeats. Touches nothing. Source: docs/protocol.md section 6.8.
@@ -10,8 +10,8 @@ import { parseSightings, type Sightings } from "../../../protocol/sightings.ts";
 import type { RequestContext } from "./context.ts";
 import { foreignTo, skewOf } from "./gateway-head.ts";
 
-/** The named coins and accounts of one frame, or the reason why it did nothing. */
-export type Sighted = ({ readonly ok: true } & Pick<Sightings, "coins" | "next">) | Refusal;
+/** The named coins, accounts and withdrawals of one frame, or the reason why it did nothing. */
+export type Sighted = ({ readonly ok: true } & Pick<Sightings, "coins" | "next" | "orders">) | Refusal;
 
 /**
  * Keeps what a sightings envelope names. A repeat is harmless.
@@ -29,5 +29,5 @@ export function keepSightings(context: RequestContext, frame: Uint8Array): Sight
   const skewed = skewOf(context, sightings);
   if (skewed !== null) return skewed;
   run.sightings.keep(sightings, monotonicMs);
-  return { ok: true, coins: sightings.coins, next: sightings.next };
+  return { ok: true, coins: sightings.coins, next: sightings.next, orders: sightings.orders };
 }

@@ -12,6 +12,7 @@ import type { Account } from "../state/accounts.ts";
 import { isFinal, step } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { beginsAgain, begunAccount } from "./adopt.ts";
+import { unclearedRefusal } from "./cleared.ts";
 import { closedGate, countKey, pausedBy, type RequestContext } from "./context.ts";
 import { offered } from "./expiry-exclusion.ts";
 import { intend, type Prepared, recorded } from "./intent.ts";
@@ -48,7 +49,7 @@ export function prepareSign(context: RequestContext, transactionId: string, { tx
   const account = begunAccount(context, approval.network, sender.account);
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
   if (!isAssigned && beginsAgain(context, account)) return refuse("ACCOUNT_NOT_ADOPTED", "it begins again behind an ended sweep");
-  const offer = offered(context, account, txParams);
+  const offer = unclearedRefusal(context, withdrawal) ?? offered(context, account, txParams);
   if (!offer.ok) return offer;
   const next = { withdrawal, approval, account, attempt: 1, txParams: offer.txParams, evidence };
   // A recovered ledger keeps a slot for this withdrawal, and nothing was signed on that slot.

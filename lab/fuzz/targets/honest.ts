@@ -107,10 +107,18 @@ export const honest: Readonly<Record<string, object>> = {
     signatures: texts.map((text) => signJob(text, gatewayKey)),
   },
   ack: { agent, ledgerEpoch: 1, head, at },
-  question: { agent, ledgerEpoch: 1, coins, accounts: [{ network: "eip155:31337", account: hotWallet }], at },
+  question: {
+    agent,
+    ledgerEpoch: 1,
+    coins,
+    accounts: [{ network: "eip155:31337", account: hotWallet }],
+    orders: [transactionId],
+    at,
+  },
   sightings: {
     ...{ agent, ledgerEpoch: 1, answers: hash("2"), coins, at },
     next: [{ network: "eip155:31337", account: hotWallet, slot: "4", isUnused: false }],
+    orders: [transactionId],
   },
   statement: {
     agent,

@@ -84,7 +84,8 @@ function open(): World {
     onLive: () => {},
     onStatement: (from, statement) => intake.add(from, from.agentId ?? "", statement),
     onHeartbeat: (from, head) => intake.receive(from.agentId ?? "", head),
-    onQuestion: (from, { coins }) => from.sight({ coins, next: [] }),
+    clear: (_agent, ids) => ids,
+    onQuestion: (from, { coins, orders }) => from.sight({ coins, next: [], orders }),
     onHalt: () => {},
     onClosed: () => {},
   });

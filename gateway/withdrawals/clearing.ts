@@ -1,0 +1,83 @@
+/**
+ * The gateway's word that nothing on the chain pays a withdrawal already, by the same rule as a
+ * job's place: its wallet's chain is read far enough in this run, and no payment that nothing
+ * explains looks like it. An agent's signer wants this word on chains without counts, where ledger
+ * and database may both have been restored to a state before the payment. Source: docs/protocol.md
+ * section 6.8.
+ */
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
+import { familyOf } from "../../chains/families.ts";
+import { pairedCurrencies } from "../balance/funds.ts";
+import { hotWalletAddressOn } from "../store/agent-accounts.ts";
+import { readAgent } from "../store/agents.ts";
+import { readAsked } from "../store/jobs.ts";
+import { isLevel } from "../store/levels.ts";
+import type { UnexplainedRow } from "../store/outgoing-holds.ts";
+import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import type { Signals } from "../store/signals.ts";
+import type { Database, Store } from "../store/store.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
+
+interface ClearingRooms {
+  readonly store: Store;
+  readonly signals: Signals;
+  readonly log: GatewayLog;
+  readonly clock: () => number; // milliseconds since 1970
+  readonly run: string; // names this process (store/owner.ts)
+}
+
+/** The withdrawals among these transaction ids that an agent may pay, by this gateway's word. */
+export type ClearOrders = (agentId: string, ids: readonly string[]) => readonly string[];
+
+interface Seen {
+  readonly row: TransactionRow;
+  readonly holders: readonly UnexplainedRow[];
+}
+
+/**
+ * Clears withdrawals of an agent on chains without counts. One that an unexplained payment holds
+ * waits for an operator from now on, and one that nothing holds any more is freed. Silent about
+ * everything else, and about all while the chain is not read. Harmless to call again.
+ */
+export function createClearing({ store, signals, log, clock, run }: ClearingRooms): ClearOrders {
+  const keep = (fn: (database: Database) => boolean, row: TransactionRow): void => {
+    try {
+      if (store.write(fn)) signals.emit("changed", { transactionId: row.id, isOpen: true });
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      // The agent asks again.
+      log.warn({ event: "note-unstored", code: error.code }, "the database did not take the hold of an order");
+    }
+  };
+  return (agentId, ids) => {
+    const agent = readAgent(store.database, agentId);
+    if (agent === undefined || agent.unpairedAt !== null || agent.caughtUp !== run || !hasUncounted(agent)) return [];
+    return ids.flatMap((id) => {
+      const seen = seenOf(store.database, agent, id, run);
+      if (seen === null) return [];
+      const { row, holders } = seen;
+      const isHeld = row.stage === heldStage;
+      if (holders.length > 0 && !isHeld) {
+        log.warn({ event: "order-held", agent: agentId, transactionId: id, holders: holders.length }, "an order looks paid already");
+        keep((database) => holdOrder(database, row, holders, clock()), row);
+      }
+      if (holders.length === 0 && isHeld) keep((database) => freeOrder(database, row, clock()), row);
+      return holders.length === 0 ? [id] : [];
+    });
+  };
+}
+
+function hasUncounted(agent: AgentRow): boolean {
+  return pairedCurrencies(agent).some(({ network }) => !familyOf(network).slots.isCounted);
+}
+
+/** Null for a withdrawal about which the gateway is silent. */
+function seenOf(database: Database, agent: AgentRow, id: string, run: string): Seen | null {
+  if (readAsked(database, id)?.jobAgent !== agent.id) return null;
+  const row = readTransaction(database, id);
+  if (row === undefined || row.operation !== "withdraw" || row.status !== 0 || familyOf(row.network).slots.isCounted) return null;
+  const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
+  return isLevel(database, wallet, run) ? { row, holders: holdersOf(database, agent, row) } : null;
+}
