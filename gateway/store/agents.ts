@@ -153,6 +153,12 @@ export function endAwaitedCeiling(database: Database, id: string): void {
   database.run("UPDATE agents SET awaitsCeiling = 0 WHERE id = ? AND awaitsCeiling = 1", id);
 }
 
+/** When the first agent with a network was paired, in milliseconds; null without one. */
+export function oldestPairingAt(database: Database, network: string): number | null {
+  const sql = "SELECT min(pairedAt) AS at FROM agents WHERE EXISTS (SELECT 1 FROM json_each(networks) WHERE value = ?)";
+  return database.get<{ at: number | null }>(sql, network)?.at ?? null;
+}
+
 /** Every agent, paired or unpaired. */
 export function listAgentsEver(database: Database): readonly AgentRow[] {
   return database.all<AgentRow>("SELECT * FROM agents ORDER BY id");

@@ -3,12 +3,10 @@
  * the time of a block cannot be had.
  */
 
-import { type Result, resultOf } from "../../base/result.ts";
+import type { AgentError } from "../../base/fault.ts";
+import { failed, good, type Result, resultOf } from "../../base/result.ts";
 import { isOfItem } from "../faults/blame.ts";
 import type { WatchedChain } from "./chain.ts";
-
-/** The search met a node's failure that passes, and the caller asks again in its next pass. */
-export const unsettled = "unsettled";
 
 /**
  * The newest block's own time in Unix milliseconds; the node is asked where none has shown it.
@@ -25,17 +23,18 @@ export async function timeOfHead({ reader }: WatchedChain, number: number): Prom
 /**
  * The lowest block from `floor` to `top` whose own time is not before `atMs`; `top` if all are. A
  * block whose time no node tells counts as one before, so that the answer is never too low.
+ * @returns a fault that passes as a value: a NODE_* code, and the caller asks again in its next pass
  */
 export async function firstNotBefore(
   { reader }: WatchedChain,
   atMs: number,
   { floor, top }: { readonly floor: number; readonly top: number },
-): Promise<number | typeof unsettled> {
-  let isSettled = true;
+): Promise<Result<number>> {
+  let fault: AgentError | null = null;
   const isBefore = async (number: number): Promise<boolean> => {
     const time = await resultOf(() => reader.timestamp(number));
     if (time.ok) return time.value * 1000 < atMs;
-    if (!isOfItem(time.fault)) isSettled = false;
+    if (!isOfItem(time.fault)) fault ??= time.fault;
     return true;
   };
   // The wanted block is mostly near the head, so that looking back doubles its step.
@@ -46,10 +45,10 @@ export async function firstNotBefore(
     if (await isBefore(low)) break;
     high = low;
   }
-  while (isSettled && high - low > 1) {
+  while (fault === null && high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     if (await isBefore(middle)) low = middle;
     else high = middle;
   }
-  return isSettled ? high : unsettled;
+  return fault === null ? good(high) : failed(fault);
 }

@@ -6,15 +6,18 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { resultOf } from "../../base/result.ts";
+import { resultOf, valueIn } from "../../base/result.ts";
+import { familyOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
+import { oldestPairingAt } from "../store/agents.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
 import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { firstNotBefore } from "./block-times.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { type CompareMemory, compareBalances, newCompareMemory } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
@@ -35,6 +38,8 @@ const rewindBlocks = 256;
  * in the block.
  */
 const clockSkewMs = 15 * 60_000;
+/** Blocks of an agent's payments that a restored database forgot are read so far back. */
+const forgottenMsMax = 30 * 86_400_000;
 
 /** State that is not in the tables, because reading again gives it again. */
 export interface DepositMemory {
@@ -112,28 +117,34 @@ function commit(chain: WatchedChain, fn: (database: Database) => readonly string
   for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
 }
 
+/**
+ * When the chain may first hold what this database must know, in milliseconds; null for nothing. A
+ * database may be a copy from before its first look at the chain. Without counts nothing but the
+ * chain remembers a payment that such a copy and its agent forgot.
+ */
+function oldestUnreadAt({ store, network, clock }: WatchedChain): number | null {
+  const deposit = oldestDepositAt(store.database, network);
+  const paired = familyOf(network).slots.isCounted ? null : oldestPairingAt(store.database, network);
+  if (paired === null) return deposit;
+  return Math.min(deposit ?? Number.POSITIVE_INFINITY, Math.max(paired, clock() - forgottenMsMax));
+}
+
+/** The newest block up to `top` made before a time; 0 if all are newer. @throws AgentError NODE_* */
+async function lastBefore(chain: WatchedChain, top: number, atMs: number): Promise<number> {
+  const first = valueIn(await firstNotBefore(chain, atMs, { floor: 0, top }));
+  return Math.max(0, first - 1);
+}
+
 async function openCursor(chain: WatchedChain, tip: Tip): Promise<BlockId> {
   const { database } = chain.store;
   const row = readCursor(database, chain.network);
   if (row !== undefined) return { number: row.block, hash: row.hash };
-  const oldest = oldestDepositAt(database, chain.network);
+  const oldest = oldestUnreadAt(chain);
   const number = oldest !== null ? await lastBefore(chain, tip.final.number, oldest - clockSkewMs) : tip.final.number;
   const first = number === tip.final.number ? tip.final : await chain.reader.block(number, true);
   const cursor = { number: first.number, hash: first.hash };
   chain.store.write((inside) => moveTo(inside, chain.network, cursor));
   return cursor;
-}
-
-/** The newest block up to `top` made at or before a time; 0 if all are newer. */
-async function lastBefore(chain: WatchedChain, top: number, atMs: number): Promise<number> {
-  let low = 0;
-  let high = top;
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if ((await chain.reader.timestamp(middle)) * 1000 <= atMs) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }
 
 function moveTo(database: Database, network: string, { number: block, hash }: BlockId): void {

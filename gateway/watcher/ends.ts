@@ -5,12 +5,13 @@
  * and the balance there is known, because coins that a contract sent in time count. Source:
  * docs/architecture.md section 8.
  */
+import { good } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { depositEnd, dropDepositEnd, keepDepositEnd, listOverdueDeposits, listProvisionalEnds } from "../store/deposits.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
-import { firstNotBefore, timeOfHead, unsettled } from "./block-times.ts";
+import { firstNotBefore, timeOfHead } from "./block-times.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
 import { awaitEnds, type CompareMemory, comparedAt } from "./compare.ts";
 import { judgeRequests } from "./payments.ts";
@@ -133,6 +134,6 @@ async function findEnd(chain: WatchedChain, memory: EndMemory, { id, expiresAt }
   const kept = depositEnd(chain.store.database, id) ?? 0;
   const floor = Math.min(head.number, Math.max(memory.floors.get(id) ?? 0, kept));
   const isRising = familyOf(chain.network).blockTimes === "rising";
-  const block = isRising ? await firstNotBefore(chain, expiresAt, { floor, top: head.number }) : head.number;
-  if (block !== unsettled) memory.ends.set(id, Math.max(floor, block));
+  const block = isRising ? await firstNotBefore(chain, expiresAt, { floor, top: head.number }) : good(head.number);
+  if (block.ok) memory.ends.set(id, Math.max(floor, block.value));
 }

@@ -60,7 +60,10 @@ export function createClearing({ store, signals, log, clock, run }: ClearingRoom
       const { row, holders } = seen;
       const isHeld = row.stage === heldStage;
       if (holders.length > 0 && !isHeld) {
-        log.warn({ event: "order-held", agent: agentId, transactionId: id, holders: holders.length }, "an order looks paid already");
+        log.warn(
+          { event: "order-held", agent: agentId, transactionId: id, holders: holders.length },
+          "an order looks paid already",
+        );
         keep((database) => holdOrder(database, row, holders, clock()), row);
       }
       if (holders.length === 0 && isHeld) keep((database) => freeOrder(database, row, clock()), row);

@@ -21,6 +21,16 @@ export interface Repair {
 
 export const repairs: readonly Repair[] = [
   {
+    name: "payments-before-the-first-look",
+    fault:
+      "A database and a ledger from before the first look at a coin's chain paid an order again, although a final block had its payment.",
+    file: "gateway/watcher/deposits.ts",
+    find: "const paired = familyOf(network).slots.isCounted ? null : oldestPairingAt(store.database, network);",
+    replace: 'const paired = familyOf(network).slots.isCounted ? null : oldestPairingAt(store.database, "");',
+    test: "test/watcher/watcher-beginning.test.ts",
+    title: "is before the pairing of the first agent",
+  },
+  {
     name: "time-of-a-dropped-block",
     fault: "One overdue request whose block's time no node told stopped the deposits of its chain for good.",
     file: "gateway/watcher/block-times.ts",

@@ -4,8 +4,9 @@
  */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
+import { good } from "../../base/result.ts";
 import { depositEnd, listProvisionalEnds } from "../../gateway/store/deposits.ts";
-import { firstNotBefore, unsettled } from "../../gateway/watcher/block-times.ts";
+import { firstNotBefore } from "../../gateway/watcher/block-times.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { hashOf, Refused } from "../../lab/kit/fake-chain.ts";
 import { until } from "../support/until.ts";
@@ -129,16 +130,16 @@ describe("the first block at or after a time", () => {
       [51, 51],
       [100, 100],
     ] as const)
-      expect(await find((number) => number, floor)).toBe(block);
-    expect(await find((number) => number - 60)).toBe(100);
+      expect(await find((number) => number, floor)).toEqual(good(block));
+    expect(await find((number) => number - 60)).toEqual(good(100));
   });
 
   it("is the lowest known one where nodes have dropped older headers", async () => {
-    expect(await find((number) => (number < 70 ? fault("NODE_PRUNED")() : number))).toBe(70);
-    expect(await find(fault("NODE_PRUNED"))).toBe(100);
+    expect(await find((number) => (number < 70 ? fault("NODE_PRUNED")() : number))).toEqual(good(70));
+    expect(await find(fault("NODE_PRUNED"))).toEqual(good(100));
   });
 
   it("is asked for again after a failure that passes", async () => {
-    expect(await find(fault("NODE_TIMEOUT"))).toBe(unsettled);
+    expect(await find(fault("NODE_TIMEOUT"))).toMatchObject({ ok: false, fault: { code: "NODE_TIMEOUT" } });
   });
 });
