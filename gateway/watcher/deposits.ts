@@ -141,8 +141,9 @@ async function openCursor(chain: WatchedChain, tip: Tip): Promise<BlockId> {
   if (row !== undefined) return { number: row.block, hash: row.hash };
   const oldest = oldestUnreadAt(chain);
   const number = oldest !== null ? await lastBefore(chain, tip.final.number, oldest - clockSkewMs) : tip.final.number;
-  const first = number === tip.final.number ? tip.final : await chain.reader.block(number, true);
-  const cursor = { number: first.number, hash: first.hash };
+  // The block behind it names it, and is read next in any case.
+  const hash = number === tip.final.number ? tip.final.hash : (await chain.reader.block(number + 1, true)).parentHash;
+  const cursor = { number, hash };
   chain.store.write((inside) => moveTo(inside, chain.network, cursor));
   return cursor;
 }
