@@ -271,6 +271,20 @@ export interface OutgoingTransaction {
 /** A transaction of an account that no block has yet, by the word of a node. */
 export type UnconfirmedTransaction = Omit<OutgoingTransaction, "block" | "slot" | "content">;
 
+/** Payments to one address that no block has, by any node's word. */
+export interface Arriving {
+  readonly isWhole: boolean; // every node answered, and none may have left some out
+  readonly payments: readonly ArrivingPayment[];
+}
+
+/** One payment in the mempools of nodes. */
+export interface ArrivingPayment {
+  readonly txHash: string;
+  readonly units: bigint;
+  readonly isReplaceable: boolean; // its sender may send its coins elsewhere until a block has it
+  readonly isSure: boolean; // enough nodes show it, at a fee with which blocks take it
+}
+
 /**
  * The questions of the gateway's watcher. With `isAgreed` the answer needs enough nodes; otherwise
  * one node's answer shows progress.
@@ -333,6 +347,11 @@ export interface WatcherNodes extends Watched {
    * Rejects if fewer nodes answer than must agree, or if one may have left some out.
    */
   unconfirmed?(account: string): Promise<readonly UnconfirmedTransaction[]>;
+  /**
+   * Payments to each address that no block has; present if nodes show them. One answer an address,
+   * in the order of the addresses. For people who wait, and never for credit.
+   */
+  arriving?(addresses: readonly string[]): Promise<readonly Result<Arriving>[]>;
   hasFailed(txHash: string): Promise<boolean>;
   /**
    * The most that a payment costs at the present fee market, with room for a replacement, in units

@@ -33,6 +33,8 @@ export interface AddressTransaction {
   readonly place: Place | null; // null before a block has it
   readonly inputs: readonly ShownOutput[];
   readonly outputs: readonly ShownOutput[];
+  readonly satPerKvB: bigint | null; // its fee for 1,000 vB; null if the node does not say
+  readonly isReplaceable: boolean; // it signals so (BIP-125), or the node does not say
 }
 
 /** A coin that a transaction spends or makes, as the node shows it. */
@@ -119,14 +121,24 @@ export function readHistory(bytes: Buffer): readonly AddressTransaction[] {
   const list = jsonOf(bytes, historyValuesMax);
   if (!Array.isArray(list) || list.length > historyMax) throw odd("txs");
   return list.map((one): AddressTransaction => {
-    const { txid, status, vin, vout } = fieldsOf(one, "tx");
+    const { txid, status, vin, vout, fee, weight } = fieldsOf(one, "tx");
     if (!Array.isArray(vin)) throw odd("tx.vin");
     if (!Array.isArray(vout)) throw odd("tx.vout");
     const txHash = hashOf(txid, "tx.txid");
     const inputs = vin.flatMap((input) => spentOf(fieldsOf(input, "tx.vin")));
     const outputs = vout.flatMap((output, at) => madeOf(fieldsOf(output, "tx.vout"), txHash, at));
-    return { txHash, place: placeOf(status, "tx.status"), inputs, outputs };
+    const isReplaceable = vin.some((input) => !isFinalSequence(fieldsOf(input, "tx.vin").sequence));
+    return { txHash, place: placeOf(status, "tx.status"), inputs, outputs, satPerKvB: rateOf(fee, weight), isReplaceable };
   });
+}
+
+/** Both of the highest numbers say that an input is not to be replaced (BIP-125). */
+const isFinalSequence = (sequence: unknown): boolean => sequence === "4294967295" || sequence === "4294967294";
+
+/** Four units of weight are a virtual byte (BIP-141). */
+function rateOf(fee: unknown, weight: unknown): bigint | null {
+  const [sat, units] = [fee, weight].map((one) => (typeof one === "string" && wholeForm.test(one) ? BigInt(one) : 0n));
+  return sat === undefined || units === undefined || units === 0n ? null : (sat * 4_000n) / units;
 }
 
 /** None for an output of Litecoin's extension, which has no script. */

@@ -5,6 +5,7 @@
  * Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
+import { resultOf } from "../../base/result.ts";
 import type { FeeMarket, Payment } from "../family.ts";
 import { inWaves } from "../map-limit.ts";
 import type {
@@ -22,6 +23,7 @@ import { resultsInWaves } from "../providers/results.ts";
 import { addressOfScript, parseAddress } from "./address.ts";
 import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, type ScriptOf, scriptKey } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
+import { arrivingAt } from "./node-arriving.ts";
 import { balanceAt } from "./node-balance.ts";
 import { createBlocks, depthOf, idOf, type NumberedBlock } from "./node-blocks.ts";
 import { areSighted, type CoinQuestion, coinsAtOnce, reached } from "./node-coins.ts";
@@ -61,6 +63,8 @@ const patienceMsDefault = 60_000;
 const accountsAtOnce = 16;
 /** Coins of a usual payment, and room for a market that rises until it is signed and replaced. */
 const usualCoins = 2;
+/** A payment at this part of the market's rate is usually in a block within half a day. */
+const surePart = 4n;
 const costRoom = { numerator: 3n, denominator: 2n } as const;
 
 /** Opens no connection before the first question. @throws NODE_URL */
@@ -112,6 +116,11 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
       return { found: (await inWaves(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))).flat(), unread: [] };
     },
     unconfirmed: (account) => unconfirmedOf(pool, account, network),
+    arriving: async (addresses) => {
+      const rate = await resultOf(feeMarketNow);
+      const least = rate.ok ? (rate.value.satPerKvB ?? 0n) / surePart : null;
+      return resultsInWaves(addresses, accountsAtOnce, (address) => arrivingAt(pool, address, network, least));
+    },
     // A transaction that fails is in no block.
     hasFailed: async () => false,
     cost: (account, payment) => costOf(tools, account, payment),

@@ -11,7 +11,9 @@ import type { Quote } from "../config/fiat.ts";
 import { isAllowedOrigin } from "../config/origin.ts";
 import type { Other, PayerView } from "../pages/payer-view.ts";
 import type { Service } from "../service.ts";
+import { isHeldOpen, listArriving } from "../store/arriving.ts";
 import { type CountedPayment, listCounted, listOthersTo } from "../store/credits.ts";
+import { depositEnd } from "../store/deposits.ts";
 import type { MerchantRow, TransactionRow } from "../store/rows.ts";
 
 const minuteSeconds = 60;
@@ -78,7 +80,12 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
   const { network, depositAddress: receiver } = row;
   const contract = currency?.contract;
   const counted = listCounted(store.database, row);
-  const seen = counted.filter(({ final }) => !final);
+  const endBlock = depositEnd(store.database, row.id);
+  const isBehind = ({ block, isHeld, isCredited }: CountedPayment): boolean =>
+    row.status === 0 && endBlock !== null && block > endBlock && !isHeld && !isCredited;
+  const seen = counted.filter((one) => !one.final && !isBehind(one));
+  const inBlocks = new Set(counted.map((one) => one.txHash));
+  const arriving = listArriving(store.database, row.id).filter((one) => !inBlocks.has(one.txHash));
   const txHash = hashOf(row, counted);
   return {
     shop: merchant.shownName === "" ? merchant.name : merchant.shownName,
@@ -93,6 +100,9 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
     toleranceUnits: BigInt(row.toleranceUnits),
     finalUnits: BigInt(row.amountReceivedUnits),
     seenUnits: seen.reduce((sum, { units }) => sum + units, 0n),
+    arrivingUnits: arriving.reduce((sum, { units }) => sum + BigInt(units), 0n),
+    isHeld: isHeldOpen(store.database, row.id),
+    lateUnits: counted.filter(isBehind).reduce((sum, { units }) => sum + units, 0n),
     confirmations: row.status === 0 ? service.confirmations(row.id) : null,
     others: othersOf(service, row),
     address: row.receiverAddress,

@@ -71,6 +71,7 @@ export interface GatewayLimits {
 
 export interface GatewayLifetimes {
   readonly depositMinutes: number;
+  readonly confirmingHours: number; // a request stays open so long after its end for a payment seen in time; 0 never
   readonly withdrawalHours: number; // unsigned and unanswered
   readonly approvalDays: number; // manual, waiting for an operator
 }
@@ -174,7 +175,15 @@ const file = object(
         listMax: integer({ min: 0, max: 100_000 }),
       },
     ),
-    lifetimes: object({}, { depositMinutes: positive(525_600), withdrawalHours: positive(8_760), approvalDays: positive(365) }),
+    lifetimes: object(
+      {},
+      {
+        depositMinutes: positive(525_600),
+        confirmingHours: integer({ max: 168 }),
+        withdrawalHours: positive(8_760),
+        approvalDays: positive(365),
+      },
+    ),
     sweepsAtOnce,
     books: object({}, { hour: integer({ max: 23 }) }),
     callbacks: callbacksShape,
@@ -196,7 +205,7 @@ const defaultLimits: GatewayLimits = {
   listMax: 0,
 };
 
-const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 };
+const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, confirmingHours: 24, withdrawalHours: 24, approvalDays: 7 };
 
 type File = ReturnType<typeof file>;
 

@@ -85,7 +85,8 @@ const en: PageWords = {
   flows: {
     deposit: [
       "Deposit",
-      "Stages of a deposit: waiting, seen, confirming, completed. From seen also partial. From waiting and partial also expired.",
+      "Stages of a deposit: waiting, seen, confirming, completed. From waiting also unconfirmed, and from there seen. From seen also partial. " +
+        "From waiting and partial also expired.",
     ],
     withdrawal: [
       "Withdrawal",
@@ -170,7 +171,7 @@ const tr: PageWords = {
   flows: {
     deposit: [
       "Yatırma",
-      "Bir yatırmanın aşamaları: waiting, seen, confirming, completed. seen aşamasından partial da olur. waiting ve " +
+      "Bir yatırmanın aşamaları: waiting, seen, confirming, completed. waiting aşamasından unconfirmed da olur, ondan sonra seen gelir. seen aşamasından partial da olur. waiting ve " +
         "partial aşamalarından expired da olur.",
     ],
     withdrawal: [

@@ -15,6 +15,12 @@ export interface Stage {
 const deposit: readonly Stage[] = [
   { name: "waiting", status: 0, at: [0, 0], means: { en: "nothing was seen", tr: "ödeme görülmedi" } },
   {
+    name: "unconfirmed",
+    status: 0,
+    at: [1, 0],
+    means: { en: "nodes show a payment that no block has", tr: "düğümler, blokta olmayan bir ödeme gösteriyor" },
+  },
+  {
     name: "seen",
     status: 0,
     at: [0, 1],
@@ -85,6 +91,8 @@ export const flows = {
     stages: deposit,
     ways: [
       ["waiting", "seen"],
+      ["waiting", "unconfirmed"],
+      ["unconfirmed", "seen"],
       ["seen", "confirming"],
       ["seen", "partial"],
       ["partial", "confirming"],

@@ -29,10 +29,12 @@ interface View {
 
 const tones: Readonly<Record<PayerState, Tone>> = {
   waiting: "wait",
+  unconfirmed: "wait",
   seen: "wait",
   short: "care",
   over: "good",
   completed: "good",
+  ending: "wait",
   expired: "stop",
   expiredWithMoney: "care",
   late: "care",
@@ -54,7 +56,9 @@ function figuresOf(shown: PayerView, language: Language): Figures {
     symbol,
     network: network.name,
     amount: `${shown.amount} ${symbol}`,
-    sum: say(sumUnits(shown)),
+    sum: say(sumUnits(shown) + shown.lateUnits),
+    arriving: say(shown.arrivingUnits),
+    isHeld: shown.isHeld,
     missing: say(dueUnits(shown)),
     over: say(over > 0n ? over : 0n),
     end: timeText(language, shown.expiresAt),
@@ -291,7 +295,7 @@ function LinkFace({ words, link }: Pick<View, "words"> & { readonly link: string
 function Outcome(view: View): VNode | null {
   const { shown, figures, words, language, state } = view;
   const isPaid = shown.status === 1;
-  const hasMoney = sumUnits(shown) > 0n;
+  const hasMoney = sumUnits(shown) + shown.lateUnits > 0n;
   const back = shown.returnUrl;
   if (!hasMoney && back === "") return null;
   return (

@@ -23,6 +23,9 @@ export interface PayerView {
   readonly toleranceUnits: bigint; // so much may be missing
   readonly finalUnits: bigint; // paid and final
   readonly seenUnits: bigint; // paid and in a block that is not final
+  readonly arrivingUnits: bigint; // in the network and in no block
+  readonly isHeld: boolean; // a payment was seen in time and keeps the request open
+  readonly lateUnits: bigint; // in a block behind the end, while the request is open
   readonly confirmations: number | null; // the seen part's; null if unknown
   readonly others: readonly Other[];
   readonly address: string;

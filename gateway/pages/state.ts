@@ -1,17 +1,19 @@
 /**
- * The state of a request in a customer's eyes: one of ten, a pure function of the shown. Payments
- * count here as soon as they are in a block, because a customer must not be asked for money that is
- * on its way.
+ * The state of a request in a customer's eyes: one of twelve, a pure function of the shown. A
+ * customer is never asked for money that is on its way, and is told "order again" only when the
+ * record has ended.
  */
 import { createHash } from "node:crypto";
 import type { PayerView } from "./payer-view.ts";
 
 export const payerStates = [
   "waiting",
+  "unconfirmed",
   "seen",
   "short",
   "over",
   "completed",
+  "ending",
   "expired",
   "expiredWithMoney",
   "late",
@@ -35,9 +37,13 @@ export function stateOf(view: PayerView): PayerState {
   const sum = sumUnits(view);
   if (status === 1) return view.finalUnits > amountUnits ? "over" : "completed";
   if (status === 0 && sum > 0n && sum >= amountUnits - toleranceUnits) return "seen";
+  if (status === 0 && view.arrivingUnits > 0n) return "unconfirmed";
+  if (status === 0 && view.lateUnits > 0n) return "late";
   const hasOnlyOthers = sum === 0n && others.length > 0;
   if (isOver(view)) {
     if (hasOnlyOthers) return "otherCoin";
+    // The blocks before the end are not all read and final.
+    if (status === 0) return "ending";
     if (sum === 0n) return "expired";
     return view.isLate || (status === 2 && view.seenUnits > 0n) ? "late" : "expiredWithMoney";
   }
@@ -67,6 +73,8 @@ export function lookSeconds({ status, seenUnits }: PayerView): number {
 export function markOf(view: PayerView): string {
   const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash } = view;
   const units = [view.finalUnits, view.seenUnits, view.amountUnits].map(String);
-  const parts = [stateOf(view), shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash, units];
+  const hasSlow = view.arrivingUnits + view.lateUnits > 0n;
+  const slow = hasSlow ? [`${view.arrivingUnits}`, `${view.lateUnits}`, view.isHeld] : [];
+  const parts = [stateOf(view), shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash, units, ...slow];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }

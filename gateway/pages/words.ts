@@ -12,6 +12,8 @@ export interface Figures {
   readonly network: string;
   readonly amount: string; // asked for
   readonly sum: string; // has come, final or not
+  readonly arriving: string; // in the network and in no block
+  readonly isHeld: boolean;
   readonly missing: string;
   readonly over: string;
   readonly others: string; // other coins; "" none
@@ -127,6 +129,15 @@ const en: Words = {
       text: () => "",
       now: () => "This page shows the payment by itself as soon as it is seen.",
     },
+    unconfirmed: {
+      title: () => "Your payment is on its way",
+      text: ({ arriving, isHeld, isOpen, end }) =>
+        `${arriving} is in the network, and in no block yet.${isOpen && !isHeld ? ` It counts if a block takes it before ${end}.` : ""}`,
+      now: ({ isHeld, isOpen }) => {
+        if (isHeld) return "It counts, even if it takes longer than the time. Do not send again.";
+        return isOpen ? "Wait. Do not send again." : "It may be too late. Do not send again: wait, or write to the shop.";
+      },
+    },
     seen: {
       title: () => "Payment seen",
       text: (figures) => `${figures.sum} arrived. ${seenEn(figures)}`,
@@ -146,6 +157,11 @@ const en: Words = {
       title: () => "Paid",
       text: ({ sum }) => `${sum} arrived, and the payment is final.`,
       now: () => "You may go back to the shop, or close this page.",
+    },
+    ending: {
+      title: () => "The time to pay is over",
+      text: ({ end }) => `The network's last blocks before ${end} are being read.`,
+      now: () => "If you have paid, wait. Do not send now.",
     },
     expired: {
       title: () => "The time to pay is over",
@@ -236,6 +252,17 @@ const tr: Words = {
       text: () => "",
       now: () => "Ödeme görülür görülmez bu sayfa kendiliğinden gösterir.",
     },
+    unconfirmed: {
+      title: () => "Ödemeniz yolda",
+      text: ({ arriving, isHeld, isOpen, end }) =>
+        `${arriving} ağda görüldü, henüz bir blokta değil.${isOpen && !isHeld ? ` ${end} zamanından önce bir bloğa girerse sayılır.` : ""}`,
+      now: ({ isHeld, isOpen }) => {
+        if (isHeld) return "Süre dolsa da sayılır. Yeniden göndermeyin.";
+        return isOpen
+          ? "Bekleyin. Yeniden göndermeyin."
+          : "Geç kalmış olabilir. Yeniden göndermeyin: bekleyin ya da mağazaya yazın.";
+      },
+    },
     seen: {
       title: () => "Ödeme görüldü",
       text: (figures) => `${figures.sum} geldi. ${seenTr(figures)}`,
@@ -255,6 +282,11 @@ const tr: Words = {
       title: () => "Ödendi",
       text: ({ sum }) => `${sum} geldi ve ödeme kesinleşti.`,
       now: () => "Mağazaya dönebilir ya da bu sayfayı kapatabilirsiniz.",
+    },
+    ending: {
+      title: () => "Ödeme süresi doldu",
+      text: ({ end }) => `Ağın ${end} öncesindeki son blokları okunuyor.`,
+      now: () => "Ödediyseniz bekleyin. Şimdi göndermeyin.",
     },
     expired: {
       title: () => "Ödeme süresi doldu",

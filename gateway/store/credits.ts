@@ -4,6 +4,7 @@
  * credited request, and no longer for the request of its address. A payment is credited only once:
  * a row holds all that was left of a payment.
  */
+import { listArriving } from "./arriving.ts";
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { ownTopUp } from "./top-ups.ts";
@@ -18,6 +19,7 @@ export interface CountedPayment {
   readonly block: number;
   readonly txHash: string;
   readonly isCredited: boolean; // credited by an operator
+  readonly isHeld: boolean; // it was seen in time, before a block had it
 }
 
 /** A payment with its part that is not credited yet. */
@@ -51,11 +53,14 @@ export function listCounted(
      ORDER BY p.block, p.txHash, p.logIndex`,
     ...[id, currency, network],
   );
+  const held = new Set(listArriving(database, id).flatMap(({ txHash, isHeld }) => (isHeld === 1 ? [txHash] : [])));
   const left = own.map((row) => ({ row, units: leftOf(row), isCredited: false }));
   const credited = listCreditsTo(database, id).map((row) => ({ row, units: BigInt(row.creditedUnits), isCredited: true }));
   return [...left, ...credited]
     .filter(({ units }) => units > 0n)
-    .map(({ row: { final, block, txHash }, units, isCredited }) => ({ units, final: final === 1, block, txHash, isCredited }));
+    .map(({ row: { final, block, txHash }, units, isCredited }) => {
+      return { units, final: final === 1, block, txHash, isCredited, isHeld: held.has(txHash) };
+    });
 }
 
 /** Payments that were credited to a request, in the order of the chain. */

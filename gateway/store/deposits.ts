@@ -1,4 +1,5 @@
 /** Deposit requests in the table of transactions. */
+import { forgetArriving } from "./arriving.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import { insertTransaction, type NewTransaction } from "./transactions.ts";
@@ -69,7 +70,10 @@ export type DepositCredit = Pick<
 
 export function updateDeposit(database: Database, id: string, credit: DepositCredit): void {
   const { status, stage, code, amountReceivedUnits, late, txHash, finalBlock, changedAt } = credit;
-  if (status !== 0) database.run("DELETE FROM depositEnds WHERE transactionId = ?", id);
+  if (status !== 0) {
+    database.run("DELETE FROM depositEnds WHERE transactionId = ?", id);
+    forgetArriving(database, id);
+  }
   database.run(
     "UPDATE transactions SET status = ?, stage = ?, code = ?, amountReceivedUnits = ?, late = ?, txHash = ?, finalBlock = ?, changedAt = ? WHERE id = ?",
     ...[status, stage, code, amountReceivedUnits, late, txHash, finalBlock, changedAt, id],

@@ -190,7 +190,7 @@ CREATE TABLE releasedOrders (
  * Deposit addresses; one of a merchant that only receives has no agent. The watcher reads the list
  * by rowid. `accountOwners` has the owner of each account whose requests differ by their tags: the
  * trigger writes it with each new address. `addressStates` and `baselines` have known balances
- * (address-states.ts), `depositEnds` the block in which a request ends until this end is final.
+ * (address-states.ts), `arriving` payments to open requests that no block has, `depositEnds` the block in which a request ends until this end is final.
  * `depositCredits` has payments that an operator credited to a request of another address,
  * `foundAddresses` the first block whose payments count at an address found by a scan.
  * `forgottenAddresses`, `forgottenRanges` and `vouched` are of a database restored from a backup:
@@ -225,6 +225,10 @@ CREATE TABLE baselines (
   takenUnits TEXT NOT NULL DEFAULT '0', PRIMARY KEY (address, network, currency)) STRICT;
 CREATE TABLE lookGaps (
   network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, PRIMARY KEY (network, address, currency)) STRICT;
+CREATE TABLE arriving (
+  transactionId TEXT NOT NULL REFERENCES transactions(id), txHash TEXT NOT NULL, units TEXT NOT NULL, firstAt INTEGER NOT NULL,
+  seenAt INTEGER NOT NULL, isReplaceable INTEGER NOT NULL CHECK (isReplaceable IN (0,1)),
+  isHeld INTEGER NOT NULL CHECK (isHeld IN (0,1)), PRIMARY KEY (transactionId, txHash)) STRICT;
 CREATE TABLE depositEnds (transactionId TEXT PRIMARY KEY REFERENCES transactions(id), block INTEGER NOT NULL) STRICT;
 CREATE TABLE depositCredits (
   network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, transactionId TEXT NOT NULL REFERENCES transactions(id),

@@ -37,6 +37,7 @@ export interface WatchedChain {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly ownClock: () => ClockState; // the judgement of that clock by all chains
+  readonly confirmingMs: number; // a request stays open so long after its end for a payment seen in time; 0 never
   readonly run: string; // names this process (store/owner.ts)
 }
 

@@ -13,6 +13,8 @@ export interface Payment {
   readonly txHash: string;
   /** An operator credited the payment from another address; then its block does not matter. */
   readonly isCredited?: boolean;
+  /** A node showed it in time, and it kept the request open; then its block does not matter. */
+  readonly isHeld?: boolean;
 }
 
 export interface Request {
@@ -25,6 +27,8 @@ export interface Request {
   readonly late: boolean;
   /** The block that holds all payments before the end; null if nothing waits for it. */
   readonly endBlock: number | null;
+  /** Nodes show a payment that no block has. */
+  readonly isArriving?: boolean;
 }
 
 /**
@@ -45,8 +49,8 @@ export interface Credit {
 export function judgeDeposit(request: Request, payments: readonly Payment[], scannedAt: number): Credit {
   const final = payments.filter((payment) => payment.final);
   const { endBlock } = request;
-  const isInTime = ({ block, isCredited }: Payment): boolean =>
-    request.status !== 0 || isCredited === true || endBlock === null || block <= endBlock;
+  const isInTime = ({ block, isCredited, isHeld }: Payment): boolean =>
+    request.status !== 0 || isCredited === true || isHeld === true || endBlock === null || block <= endBlock;
   const inTime = payments.filter(isInTime);
   const counted = final.filter(isInTime);
   const receivedUnits = sum(counted);
@@ -66,7 +70,7 @@ export function judgeDeposit(request: Request, payments: readonly Payment[], sca
 const dueUnits = ({ amountUnits, toleranceUnits }: Request): bigint => amountUnits - toleranceUnits;
 
 function openStage(request: Request, payments: readonly Payment[], receivedUnits: bigint, isSettled: boolean): string {
-  if (payments.length === 0) return "waiting";
+  if (payments.length === 0) return request.isArriving === true ? "unconfirmed" : "waiting";
   if (!isSettled && sum(payments) >= dueUnits(request)) return "confirming";
   return receivedUnits > 0n ? "partial" : "seen";
 }

@@ -131,6 +131,7 @@ function oldestUnreadAt({ store, network, clock }: WatchedChain): number | null 
 
 /** The newest block up to `top` made before a time; 0 if all are newer. @throws AgentError NODE_* */
 async function lastBefore(chain: WatchedChain, top: number, atMs: number): Promise<number> {
+  if ((await chain.reader.timestamp(top)) * 1000 < atMs) return top;
   const first = valueIn(await firstNotBefore(chain, atMs, { floor: 0, top }));
   return Math.max(0, first - 1);
 }

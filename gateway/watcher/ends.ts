@@ -8,6 +8,7 @@
 import { good } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
+import { isHeldOpen } from "../store/arriving.ts";
 import { depositEnd, dropDepositEnd, keepDepositEnd, listOverdueDeposits, listProvisionalEnds } from "../store/deposits.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
@@ -117,6 +118,8 @@ async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt 
   const unread = accountsUnread(chain);
   return ids.flatMap((id): readonly Overdue[] => {
     const row = readTransaction(database, id);
+    // Its payment was seen in time and waits for a block.
+    if (row !== undefined && isHeldOpen(database, id) && askedAt < row.expiresAt + chain.confirmingMs) return [];
     if (row !== undefined && (unread.has(row.depositAddress) || unread.has(row.receiverAddress))) return [];
     if (row === undefined || (headMs < row.expiresAt && !stands)) return [];
     return [{ id, expiresAt: row.expiresAt, isNative: row.currency === native }];

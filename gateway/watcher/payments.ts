@@ -4,6 +4,7 @@
  * on). A transaction credited in one final block is never credited again in another. Sources:
  * docs/api.md, stages of a deposit; docs/architecture.md section 8.
  */
+import { listArriving } from "../store/arriving.ts";
 import { listCounted } from "../store/credits.ts";
 import { type DepositCredit, depositEnd, updateDeposit } from "../store/deposits.ts";
 import { keepUnjudged } from "../store/meta.ts";
@@ -63,14 +64,17 @@ export function judgeRequests(
  */
 export function judgementOf(database: Database, row: TransactionRow, scannedAt: number): Omit<DepositCredit, "changedAt"> {
   const { id, status, stage, expiresAt } = row;
+  const counted = listCounted(database, row);
+  const inBlocks = new Set(counted.map(({ txHash }) => txHash));
+  const isArriving = listArriving(database, id).some(({ txHash }) => !inBlocks.has(txHash));
   const units = {
     amountUnits: BigInt(row.amountUnits),
     toleranceUnits: BigInt(row.toleranceUnits),
     receivedUnits: BigInt(row.amountReceivedUnits),
   };
   const credit = judgeDeposit(
-    { status, stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id) },
-    listCounted(database, row),
+    { status, stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id), isArriving },
+    counted,
     scannedAt,
   );
   return {

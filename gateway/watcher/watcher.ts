@@ -22,6 +22,7 @@ import { newestDetectedBlock } from "../store/payments.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "./ahead.ts";
+import { type ArrivingMemory, newArrivingMemory, watchArriving } from "./arriving.ts";
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { newTokenMemory } from "./decimals.ts";
@@ -38,13 +39,14 @@ const pollMsDefault = 1000;
 const staleMs = 60_000;
 /** A currency that cannot be read for so long is out of service. */
 const outAfterMs = 60_000;
+const hourMs = 3_600_000;
 const hungMs = 10_000; // below the nodes' own time-out, so that `ok` turns false first
 
 /** The rooms that the watcher works with, and its pace. */
 export interface WatcherOptions {
   readonly store: Store;
   readonly signals: Signals;
-  readonly config: Pick<GatewayConfig, "chains" | "currencies">;
+  readonly config: Pick<GatewayConfig, "chains" | "currencies"> & { readonly lifetimes?: GatewayConfig["lifetimes"] };
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
@@ -169,6 +171,7 @@ export class ChainWatch {
   #ownClock: ChainClock = unseenClock;
   readonly #faults: FaultMemory = newFaultMemory();
   readonly #level: LevelMemory = newLevelMemory();
+  readonly #arriving: ArrivingMemory = newArrivingMemory();
   readonly #onRead: (chain: string) => void;
   #tip: Tip | null = null;
   #detail = "not read yet";
@@ -198,6 +201,7 @@ export class ChainWatch {
       log,
       clock,
       ownClock,
+      confirmingMs: (options.config.lifetimes?.confirmingHours ?? 0) * hourMs,
       run,
     };
     this.#stopReceiving = signals.on("look", (look) => {
@@ -317,6 +321,7 @@ export class ChainWatch {
       isAllRead = isScanned ?? true;
       if (isScanned === true) await trial(troubles, () => checkVoid(chain, tip, this.#voids));
       await trial(troubles, async () => tellForeign(chain));
+      await trial(troubles, () => watchArriving(chain, tip, this.#arriving));
       await trial(troubles, () => keepLevels(chain, tip, this.#level, this.#deposits.reached === tip));
       await trial(troubles, () => endPass(chain, tip.final, this.#faults));
       if (!this.#closed) this.#onRead(chain.name);

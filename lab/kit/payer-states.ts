@@ -1,10 +1,11 @@
 /**
- * A gateway over real HTTP with one request in each of the ten states of the payment page, in the
+ * A gateway over real HTTP with one request in each of the twelve states of the payment page, in the
  * rows that the watcher would write. Half of them are on Tron, half on an EVM chain.
  */
 import { createHash } from "node:crypto";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
 import type { PayerState } from "../../gateway/pages/state.ts";
+import { keepArriving } from "../../gateway/store/arriving.ts";
 import { type DepositCredit, insertDeposit, updateDeposit } from "../../gateway/store/deposits.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { startTestGateway, type TestGateway } from "./gateway-server.ts";
@@ -28,6 +29,7 @@ interface Wanted {
   readonly currency: "eth" | "usdt-erc20" | "usdt-trc20";
   readonly credit?: Partial<DepositCredit>;
   readonly paid?: readonly { readonly currency: string; readonly units: bigint; readonly isFinal: boolean }[];
+  readonly arriving?: bigint; // units without a block
   readonly endsInMinutes?: number;
 }
 
@@ -37,10 +39,12 @@ const expired = { status: 2, stage: "expired", code: "deposit_expired" } as cons
 
 const wanted: Readonly<Record<PayerState, Wanted>> = {
   waiting: { currency: "usdt-trc20" },
+  unconfirmed: { currency: "eth", credit: { stage: "unconfirmed" }, arriving: ether / 4n },
   seen: { currency: "eth", credit: { stage: "confirming" }, paid: [{ currency: "eth", units: ether / 4n, isFinal: false }] },
   short: { currency: "eth", credit: { stage: "partial" }, paid: [{ currency: "eth", units: ether / 10n, isFinal: true }] },
   over: { currency: "usdt-trc20", credit: completed, paid: [paidUsdt(30n)] },
   completed: { currency: "eth", credit: completed, paid: [{ currency: "eth", units: ether / 4n, isFinal: true }] },
+  ending: { currency: "usdt-trc20", endsInMinutes: -5 },
   expired: { currency: "usdt-trc20", credit: expired, endsInMinutes: -30 },
   expiredWithMoney: { currency: "usdt-trc20", credit: expired, paid: [paidUsdt(10n)], endsInMinutes: -30 },
   late: { currency: "usdt-trc20", credit: { ...expired, late: 1 }, paid: [paidUsdt(25n)], endsInMinutes: -30 },
@@ -73,7 +77,7 @@ const quote = { fiatCurrency: "TRY", fiatAmount: "1071", price: "42", priceUpdat
 const token = { amount: "25.5", units: (255n * usdt) / 10n, quote: JSON.stringify(quote) };
 
 function put({ service, merchant, clock }: TestGateway, state: PayerState, { currency, ...more }: Wanted): void {
-  const { credit, paid = [], endsInMinutes = 47 } = more;
+  const { credit, paid = [], arriving, endsInMinutes = 47 } = more;
   const id = hex(state).slice(0, 32);
   const { network = "" } = service.config.currencies[currency] ?? {};
   const isEvm = network.startsWith("eip155");
@@ -86,6 +90,11 @@ function put({ service, merchant, clock }: TestGateway, state: PayerState, { cur
       ...{ tag: "", stage: "waiting", metadata: "", quote, payToken: tokenOf(state), returnUrl },
       ...{ createdAt: clock.nowMs, changedAt: clock.nowMs, expiresAt: clock.nowMs + endsInMinutes * minuteMs },
     });
+    if (arriving !== undefined)
+      keepArriving(database, {
+        ...{ transactionId: id, txHash, units: `${arriving}`, firstAt: clock.nowMs, seenAt: clock.nowMs },
+        ...{ isReplaceable: 0, isHeld: 0 },
+      });
     for (const one of paid) {
       const payment = {
         ...{ network, txHash, logIndex: 1, address, currency: one.currency, units: `${one.units}`, transactionId: id },

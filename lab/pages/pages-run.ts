@@ -1,23 +1,22 @@
 /**
  * `npm run pages [-- --out DIR]`: looks at the payment page in two languages, light and dark, 360
- * and 1280 px wide. The ten states are reached by payments on a local chain; two pages of Tron come
+ * and 1280 px wide. The states are reached by payments on a local chain; two pages of Tron and two of slow chains come
  * from rows; /docs is looked at too. Each look must be free of violations of WCAG 2.2 AA, must ask
  * nobody but the gateway, and must not break the page's own policy. With --pictures it makes the
  * pictures of docs/ instead.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { payerStates } from "../../gateway/pages/state.ts";
 import { readCommandLine } from "../kit/command-line.ts";
 import { projectRoot } from "../kit/kit.ts";
 import { startStatesGateway } from "../kit/payer-states.ts";
 import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "./browser.ts";
-import { startPayerChain } from "./payer-chain.ts";
+import { reachedStates, startPayerChain } from "./payer-chain.ts";
 import { takePictures } from "./pictures.ts";
 
 const { values } = readCommandLine({
   name: "pages",
-  does: "Looks at the payment page in a browser: ten states, two languages, light and dark, two widths.",
+  does: "Looks at the payment page in a browser: twelve states, two languages, light and dark, two widths.",
   options: {
     out: { takes: "DIR", says: "keeps a picture of each look there" },
     pictures: { says: "only makes the pictures of docs/ again" },
@@ -61,10 +60,11 @@ async function lookAt(name: string, url: string): Promise<void> {
 }
 
 const chain = await startPayerChain();
-for (const state of payerStates) await lookAt(state, `${chain.url}${chain.pathOf[state]}`);
+for (const state of reachedStates) await lookAt(state, `${chain.url}${chain.pathOf[state]}`);
 await chain.close();
 const { gateway, pathOf } = await startStatesGateway();
 for (const state of ["waiting", "over"] as const) await lookAt(`tron-${state}`, `${gateway.url}${pathOf[state]}`);
+for (const state of ["unconfirmed", "ending"] as const) await lookAt(state, `${gateway.url}${pathOf[state]}`);
 await lookAt("docs", `${gateway.url}/docs`);
 await gateway.close();
 await browser.close();

@@ -21,6 +21,42 @@ export interface Repair {
 
 export const repairs: readonly Repair[] = [
   {
+    name: "paid-in-time-on-a-slow-chain",
+    fault: "A Bitcoin payment made in time whose block came after the end was refused as late.",
+    file: "gateway/watcher/credit.ts",
+    find: "isCredited === true || isHeld === true ||",
+    replace: "isCredited === true ||",
+    test: "test/watcher/watcher-arriving.test.ts",
+    title: "counts together with what blocks have",
+  },
+  {
+    name: "request-held-for-a-payment-on-its-way",
+    fault: "A request ended while nodes showed the whole payment that its payer had made in time.",
+    file: "gateway/watcher/ends.ts",
+    find: "isHeldOpen(database, id) && askedAt < row.expiresAt + chain.confirmingMs",
+    replace: "isHeldOpen(database, id) && askedAt < row.expiresAt - chain.confirmingMs",
+    test: "test/watcher/watcher-arriving.test.ts",
+    title: "keeps its request open past the end",
+  },
+  {
+    name: "hold-of-an-hour-unseen",
+    fault: "A payment that its sender had taken back would keep a request open for a day.",
+    file: "gateway/watcher/arriving.ts",
+    find: "if (isWhole && isGone(row, nowMs)) dropArriving",
+    replace: "if (isWhole && row.isHeld === 0 && isGone(row, nowMs)) dropArriving",
+    test: "test/watcher/watcher-arriving.test.ts",
+    title: "when no node has shown it for an hour",
+  },
+  {
+    name: "order-again-before-the-end",
+    fault: "A payer who had paid in time was told that nothing came, and to order again, while the record was open.",
+    file: "gateway/pages/state.ts",
+    find: 'if (status === 0) return "ending";',
+    replace: 'if (status === 0 && sum > 0n) return "ending";',
+    test: "test/gateway/payer-page.test.ts",
+    title: "tells nobody to order again",
+  },
+  {
     name: "payments-before-the-first-look",
     fault:
       "A database and a ledger from before the first look at a coin's chain paid an order again, although a final block had its payment.",

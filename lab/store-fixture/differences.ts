@@ -14,6 +14,10 @@ const withoutAmount = "a record that no order made is shown with a link without 
 const causesOfAlarms = "hints and dangers are those of an alarm's cause, of the gravest one where none is stored";
 
 export const differences: readonly Difference[] = [
+  {
+    questions: "Harbour & Söhne: page of now-ending ",
+    reason: "the payment page says that the end is not final, where 4d8fbe51 told its payer to order again",
+  },
   { questions: "Mill Market: ", reason: withoutAmount },
   { questions: "Harbour & Söhne: /api/v1/transactions", reason: withoutAmount },
   { questions: "Harbour & Söhne: pages of /api/v1/transactions", reason: withoutAmount },

@@ -205,6 +205,7 @@ export class World {
       log,
       clock,
       ownClock: () => rightClock,
+      confirmingMs: 0,
       run,
     };
     const ahead = newAheadMemory();

@@ -23,6 +23,8 @@ const spending = (digit: string, number: number | null, coins: readonly string[]
   place: at(number),
   inputs: coins.map((one) => ({ id: `${hash(one)}:0`, txHash: hash(one), units: 7n, script: of })),
   outputs: [],
+  satPerKvB: null,
+  isReplaceable: true,
 });
 const sumOf = (seen: Partial<Parameters<typeof coinsAt>[0]>): bigint =>
   coinsAt({ unspent: [], later: [], block, script, ...seen }).reduce((sum, { units }) => sum + units, 0n);
@@ -64,7 +66,7 @@ describe("the history of an address", () => {
   it("is read with the coins that each transaction spends and makes; a reward spends none", () => {
     const inputs = [{ id: `${hash("1")}:3`, txHash: hash("1"), units: 12n, script }];
     const outputs = [{ id: `${hash("a")}:1`, txHash: hash("a"), units: 6n, script }];
-    expect(read({})).toEqual([{ txHash: hash("a"), place: at(100), inputs, outputs }]);
+    expect(read({})).toEqual([{ txHash: hash("a"), place: at(100), inputs, outputs, satPerKvB: null, isReplaceable: true }]);
     expect(read({ vin: [{ txid: hash("0"), vout: 0xffffffff, prevout: null, is_coinbase: true }] })[0]?.inputs).toEqual([]);
     expect(read({ status: { confirmed: false } })[0]?.place).toBeNull();
   });

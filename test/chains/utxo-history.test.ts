@@ -12,6 +12,8 @@ import { share } from "../../lab/kit/share.ts";
 const address = { account: "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080", script: `0014${"ab".repeat(20)}` };
 const foreign = `0014${"cd".repeat(20)}`;
 
+const fee = { satPerKvB: null, isReplaceable: true };
+
 class FakeNode {
   readonly blocks: AddressTransaction[][] = [];
   readonly asked: string[] = [];
@@ -26,7 +28,7 @@ class FakeNode {
         const txHash = this.#hash();
         const outputs = makes.map((units, at) => ({ id: `${txHash}:${at}`, txHash, units, script: address.script }));
         const other = { id: `${txHash}:${makes.length}`, txHash, units: 7n, script: foreign };
-        return { txHash, place: { block: this.blocks.length, blockHash }, inputs, outputs: [...outputs, other] };
+        return { txHash, place: { block: this.blocks.length, blockHash }, inputs, outputs: [...outputs, other], ...fee };
       }),
     );
   }

@@ -1,5 +1,5 @@
 /**
- * The payment page in a real browser, each of its ten states reached by payments on a local chain:
+ * The payment page in a real browser, each state of quick chains reached by payments on a local chain:
  * ten looks, each without a violation of WCAG 2.2 AA, without a request to anybody else and without
  * a report of its own policy; and a payment that the open page shows by itself. `npm run pages` has
  * every combination of state, language, scheme and width.
@@ -8,10 +8,9 @@ import { createServer } from "node:http";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
-import { payerStates } from "../../gateway/pages/state.ts";
 import { startStatesGateway } from "../../lab/kit/payer-states.ts";
 import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "../../lab/pages/browser.ts";
-import { type PayerChain, startPayerChain } from "../../lab/pages/payer-chain.ts";
+import { type PayerChain, reachedStates, startPayerChain } from "../../lab/pages/payer-chain.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -47,7 +46,7 @@ async function startSite(page: string): Promise<{ readonly origin: string; close
 }
 
 describe.skipIf(path === null)("the payment page in Chromium", () => {
-  it.each(payerStates.map((state, at) => ({ state, at })))(
+  it.each(reachedStates.map((state, at) => ({ state, at })))(
     "is readable for all in the state $state, and asks nobody else",
     async ({ state, at }) => {
       const wish = {

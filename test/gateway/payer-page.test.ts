@@ -1,5 +1,5 @@
 /**
- * The payment page as HTML: each of ten states in both languages, every text escaped, and nothing
+ * The payment page as HTML: each of twelve states in both languages, every text escaped, and nothing
  * on it that a customer may not know. Kinds of public reports: btcpayserver/btcpayserver 4303 and
  * 7212 (customers with an expired invoice do not learn whom to ask).
  */
@@ -16,7 +16,18 @@ const base: PayerView = {
   ...{ shop: "Corner Shop", contact: "help@shop.example.com", returnUrl: "https://shop.example.com/thanks", orderId: "in-1042" },
   network: { name: "Ethereum", tokens: "", isTest: false, confirmations: 12, finalMinutes: 16 },
   ...{ symbol: "ETH", decimal: 2, amount: "10", amountUnits: 1000n, toleranceUnits: 0n },
-  ...{ finalUnits: 0n, seenUnits: 0n, confirmations: null, others: [], address, tag: "", quote: null },
+  ...{
+    finalUnits: 0n,
+    seenUnits: 0n,
+    arrivingUnits: 0n,
+    isHeld: false,
+    lateUnits: 0n,
+    confirmations: null,
+    others: [],
+    address,
+    tag: "",
+    quote: null,
+  },
   linkFor: (units) => `ethereum:${address}@1?value=${units}`,
   ...{
     status: 0,
@@ -34,6 +45,11 @@ const ended = { status: 2, expiresAt: nowMs - 60_000 } as const;
 /** The view of each state, and words of the page in both languages. */
 const table: Readonly<Record<PayerState, readonly [Partial<PayerView>, en: readonly string[], tr: readonly string[]]>> = {
   waiting: [{}, ["Waiting for your payment", "60 min left", "10</span> ETH"], ["Ödemeniz bekleniyor", "60 dk kaldı"]],
+  unconfirmed: [
+    { arrivingUnits: 1000n },
+    ["Your payment is on its way", "10 ETH is in the network", "It counts if a block takes it before", "Do not send again"],
+    ["Ödemeniz yolda", "10 ETH ağda görüldü", "Yeniden göndermeyin"],
+  ],
   seen: [
     { seenUnits: 1000n, confirmations: 3 },
     ["Payment seen", "3 of 12 confirmations", "10 ETH arrived"],
@@ -53,6 +69,11 @@ const table: Readonly<Record<PayerState, readonly [Partial<PayerView>, en: reado
     { status: 1, finalUnits: 1000n, txHash: "0xabc", explorerUrl: "https://etherscan.io/tx/0xabc" },
     ["Paid", "Receipt", "Back to Corner Shop", "0xabc", "https://etherscan.io/tx/0xabc"],
     ["Ödendi", "Makbuz", "Mağazaya dön"],
+  ],
+  ending: [
+    { expiresAt: nowMs - 60_000 },
+    ["The time to pay is over", "If you have paid, wait. Do not send now."],
+    ["Ödeme süresi doldu", "Ödediyseniz bekleyin"],
   ],
   expired: [ended, ["The time to pay is over", "Do not send anything"], ["Ödeme süresi doldu", "bir şey göndermeyin"]],
   expiredWithMoney: [
@@ -131,10 +152,42 @@ describe("the payment page", () => {
     }
   });
 
+  it("tells nobody to order again, or that nothing came, while a node shows the payment or the end is not final", () => {
+    const over = { expiresAt: nowMs - 60_000 };
+    const open: readonly Partial<PayerView>[] = [
+      over,
+      { ...over, finalUnits: 500n },
+      { ...over, arrivingUnits: 1000n },
+      { ...over, arrivingUnits: 1000n, isHeld: true },
+      { arrivingUnits: 1000n, isHeld: true },
+      { arrivingUnits: 300n, seenUnits: 500n },
+    ];
+    for (const change of open)
+      for (const language of ["en", "tr"] as const) {
+        const page = renderPage({ ...base, ...change }, { ...dress, language });
+        expect(page).not.toMatch(/Order again|No payment was seen|yeniden sipariş|ödeme görülmedi/);
+        expect(page).not.toContain('id="amount"');
+      }
+  });
+
+  it("says that a payment which keeps its request open counts, and of no other that all is well", () => {
+    const counts = /It counts, even if it takes longer/;
+    const paid = { ...base, arrivingUnits: 1000n };
+    expect(renderPage({ ...paid, isHeld: true }, dress)).toMatch(counts);
+    expect(renderPage({ ...paid, isHeld: true, expiresAt: nowMs - 1 }, dress)).toMatch(counts);
+    expect(renderPage(paid, dress)).not.toMatch(counts);
+    expect(renderPage({ ...paid, expiresAt: nowMs - 1 }, dress)).toContain("It may be too late");
+    // In a block behind the end, while the request is still open.
+    const behind = { ...base, lateUnits: 1000n, expiresAt: nowMs - 1 };
+    expect([stateOf(behind), stateOf({ ...behind, seenUnits: 1000n })]).toEqual(["late", "seen"]);
+    expect(renderPage(behind, dress)).not.toContain("You have done your part");
+    expect(new Set([base, paid, { ...paid, isHeld: true }, behind].map(markOf)).size).toBe(4);
+  });
+
   it("asks for nothing after the end, also while the request is still open", () => {
     const over = { ...base, expiresAt: nowMs };
-    expect([stateOf(over), lookSeconds(over)]).toEqual(["expired", 4]);
-    expect(stateOf({ ...over, seenUnits: 500n })).toBe("expiredWithMoney");
+    expect([stateOf(over), lookSeconds(over)]).toEqual(["ending", 4]);
+    expect(stateOf({ ...over, seenUnits: 500n })).toBe("ending");
     expect(stateOf({ ...over, seenUnits: 1000n })).toBe("seen");
     expect(stateOf({ ...base, ...ended, seenUnits: 10n })).toBe("late");
     expect(renderPage(over, dress)).not.toContain('id="address"');
@@ -148,7 +201,7 @@ describe("the payment page", () => {
 
   it("looks for changes while some may come, and its mark changes with what it shows", () => {
     expect(Object.values(table).map(([change]) => lookSeconds({ ...base, ...change }))).toEqual([
-      4, 4, 4, 0, 0, 60, 60, 60, 4, 4,
+      4, 4, 4, 4, 0, 0, 4, 60, 60, 60, 4, 4,
     ]);
     const marks = Object.values(table).map(([change]) => markOf({ ...base, ...change }));
     expect(new Set(marks).size).toBe(payerStates.length);

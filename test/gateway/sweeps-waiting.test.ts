@@ -43,7 +43,7 @@ beforeEach(async () => {
   testNetwork.node.mint(usdt, customer.address, 1_000_000_000n);
   testNetwork.node.chain.mine(6);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "trx"]])));
-  const lifetimes = { depositMinutes: 60, withdrawalHours: 1, approvalDays: 1 };
+  const lifetimes = { depositMinutes: 60, confirmingHours: 24, withdrawalHours: 1, approvalDays: 1 };
   const config = { ...configOf(), lifetimes, sweepsAtOnce: 4 };
   const signals = createSignals();
   const { onPass } = createSweeps({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run });

@@ -19,6 +19,7 @@ interface Watched {
   readonly currencies?: readonly GatewayCurrency[];
   readonly clock?: () => number;
   readonly ownClock?: () => ClockState;
+  readonly confirmingMs?: number; // default 0
 }
 
 export function watchedBy({
@@ -28,12 +29,14 @@ export function watchedBy({
   currencies,
   clock = () => 5_000,
   ownClock = () => rightClock,
+  confirmingMs = 0,
 }: Watched): WatchedChain {
   const all = (currencies ?? [currency("eth", "")]).map((one) => ({ ...one, network }));
   return {
     ...{ name: "one", network, reader: reader as WatcherNodes, currencies: all, tokens: newTokenMemory() },
     faults: new FaultBook(clock),
     ...{ store: db.store, signals: createSignals(), log: silentLog, clock, ownClock, run: "" },
+    confirmingMs,
   };
 }
 

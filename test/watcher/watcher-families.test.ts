@@ -30,7 +30,7 @@ function watched(network: string): WatchedChain {
   const reader: Partial<WatcherNodes> = {
     balances: async (questions) => questions.map(() => good(9n)),
     block: async () => ({ ...final, parentHash: "six", content: null as never }),
-    timestamp: async () => 0,
+    timestamp: async () => -1_000_000,
   };
   return watchedBy({ db, network, reader });
 }

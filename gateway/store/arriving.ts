@@ -1,0 +1,67 @@
+/**
+ * Payments to open requests that nodes show and no block has. They are for people who wait, and
+ * credit nothing. A held one counts as in time in whatever block it comes.
+ */
+import type { TransactionRow } from "./rows.ts";
+import type { Statements as Database } from "./statements.ts";
+
+export interface ArrivingRow {
+  readonly transactionId: string;
+  readonly txHash: string;
+  readonly units: string;
+  readonly firstAt: number; // milliseconds since 1970
+  readonly seenAt: number; // when a node last showed it
+  readonly isReplaceable: 0 | 1;
+  readonly isHeld: 0 | 1; // keeps its request open
+}
+
+/** An open request whose address is looked at. */
+export type OpenRequest = Pick<
+  TransactionRow,
+  "id" | "currency" | "network" | "depositAddress" | "amountUnits" | "toleranceUnits" | "expiresAt"
+> & { readonly place: number }; // rises with its age
+
+/** The next open requests in a currency behind a place, oldest first. */
+export function listOpenBehind(
+  database: Database,
+  { network, currency }: Pick<TransactionRow, "network" | "currency">,
+  place: number,
+  most: number,
+): readonly OpenRequest[] {
+  return database.all(
+    `SELECT rowid AS place, id, currency, network, depositAddress, amountUnits, toleranceUnits, expiresAt FROM transactions
+     WHERE operation = 'deposit' AND status = 0 AND rowid > ? AND network = ? AND currency = ? ORDER BY rowid LIMIT ?`,
+    ...[place, network, currency, most],
+  );
+}
+
+/** The payments without a block of a request, first seen first. */
+export function listArriving(database: Database, transactionId: string): readonly ArrivingRow[] {
+  const sql = "SELECT * FROM arriving WHERE transactionId = ? ORDER BY firstAt, txHash";
+  return database.all<ArrivingRow>(sql, transactionId);
+}
+
+/** Keeps a payment as it is now. Harmless to call twice. */
+export function keepArriving(database: Database, row: ArrivingRow): void {
+  const { transactionId, txHash, units, firstAt, seenAt, isReplaceable, isHeld } = row;
+  database.run(
+    `INSERT INTO arriving (transactionId, txHash, units, firstAt, seenAt, isReplaceable, isHeld) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (transactionId, txHash) DO UPDATE SET units = excluded.units, seenAt = excluded.seenAt,
+       isReplaceable = excluded.isReplaceable, isHeld = excluded.isHeld`,
+    ...[transactionId, txHash, units, firstAt, seenAt, isReplaceable, isHeld],
+  );
+}
+
+export function dropArriving(database: Database, { transactionId, txHash }: Pick<ArrivingRow, "transactionId" | "txHash">): void {
+  database.run("DELETE FROM arriving WHERE transactionId = ? AND txHash = ?", transactionId, txHash);
+}
+
+/** Forgets all of a request that has ended. */
+export function forgetArriving(database: Database, transactionId: string): void {
+  database.run("DELETE FROM arriving WHERE transactionId = ?", transactionId);
+}
+
+/** True while payments that were seen in time keep a request open. */
+export function isHeldOpen(database: Database, transactionId: string): boolean {
+  return database.get("SELECT 1 FROM arriving WHERE transactionId = ? AND isHeld = 1", transactionId) !== undefined;
+}

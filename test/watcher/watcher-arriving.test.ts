@@ -1,0 +1,216 @@
+/**
+ * Payments to open requests that no block has: shown and never credited, and the request that stays
+ * open for one that was seen in time.
+ */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Arriving, ArrivingPayment } from "../../chains/nodes.ts";
+import { isHeldOpen, listArriving } from "../../gateway/store/arriving.ts";
+import { keepFinalPayment } from "../../gateway/store/payments.ts";
+import { newArrivingMemory, watchArriving } from "../../gateway/watcher/arriving.ts";
+import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
+import { newCompareMemory } from "../../gateway/watcher/compare.ts";
+import { endOverdue, nameEnds, newEndMemory } from "../../gateway/watcher/ends.ts";
+import { judgeRequests } from "../../gateway/watcher/payments.ts";
+import {
+  type AgentKeys,
+  type GatewayDatabase,
+  gatewayDatabase,
+  giveAddress,
+  pairAgent,
+  readTransaction,
+} from "../../lab/kit/gateway-database.ts";
+import { watchedBy } from "../support/watched-by.ts";
+import { currency } from "../support/watched-chain.ts";
+
+const network = "bip122:000000000019d6689c085ae165831e93";
+const hourMs = 3_600_000;
+const endMs = 10 * hourMs;
+const address = (index: number): string => `an address ${index}`;
+const txHash = "a".repeat(64);
+
+let db: GatewayDatabase;
+let keys: AgentKeys;
+let nowMs: number;
+let head: number;
+let shown: Map<string, Arriving>;
+let asked: string[];
+const memory = { arriving: newArrivingMemory(), ends: newEndMemory(), compare: newCompareMemory() };
+beforeEach(() => {
+  db = gatewayDatabase();
+  keys = pairAgent(db.store);
+  nowMs = endMs - hourMs;
+  head = 100;
+  shown = new Map();
+  asked = [];
+  Object.assign(memory, { arriving: newArrivingMemory(), ends: newEndMemory(), compare: newCompareMemory() });
+});
+afterEach(() => db.remove());
+
+function request(index = 0, change: object = {}): string {
+  const id = (index + 1).toString(16).padStart(32, "d");
+  const place = { id, address: address(index), place: index, agent: keys.id };
+  const asks = { network, currency: "btc", amountUnits: "1000", toleranceUnits: "0", expiresAt: endMs };
+  giveAddress(db.store, place, { orderId: `d-${index}`, ...asks, ...change });
+  return id;
+}
+
+function chainOf(confirmingMs = 24 * hourMs): WatchedChain {
+  const reader = {
+    status: () => [],
+    timestamp: async () => nowMs / 1000,
+    arriving: async (addresses: readonly string[]) => {
+      asked.push(...addresses);
+      return addresses.map((one) => ({ ok: true as const, value: shown.get(one) ?? { isWhole: true, payments: [] } }));
+    },
+  };
+  const currencies = [{ ...currency("btc", ""), decimal: 8 }];
+  return watchedBy({ db, network, reader, currencies, confirmingMs, clock: () => nowMs });
+}
+
+const tip = (): Tip => ({ head: { number: head, hash: `${head}` }, final: { number: head, hash: `${head}` }, askedAt: nowMs });
+
+/** A pass over open requests and their ends, at a time later by so much. */
+async function pass(chain: WatchedChain, laterMs = 30_000): Promise<void> {
+  nowMs += laterMs;
+  head += 1;
+  await watchArriving(chain, tip(), memory.arriving);
+  const commit = (fn: Parameters<typeof db.store.write>[0]): void => void db.store.write(fn);
+  const over = await nameEnds(chain, memory.ends, tip(), commit as never);
+  // In the coin the comparison of balances ends what is over; here it has compared all.
+  for (const { id } of over)
+    db.store.write((database) => judgeRequests(chain, database, [id], memory.ends.ends.has(id) ? nowMs : 0));
+  endOverdue(chain, memory.compare, over, tip(), commit as never);
+}
+
+const payment = (change: Partial<ArrivingPayment> = {}): ArrivingPayment => ({
+  ...{ txHash, units: 1000n, isReplaceable: false, isSure: true },
+  ...change,
+});
+const show = (index: number, ...payments: readonly ArrivingPayment[]): void => {
+  shown.set(address(index), { isWhole: true, payments });
+};
+const row = (id: string) => readTransaction(db.store, id);
+const isHeld = (id: string): boolean => isHeldOpen(db.store.database, id);
+
+/** A final block has the payment. */
+function include(chain: WatchedChain, id: string, units = 1000, hash = txHash): void {
+  db.store.write((database) => {
+    keepFinalPayment(database, {
+      ...{ network, txHash: hash, logIndex: 0, address: row(id).depositAddress, currency: "btc", units: `${units}` },
+      ...{ transactionId: id, block: head, blockHash: `${head}`, final: 1 as const },
+    });
+    judgeRequests(chain, database, [id], 0);
+  });
+}
+
+describe("a payment that no block has", () => {
+  it("shows as a stage of its own, credits nothing, and goes when no node shows it any more", async () => {
+    const chain = chainOf();
+    const id = request();
+    show(0, payment({ units: 400n }));
+    await pass(chain);
+    expect(row(id)).toMatchObject({ status: 0, stage: "unconfirmed", amountReceivedUnits: "0" });
+    expect(isHeld(id)).toBe(false);
+    show(0);
+    await pass(chain, 60_000);
+    expect(row(id)).toMatchObject({ stage: "unconfirmed" });
+    await pass(chain, 60_000);
+    expect(row(id)).toMatchObject({ stage: "waiting" });
+    expect(listArriving(db.store.database, id)).toEqual([]);
+  });
+
+  it("that was whole, sure and in time keeps its request open past the end, and counts in whatever block it comes", async () => {
+    const chain = chainOf();
+    const [held, other] = [request(0), request(1)];
+    show(0, payment());
+    await pass(chain);
+    expect([isHeld(held), isHeld(other)]).toEqual([true, false]);
+    await pass(chain, hourMs);
+    await pass(chain);
+    expect(row(other)).toMatchObject({ status: 2, stage: "expired" });
+    expect(row(held)).toMatchObject({ status: 0, stage: "unconfirmed" });
+    show(0);
+    include(chain, held);
+    expect(row(held)).toMatchObject({ status: 1, stage: "completed", late: 0 });
+    expect(listArriving(db.store.database, held)).toEqual([]);
+  });
+
+  it.each([
+    ["a part of the sum", { units: 999n }],
+    ["one that is not sure", { isSure: false }],
+  ])("holds nothing as %s", async (_, change) => {
+    const chain = chainOf();
+    const id = request();
+    show(0, payment(change));
+    await pass(chain);
+    expect(isHeld(id)).toBe(false);
+    await pass(chain, hourMs);
+    await pass(chain);
+    expect(row(id)).toMatchObject({ status: 2, stage: "expired" });
+  });
+
+  it("holds nothing when it came after the end, or where no hours are given", async () => {
+    const chain = chainOf();
+    const id = request();
+    await pass(chain, hourMs - 1_000);
+    nowMs = endMs;
+    show(0, payment());
+    await pass(chain);
+    expect(isHeld(id)).toBe(false);
+    const never = chainOf(0);
+    const second = request(1, { expiresAt: nowMs + hourMs });
+    show(1, payment());
+    await pass(never);
+    expect([row(second).stage, isHeld(second)]).toEqual(["unconfirmed", false]);
+  });
+
+  it("counts together with what blocks have, and with its replacement at a higher fee", async () => {
+    const chain = chainOf();
+    const id = request();
+    include(chain, id, 300, "b".repeat(64));
+    show(0, payment({ units: 700n }));
+    await pass(chain);
+    expect(isHeld(id)).toBe(true);
+    show(0, payment({ units: 700n, txHash: "c".repeat(64), isSure: false }));
+    await pass(chain, hourMs);
+    include(chain, id, 700, "c".repeat(64));
+    expect(row(id)).toMatchObject({ status: 1, late: 0 });
+  });
+
+  it("holds no more when no node has shown it for an hour, and not because a node was away", async () => {
+    const chain = chainOf();
+    const id = request();
+    show(0, payment());
+    await pass(chain);
+    shown.set(address(0), { isWhole: false, payments: [] });
+    await pass(chain, 3 * hourMs);
+    expect([row(id).status, isHeld(id)]).toEqual([0, true]);
+    show(0);
+    await pass(chain);
+    await pass(chain);
+    expect([row(id).status, isHeld(id)]).toEqual([2, false]);
+  });
+
+  it("holds no longer than the hours that are given", async () => {
+    const chain = chainOf(2 * hourMs);
+    const id = request();
+    show(0, payment());
+    await pass(chain);
+    await pass(chain, 2 * hourMs);
+    expect(row(id).status).toBe(0);
+    await pass(chain, hourMs);
+    await pass(chain);
+    expect(row(id).status).toBe(2);
+  });
+});
+
+describe("the looks at open requests", () => {
+  it("go round in turn, sixteen in a pass and a lap in half a minute at the quickest", async () => {
+    const chain = chainOf();
+    for (let index = 0; index < 20; index += 1) request(index);
+    for (const seconds of [0, 1, 1, 27]) await pass(chain, seconds * 1_000);
+    expect(asked).toEqual(Array.from({ length: 20 }, (_, index) => address(index)));
+    await pass(chain, 1_000);
+    expect(asked).toHaveLength(36);
+  });
+});
