@@ -216,7 +216,10 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   return stuck(why, waitRemedies[why] ?? seeStatus);
 }
 
-/** Waiting for the gateway's word on a coin, a first slot or the order, or for an operator's; else null. */
+/**
+ * Waiting for the gateway's word on a coin, a first slot or the order, or for an operator's; else
+ * null.
+ */
 function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null {
   if (why.includes("the gateway's word on it is asked for"))
     return {

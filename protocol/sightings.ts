@@ -1,6 +1,6 @@
 /**
- * A courier's question about coins, first slots and withdrawals, and the gateway's sightings that answer it: the
- * types and the strict readers of both. docs/protocol.md section 6.8.
+ * A courier's question about coins, first slots and withdrawals, and the gateway's sightings that
+ * answer it: the types and the strict readers of both. docs/protocol.md section 6.8.
  */
 import { parseJson } from "../base/json.ts";
 import * as fields from "./fields.ts";
@@ -12,9 +12,9 @@ export const sightedMax = 16;
 export const clearedMax = 64;
 
 /**
- * The courier asks what the gateway's own nodes show of coins, accounts and withdrawals, at most once
- * a second. The gateway answers for the agent's hot wallets, for addresses with an open sweep and for
- * the agent's open withdrawals, and is silent about all else.
+ * The courier asks what the gateway's own nodes show of coins, accounts and withdrawals, at most
+ * once a second. The gateway answers for the agent's hot wallets, for addresses with an open sweep
+ * and for the agent's open withdrawals, and is silent about all else.
  */
 export interface Question {
   readonly agent: string;

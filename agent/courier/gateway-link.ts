@@ -198,7 +198,10 @@ function reasonOf({ code, detail = "" }: SchedulerNo): string {
   return code === "CLOCK_SKEW" && detail !== "" ? `${code}: ${detail}` : code;
 }
 
-/** The gateway's word on coins, next slots and withdrawals. The signer verifies it and says what it took. */
+/**
+ * The gateway's word on coins, next slots and withdrawals. The signer verifies it and says what it
+ * took.
+ */
 async function keepSightings(shared: Shared, link: Pick<Link, "drop">, frame: Uint8Array): Promise<void> {
   const { signer, feed, options } = shared;
   const answer = await settled(signer.request("sightings", { frames: [frame] }));

@@ -1,6 +1,6 @@
 /**
- * The questions to the gateway about coins, first slots and withdrawals: gathered, and sent at most once a
- * second. A question that finds the link down is dropped, because the scheduler asks again.
+ * The questions to the gateway about coins, first slots and withdrawals: gathered, and sent at most
+ * once a second. A question that finds the link down is dropped, because the scheduler asks again.
  */
 import type { KeyObject } from "node:crypto";
 import { sealEnvelope } from "../../protocol/envelope.ts";

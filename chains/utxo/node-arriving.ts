@@ -1,6 +1,6 @@
 /**
- * Payments to an address in the mempools of nodes. Any node's word shows one, and none proves that a
- * payment will be in a block: this is for people who wait, never for credit. Touches nodes only
+ * Payments to an address in the mempools of nodes. Any node's word shows one, and none proves that
+ * a payment will be in a block: this is for people who wait, never for credit. Touches nodes only
  * through node-pool.ts.
  */
 import type { Arriving, ArrivingPayment } from "../nodes.ts";

@@ -158,7 +158,9 @@ export class Session {
     if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
   }
 
-  /** Sends what the gateway's nodes show, and the withdrawals that it clears, to the agent's run. */
+  /**
+   * Sends what the gateway's nodes show, and the withdrawals that it clears, to the agent's run.
+   */
   sight({ coins, next, orders }: Pick<Sightings, "coins" | "next" | "orders">): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null) return;
@@ -201,7 +203,9 @@ export class Session {
     }
   }
 
-  /** Says of the withdrawals of jobs that nothing on the chain pays them already, where it is so. */
+  /**
+   * Says of the withdrawals of jobs that nothing on the chain pays them already, where it is so.
+   */
   #clear(ids: readonly string[]): void {
     const cleared = this.#rooms.clear(this.agentId ?? "", ids);
     for (let at = 0; at < cleared.length; at += clearedMax)

@@ -190,12 +190,12 @@ CREATE TABLE releasedOrders (
  * Deposit addresses; one of a merchant that only receives has no agent. The watcher reads the list
  * by rowid. `accountOwners` has the owner of each account whose requests differ by their tags: the
  * trigger writes it with each new address. `addressStates` and `baselines` have known balances
- * (address-states.ts), `arriving` payments to open requests that no block has, `depositEnds` the block in which a request ends until this end is final.
- * `depositCredits` has payments that an operator credited to a request of another address,
- * `foundAddresses` the first block whose payments count at an address found by a scan.
- * `forgottenAddresses`, `forgottenRanges` and `vouched` are of a database restored from a backup:
- * addresses it may have forgotten, skipped indexes that are not watched yet, and the blocks from
- * which to read the chains again.
+ * (address-states.ts), `arriving` payments to open requests that no block has, `depositEnds` the
+ * block in which a request ends until this end is final. `depositCredits` has payments that an
+ * operator credited to a request of another address, `foundAddresses` the first block whose
+ * payments count at an address found by a scan. `forgottenAddresses`, `forgottenRanges` and
+ * `vouched` are of a database restored from a backup: addresses it may have forgotten, skipped
+ * indexes that are not watched yet, and the blocks from which to read the chains again.
  */
 const addresses = `
 CREATE TABLE depositAddresses (

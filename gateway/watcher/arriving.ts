@@ -23,7 +23,10 @@ import { judgeRequests } from "./payments.ts";
 /** Addresses of one pass, and the shortest time for all of them. */
 const atOnce = 16;
 const lapMs = 30_000;
-/** A payment that no node shows for so long is gone; one that nothing holds already after the shorter time. */
+/**
+ * A payment that no node shows for so long is gone; one that nothing holds already after the
+ * shorter time.
+ */
 const goneMs = 3_600_000;
 const unheldGoneMs = 90_000;
 
@@ -90,8 +93,13 @@ function keep(database: Database, request: OpenRequest, { payments, isWhole }: A
     // A payer who raises the fee of a held payment makes another transaction of it.
     const holds = isHeld || (begins && isSure);
     keepArriving(database, {
-      ...{ transactionId, txHash, units: `${units}`, firstAt: known.get(txHash)?.firstAt ?? nowMs, seenAt: nowMs },
-      ...{ isReplaceable: isReplaceable ? 1 : 0, isHeld: holds ? 1 : 0 },
+      transactionId,
+      txHash,
+      units: `${units}`,
+      firstAt: known.get(txHash)?.firstAt ?? nowMs,
+      seenAt: nowMs,
+      isReplaceable: isReplaceable ? 1 : 0,
+      isHeld: holds ? 1 : 0,
     });
     known.delete(txHash);
   }

@@ -23,7 +23,8 @@ export async function timeOfHead({ reader }: WatchedChain, number: number): Prom
 /**
  * The lowest block from `floor` to `top` whose own time is not before `atMs`; `top` if all are. A
  * block whose time no node tells counts as one before, so that the answer is never too low.
- * @returns a fault that passes as a value: a NODE_* code, and the caller asks again in its next pass
+ * @returns a fault that passes as a value: a NODE_* code, and the caller asks again in its next
+ * pass
  */
 export async function firstNotBefore(
   { reader }: WatchedChain,

@@ -129,7 +129,9 @@ function oldestUnreadAt({ store, network, clock }: WatchedChain): number | null 
   return Math.min(deposit ?? Number.POSITIVE_INFINITY, Math.max(paired, clock() - forgottenMsMax));
 }
 
-/** The newest block up to `top` made before a time; 0 if all are newer. @throws AgentError NODE_* */
+/**
+ * The newest block up to `top` made before a time; 0 if all are newer. @throws AgentError NODE_*
+ */
 async function lastBefore(chain: WatchedChain, top: number, atMs: number): Promise<number> {
   if ((await chain.reader.timestamp(top)) * 1000 < atMs) return top;
   const first = valueIn(await firstNotBefore(chain, atMs, { floor: 0, top }));

@@ -129,8 +129,8 @@ async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt 
 /**
  * The block that holds all payments before a request's end: the first one whose own time reaches
  * the end, itself counted, and none that was there before the clock reached it. Times of blocks do
- * not rise everywhere: there it is the head at which both clocks have passed. Without an answer from
- * the nodes the request has no end in this pass, and no other one waits for it.
+ * not rise everywhere: there it is the head at which both clocks have passed. Without an answer
+ * from the nodes the request has no end in this pass, and no other one waits for it.
  */
 async function findEnd(chain: WatchedChain, memory: EndMemory, { id, expiresAt }: Overdue, { head }: Tip): Promise<void> {
   if (memory.ends.has(id)) return;

@@ -1,6 +1,6 @@
 /**
- * A gateway over real HTTP with one request in each of the twelve states of the payment page, in the
- * rows that the watcher would write. Half of them are on Tron, half on an EVM chain.
+ * A gateway over real HTTP with one request in each of the twelve states of the payment page, in
+ * the rows that the watcher would write. Half of them are on Tron, half on an EVM chain.
  */
 import { createHash } from "node:crypto";
 import { changePage } from "../../gateway/operator/merchant-page.ts";

@@ -215,7 +215,10 @@ export class Kit {
     for (let i = 0; this.disk.appending && i < 100; i++) this.disk.sync();
   }
 
-  /** Whether its gateway names the pin of each first attempt, and clears each withdrawal, that is asked for. */
+  /**
+   * Whether its gateway names the pin of each first attempt, and clears each withdrawal, that is
+   * asked for.
+   */
   namesPins = true;
 
   /** Asks over the courier's socket as the line server would; the answer may come later. */

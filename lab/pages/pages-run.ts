@@ -1,9 +1,9 @@
 /**
  * `npm run pages [-- --out DIR]`: looks at the payment page in two languages, light and dark, 360
- * and 1280 px wide. The states are reached by payments on a local chain; two pages of Tron and two of slow chains come
- * from rows; /docs is looked at too. Each look must be free of violations of WCAG 2.2 AA, must ask
- * nobody but the gateway, and must not break the page's own policy. With --pictures it makes the
- * pictures of docs/ instead.
+ * and 1280 px wide. The states are reached by payments on a local chain; two pages of Tron and two
+ * of slow chains come from rows; /docs is looked at too. Each look must be free of violations of
+ * WCAG 2.2 AA, must ask nobody but the gateway, and must not break the page's own policy. With
+ * --pictures it makes the pictures of docs/ instead.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

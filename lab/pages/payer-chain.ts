@@ -1,8 +1,8 @@
 /**
- * One request in each state of the payment page that a chain with quick blocks has, each reached as in service: a gateway
- * process, a paired agent, and payments on a local chain that has Ethereum's chain id. Only time is
- * moved: chain and gateway go one lifetime ahead together. The chain stands still afterwards, so
- * that a state lasts as long as somebody looks at it.
+ * One request in each state of the payment page that a chain with quick blocks has, each reached as
+ * in service: a gateway process, a paired agent, and payments on a local chain that has Ethereum's
+ * chain id. Only time is moved: chain and gateway go one lifetime ahead together. The chain stands
+ * still afterwards, so that a state lasts as long as somebody looks at it.
  */
 import { type Client, createClient } from "../../client/client.ts";
 import { type PayerState as AnyState, payerStates } from "../../gateway/pages/state.ts";

@@ -1,8 +1,8 @@
 /**
- * The payment page in a real browser, each state of quick chains reached by payments on a local chain:
- * ten looks, each without a violation of WCAG 2.2 AA, without a request to anybody else and without
- * a report of its own policy; and a payment that the open page shows by itself. `npm run pages` has
- * every combination of state, language, scheme and width.
+ * The payment page in a real browser, each state of quick chains reached by payments on a local
+ * chain: ten looks, each without a violation of WCAG 2.2 AA, without a request to anybody else and
+ * without a report of its own policy; and a payment that the open page shows by itself. `npm run
+ * pages` has every combination of state, language, scheme and width.
  */
 import { createServer } from "node:http";
 import type { Browser } from "playwright-core";

@@ -1,7 +1,7 @@
 /**
- * The payment page as HTML: each of twelve states in both languages, every text escaped, and nothing
- * on it that a customer may not know. Kinds of public reports: btcpayserver/btcpayserver 4303 and
- * 7212 (customers with an expired invoice do not learn whom to ask).
+ * The payment page as HTML: each of twelve states in both languages, every text escaped, and
+ * nothing on it that a customer may not know. Kinds of public reports: btcpayserver/btcpayserver
+ * 4303 and 7212 (customers with an expired invoice do not learn whom to ask).
  */
 import { describe, expect, it } from "vitest";
 import { decimalOf } from "../../gateway/api/payer-view.ts";

@@ -1,6 +1,6 @@
 /**
- * No attempt that excludes no earlier one is made, on a chain without counts, before the gateway has
- * said in this run that nothing on the chain pays the withdrawal already.
+ * No attempt that excludes no earlier one is made, on a chain without counts, before the gateway
+ * has said in this run that nothing on the chain pays the withdrawal already.
  */
 import { describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";

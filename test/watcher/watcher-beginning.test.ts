@@ -1,6 +1,6 @@
 /**
- * The block at which the reading of a chain begins in a database that has not read the chain: before
- * everything that such a database may have to know.
+ * The block at which the reading of a chain begins in a database that has not read the chain:
+ * before everything that such a database may have to know.
  */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
@@ -61,7 +61,7 @@ it.each(["tron", "bitcoin", "litecoin"] as const)(
   },
 );
 
-it("it is thirty days back at most, and at the oldest known time where nodes have dropped older headers", async () => {
+it("the beginning is thirty days back at most, and at the oldest known time where nodes have dropped older headers", async () => {
   expect(await beginning("tron", nowMs - 300 * dayMs)).toBe(topBlock - 30 * 96 - 2);
   db.remove();
   db = gatewayDatabase();
@@ -72,7 +72,7 @@ it.each(["evm", "xrp"] as const)("on %s it is the newest final block, because co
   expect(await beginning(name, nowMs - 2 * dayMs)).toBe(topBlock);
 });
 
-it("has a row here for each family that does not count", () => {
+it("each family that does not count has a row here", () => {
   const uncounted = familyNames.filter((name) => !families[name].slots.isCounted && !/test|signet/.test(name));
   expect(uncounted.filter((name) => !Object.hasOwn(networks, name))).toEqual([]);
 });

@@ -130,7 +130,9 @@ function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   );
 }
 
-/** Orders that wait for the gateway's word on a coin, a first slot or the order, or for an operator. */
+/**
+ * Orders that wait for the gateway's word on a coin, a first slot or the order, or for an operator.
+ */
 function namingConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   const waitingFor = (code: RegExp): ReadonlyMap<string, number> => {
     const chains = new Map<string, number>();

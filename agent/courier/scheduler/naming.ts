@@ -1,6 +1,6 @@
 /**
- * Offers whose pin the gateway has named, the withdrawals that it has cleared, and the questions for
- * those that it has not. The signer makes no first attempt on another coin, because a courier's
+ * Offers whose pin the gateway has named, the withdrawals that it has cleared, and the questions
+ * for those that it has not. The signer makes no first attempt on another coin, because a courier's
  * nodes may show coins that no block has. Pure.
  */
 import { familyOf } from "../../../chains/families.ts";

@@ -1,6 +1,6 @@
 /**
- * The coins, next slots and withdrawals that the gateway named in this run, by its own signature. Bounded, and
- * never recorded. Touches nothing.
+ * The coins, next slots and withdrawals that the gateway named in this run, by its own signature.
+ * Bounded, and never recorded. Touches nothing.
  */
 import type { SightedCoin, SightedSlot, Sightings } from "../../../protocol/sightings.ts";
 

@@ -1,8 +1,8 @@
 /**
- * The gateway's second word on coins, first slots and withdrawals: what its own nodes show. The signer verifies
- * the gateway's signature itself, because the courier that carries it is untrusted. The word only
- * permits a first attempt; nothing of it is recorded, and it ends with the run whose nonce it
- * repeats. Touches nothing. Source: docs/protocol.md section 6.8.
+ * The gateway's second word on coins, first slots and withdrawals: what its own nodes show. The
+ * signer verifies the gateway's signature itself, because the courier that carries it is untrusted.
+ * The word only permits a first attempt; nothing of it is recorded, and it ends with the run whose
+ * nonce it repeats. Touches nothing. Source: docs/protocol.md section 6.8.
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
