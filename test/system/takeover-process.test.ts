@@ -49,12 +49,19 @@ describe("another server", () => {
       const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
       return plan?.accounts[0]?.chainCount === "2" ? plan : undefined;
     });
-    expect((await world.recover("--both-restored")).accounts).toMatchObject([{ gatewayNext: "1", chainCount: "2", next: "2" }]);
+    const { accounts, outgoing } = await world.recover("--both-restored");
+    expect(accounts).toMatchObject([{ gatewayNext: "1", chainCount: "2", next: "2" }]);
     const fresh = await world.order("after-the-takeover", "0.1", receiver(0x43));
-    for (const id of [again, fresh]) {
+    const alike = await world.order("of-another-amount", "0.3", receiver(0x42));
+    for (const id of [alike, fresh]) {
       await until("it is held", waitMs, async () => ((await world!.withdrawal(id)).code === "RECOVERY_HOLD" ? true : undefined));
     }
-    expect((await world.operator("refuse", again, "--yes")).exitCode).toBe(0);
+    expect((await world.operator("refuse", alike, "--yes")).exitCode).toBe(0);
+    // The gateway gives the agent no order whose payment the chain shows.
+    expect(await world.shop.transaction(again)).toMatchObject({ status: 0, stage: "awaiting_operator" });
+    const named = ["--transaction", outgoing[0]?.txHash ?? "", "--reason", "seen on the chain"];
+    expect(world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
+    await world.completed(again);
     expect((await world.approve(fresh)).exitCode).toBe(0);
     await world.completed(fresh);
     expect(await world.balance(receiver(0x42))).toBe(tenth);
