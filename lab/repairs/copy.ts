@@ -17,6 +17,20 @@ interface ReportedTest {
   readonly status: string;
 }
 
+interface ReportedFile {
+  readonly name: string;
+  readonly assertionResults: readonly ReportedTest[];
+}
+
+/** A place of one file, and what takes it. */
+export type Patch = Pick<Repair, "file" | "find" | "replace">;
+
+/** A test that failed: its file, from the project's root, and its full name. */
+export interface FailedTest {
+  readonly file: string;
+  readonly name: string;
+}
+
 type Ran = Pick<SpawnSyncReturns<string>, "status" | "stderr">;
 
 /** Runs a Node program in a folder to its end. */
@@ -47,8 +61,8 @@ export function findHolders(): Holders {
   return (file) => inputs.filter(([, files]) => files.includes(file)).map(([name]) => name);
 }
 
-/** Takes a row's mend out of a text. Null where the place of the patch does not stand once in it. */
-export function takeOut({ find, replace }: Pick<Repair, "find" | "replace">, text: string): string | null {
+/** Takes a row's mend out of a text. Null where the patch has no place, or more than one. */
+export function takeOut({ find, replace }: Omit<Patch, "file">, text: string): string | null {
   const parts = text.split(find);
   return parts.length === 2 ? parts.join(replace) : null;
 }
@@ -57,7 +71,7 @@ export class TreeCopy {
   readonly #folder: string;
   readonly #holders: Holders;
 
-  /** Sources are links until one is written over; dist/ is copied, since bundles are written into it. */
+  /** Sources are links until one is written over; bundles are written into dist/, a copy. */
   constructor(holders: Holders) {
     this.#holders = holders;
     const listed = spawnSync("git", ["ls-files", "-z"], { cwd: projectRoot, encoding: "utf8", maxBuffer: 1 << 26 });
@@ -73,19 +87,46 @@ export class TreeCopy {
 
   /** Takes one mend out, runs its test, and puts the mend back. */
   async judge(row: Repair): Promise<Verdict> {
-    const path = join(this.#folder, row.file);
-    const patched = takeOut(row, readFileSync(path, "utf8"));
-    if (patched === null) return `its text does not stand once in ${row.file}`;
-    try {
-      rmSync(path);
-      writeFileSync(path, patched);
-      const trouble = await this.#build(row.file, patched);
+    const verdict = await this.#whilePatched(row, async (trouble): Promise<Verdict> => {
       if (trouble !== "") return trouble;
       // Tests of the developers' checkers are a step of `npm run check`, and in no other tier.
       return (await this.#runTest(row, "quick")) ?? (await this.#runTest(row, "checkers")) ?? "no test has this title";
+    });
+    return verdict ?? `its text does not stand once in ${row.file}`;
+  }
+
+  /**
+   * The first test of these files that fails with a patch in, and passes without it; the files run
+   * in their order, a few at a time. Null where none does. @throws Error for a patch without a place
+   */
+  async firstFailing(patch: Patch, files: readonly string[]): Promise<FailedTest | null> {
+    const left = [...files];
+    const passedOver = new Set<string>();
+    for (let many = 6; left.length > 0; many *= 2) {
+      const some = left.splice(0, many);
+      const failed = await this.#whilePatched(patch, (trouble) => (trouble === "" ? this.#failuresOf(some) : []));
+      if (failed === null) throw new Error(`a patch of ${patch.file} has no place, or more than one`);
+      for (const one of failed) {
+        if (passedOver.has(one.file)) continue;
+        passedOver.add(one.file);
+        if ((await this.#failuresOf([one.file])).length === 0) return one;
+      }
+    }
+    return null;
+  }
+
+  /** Null where the patch has no place. `trouble`: the reason why nothing could be built, or "". */
+  async #whilePatched<T>(patch: Patch, job: (trouble: string) => T | Promise<T>): Promise<T | null> {
+    const path = join(this.#folder, patch.file);
+    const patched = takeOut(patch, readFileSync(path, "utf8"));
+    if (patched === null) return null;
+    try {
+      rmSync(path);
+      writeFileSync(path, patched);
+      return await job(await this.#build(patch.file, patched));
     } finally {
       rmSync(path);
-      linkSync(join(projectRoot, row.file), path);
+      linkSync(join(projectRoot, patch.file), path);
       this.#restoreBuild();
     }
   }
@@ -130,23 +171,37 @@ export class TreeCopy {
 
   /** Null where no test of the tier has the title. */
   async #runTest({ test, title }: Repair, tier: "quick" | "checkers"): Promise<Verdict | null> {
+    const pattern = title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const { files, said } = await this.#run([test, "-t", pattern], tier);
+    if (files === null) return said.includes("No test files found") ? null : `${test} did not run: ${said}`;
+    const ran = files.flatMap(({ assertionResults }) => assertionResults);
+    const titled = ran.filter(({ fullName, status }) => fullName.includes(title) && ["passed", "failed"].includes(status));
+    if (titled.length === 0) return null;
+    return titled.some(({ status }) => status === "failed") ? "red" : `${test} stays green`;
+  }
+
+  /** The tests of these files that fail in the quick tier, up to the first few. */
+  async #failuresOf(tests: readonly string[]): Promise<readonly FailedTest[]> {
+    const { files } = await this.#run([...tests, "--bail", "1"], "quick");
+    return (files ?? []).flatMap(({ name: path, assertionResults }) =>
+      assertionResults
+        .filter(({ status }) => status === "failed")
+        .map(({ fullName: name }) => ({ file: path.slice(this.#folder.length + 1), name })),
+    );
+  }
+
+  /** Runs the test runner; null in the place of what it reports where it reports nothing. */
+  async #run(words: readonly string[], tier: string): Promise<{ files: readonly ReportedFile[] | null; said: string }> {
     const report = join(this.#folder, "report.json");
     rmSync(report, { force: true });
-    const pattern = title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     const runner = join(this.#folder, "node_modules", "vitest", "vitest.mjs");
-    const args = [runner, "run", test, "-t", pattern, "--reporter=json", `--outputFile=${report}`];
-    const done = await runNode(args, this.#folder, { TEST_TIER: tier });
+    const args = [runner, "run", ...words, "--reporter=json", `--outputFile=${report}`];
+    const { stderr } = await runNode(args, this.#folder, { TEST_TIER: tier });
+    const said = stderr.slice(-400);
     try {
-      const { testResults } = JSON.parse(readFileSync(report, "utf8")) as {
-        readonly testResults: readonly { readonly assertionResults: readonly ReportedTest[] }[];
-      };
-      const ran = testResults.flatMap(({ assertionResults }) => assertionResults);
-      const titled = ran.filter(({ fullName, status }) => fullName.includes(title) && ["passed", "failed"].includes(status));
-      if (titled.length === 0) return null;
-      return titled.some(({ status }) => status === "failed") ? "red" : `${test} stays green`;
+      return { files: (JSON.parse(readFileSync(report, "utf8")) as { testResults: readonly ReportedFile[] }).testResults, said };
     } catch {
-      if (done.stderr.includes("No test files found")) return null;
-      return `${test} did not run: ${done.stderr.slice(-400)}`;
+      return { files: null, said };
     }
   }
 }
