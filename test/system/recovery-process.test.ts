@@ -53,7 +53,7 @@ describe("recovery", () => {
     await kit.startCrypto();
     await world.statusIs("locked", ({ locked }) => locked === "LEDGER_BEHIND_GATEWAY");
     expect((await world.operator("recover")).code).toBe("RECOVERY_NONE");
-    expect(world.gateway("agents", "recover", world.agent)).toMatchObject({ ledgerEpoch: 2, openWithdrawals: 2 });
+    expect(await world.gateway("agents", "recover", world.agent)).toMatchObject({ ledgerEpoch: 2, openWithdrawals: 2 });
     const offered = await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     expect(offered.locked).toBe("LEDGER_BEHIND_GATEWAY");
     expect((await world.status()).exitCode).toBe(4);
@@ -121,7 +121,7 @@ describe("recovery", () => {
     expect((await world.operator("recover", "--new-ledger", "--yes", world.agent, "--config", kit.configPath)).exitCode).toBe(0);
     await kit.startCrypto();
     expect(kit.crypto!.output()).toContain("LEDGER_BEHIND_GATEWAY");
-    world.gateway("agents", "recover", world.agent);
+    await world.gateway("agents", "recover", world.agent);
     await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     const counted = await until("the chain was asked", 30_000, async () => {
       const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
@@ -161,7 +161,7 @@ describe("recovery", () => {
     expect((await world.withdrawal(waiting)).state).toBe("held");
     expect((await world.approve(waiting)).exitCode).toBe(0);
     await world.completed(waiting);
-    expect(world.gateway("agents")).toMatchObject([{ ledgerEpoch: 1, notCaughtUp: "" }]);
+    expect(await world.gateway("agents")).toMatchObject([{ ledgerEpoch: 1, notCaughtUp: "" }]);
     expect(world.records().some(({ kind }) => kind === "RECOVERED" || kind === "LOCKED")).toBe(false);
     await world.pay("after", "0.1", receiver(0x34));
     expect(await world.balance(receiver(0x32))).toBe(tenth);
@@ -184,7 +184,7 @@ describe("recovery", () => {
     world.restoreState("old-agent");
 
     await kit.startGateway();
-    world.gateway("agents", "recover", world.agent);
+    await world.gateway("agents", "recover", world.agent);
     await kit.startCrypto();
     await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     const shown = await until("the chain was read again", 60_000, async () => {
@@ -223,11 +223,11 @@ describe("recovery", () => {
     expect(await world.shop.transaction(again)).toMatchObject({ status: 0, stage: "awaiting_operator" });
     const [paid] = outgoing;
     const named = ["--transaction", paid?.txHash ?? "", "--reason", "seen on the chain"];
-    expect(world.gatewayOutcome("withdrawals", "paid", fresh, ...named)).toMatchObject({
+    expect(await world.gatewayOutcome("withdrawals", "paid", fresh, ...named)).toMatchObject({
       exitCode: 1,
       said: expect.stringContaining("the transaction paid 0x4242"),
     });
-    expect(world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
+    expect(await world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
     await world.completed(again);
     expect(await world.shop.transaction(again)).toMatchObject({ status: 1, txHash: paid?.txHash });
     expect((await world.operator("refuse", alike, "--yes")).exitCode).toBe(0);

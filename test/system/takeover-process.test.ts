@@ -32,14 +32,17 @@ describe("another server", () => {
     world.restoreDatabase("old-gateway");
 
     const release = (...flags: string[]) => world!.gatewayOutcome("agents", "unpair", agent, ...flags);
-    expect(release()).toMatchObject({ exitCode: 1, said: expect.stringContaining("does not run") });
+    expect(await release()).toMatchObject({ exitCode: 1, said: expect.stringContaining("does not run") });
     await kit.startGateway();
-    expect(release()).toMatchObject({
+    expect(await release()).toMatchObject({
       exitCode: 1,
       said: expect.stringMatching(/not caught up since.*\nhint: .*--skip-catch-up/),
     });
 
-    expect(release("--skip-catch-up")).toMatchObject({ exitCode: 0, said: expect.stringContaining("begins with a recovery") });
+    expect(await release("--skip-catch-up")).toMatchObject({
+      exitCode: 0,
+      said: expect.stringContaining("begins with a recovery"),
+    });
     const next = await world.pairAnotherServer();
     expect(next).not.toBe(agent);
     await kit.startCrypto();
@@ -60,7 +63,7 @@ describe("another server", () => {
     // The gateway gives the agent no order whose payment the chain shows.
     expect(await world.shop.transaction(again)).toMatchObject({ status: 0, stage: "awaiting_operator" });
     const named = ["--transaction", outgoing[0]?.txHash ?? "", "--reason", "seen on the chain"];
-    expect(world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
+    expect(await world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
     await world.completed(again);
     expect((await world.approve(fresh)).exitCode).toBe(0);
     await world.completed(fresh);
@@ -70,7 +73,7 @@ describe("another server", () => {
 
     // An agent that had caught up is released without more ado.
     await until("it has caught up and is released", waitMs, async () =>
-      world!.gatewayOutcome("agents", "unpair", next).exitCode === 0 ? true : undefined,
+      (await world!.gatewayOutcome("agents", "unpair", next)).exitCode === 0 ? true : undefined,
     );
   });
 });
