@@ -143,3 +143,9 @@ export async function bundleAll(root, outdir) {
   }
   writeFileSync(join(outdir, "licences.txt"), licencesOf(root, packagesIn(inputs)));
 }
+
+/** The source files in the bundle of each process, from the root, by the process' name. */
+export async function listInputs(root) {
+  const all = Object.keys(processes).map(async (name) => [name, Object.keys((await bundle(root, name, undefined)).inputs)]);
+  return Object.fromEntries(await Promise.all(all));
+}

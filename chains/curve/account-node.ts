@@ -2,6 +2,8 @@
  * Public keys under an account's extended public key (BIP-32, BIP-44), for the families on
  * secp256k1. No network, no disk, and no private key: an extended private key is refused.
  */
+import { createHmac } from "node:crypto";
+import { secp256k1 } from "@noble/curves/secp256k1";
 import { HDKey } from "@scure/bip32";
 import { AgentError } from "../../base/fault.ts";
 import type { KeyPaths, PublicNode } from "../family.ts";
@@ -14,7 +16,14 @@ const accountDepth = 3;
  * child.
  */
 const parentsMax = 1024;
-const parents = new Map<string, HDKey>();
+const parents = new Map<string, Parent>();
+
+/** The parent of all children 0/index, with its point, whose root is taken once. */
+interface Parent {
+  readonly key: Uint8Array; // compressed, 33 bytes
+  readonly chainCode: Uint8Array; // 32 bytes
+  readonly point: typeof secp256k1.Point.BASE;
+}
 
 /**
  * The derivation paths of a family's keys. Account 0 pays from 0/0, account 1 receives at 0/index.
@@ -44,7 +53,9 @@ export function childKeyOf(xpub: string, addressIndex: number): Uint8Array {
   if (!Number.isSafeInteger(addressIndex) || addressIndex < 0 || addressIndex >= hardened) {
     throw new AgentError("ADDRESS_INDEX", "none", "address index is outside 0 … 2^31-1", { addressIndex });
   }
-  return publicKeyOf(childOf(externalParentOf(xpub), addressIndex));
+  const key = childOf(externalParentOf(xpub), addressIndex);
+  if (key === null) throw new AgentError("ADDRESS_INDEX", "none", "no child at this index", { addressIndex });
+  return key;
 }
 
 /**
@@ -59,10 +70,15 @@ function publicKeyOf({ publicKey }: HDKey): Uint8Array {
   return publicKey;
 }
 
-function externalParentOf(xpub: string): HDKey {
+function externalParentOf(xpub: string): Parent {
   const kept = parents.get(xpub);
   if (kept !== undefined) return kept;
-  const parent = childOf(parseXpub(xpub), 0);
+  const node = parseXpub(xpub).deriveChild(0);
+  const { chainCode } = node;
+  // The library silently returns the next child where there is none.
+  if (node.index !== 0 || chainCode === null) throw new AgentError("ADDRESS_INDEX", "none", "no child at index 0");
+  const key = publicKeyOf(node);
+  const parent = { key, chainCode, point: secp256k1.Point.fromHex(key) };
   const oldest = parents.keys().next();
   if (parents.size >= parentsMax && !oldest.done) parents.delete(oldest.value);
   parents.set(xpub, parent);
@@ -86,10 +102,16 @@ function parseXpub(xpub: string): HDKey {
   return account;
 }
 
-function childOf(parent: HDKey, index: number): HDKey {
-  const child = parent.deriveChild(index);
-  // BIP-32: about one index in 2^127 has no child. For such an index the library silently returns
-  // the next child.
-  if (child.index !== index) throw new AgentError("ADDRESS_INDEX", "none", "no child at this index", { addressIndex: index });
-  return child;
+/**
+ * The compressed public key of a child by CKDpub of BIP-32; null for about one index in 2^127 that
+ * has none. Without the library, which decompresses parent and child anew each time.
+ */
+function childOf({ key, chainCode, point }: Parent, index: number): Uint8Array | null {
+  const asked = Buffer.alloc(37);
+  asked.set(key);
+  asked.writeUInt32BE(index, 33);
+  const tweak = BigInt(`0x${createHmac("sha512", chainCode).update(asked).digest("hex").slice(0, 64)}`);
+  if (tweak === 0n || tweak >= secp256k1.Point.CURVE().n) return null;
+  const child = point.add(secp256k1.Point.BASE.multiply(tweak));
+  return child.is0() ? null : child.toBytes(true);
 }

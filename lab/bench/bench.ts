@@ -12,11 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCommandLine } from "../kit/command-line.ts";
 import { actsOfRounds, type Card, cardOf, describeCard, markdownOf } from "./card.ts";
-import { describeDay, measureDay } from "./day.ts";
-import { describeGateway, measureGateway } from "./gateway.ts";
-import { describeHistory, measureHistory } from "./history.ts";
 import { describeAgent, reportOf } from "./report.ts";
-import { longLoads, measureRounds } from "./rounds.ts";
 
 const {
   values,
@@ -55,6 +51,7 @@ interface Part {
 
 /** `user` and `agent` share their rounds, so that their ratios are of the same minutes. */
 async function rounds(dir: string, asked: readonly string[]): Promise<Part> {
+  const { longLoads, measureRounds } = await import("./rounds.ts");
   const jobs = whole("jobs", { least: 300, most: 1_000_000 });
   const isBounded = values.rounds === undefined || values.seconds !== undefined;
   const measured = await measureRounds(dir, {
@@ -79,12 +76,13 @@ async function rounds(dir: string, asked: readonly string[]): Promise<Part> {
   };
 }
 
-/** Each part by its names. */
+/** Each part by its names; it loads what it measures, once it is asked for. */
 const parts: readonly { readonly names: readonly string[]; readonly play: (dir: string, asked: string[]) => Promise<Part> }[] = [
   { names: ["user", "agent"], play: rounds },
   {
     names: ["gateway"],
     async play(dir) {
+      const { describeGateway, measureGateway } = await import("./gateway.ts");
       const records = whole("records", { least: 1, most: 10_000_000 });
       say(`the gateway, with a list of ${records} records`);
       const gateway = await measureGateway(join(dir, "gateway"), records);
@@ -94,6 +92,7 @@ const parts: readonly { readonly names: readonly string[]; readonly play: (dir: 
   {
     names: ["day"],
     async play(dir) {
+      const { describeDay, measureDay } = await import("./day.ts");
       const day = await measureDay(join(dir, "day"), whole("payouts", { least: 1000, most: 1_000_000 }));
       return { figures: { day }, text: describeDay(day) };
     },
@@ -101,6 +100,7 @@ const parts: readonly { readonly names: readonly string[]; readonly play: (dir: 
   {
     names: ["history"],
     async play(dir) {
+      const { describeHistory, measureHistory } = await import("./history.ts");
       const history = await measureHistory(values.orders.split(",").map(Number), join(dir, "history"));
       return { figures: { history }, text: describeHistory(history) };
     },

@@ -4,15 +4,11 @@
  * options.
  */
 import { randomBytes } from "node:crypto";
-import { familyNames, lackOf, playDeposits } from "../deposits/families.ts";
 import { readCommandLine } from "../kit/command-line.ts";
 import { hasProfile, profiles } from "../kit/provider/profiles.ts";
-import { CallbacksWorld } from "./callbacks-world.ts";
-import { playSteps, stepsFamilies, stepsLackOf } from "./steps/play.ts";
 import { steps } from "./steps/steps.ts";
 import type { Report } from "./tally.ts";
 import { whyNoTrace } from "./trace.ts";
-import { playWithdrawals } from "./withdrawals.ts";
 
 const numbers = {
   withdrawals: { kills: 200, moments: 50, eio: 50, enospc: 50, short: 50, restores: 20, workers: 2 },
@@ -113,6 +109,7 @@ function familiesOf<F extends string>(names: readonly F[], lackOfOne: (family: F
   return lack === null ? families : stop(lack);
 }
 
+/** Each stream loads its own worlds, once it is known that it plays. */
 const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
   async withdrawals() {
     const { workers, ...counts } = numbersOf("withdrawals");
@@ -120,9 +117,11 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
     const missing = Object.values(traced).some((count) => count > 0) ? whyNoTrace() : "";
     if (missing !== "") stop(`${missing}; without it there are only --moments, with every other number 0`);
     const only = values.only === undefined ? null : whole("only", { most: 1_000_000 });
+    const { playWithdrawals } = await import("./withdrawals.ts");
     return playWithdrawals({ counts, seed, say, workers, only, isLight: values.light });
   },
   async deposits() {
+    const { familyNames, lackOf, playDeposits } = await import("../deposits/families.ts");
     const families = familiesOf(familyNames, lackOf);
     const [first, second = "plain node"] = values.profile?.split(",") ?? [];
     for (const name of [first, second])
@@ -132,9 +131,11 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
     return playDeposits(families, { ...rest, ...pair, seed, blockMs, untilExpired: true, say });
   },
   async callbacks() {
+    const { CallbacksWorld } = await import("./callbacks-world.ts");
     return (await CallbacksWorld.create({ ...numbersOf("callbacks"), seed, untilExpired: true, say })).play();
   },
   async steps() {
+    const { playSteps, stepsFamilies, stepsLackOf } = await import("./steps/play.ts");
     const families = familiesOf(stepsFamilies, stepsLackOf);
     const only = values.only === undefined ? null : whole("only", { least: 1, most: steps.length });
     const { kills, "block-ms": blockMs } = numbersOf("steps");

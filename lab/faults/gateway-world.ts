@@ -30,6 +30,15 @@ export type GatewayFault =
  */
 const diskCalls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "openat"];
 const workMs = 30_000;
+
+/**
+ * Whether nobody knows what is on disk after such a failure. A write without room is refused and
+ * leaves nothing (GATEWAY_DISK_FULL): the gateway lives on.
+ */
+function isPoisoned(errno: "EIO" | "ENOSPC", syscall: string): boolean {
+  return /^f(data)?sync$/.test(syscall) || (errno === "EIO" && syscall === "pwrite64");
+}
+
 const lateMs = 1_000;
 
 interface Asked extends ShopOrder {
@@ -113,13 +122,19 @@ export class GatewayWorld {
     // Only now is everything seen; what the log has before this moment is in it already.
     const disk = new Disk(this.#files);
     let isAlive = await this.#work(count);
-    await tracer.detach(!isAlive);
+    const livesOn = isAlive && fault.kind === "error" && !isPoisoned(fault.errno, syscall);
+    const losesPower = livesOn && fault.aftermath !== "start";
+    if (losesPower) {
+      // Beyond its tracer it would write what no trace tells.
+      this.#process?.child.kill("SIGKILL");
+      await running.ended;
+    }
+    await tracer.detach(!isAlive || losesPower);
     // The work may have been done just before the last of its calls was struck.
     if (fault.kind === "kill" && isAlive && isReached(tracer.log(), fault.point))
       isAlive = (await within(lateMs, running.ended)) === "late";
     const isStruck = fault.kind === "kill" ? !isAlive : tracer.log().includes("(INJECTED)");
-    if (fault.kind === "error" && isStruck && isAlive && /^(pwrite64|fdatasync|fsync)$/.test(syscall))
-      await this.#mustEnd(running);
+    if (fault.kind === "error" && isStruck && isAlive && !livesOn) await this.#mustEnd(running);
     if (isStruck && fault.aftermath !== "start") {
       this.#process?.child.kill("SIGKILL");
       await running.ended;
@@ -134,7 +149,7 @@ export class GatewayWorld {
     return isStruck;
   }
 
-  /** After a commit that failed nobody knows what is on disk: the process has to end by itself. */
+  /** The process has to end by itself where nobody knows what is on disk. */
   async #mustEnd(running: Started): Promise<void> {
     if ((await within(3_000, running.ended)) === "late") this.#violations.push("the gateway lives on after its disk failed");
   }

@@ -10,9 +10,10 @@ import { pino } from "pino";
 import { hotWalletAddressOn } from "../../gateway/store/agent-accounts.ts";
 import { reserve } from "../../gateway/store/reserved.ts";
 import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
-import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
+import { openStore, type Store } from "../../gateway/store/store.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
+import { freshStore } from "./fresh-store.ts";
 
 export const silentLog = pino({ level: "silent" });
 
@@ -34,7 +35,7 @@ export function gatewayDatabase(): GatewayDatabase {
   const folder = mkdtempSync(join(tmpdir(), "gateway-database-"));
   const path = join(folder, "gateway.db");
   const made: GatewayDatabase = {
-    store: createStore(path, "", silentLog),
+    store: freshStore(path, "", silentLog),
     reopen() {
       made.store.close();
       made.store = openStore(path, silentLog);

@@ -26,7 +26,6 @@ import { createBoard } from "../../gateway/prices/price-cache.ts";
 import type { Service } from "../../gateway/service.ts";
 import { marksPathOf, openMarks } from "../../gateway/store/address-marks.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
-import { createStore } from "../../gateway/store/store.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
@@ -39,6 +38,7 @@ import {
   signTranscript,
   type TranscriptProofs,
 } from "../../protocol/pairing.ts";
+import { freshStore } from "./fresh-store.ts";
 import { callAddressesUnused } from "./unused-addresses.ts";
 
 export const usdtContract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
@@ -219,7 +219,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
   const clock: TestGateway["clock"] = { nowMs: Date.parse("2026-01-02T03:04:05.678Z") };
   const config = parseConfig(JSON.stringify({ ...testConfig, ...change }), dir, clock.nowMs);
   const key = createGatewayKey(config.keyFile);
-  const store = createStore(config.database, key.fingerprint, log);
+  const store = freshStore(config.database, key.fingerprint, log);
   const signals = createSignals();
   const waiters = createWaiters(signals);
   const service: Service = {

@@ -7,9 +7,11 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { keccak_256 } from "@noble/hashes/sha3";
+import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
 import { pointByNoble, pointOf, signatureByNoble, signatureOf } from "../../agent/keystore/bip32.ts";
 import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
+import { childKeyOf } from "../../chains/curve/account-node.ts";
 import { fastCurve } from "../../chains/curve/fast-curve.ts";
 import { keccak256 } from "../../chains/curve/keccak.ts";
 import { recoverByNoble, recoverPublicKey } from "../../chains/curve/recover.ts";
@@ -115,5 +117,17 @@ describe("a runtime without WebAssembly", () => {
     const here = [signed, pointOf(key), signatureOf(digest, key), secp256k1.getPublicKey(key, false), keccak256(key)];
     const { status, stdout, stderr } = jitless("--input-type=module", "-e", program);
     expect([status, ownWords(stderr), stdout.trim()]).toEqual([0, "", ["undefined", ...here.map(hex)].join(" ")]);
+  });
+});
+
+describe("a deposit address's key", () => {
+  it("is the one that the library of BIP-32 derives, at each index", () => {
+    const account = HDKey.fromMasterSeed(bytes(0, "seed")).derive("m/44'/60'/1'");
+    const parent = account.deriveChild(0);
+    const last = 2 ** 31 - 1;
+    for (const index of [0, 1, last, ...Array.from({ length: 60 }, (_, at) => bytes(at, "index").readUInt32BE() % last)])
+      expect(hex(childKeyOf(account.publicExtendedKey, index)), `index ${index}`).toBe(hex(parent.deriveChild(index).publicKey));
+    expect(() => childKeyOf(account.publicExtendedKey, last + 1)).toThrow("address index");
+    expect(() => childKeyOf(account.privateExtendedKey, 0)).toThrow("not an extended public key");
   });
 });

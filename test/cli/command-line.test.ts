@@ -61,8 +61,6 @@ const commands = [
   ["bench", "lab/bench/bench.js", "jobs"],
 ] as const;
 
-// One reader serves all. Half of them, which half is drawn, so that the quick tier sees each in
-// time.
 it.each(commands)("npm run %s tells its options when asked, and when one is unknown", (name, file, option) => {
   const { code, out, err } = run(file, "--nonsense", "--help");
   expect([code, err]).toEqual([0, ""]);

@@ -193,18 +193,22 @@ describe("GET /pay/TOKEN", () => {
 describe("a page that cannot be made", () => {
   it("says so, sets its row aside with one alarm, and leaves the other pages", async () => {
     await ready();
-    const [broken, whole] = [await asked(), await asked({ orderId: "order-2" })];
-    db().run("UPDATE transactions SET quote = '{' WHERE id = ?", broken.id);
-    for (const place of [broken.path, `${broken.path}/state`]) {
-      const { status, text, headers } = await gateway.send(place);
-      expect([status, headers["referrer-policy"]]).toEqual([503, "no-referrer"]);
-      expect(text).not.toContain(broken.id);
+    const [broken, unread, whole] = [await asked(), await asked({ orderId: "order-2" }), await asked({ orderId: "order-3" })];
+    db().run("UPDATE transactions SET quote = '{' WHERE id IN (?, ?)", broken.id, unread.id);
+    // The page and its state each set a row aside by themselves.
+    for (const [place, { id }] of [[broken.path, broken] as const, [`${unread.path}/state`, unread] as const]) {
+      for (const again of [1, 2]) {
+        const { status, text, headers } = await gateway.send(place);
+        expect([status, headers["referrer-policy"], again]).toEqual([503, "no-referrer", again]);
+        expect(text).not.toContain(id);
+      }
+      expect(db().all("SELECT kind FROM setAside WHERE id = ?", id)).toEqual([{ kind: "record" }]);
     }
     expect((await gateway.send(broken.path)).text).toContain("This payment cannot be shown now");
     expect((await gateway.send(`${broken.path}?lang=tr`)).text).toContain("Bu ödeme şu anda gösterilemiyor");
     expect((await gateway.send(whole.path)).status).toBe(200);
-    expect(db().all("SELECT kind, id FROM setAside")).toEqual([{ kind: "record", id: broken.id }]);
-    expect(db().all("SELECT 1 FROM audit WHERE act = 'alarm ROW_SET_ASIDE'")).toHaveLength(1);
+    expect(db().all("SELECT id FROM setAside")).toHaveLength(2);
+    expect(db().all("SELECT 1 FROM audit WHERE act = 'alarm ROW_SET_ASIDE'")).toHaveLength(2);
     db().run("UPDATE transactions SET quote = '' WHERE id = ?", broken.id);
     expect((await gateway.send(broken.path)).status).toBe(200);
   });

@@ -2,10 +2,8 @@
  * A complete system of real processes whose agent or gateway is restored to an earlier day, and the
  * commands that recover it.
  */
-import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { openKeystoreIn } from "../../agent/keystore/file.ts";
 import { wipeKeystore } from "../../agent/keystore/keystore.ts";
@@ -15,12 +13,12 @@ import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import type { OperatorView, RecoveryPlan, SignerStatus } from "../../agent/socket/verbs.ts";
 import { askOperator } from "../../cli/operator.ts";
+import { runGatewayCommand } from "../../lab/kit/commands.ts";
 import { type Kit, startPairedKit } from "../../lab/kit/kit.ts";
 import { stop, until } from "../../lab/kit/processes.ts";
 import { balanceWei, rpc } from "../../lab/kit/rpc.ts";
 import { createShop, type Shop } from "../../lab/kit/shop.ts";
 
-const gatewayJs = fileURLToPath(new URL("../../gateway/gateway.js", import.meta.url));
 const waitMs = 180_000;
 
 /** A receiver of nobody else, so that the balance counts the payments. */
@@ -33,29 +31,30 @@ export class RecoveryKit {
   readonly shop: Shop;
   readonly agent: string;
 
-  constructor(kit: Kit) {
+  private constructor(kit: Kit, agent: string) {
     this.kit = kit;
     this.shop = createShop(kit);
-    this.agent = (this.gateway("agents") as { agentId: string }[])[0]!.agentId;
+    this.agent = agent;
   }
 
   static async start(): Promise<RecoveryKit> {
-    return new RecoveryKit(await startPairedKit({ inProcess: true, confirmations: 1 }));
+    const kit = await startPairedKit({ inProcess: true, confirmations: 1 });
+    const [{ agentId = "" } = {}] = JSON.parse(await kit.operate("agents", "--json")) as { agentId?: string }[];
+    return new RecoveryKit(kit, agentId);
   }
 
   /** A command of the gateway's operator, its JSON. */
-  gateway(...args: string[]): unknown {
-    const all = [gatewayJs, ...args, "--json", "--config", this.kit.gatewayConfigPath];
-    return JSON.parse(execFileSync(process.execPath, all, { encoding: "utf8" }));
+  async gateway(...args: string[]): Promise<unknown> {
+    return JSON.parse(await this.kit.operate(...args, "--json"));
   }
 
   /**
    * A command of the gateway's operator that may be refused: its exit code and what it says about
    * it.
    */
-  gatewayOutcome(...args: string[]): { readonly exitCode: number | null; readonly said: string } {
-    const ran = spawnSync(process.execPath, [gatewayJs, ...args, "--config", this.kit.gatewayConfigPath], { encoding: "utf8" });
-    return { exitCode: ran.status, said: `${ran.stdout}${ran.stderr}` };
+  async gatewayOutcome(...args: string[]): Promise<{ readonly exitCode: number | null; readonly said: string }> {
+    const { code, output } = await runGatewayCommand([...args, "--config", this.kit.gatewayConfigPath]);
+    return { exitCode: code, said: output };
   }
 
   /**
@@ -69,8 +68,8 @@ export class RecoveryKit {
     writeFileSync(configPath, JSON.stringify({ ...config, mnemonic, apiKey, encKey }), { mode: 0o600 });
     const { code, output } = await this.kit.pair();
     if (code !== 0) throw new Error(`pair: ${output}`);
-    return (this.gateway("agents") as { agentId: string; unpairedAt: string }[]).find(({ unpairedAt }) => unpairedAt === "")!
-      .agentId;
+    const agents = (await this.gateway("agents")) as { agentId: string; unpairedAt: string }[];
+    return agents.find(({ unpairedAt }) => unpairedAt === "")!.agentId;
   }
 
   /** The JSON line of a command of the agent's operator, with its exit code. */

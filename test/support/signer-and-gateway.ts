@@ -16,9 +16,10 @@ import { keepCaughtUp } from "../../gateway/recovery/catch-up.ts";
 import { endedIds, recoveryOffer } from "../../gateway/recovery/offer.ts";
 import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
 import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
-import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
+import { openStore, type Store } from "../../gateway/store/store.ts";
 import { makeJob, numberJobs } from "../../gateway/withdrawals/jobs.ts";
 import { contentHashOf } from "../../gateway/withdrawals/withdrawals.ts";
+import { freshStore } from "../../lab/kit/fresh-store.ts";
 import { accountsText, insertTransaction, readAgent, readTransaction, silentLog } from "../../lab/kit/gateway-database.ts";
 import { callLevel } from "../../lab/kit/level-reader.ts";
 import {
@@ -60,7 +61,7 @@ export class SignerAndGateway {
 
   /** After the handshake, its account adopted. */
   constructor() {
-    this.store = createStore(this.#path(), "", silentLog);
+    this.store = freshStore(this.#path(), "", silentLog);
     const { database } = this.store;
     database.run("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)", merchant);
     const key = publicKeyHex(vault.signerKey);

@@ -53,7 +53,7 @@ describe("recovery", () => {
     await kit.startCrypto();
     await world.statusIs("locked", ({ locked }) => locked === "LEDGER_BEHIND_GATEWAY");
     expect((await world.operator("recover")).code).toBe("RECOVERY_NONE");
-    expect(world.gateway("agents", "recover", world.agent)).toMatchObject({ ledgerEpoch: 2, openWithdrawals: 2 });
+    expect(await world.gateway("agents", "recover", world.agent)).toMatchObject({ ledgerEpoch: 2, openWithdrawals: 2 });
     const offered = await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     expect(offered.locked).toBe("LEDGER_BEHIND_GATEWAY");
     expect((await world.status()).exitCode).toBe(4);
@@ -121,7 +121,7 @@ describe("recovery", () => {
     expect((await world.operator("recover", "--new-ledger", "--yes", world.agent, "--config", kit.configPath)).exitCode).toBe(0);
     await kit.startCrypto();
     expect(kit.crypto!.output()).toContain("LEDGER_BEHIND_GATEWAY");
-    world.gateway("agents", "recover", world.agent);
+    await world.gateway("agents", "recover", world.agent);
     await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     const counted = await until("the chain was asked", 30_000, async () => {
       const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
@@ -161,7 +161,7 @@ describe("recovery", () => {
     expect((await world.withdrawal(waiting)).state).toBe("held");
     expect((await world.approve(waiting)).exitCode).toBe(0);
     await world.completed(waiting);
-    expect(world.gateway("agents")).toMatchObject([{ ledgerEpoch: 1, notCaughtUp: "" }]);
+    expect(await world.gateway("agents")).toMatchObject([{ ledgerEpoch: 1, notCaughtUp: "" }]);
     expect(world.records().some(({ kind }) => kind === "RECOVERED" || kind === "LOCKED")).toBe(false);
     await world.pay("after", "0.1", receiver(0x34));
     expect(await world.balance(receiver(0x32))).toBe(tenth);
@@ -184,7 +184,7 @@ describe("recovery", () => {
     world.restoreState("old-agent");
 
     await kit.startGateway();
-    world.gateway("agents", "recover", world.agent);
+    await world.gateway("agents", "recover", world.agent);
     await kit.startCrypto();
     await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     const shown = await until("the chain was read again", 60_000, async () => {
@@ -204,8 +204,9 @@ describe("recovery", () => {
       accounts: [{ gatewayNext: "1", next: "2" }],
     });
     const again = await world.order("forgotten-and-paid", "0.1", receiver(0x42));
+    const alike = await world.order("of-another-amount", "0.3", receiver(0x42));
     const fresh = await world.order("never-asked", "0.2", receiver(0x43));
-    for (const id of [again, fresh]) {
+    for (const id of [alike, fresh]) {
       await until(
         "it is held",
         60_000,
@@ -213,21 +214,23 @@ describe("recovery", () => {
         () => `${kit.gateway!.output().slice(-6000)}\n${kit.crypto!.output().slice(-6000)}`,
       );
     }
-    type Shown = { outgoing: { slot: string }[] };
-    expect((await world.operator<Shown>("show", again)).outgoing).toMatchObject([{ slot: "1" }]);
+    type Shown = { outgoing: { slot: string; txHash: string }[] };
+    const { outgoing } = await world.operator<Shown>("show", alike);
+    expect(outgoing).toMatchObject([{ slot: "1" }]);
     expect((await world.operator<Shown>("show", fresh)).outgoing).toEqual([]);
-    // Gateway and agent have both forgotten the order; the chain shows its payment.
-    const [paid] = (await world.operator<{ outgoing: { txHash: string }[] }>("show", again)).outgoing;
+    // Gateway and agent have both forgotten the order; the chain shows its payment, and the gateway
+    // gives the agent no order of the same content.
+    expect(await world.shop.transaction(again)).toMatchObject({ status: 0, stage: "awaiting_operator" });
+    const [paid] = outgoing;
     const named = ["--transaction", paid?.txHash ?? "", "--reason", "seen on the chain"];
-    expect(world.gatewayOutcome("withdrawals", "paid", fresh, ...named)).toMatchObject({
+    expect(await world.gatewayOutcome("withdrawals", "paid", fresh, ...named)).toMatchObject({
       exitCode: 1,
       said: expect.stringContaining("the transaction paid 0x4242"),
     });
-    expect(world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
-    expect(await world.shop.transaction(again)).toMatchObject({ status: 0 });
-    expect((await world.operator("refuse", again, "--yes")).exitCode).toBe(0);
+    expect(await world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
     await world.completed(again);
     expect(await world.shop.transaction(again)).toMatchObject({ status: 1, txHash: paid?.txHash });
+    expect((await world.operator("refuse", alike, "--yes")).exitCode).toBe(0);
     expect((await world.approve(fresh)).exitCode).toBe(0);
     await world.completed(fresh);
     await world.finish();

@@ -32,14 +32,17 @@ describe("another server", () => {
     world.restoreDatabase("old-gateway");
 
     const release = (...flags: string[]) => world!.gatewayOutcome("agents", "unpair", agent, ...flags);
-    expect(release()).toMatchObject({ exitCode: 1, said: expect.stringContaining("does not run") });
+    expect(await release()).toMatchObject({ exitCode: 1, said: expect.stringContaining("does not run") });
     await kit.startGateway();
-    expect(release()).toMatchObject({
+    expect(await release()).toMatchObject({
       exitCode: 1,
       said: expect.stringMatching(/not caught up since.*\nhint: .*--skip-catch-up/),
     });
 
-    expect(release("--skip-catch-up")).toMatchObject({ exitCode: 0, said: expect.stringContaining("begins with a recovery") });
+    expect(await release("--skip-catch-up")).toMatchObject({
+      exitCode: 0,
+      said: expect.stringContaining("begins with a recovery"),
+    });
     const next = await world.pairAnotherServer();
     expect(next).not.toBe(agent);
     await kit.startCrypto();
@@ -49,12 +52,19 @@ describe("another server", () => {
       const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
       return plan?.accounts[0]?.chainCount === "2" ? plan : undefined;
     });
-    expect((await world.recover("--both-restored")).accounts).toMatchObject([{ gatewayNext: "1", chainCount: "2", next: "2" }]);
+    const { accounts, outgoing } = await world.recover("--both-restored");
+    expect(accounts).toMatchObject([{ gatewayNext: "1", chainCount: "2", next: "2" }]);
     const fresh = await world.order("after-the-takeover", "0.1", receiver(0x43));
-    for (const id of [again, fresh]) {
+    const alike = await world.order("of-another-amount", "0.3", receiver(0x42));
+    for (const id of [alike, fresh]) {
       await until("it is held", waitMs, async () => ((await world!.withdrawal(id)).code === "RECOVERY_HOLD" ? true : undefined));
     }
-    expect((await world.operator("refuse", again, "--yes")).exitCode).toBe(0);
+    expect((await world.operator("refuse", alike, "--yes")).exitCode).toBe(0);
+    // The gateway gives the agent no order whose payment the chain shows.
+    expect(await world.shop.transaction(again)).toMatchObject({ status: 0, stage: "awaiting_operator" });
+    const named = ["--transaction", outgoing[0]?.txHash ?? "", "--reason", "seen on the chain"];
+    expect(await world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
+    await world.completed(again);
     expect((await world.approve(fresh)).exitCode).toBe(0);
     await world.completed(fresh);
     expect(await world.balance(receiver(0x42))).toBe(tenth);
@@ -63,7 +73,7 @@ describe("another server", () => {
 
     // An agent that had caught up is released without more ado.
     await until("it has caught up and is released", waitMs, async () =>
-      world!.gatewayOutcome("agents", "unpair", next).exitCode === 0 ? true : undefined,
+      (await world!.gatewayOutcome("agents", "unpair", next)).exitCode === 0 ? true : undefined,
     );
   });
 });

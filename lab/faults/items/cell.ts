@@ -55,9 +55,11 @@ async function story(family: FamilyKey, plant: Plant | null, extent: Extent, sha
     for (const { id } of world.currencies) for (const name of ["A", "B"] as const) await world.order(name, id);
     for (const [slot, name] of (["A", "B", "A"] as const).entries()) world.payOut(name, slot + 1);
     if (shape?.of === "payout") choosePayouts(world, extent, hit);
-    world.payAll();
-    await world.settle();
-    await world.settle();
+    // Those of B are paid, and swept, while the fault stands.
+    for (const name of ["A", "B"] as const) {
+      world.payAll(name);
+      await world.settle();
+    }
     const during = world.faults;
     const bystanders = world.trace((item) => isHit(world, shape as Plant, hit, item));
     world.isPlanted = false;

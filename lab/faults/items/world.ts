@@ -203,9 +203,10 @@ export class ItemWorld {
     return 10n ** BigInt(decimal);
   }
 
-  /** Every open request is paid in full, in one block. */
-  payAll(): void {
-    const payments = this.requests.map(({ address, currency, txHash: hash }) => {
+  /** Every request of a merchant is paid in full, in one block. */
+  payAll(name: "A" | "B"): void {
+    const own = this.requests.filter(({ merchant }) => merchant === name);
+    const payments = own.map(({ address, currency, txHash: hash }) => {
       const { contract, decimal } = this.currencies.find(({ id }) => id === currency) as GatewayCurrency;
       const { address: to, tag } = familyOf(this.network).accounts.payeeOf(address);
       return { hash, from: "a payer", to, tag, contract, units: 10n ** BigInt(decimal) };

@@ -24,7 +24,7 @@ export const recoveryMutants: readonly Mutant[] = [
     name: "opening-overlooks-the-chain",
     file: recoveredAccounts,
     find: "counts.get(network), ...own",
-    replace: "slots.first, ...own",
+    replace: "slots.least, ...own",
     invariant: "A recovery does not count what only the chain remembers: its yes gives out nonces that are used (liveness).",
     when: isCompared,
   },

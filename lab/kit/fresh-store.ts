@@ -1,0 +1,32 @@
+/**
+ * A new database for a test: a copy of the first one that the process made. Making the schema costs
+ * more than what most tests do with it. Where a new database is the subject, `createStore` makes it.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import type { GatewayLog } from "../../base/log.ts";
+import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
+
+let made: Uint8Array | null = null;
+
+function firstDatabase(): Uint8Array {
+  const folder = mkdtempSync(join(tmpdir(), "first-database-"));
+  try {
+    const path = join(folder, "gateway.db");
+    createStore(path, "", pino({ level: "silent" })).close();
+    return readFileSync(path);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** As `createStore`. @throws Error where the file is there already */
+export function freshStore(path: string, fingerprint: string, log: GatewayLog): Store {
+  made ??= firstDatabase();
+  writeFileSync(path, made, { mode: 0o600, flag: "wx" });
+  const store = openStore(path, log);
+  if (fingerprint !== "") store.database.run("UPDATE meta SET value = ? WHERE name = 'gatewayKey'", fingerprint);
+  return store;
+}
