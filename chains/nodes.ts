@@ -160,6 +160,11 @@ export interface SenderNodes extends Watched {
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
   /**
+   * For each coin, as txHash:output, the final transaction that spends it, as enough nodes agree;
+   * null if there is none, or if the nodes could not answer. Present where the chain has coins.
+   */
+  spentBy?(coins: readonly string[]): Promise<readonly (string | null)[]>;
+  /**
    * The transactions that made the coins of these parameters, as hex, in their order; present where
    * the chain has coins.
    */

@@ -110,6 +110,10 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   };
 }
 
+function pausedEvent({ push: kind, ...stop }: Extract<Push, { push: "paused" }>): SchedulerEvent {
+  return { kind, ...stop };
+}
+
 function takePush(shared: Shared, reporter: Reporter, push: Push): void {
   const { feed, options, signer } = shared;
   switch (push.push) {
@@ -129,10 +133,10 @@ function takePush(shared: Shared, reporter: Reporter, push: Push): void {
       break;
     case "paused":
       options.log.info(
-        { event: "agent-paused", paused: push.paused },
+        { event: "agent-paused", paused: push.paused, network: push.network ?? "" },
         push.paused ? "the signer is paused" : "the signer signs again",
       );
-      feed({ kind: "paused", paused: push.paused });
+      feed(pausedEvent(push));
       break;
     case "recovered":
       options.log.info({ event: "agent-recovered" }, "the ledger was recovered: everything begins again with its new epoch");

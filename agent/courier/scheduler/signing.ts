@@ -37,6 +37,7 @@ const refusalRetryMsMax = 60_000;
  */
 const waitingCodes: ReadonlySet<string> = new Set([
   ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SWEEP_OR_TOPUP_OPEN", "SIGNER_PAUSED"],
+  "NETWORK_PAUSED",
 ]);
 
 /** The family's own words on fees. */
@@ -48,6 +49,7 @@ export function feesOf({ network }: Account): Fees {
 export function standstill(book: Book, account: Account): string {
   if (book.locked !== "") return `locked ${book.locked}`;
   if (book.paused) return "SIGNER_PAUSED";
+  if (book.stopped.has(account.network)) return `NETWORK_PAUSED: autowithdraw resume --network ${account.chain}`;
   if (!book.handshakeDone) return "link";
   if (account.away !== "") return `nodes ${account.away}`;
   if (account.chainState === null) return "nodes";

@@ -15,6 +15,7 @@ import { beginsAgain, begunAccount } from "./adopt.ts";
 import { unclearedRefusal } from "./cleared.ts";
 import { closedGate, countKey, pausedBy, type RequestContext } from "./context.ts";
 import { offered } from "./expiry-exclusion.ts";
+import { stoppedOn } from "./foreign.ts";
 import { intend, type Prepared, recorded } from "./intent.ts";
 
 /**
@@ -32,7 +33,7 @@ export function prepareSign(context: RequestContext, transactionId: string, { tx
   if (withdrawal.state === "quarantined") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const first = withdrawal.attempts[0];
   if (first !== undefined && first.txHash !== "") return { ok: true, work: null };
-  const stopped = pausedBy(context);
+  const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job.network);
   if (stopped !== null) return stopped;
   if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recorded(context, withdrawal, first);
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
@@ -81,7 +82,8 @@ export function prepareAssigned(
   for (const withdrawal of assigned) {
     const [first] = withdrawal.attempts;
     // Prepared singly, because a withdrawal that becomes quarantined here stops the slots above.
-    if (first === undefined || waitingBelow(context.core, placeOf(withdrawal)) !== null) continue;
+    if (first === undefined || stoppedOn(context, withdrawal.job.network) !== null) continue;
+    if (waitingBelow(context.core, placeOf(withdrawal)) !== null) continue;
     found.push({ transactionId: withdrawal.transactionId, prepared: recorded(context, withdrawal, first) });
   }
   return found;

@@ -43,6 +43,7 @@ import { unitsOf } from "../state/view.ts";
 import { isOver, unreachableCode, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 import { operatorViewOf, waitOf } from "./operator-view.ts";
+import { pauseSigner, stoppedOf } from "./stops.ts";
 import { manualReplaceOf, noRoomOf, stuckOf, unreachableOf } from "./stuck.ts";
 
 const transactionId = hex(16);
@@ -58,6 +59,7 @@ const listFields: Reader<OperatorRequests["list"]> = object(
   { openOnly: boolean(), limit: integer({ min: 1, max: withdrawalsListMax }) },
   { order: string({ min: 1, max: 128 }), address, since: moment, until: moment },
 );
+const chainName = string({ min: 1, max: 64 });
 const approver = string({ min: 1, max: approverMax, pattern: /^[\x21-\x7e]+$/ });
 
 const replacementFields: Reader<OperatorRequests["manualReplacement"]> = object({
@@ -110,10 +112,9 @@ export function operatorVerbs(
     ),
     manualReplacement: verb("manualReplacement", replacementFields, (body, reply) => manualReplacement(signer, body, reply)),
     end: verb("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) => end(signer, body, reply)),
-    pause: verb("pause", object({ paused: boolean(), approver }), (body, reply) => {
-      const done = signer.pause(body.paused, body.approver);
-      signer.whenDurable(() => reply(done));
-    }),
+    pause: verb("pause", object({ paused: boolean(), approver }, { network: chainName }), (body, reply) =>
+      pauseSigner(signer, body, reply),
+    ),
     recover: verb("recover", object({ digest: optionalDigest, bothRestored: boolean() }), (body, reply) =>
       recoverLedger(signer, body, reply),
     ),
@@ -153,6 +154,7 @@ function statusOf(signer: Signer, environment: Environment): SignerStatus {
     isResyncing: run.resync !== null,
     ...clocksOf(signer),
     paused: core.paused,
+    ...stoppedOf(signer),
     stuck: stuckOf(signer, environment.stuckAfterMinutes),
     ...manualReplaceOf(signer),
     ...noRoomOf(signer),

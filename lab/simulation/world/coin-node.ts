@@ -98,6 +98,8 @@ export class CoinNode implements RpcEndpoint {
     if ((kind === "tx" || kind === "block") && !/^[0-9a-f]{64}$/.test(name)) return refused("Invalid hex string");
     if (path === "/blocks/tip/hash") return text((this.#chain.blocks[this.#top] as CoinBlock).hash);
     if (path === "/fee-estimates") return json({ 3: Number(this.#chain.satPerKvB) / 1000 });
+    // As a server of the other API does, to which this path belongs.
+    if (kind !== "block-height" && kind !== "block" && kind !== "tx" && kind !== "address") return absent("Path");
     if (kind === "block-height") {
       const block = Number(name) > this.#top ? undefined : this.#chain.blocks[Number(name)];
       return block === undefined ? absent("Block") : text(block.hash);
@@ -132,6 +134,7 @@ export class CoinNode implements RpcEndpoint {
       if (spend === undefined) return json({ spent: false });
       return json({ spent: true, txid: spend.transaction.hash, vin: 0, status: statusOf(spend.block) });
     }
+    if (part !== "hex") return absent("Path");
     const made = found?.transaction;
     return made === undefined ? absent("Transaction") : text(made.raw);
   }
