@@ -93,6 +93,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   WITHDRAWAL_EXISTS_DIFFERENT_TAG: "work",
   WITHDRAWAL_STUCK: "work",
   SWEEP_UNREACHABLE: "work",
+  COIN_UNKNOWN: "work",
   COURIER_TOKEN_REFUSES: "work",
   COURIER_FUNDS: "work",
   COURIER_NOTIFY: "work",

@@ -354,6 +354,11 @@ export interface WatcherNodes extends Watched {
    * coins.
    */
   sightedCoins?(account: string, coins: readonly Coin[]): Promise<readonly boolean[]>;
+  /**
+   * True if a node shows the transaction that made a coin, txHash:output, in a block or a mempool.
+   * False if enough nodes answer and none does; else it rejects. Present where the chain has coins.
+   */
+  isCoinShown?(coin: string): Promise<boolean>;
   /** The next slot by the agreed final count; present if the chain counts slots. */
   nextSlot?(account: string): Promise<NextSlot>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */

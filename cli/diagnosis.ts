@@ -51,6 +51,7 @@ export function diagnosisOf(judged: Judged): Diagnosis {
     case "released":
     case "broadcast":
     case "included":
+      if (one.code === "COIN_UNKNOWN") return stuck(`${codes.COIN_UNKNOWN[3]} (COIN_UNKNOWN)`, remedyIn("COIN_UNKNOWN"));
       return one.code === unreachable ? beyondDiagnosis(one) : (hindrance(judged) ?? movingDiagnosis(judged));
     case "quarantined":
       return quarantinedDiagnosis(one, { outgoing, isCompared: isHolding(status) });

@@ -150,8 +150,8 @@ export interface Job {
  * `void`: signed transactions that are in no block and that no block can take any more, as the
  * gateway's own nodes agree. Left out if there is none, and always if a slot excludes a second
  * payment.
- * `unreachable`: open sweeps whose slot the chain's final count cannot reach, all of them in each
- * ack. Left out if there is none.
+ * `unreachable`: open sweeps whose slot the chain's final count cannot reach, and open withdrawals
+ * whose pin no node of the gateway has shown for an hour, in each ack. Left out if there is none.
  * `recalled`: open withdrawals whose shop no longer wants them, as far as the gateway knows of no
  * signature, in each ack. The signer refuses those without a slot. Left out if there is none.
  * `foreign`: final transactions of the agent's accounts that no signature explains, on chains

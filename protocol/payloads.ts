@@ -44,11 +44,8 @@ export const endedPerAckMax = 256;
 /** Most signed transactions that one acknowledgement names as void. */
 export const voidPerAckMax = 256;
 
-/**
- * Most sweeps that one acknowledgement names as unreachable: more than are ever open at the same
- * time.
- */
-export const unreachablePerAckMax = 64;
+/** Most withdrawals that one acknowledgement names as unreachable; the earliest come first. */
+export const unreachablePerAckMax = 256;
 
 /** Most withdrawals that one acknowledgement names as recalled; the earliest recalls come first. */
 export const recalledPerAckMax = 256;

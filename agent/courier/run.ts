@@ -26,20 +26,7 @@ const statusMsDefault = 2000;
 export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello): { end(): void } {
   const { monotonic, onBug } = options;
   const scheduler = createScheduler();
-  const state: RunState = {
-    head: hello.head,
-    link: "down",
-    linkDetail: "dialling",
-    linkUps: 0,
-    skewedAtMs: null,
-    isEnded: false,
-    isOffered: false,
-    stated: null,
-    questions: null,
-    acked: hello.acked,
-    summary: null,
-    chains: new Map(),
-  };
+  const state = newState(hello);
   const feed = (event: SchedulerEvent): void => {
     if (state.isEnded) return;
     for (const effect of step(scheduler, event, monotonic())) carry(effect);
@@ -107,6 +94,25 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       for (const watch of [...hotWallets.values(), ...deposits.values()]) watch?.close();
       signer.close();
     },
+  };
+}
+
+/** Before anything was asked or dialled. */
+function newState({ head, acked }: Hello): RunState {
+  return {
+    head,
+    link: "down",
+    linkDetail: "dialling",
+    linkUps: 0,
+    skewedAtMs: null,
+    isEnded: false,
+    isOffered: false,
+    stated: null,
+    questions: null,
+    unreachable: "",
+    acked,
+    summary: null,
+    chains: new Map(),
   };
 }
 

@@ -171,7 +171,13 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
 /** A warning, because this sweep does not block any other address. */
 function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
   if (unreachable === undefined) return;
-  const { transactionId, network, slot, count } = unreachable;
+  const { transactionId, network, slot, count, code } = unreachable;
+  if (code === "COIN_UNKNOWN") {
+    const others = count === 1 ? "" : `, as of ${count} withdrawals`;
+    const what = `no node of the gateway shows the coin of withdrawal ${transactionId}${others}: no block takes it`;
+    findings.found(code, what, remedyIn(code), true);
+    return;
+  }
   const others = count === 1 ? "" : `, as of ${count} sweeps`;
   findings.found(
     "SWEEP_UNREACHABLE",

@@ -146,6 +146,8 @@ CREATE TABLE assignedPayments (
 CREATE TRIGGER assignedSigned AFTER INSERT ON signatures BEGIN
   DELETE FROM assignedPayments WHERE transactionId = NEW.transactionId;
 END;
+CREATE TABLE unknownCoins (
+  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), since INTEGER NOT NULL, chainSince INTEGER NOT NULL) STRICT;
 CREATE TRIGGER outgoingExplained AFTER INSERT ON signatures BEGIN
   DELETE FROM unexplained WHERE account = NEW.account AND txHash = NEW.txHash;
 END;

@@ -1064,6 +1064,25 @@ export const repairs: readonly Repair[] = [
     title: "is asked about, and a final spender that no attempt is goes to the signer",
   },
   {
+    name: "unknown-coin-is-stuck",
+    fault:
+      "A sweep bound to a coin that no block has stood as broadcast for good: eight of them stopped the sweeps of all chains.",
+    file: "gateway/sweeps/unknown-coins.ts",
+    find: "if (nowMs - since < stuckAfterMs || chainMs - chainSince < stuckAfterMs) return false;",
+    replace: "if (nowMs >= since) return false;",
+    test: "test/gateway/unknown-coins.test.ts",
+    title: "is stuck after an hour, told once, and named to its agent",
+  },
+  {
+    name: "unknown-coin-fills-no-account",
+    fault: "Payments bound to coins that no block has filled the 512 of their account for good.",
+    file: "agent/signer/handlers/sign.ts",
+    find: "const waiting = account.pending - outOfReach(context, account);",
+    replace: "const waiting = account.pending;",
+    test: "test/signer/pins.test.ts",
+    title: "a withdrawal whose coin no node of the gateway shows takes the place of no other",
+  },
+  {
     name: "earlier-agent-is-refused",
     fault: "An agent of an earlier program would have been served, though it asks for no word on coins.",
     file: "gateway/hub/link-frames.ts",

@@ -203,3 +203,15 @@ describe("a network that the signer stopped", () => {
     expect(asked(more)).toContain("sign:1");
   });
 });
+
+it("a payment that no block takes, as the gateway says, takes the place of no other in flight", () => {
+  const open = { accounts: [{ chain: "local", network, address: account, nextSlot: "7" }] };
+  const driver = drive([sentOn(1, coin(1, 900_000n)), order(2, "approved")], open, 1);
+  sight(driver, [coin(2, 800_000n)]);
+  driver.block(10, chainState([coin(1, 900_000n), coin(2, 800_000n)]));
+  expect(whyOf(driver, 2)).toBe("others in flight");
+  driver.feed({ kind: "unreachable", transactionIds: [idOf(1)] });
+  expect(asked([...gasFor(driver, 2), ...driver.block(11, chainState([coin(1, 900_000n), coin(2, 800_000n)]))])).toContain(
+    "sign:2",
+  );
+});

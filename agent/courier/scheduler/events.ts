@@ -126,6 +126,8 @@ export type SchedulerEvent =
       readonly account?: string;
       readonly found: readonly { readonly coin: string; readonly txHash: string | null }[];
     }
+  /** The withdrawals that no block takes, as the gateway's newest acknowledgement names them. */
+  | { readonly kind: "unreachable"; readonly transactionIds: readonly string[] }
   | { readonly kind: "tick" };
 
 /** A verb and its fields. */

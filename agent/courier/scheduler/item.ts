@@ -171,6 +171,7 @@ export interface Book {
   readonly accounts: Map<string, Account>; // by `accountKey`
   paused: boolean; // an operator stopped new signatures
   readonly stopped: Map<string, NetworkStop["code"]>; // networks on which no first attempt is signed
+  unreachable: ReadonlySet<string>; // withdrawals that no block takes, as the gateway says
   /** Recently closed withdrawals with the time, so a late view does not open them again. */
   readonly closed: Map<string, number>;
   /**

@@ -163,6 +163,9 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
       });
     case "spenders":
       return withAccount(book, event, (account) => takeSpenders(book, account, event, out));
+    case "unreachable":
+      book.unreachable = new Set(event.transactionIds);
+      return book.accounts.values();
     case "tick":
       return takeTick(book, nowMs, out);
   }

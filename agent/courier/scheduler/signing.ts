@@ -67,7 +67,14 @@ export function standstill(book: Book, account: Account): string {
  */
 export function advance(book: Book, account: Account, inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {
   if (standstill(book, account) !== "") return;
-  for (const queue of account.queues.values()) advanceQueue(account, queue, inFlightMax, nowMs, out);
+  const most = inFlightMax + outOfReach(book, account);
+  for (const queue of account.queues.values()) advanceQueue(account, queue, most, nowMs, out);
+}
+
+/** The number of those in flight that no block takes, as the gateway says. */
+function outOfReach({ unreachable }: Book, { unincluded }: Account): number {
+  if (unreachable.size === 0) return 0;
+  return [...unincluded].filter(({ view }) => unreachable.has(view.transactionId)).length;
 }
 
 function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {

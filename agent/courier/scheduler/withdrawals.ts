@@ -36,6 +36,7 @@ export function createBook(): Book {
     locked: "",
     paused: false,
     stopped: new Map(),
+    unreachable: new Set(),
     items: new Map(),
     accounts: new Map(),
     closed: new Map(),

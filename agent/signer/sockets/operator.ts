@@ -40,7 +40,7 @@ import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { isFinal, states } from "../state/machine.ts";
 import { outgoingLike, outgoingWithoutOrder } from "../state/outgoing-transactions.ts";
 import { unitsOf } from "../state/view.ts";
-import { isOver, unreachableCode, type Withdrawal } from "../state/withdrawal.ts";
+import { isOver, outOfReachCode, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 import { operatorViewOf, waitOf } from "./operator-view.ts";
 import { pauseSigner, stoppedOf } from "./stops.ts";
@@ -275,8 +275,9 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
 }
 
 /** Returns the reason why an open sweep stands still, if the gateway has reported it. */
-function reachOf({ run }: Signer, { transactionId, state, code }: Withdrawal): { readonly code?: string } {
-  return code === "" && !isFinal(state) && run.unreachable.has(transactionId) ? { code: unreachableCode } : {};
+function reachOf({ run }: Signer, one: Withdrawal): { readonly code?: string } {
+  const isNamed = one.code === "" && !isFinal(one.state) && run.unreachable.has(one.transactionId);
+  return isNamed ? { code: outOfReachCode(one) } : {};
 }
 
 function viewOf({ core }: Signer, withdrawal: Withdrawal): OperatorView {
