@@ -56,6 +56,7 @@ export function isPlainCode(code: string): code is PlainCode {
 
 /** The danger of each alarm that has one cause. */
 const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
+  CHAIN_COIN_FOREIGN: "theft",
   CHAIN_SLOT_FOREIGN: "theft",
   WATCHER_OUTGOING_FOREIGN: "theft",
   CHAIN_SLOT_CONFLICTED: "theft",
@@ -92,6 +93,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   WITHDRAWAL_EXISTS_DIFFERENT_TAG: "work",
   WITHDRAWAL_STUCK: "work",
   SWEEP_UNREACHABLE: "work",
+  COIN_UNKNOWN: "work",
   COURIER_TOKEN_REFUSES: "work",
   COURIER_FUNDS: "work",
   COURIER_NOTIFY: "work",

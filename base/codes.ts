@@ -173,6 +173,7 @@ export const codes = {
   WITHDRAWAL_EXISTS_DIFFERENT_TAG: ["alarm", "none", "operator", "an order came again with another tag; it was not paid again", "ask the gateway's operator how one order came twice"],
   SIGNER_LOCKED: ["refusal", "none", "operator", "the signer is locked and signs nothing", "read the lock's code with status"],
   SIGNER_PAUSED: ["refusal", "none", "operator", "an operator paused the signer: no payment is signed before one resumes it", "resume, when signing may go on"],
+  NETWORK_PAUSED: ["refusal", "none", "operator", "no first payment is signed on this network before an operator resumes it: something there nobody here signed, or an operator stopped it", "status names the transaction; resume --network CHAIN, when it is explained"],
   SIGNER_NO_HANDSHAKE: ["refusal", "none", "operator", "the handshake with the gateway is not complete; the signer does not sign until it is", "wait for the link; status says what keeps it down"],
   SIGNER_BOOTSTRAP: ["fault", "none", "operator", "the signer was not started by crypto", "start it with crypto"],
   SIGNER_NETWORK: ["fault", "none", "operator", "config.json has a chain that this wallet was not paired for", "take the chain out of config.json, or pair a state folder for it"],
@@ -198,6 +199,7 @@ export const codes = {
   REPLACEMENT_REACHABLE: ["refusal", "none", "operator", "the sweep is not ended: its slot can still be reached, or the gateway or the courier's nodes have not said in this run that it cannot", "wait until status names it, then give the command again; else replace or cancel it"],
   SWEEP_OR_TOPUP_OPEN: ["refusal", "none", "operator", "on this chain an address has only one sweep or top-up at a time, and the other one has not ended", "none: it is signed by itself when the other one has ended; withdrawals --open lists both"],
   SWEEP_UNREACHABLE: ["alarm", "none", "operator", "the chain's final count stands below the slot of a sweep and nothing fills the gap, so no block takes it", "on the agent's server: end ID; the gateway then orders another sweep"],
+  COIN_UNKNOWN: ["alarm", "none", "operator", "no node has shown the coin that a withdrawal must spend for an hour, in no block and no mempool, so no block takes it; it takes the place of no other", "look the coin up in a block explorer: where it is there, the nodes are wrong; else nothing pays this withdrawal while it does not appear, and nothing ends it yet: do not pay it by hand"],
   REPLACEMENT_FEES: ["refusal", "none", "operator", "these fees cannot replace the attempts that are out", "give --max-fee, --tip and --compute-limit, at least as high as the message says"],
   REPLACEMENT_OTHER_PLAN: ["refusal", "none", "operator", "the withdrawal got another attempt since this one was shown", "give the command again"],
   WITHDRAWAL_NOT_HELD: ["refusal", "none", "operator", "the withdrawal does not wait for an operator", "look at it with show"],
@@ -223,6 +225,7 @@ export const codes = {
   CHAIN_SLOT_AHEAD: ["alarm", "none", "operator", "the chain counts more transactions of the account than the ledger", "look whether another program uses this wallet: if none of yours does, pause and move the funds to a new wallet; it locks if it stays"],
   CHAIN_SLOT_CONFLICTED: ["alarm", "none", "operator", "a transaction that the ledger does not know used a withdrawal's slot, or its coin, for good; a slot locks, unless both sides were rolled back", "pause first; then look the transaction up in a block explorer: where ledger and gateway were both rolled back it may be a forgotten payment (docs/recovering.md), else it is a theft: move the funds to a new wallet at once"],
   CHAIN_VOID_INCLUDED: ["alarm", "none", "operator", "a block has a transaction that the gateway and the courier had both called void", "pause, and look the payment up in a block explorer: it may have been made twice; then ask whose nodes those are"],
+  CHAIN_COIN_FOREIGN: ["alarm", "none", "operator", "an account paid by a transaction that nothing here signed, on a chain where no count shows it: no first payment is signed on that network", "pause; compare the transaction in a block explorer with find at the gateway; unless the wallet's owner made it, or it paid an order, it is a theft: move the funds to a new wallet at once; then resume --network CHAIN"],
   CHAIN_SLOT_FOREIGN: ["alarm", "none", "operator", "somebody else signs with this account's key; locked", "move the funds to a new wallet, unless ledger and gateway were both restored: docs/recovering.md"],
   SOCKET_VERB: ["refusal", "none", "log", "the socket does not know this request", "run both ends from the same build"],
   // link, scheduler (courier)

@@ -58,11 +58,17 @@ export const agentEvents = eventTable({
   "agent-paused": [
     "courier",
     "info",
-    "an operator paused the signer or resumed it, see `paused`",
+    "an operator paused the signer or resumed it, see `paused`; with `network` first payments there",
     "resume, when signing may go on",
   ],
   "agent-locked": ["courier", "error", "the signer says that it is locked", "docs/recovering.md, by `code`"],
   "agent-recovered": ["courier", "info", "the ledger was recovered; all begins again with its new epoch", nothing],
+  "coin-foreign": [
+    "courier",
+    "error",
+    "a final transaction that nothing here signed spends a coin of the account, see `txHash`",
+    "pause, compare the transaction, move the funds",
+  ],
   "account-code": [
     "courier",
     "error",

@@ -51,6 +51,7 @@ export function diagnosisOf(judged: Judged): Diagnosis {
     case "released":
     case "broadcast":
     case "included":
+      if (one.code === "COIN_UNKNOWN") return stuck(`${codes.COIN_UNKNOWN[3]} (COIN_UNKNOWN)`, remedyIn("COIN_UNKNOWN"));
       return one.code === unreachable ? beyondDiagnosis(one) : (hindrance(judged) ?? movingDiagnosis(judged));
     case "quarantined":
       return quarantinedDiagnosis(one, { outgoing, isCompared: isHolding(status) });
@@ -210,6 +211,8 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   const told = code === "" ? why : `${codes[code][3]} (${code})`;
   if (code === "SIGNER_PAUSED")
     return { verdict: "waits for an operator", why: told, what: `${typed("resume")}, when signing may go on` };
+  if (code === "NETWORK_PAUSED")
+    return { verdict: "waits for an operator", why: told, what: `${seeStatus}, then ${typed(`resume --network ${one.chain}`)}` };
   if (code === "WITHDRAWAL_TOO_SOON") return { verdict: "waits", why: told, what: "nothing: it goes on by itself" };
   if (code !== "") return stuck(told, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);

@@ -108,6 +108,7 @@ function endCommand(run: Run): Command {
 
 function pauseCommand(run: Run, act: "pause" | "resume", description: string): Command {
   return onState(act, description)
+    .option("--network <chain>", "a chain's name in config.json: first payments there alone")
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
     .action((options: Common & PauseOptions) =>
@@ -128,8 +129,8 @@ function helpingCommands(run: Run): readonly Command[] {
       "Tries to stop a sent withdrawal: pays nothing to yourself on the same nonce. The chain takes one of the two.",
     ),
     endCommand(run),
-    pauseCommand(run, "pause", "Stops new signatures until resume; what is signed goes on."),
-    pauseCommand(run, "resume", "Lets the signer sign again after pause."),
+    pauseCommand(run, "pause", "Stops new signatures until resume, or first ones on one chain; what is signed goes on."),
+    pauseCommand(run, "resume", "Lets the signer sign again after pause, or on a chain that it stopped for a foreign payment."),
   ];
 }
 

@@ -1,6 +1,6 @@
 /**
- * `pause` and `resume`: an operator stops new signatures, or allows them again. The effect on open
- * withdrawals is shown first.
+ * `pause` and `resume`: an operator stops new signatures, or allows them again; with a network,
+ * first payments there alone. The effect on open withdrawals is shown first.
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -11,41 +11,53 @@ import { jsonText } from "../base/visible.ts";
 import { typed } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
-import type { Terminal } from "./terminal.ts";
+import { stopName } from "./status/stop-problems.ts";
+import { moment, type Terminal } from "./terminal.ts";
 
 export interface PauseOptions {
+  readonly network?: string | undefined; // name of a chain in config.json
   readonly yes?: boolean | undefined;
   readonly as?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
-export async function pause(
-  state: StateFolder,
-  act: "pause" | "resume",
-  options: PauseOptions,
-  terminal: Terminal,
-): Promise<number> {
+type Act = "pause" | "resume";
+
+export async function pause(state: StateFolder, act: Act, options: PauseOptions, terminal: Terminal): Promise<number> {
   const approver = approverOf(options, terminal);
+  const { network } = options;
   const { status } = await askOperator(state, "status", {});
-  if (options.json !== true) terminal.out(act === "pause" ? pauseWords(status) : resumeWords(status));
+  if (options.json !== true) terminal.out(wordsOf(status, act, network));
   if (options.yes !== true) {
     if (!terminal.isInteractive) {
+      const line = network === undefined ? act : `${act} --network ${network}`;
       throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {
-        hint: `when that is right: ${typed(`${act} --yes`)}`,
+        hint: `when that is right: ${typed(`${line} --yes`)}`,
       });
     }
     if (!(await terminal.confirm(`${act}? (yes/no) `)))
       throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
-  const { paused } = await askOperator(state, "pause", { paused: act === "pause", approver });
+  const where = network === undefined ? {} : { network };
+  const { paused } = await askOperator(state, "pause", { paused: act === "pause", approver, ...where });
   const { head, acked } = (await askOperator(state, "status", {})).status;
   const isHeld = acked >= head.seq;
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, paused, isHeld })}\n`);
-  else
-    terminal.out(
-      `${paused ? "paused: no payment is signed before resume" : "not paused: signing goes on"}; ${heldWords(isHeld)}\n`,
-    );
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, paused, network: network ?? "", isHeld })}\n`);
+  else terminal.out(`${doneWords(paused, network)}; ${heldWords(isHeld)}\n`);
   return exitCodes.fine;
+}
+
+function wordsOf(status: SignerStatus, act: Act, network: string | undefined): string {
+  if (network !== undefined) return networkWords(status, act, network);
+  return act === "pause" ? pauseWords(status) : resumeWords(status);
+}
+
+function doneWords(paused: boolean, network: string | undefined): string {
+  if (network !== undefined)
+    return paused
+      ? `no first payment is signed on ${network} before resume --network ${network}`
+      : `first payments on ${network} are signed again`;
+  return paused ? "paused: no payment is signed before resume" : "not paused: signing goes on";
 }
 
 /** A writer of the ledger file can still cut off a record that the gateway does not hold. */
@@ -64,7 +76,26 @@ function pauseWords({ counts }: SignerStatus): string {
   );
 }
 
-function resumeWords({ counts, paused }: SignerStatus): string {
-  if (paused === null) return "it is not paused\n";
-  return `payments are signed again at once: ${counts.approved + counts.intent} wait for that\n`;
+function resumeWords({ counts, paused, stopped = [] }: SignerStatus): string {
+  const others = stopped.map((one) => `first payments on ${stopName(one)} stay stopped: resume --network ${stopName(one)}\n`);
+  if (paused === null) return `it is not paused\n${others.join("")}`;
+  return `payments are signed again at once: ${counts.approved + counts.intent} wait for that\n${others.join("")}`;
+}
+
+function networkWords({ stopped = [] }: SignerStatus, act: Act, network: string): string {
+  if (act === "pause")
+    return (
+      `no first payment is signed on ${network} from here on, also after a restart, until resume --network ${network}\n` +
+      `payments with a signature go on, and other networks too; one that waits past its expiry ends unpaid\n`
+    );
+  const found = stopped.find((one) => stopName(one) === network);
+  if (found === undefined) return `first payments on ${network} are not stopped\n`;
+  const named = found.txHashes.map((txHash) => `  ${txHash}\n`).join("");
+  const since = `stopped by ${found.approver} at ${moment(found.at)}`;
+  if (named === "") return `${since}; first payments on ${network} are signed again at once\n`;
+  return (
+    `${since}, because nothing here signed:\n${named}` +
+    `say yes only if each is explained: the wallet's owner made it, or it paid an order before a restore\n` +
+    `otherwise somebody else has the key: move the funds to a new wallet\n`
+  );
 }

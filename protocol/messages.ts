@@ -150,10 +150,13 @@ export interface Job {
  * `void`: signed transactions that are in no block and that no block can take any more, as the
  * gateway's own nodes agree. Left out if there is none, and always if a slot excludes a second
  * payment.
- * `unreachable`: open sweeps whose slot the chain's final count cannot reach, all of them in each
- * ack. Left out if there is none.
+ * `unreachable`: open sweeps whose slot the chain's final count cannot reach, and open withdrawals
+ * whose pin no node of the gateway has shown for an hour, in each ack. Left out if there is none.
  * `recalled`: open withdrawals whose shop no longer wants them, as far as the gateway knows of no
  * signature, in each ack. The signer refuses those without a slot. Left out if there is none.
+ * `foreign`: final transactions of the agent's accounts that no signature explains, on chains
+ * where no count shows them, until the agent's ledger has them; the newest first. Left out if
+ * there is none.
  */
 export interface Ack {
   readonly agent: string;
@@ -163,10 +166,18 @@ export interface Ack {
   readonly void?: readonly string[]; // hashes of transactions, as the signed entry has them
   readonly unreachable?: readonly string[]; // transaction ids
   readonly recalled?: readonly string[]; // transaction ids
+  readonly foreign?: readonly ForeignTransaction[];
   // no deposit address at or above this index has left, or leaves before the signer holds a higher
   // ceiling; left out if the signer's ceiling is high enough
   readonly ceiling?: number;
   readonly at: number;
+}
+
+/** A transaction of one of the agent's accounts that nobody here signed. */
+export interface ForeignTransaction {
+  readonly network: string;
+  readonly account: string;
+  readonly txHash: string;
 }
 
 /** Heartbeat, every 15 s both ways; `head` is the sender's newest known ledger head. */
@@ -294,13 +305,16 @@ export interface AlarmEntry {
 
 /**
  * An operator at the agent stopped new signatures, or allows them again. The agent still takes and
- * decides jobs.
+ * decides jobs. With `network`, only first attempts on that network stop: the signer did so itself
+ * because of the transactions in `txHashes`, which its ledger knows from then on, or its operator.
  */
 export interface PausedEntry {
   readonly kind: "paused";
   readonly seq: number;
   readonly at: number;
   readonly paused: boolean;
+  readonly network?: string;
+  readonly txHashes?: readonly string[]; // at most 16; left out if there is none
 }
 
 /** The ledger records that no deposit address at or above this index has left. */

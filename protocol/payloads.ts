@@ -8,7 +8,19 @@ import { parseJson } from "../base/json.ts";
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
 import { isInternal } from "./job-mode.ts";
-import type { Ack, Challenge, Entry, Heartbeat, Hello, Job, Jobs, OpenSlots, Statement, Welcome } from "./messages.ts";
+import type {
+  Ack,
+  Challenge,
+  Entry,
+  ForeignTransaction,
+  Heartbeat,
+  Hello,
+  Job,
+  Jobs,
+  OpenSlots,
+  Statement,
+  Welcome,
+} from "./messages.ts";
 import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
 /** Most jobs in one frame; the frame's own limit is usually lower. */
@@ -32,14 +44,14 @@ export const endedPerAckMax = 256;
 /** Most signed transactions that one acknowledgement names as void. */
 export const voidPerAckMax = 256;
 
-/**
- * Most sweeps that one acknowledgement names as unreachable: more than are ever open at the same
- * time.
- */
-export const unreachablePerAckMax = 64;
+/** Most withdrawals that one acknowledgement names as unreachable; the earliest come first. */
+export const unreachablePerAckMax = 256;
 
 /** Most withdrawals that one acknowledgement names as recalled; the earliest recalls come first. */
 export const recalledPerAckMax = 256;
+
+/** Most transactions that one acknowledgement names as foreign; the newest come first. */
+export const foreignPerAckMax = 16;
 
 /**
  * Most attempts of one withdrawal, the first included. The signer makes no more, and the gateway
@@ -120,6 +132,12 @@ const job: Reader<Job> = object(
   },
 );
 
+const foreignTransaction: Reader<ForeignTransaction> = object({
+  network: fields.network,
+  account: fields.account,
+  txHash: fields.txHash,
+});
+
 const ack: Reader<Ack> = object(
   {
     agent: fields.agent,
@@ -132,6 +150,7 @@ const ack: Reader<Ack> = object(
     void: list(fields.txHash, voidPerAckMax),
     unreachable: list(fields.transactionId, unreachablePerAckMax),
     recalled: list(fields.transactionId, recalledPerAckMax),
+    foreign: list(foreignTransaction, foreignPerAckMax),
     ceiling: fields.ceiling,
   },
 );
@@ -187,7 +206,10 @@ const entryReaders = {
     code: fields.code,
     locked: boolean(),
   }),
-  paused: object({ kind: oneOf("paused"), seq: fields.ordinal, at: fields.time, paused: boolean() }),
+  paused: object(
+    { kind: oneOf("paused"), seq: fields.ordinal, at: fields.time, paused: boolean() },
+    { network: fields.network, txHashes: list(fields.txHash, foreignPerAckMax) },
+  ),
   ceiling: object({ kind: oneOf("ceiling"), seq: fields.ordinal, at: fields.time, ceiling: fields.ceiling }),
   recovered: object({
     kind: oneOf("recovered"),
@@ -323,6 +345,9 @@ export function parseStatement(payload: Uint8Array | string): Statement {
     }
     if (item.kind === "observed" && item.txHash === "" && item.outcome !== "conflicted") {
       throw shapeFault(`statement.entries[${index}].txHash`, "must not be empty unless the outcome is conflicted");
+    }
+    if (item.kind === "paused" && item.txHashes !== undefined && item.network === undefined) {
+      throw shapeFault(`statement.entries[${index}].network`, "must stand with txHashes");
     }
     if (item.kind === "recovered" && (item.sequence === 0) !== /^0+$/.test(item.jobHash)) {
       throw shapeFault(`statement.entries[${index}].jobHash`, "must be zeros exactly before the first job");

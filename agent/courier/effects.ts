@@ -59,6 +59,8 @@ export function createHands(options: HandsOptions): (effect: SchedulerEffect) =>
         return adopt(options, effect);
       case "account":
         return informAccount(options, effect);
+      case "foreign":
+        return tellForeign(options, effect);
       case "refresh":
         refresh();
         return done;
@@ -108,6 +110,8 @@ async function answerOf(access: ChainAccess, effect: NodeQuestion): Promise<Sche
       return { kind: "confirmed", ...accountIn(effect), found: await access.confirm(effect.wanted) };
     case "void":
       return { kind: "void", ...accountIn(effect), found: await access.findVoid(effect.wanted) };
+    case "spenders":
+      return { kind: "spenders", ...accountIn(effect), found: await access.spenders(effect.coins) };
     case "slotCounts":
       return { kind: "slotCounts", ...accountIn(effect), answer: await slotCounts(access, effect.address) };
   }
@@ -268,6 +272,13 @@ async function informAccount({ signer, log }: HandsOptions, { body }: Effect<"ac
   if (answer.ok) return;
   const fields = { chain: body.chain, slot: body.slot, code: answer.code };
   log.warn({ event: "slot-count-refused", ...fields }, "the account's slot count was not taken");
+}
+
+async function tellForeign({ signer, log }: HandsOptions, { body }: Effect<"foreign">): Promise<void> {
+  const answer = await settled(signer.request("foreign", body));
+  const { chain, coin, txHash } = body;
+  const fields = { code: "CHAIN_COIN_FOREIGN", chain, coin, txHash, told: answer.ok };
+  log.error({ event: "coin-foreign", ...fields }, "a coin was spent by no payment of ours: an operator must look");
 }
 
 async function send(options: HandsOptions, access: ChainAccess, { withdrawal, attempt }: SendEffect): Promise<void> {

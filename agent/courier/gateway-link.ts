@@ -217,6 +217,7 @@ export async function release(shared: Shared, link: Pick<Link, "drop">, frame: U
   if (answer.ok) {
     for (const { transactionId } of answer.withdrawals) options.metrics.reached(transactionId, "released");
     feed({ kind: "steps", withdrawals: answer.withdrawals });
+    keepUnreachable(shared, frame);
     return;
   }
   if (answer.code === "SIGNER_LOCKED") keepAcknowledged(state, frame);
@@ -231,6 +232,20 @@ export async function release(shared: Shared, link: Pick<Link, "drop">, frame: U
 function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
   const { head } = parseAck(frame.subarray(envelopeHeaderBytes));
   state.acked = Math.max(state.acked, head.seq);
+}
+
+/**
+ * Keeps which withdrawals no block takes, from an acknowledgement that the signer took. Most name
+ * none, and are not read here.
+ */
+function keepUnreachable({ state, feed }: Pick<Shared, "state" | "feed">, frame: Uint8Array): void {
+  const isNaming = Buffer.from(frame.buffer, frame.byteOffset, frame.length).includes('"unreachable"');
+  if (!isNaming && state.unreachable === "") return;
+  const { unreachable = [] } = parseAck(frame.subarray(envelopeHeaderBytes));
+  const named = unreachable.join(" ");
+  if (named === state.unreachable) return;
+  state.unreachable = named;
+  feed({ kind: "unreachable", transactionIds: unreachable });
 }
 
 /**

@@ -84,6 +84,7 @@ export interface RunState {
    */
   stated: { readonly seq: number; readonly atMs: number } | null;
   questions: Questions | null; // to the gateway, from the first dialling on
+  unreachable: string; // the withdrawals that the newest acknowledgement named as unreachable
   acked: number; // head up to which the gateway held the ledger when the signer was last asked
   summary: SignerSummary | null; // the signer's last answer to `tell`
   readonly chains: Map<string, KnownChain>;

@@ -26,20 +26,7 @@ const statusMsDefault = 2000;
 export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello): { end(): void } {
   const { monotonic, onBug } = options;
   const scheduler = createScheduler();
-  const state: RunState = {
-    head: hello.head,
-    link: "down",
-    linkDetail: "dialling",
-    linkUps: 0,
-    skewedAtMs: null,
-    isEnded: false,
-    isOffered: false,
-    stated: null,
-    questions: null,
-    acked: hello.acked,
-    summary: null,
-    chains: new Map(),
-  };
+  const state = newState(hello);
   const feed = (event: SchedulerEvent): void => {
     if (state.isEnded) return;
     for (const effect of step(scheduler, event, monotonic())) carry(effect);
@@ -110,6 +97,29 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   };
 }
 
+/** Before anything was asked or dialled. */
+function newState({ head, acked }: Hello): RunState {
+  return {
+    head,
+    link: "down",
+    linkDetail: "dialling",
+    linkUps: 0,
+    skewedAtMs: null,
+    isEnded: false,
+    isOffered: false,
+    stated: null,
+    questions: null,
+    unreachable: "",
+    acked,
+    summary: null,
+    chains: new Map(),
+  };
+}
+
+function pausedEvent({ push: kind, ...stop }: Extract<Push, { push: "paused" }>): SchedulerEvent {
+  return { kind, ...stop };
+}
+
 function takePush(shared: Shared, reporter: Reporter, push: Push): void {
   const { feed, options, signer } = shared;
   switch (push.push) {
@@ -129,10 +139,10 @@ function takePush(shared: Shared, reporter: Reporter, push: Push): void {
       break;
     case "paused":
       options.log.info(
-        { event: "agent-paused", paused: push.paused },
+        { event: "agent-paused", paused: push.paused, network: push.network ?? "" },
         push.paused ? "the signer is paused" : "the signer signs again",
       );
-      feed({ kind: "paused", paused: push.paused });
+      feed(pausedEvent(push));
       break;
     case "recovered":
       options.log.info({ event: "agent-recovered" }, "the ledger was recovered: everything begins again with its new epoch");

@@ -7,6 +7,7 @@ import { type CourierStatus, statusTextMax } from "../socket/verbs.ts";
 import type { Snapshot } from "./events/snapshot.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
 import type { KnownChain, Shared } from "./run-state.ts";
+import { accountKey } from "./scheduler/accounts.ts";
 import type { SchedulerState } from "./scheduler/scheduler.ts";
 import { waiting } from "./scheduler/waiting.ts";
 
@@ -74,7 +75,9 @@ export function snapshotOf(
       const health = access?.health(chain, options.clock()) ?? null;
       const detail = troubleOf(known, health);
       const nodes = access?.nodes.status() ?? [];
-      return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes, health };
+      const { network = "" } = scheduler.book.accounts.get(accountKey(chain, undefined)) ?? {};
+      const stopped = scheduler.book.stopped.get(network) ?? "";
+      return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes, health, stopped };
     }),
     items: [...scheduler.book.items.values()].map(({ view, waiting: why }) => {
       const { transactionId, state: standing, code, currency, chain, amount, awaited = null } = view;

@@ -30,6 +30,8 @@ const digestsForm = /^(?:[0-9a-f]{64}){1,64}$/;
  * year of signing.
  */
 const namedFilesMax = 2_048;
+/** The most foreign transactions in one PAUSED record. */
+const foreignMax = 16;
 /** The most limit groups in one POLICY record: currencies with their sweeps and top-ups. */
 const limitsMax = 768;
 
@@ -113,7 +115,12 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   ENDED: { ended: (value) => Array.isArray(value) && value.length <= listMax && value.every(isId) },
   VOID: { txHashes: (value) => Array.isArray(value) && value.length <= listMax && value.every(isHashText) },
   MANUAL_REPLACEMENT: { transactionId: isId, act: oneOf("replace", "cancel", "end"), approver: isName },
-  PAUSED: { paused: isBoolean, approver: isName },
+  PAUSED: {
+    paused: isBoolean,
+    approver: isName,
+    network: (value) => value === undefined || isVisible(value),
+    txHashes: (value) => value === undefined || (Array.isArray(value) && value.length <= foreignMax && value.every(isHashText)),
+  },
   CEILING: { ceiling: isOrdinal },
   REPORTED: { acked: isHead },
   ALARM: { code: isCode, detail: isDetail },

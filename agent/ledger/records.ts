@@ -156,8 +156,18 @@ export type RecordBody =
       readonly act: "replace" | "cancel" | "end";
       readonly approver: string;
     }
-  /** An operator stopped new signatures or allowed them again. */
-  | { readonly kind: "PAUSED"; readonly paused: boolean; readonly approver: string }
+  /**
+   * An operator stopped new signatures or allowed them again. With `network`, only first attempts
+   * there: `approver` is then "gateway" or "courier" if the signer stopped it itself, because of
+   * the foreign transactions in `txHashes`.
+   */
+  | {
+      readonly kind: "PAUSED";
+      readonly paused: boolean;
+      readonly approver: string;
+      readonly network?: string;
+      readonly txHashes?: readonly string[];
+    }
   /**
    * The gateway's signed statement that no deposit address at or above this index has left; the
    * gateway waits for a higher ceiling before more addresses leave.

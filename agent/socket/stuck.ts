@@ -17,12 +17,13 @@ export interface EndPlan {
   readonly counted: string; // the count of the courier's nodes at the final block; "" after the end
 }
 
-/** A sweep whose slot the chain cannot reach, by the gateway's statement. */
+/** A sweep whose slot the chain cannot reach, or a withdrawal whose coin no node shows. */
 export interface UnreachableView {
   readonly transactionId: string;
   readonly network: string; // CAIP-2
   readonly slot: string;
-  readonly count: number; // the number of such sweeps
+  readonly count: number; // the number of such withdrawals
+  readonly code: "SWEEP_UNREACHABLE" | "COIN_UNKNOWN"; // of this one
 }
 
 /** A withdrawal whose attempts are all void, if only an operator can order another one. */

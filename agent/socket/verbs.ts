@@ -18,13 +18,16 @@ import type { LimitView } from "./limit-view.ts";
 import type { Offered } from "./offered.ts";
 import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
+import type { ForeignSpend, NetworkStop, PausedView, StoppedView } from "./stops.ts";
 import type { EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
 export type { CourierStatus, WaitView } from "./courier-status.ts";
 export type { LimitView, SweepLimitView } from "./limit-view.ts";
+export type { Answer, Request } from "./line-forms.ts";
 export type { OutgoingView, RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "./recovery-plan.ts";
 export type { WithdrawalState } from "./states.ts";
+export type { ForeignSpend, NetworkStop, PausedView, StoppedView } from "./stops.ts";
 export type { EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
 
 /** One signed attempt of a withdrawal. `raw` is present only after its release. */
@@ -154,6 +157,7 @@ export interface CourierRequests {
   account: CountRequest;
   /** Statements for everything after this seq that the gateway has not acknowledged. */
   report: { readonly after: number };
+  foreign: ForeignSpend;
   /** The courier's view of link and nodes, for `status`. */
   tell: { readonly courier: CourierStatus };
 }
@@ -171,6 +175,7 @@ export interface CourierAnswers {
     readonly handshakeDone: boolean;
     readonly locked: string; // lock code, "" when running
     readonly paused: boolean; // an operator stopped new signatures
+    readonly stopped: readonly NetworkStop[]; // networks on which no first attempt is signed
     readonly config: ConfigRead; // the signer's
     readonly accounts: readonly AccountView[];
     // every withdrawal that is not over, with released bytes
@@ -189,6 +194,7 @@ export interface CourierAnswers {
   adopt: { readonly account: AccountView };
   account: Record<never, never>;
   report: { readonly frames: readonly Uint8Array[] }; // statement envelopes, in order
+  foreign: Record<never, never>;
   tell: { readonly summary: SignerSummary };
 }
 
@@ -200,7 +206,7 @@ export type Push =
   | { readonly push: "statement"; readonly frames: readonly Uint8Array[]; readonly after: number; readonly head: Head }
   | { readonly push: "changed"; readonly withdrawal: CourierView }
   | { readonly push: "locked"; readonly code: string }
-  | { readonly push: "paused"; readonly paused: boolean }
+  | ({ readonly push: "paused"; readonly paused: boolean } & Partial<NetworkStop>)
   /** The resync is done, and the handshake of this run with it. */
   | { readonly push: "handshake" }
   /**
@@ -230,6 +236,8 @@ export interface SignerStatus {
   readonly clockAheadMs: number;
   readonly ledgerAheadMs: number; // lead of the newest record over this server's clock
   readonly paused: PausedView | null;
+  /** Networks on which no first attempt is signed; absent if there is none. */
+  readonly stopped?: readonly StoppedView[];
   /**
    * The withdrawal that has waited longer than `stuckAfterMinutes` of config.json; of several, the
    * one with the lowest slot.
@@ -266,12 +274,6 @@ export interface SignerStatus {
   readonly courierConnected: boolean;
   /** The courier's last report on link and nodes; null before the first. */
   readonly courier: CourierStatus | null;
-}
-
-/** The operator who stopped new signatures, by the name given, and the ledger time. */
-export interface PausedView {
-  readonly at: number;
-  readonly approver: string;
 }
 
 /**
@@ -327,8 +329,10 @@ export interface OperatorRequests {
   manualReplacement: ReplacementWish & { readonly plan: ReplacementPlan | null; readonly approver: string };
   /** Shows the effect of ending a sweep that the chain cannot reach (`slot` ""), or ends it. */
   end: { readonly transactionId: string; readonly slot: string; readonly approver: string };
-  /** Stops new signatures, or allows them again. */
-  pause: { readonly paused: boolean; readonly approver: string };
+  /**
+   * Stops new signatures, or allows them again; with the name of a chain, first attempts there.
+   */
+  pause: { readonly paused: boolean; readonly approver: string; readonly network?: string };
   /**
    * Shows the ledger that the gateway's order would begin (`digest` ""), or begins the one that was
    * shown. `both`: the gateway was restored too.
@@ -368,7 +372,7 @@ export interface OperatorAnswers {
     readonly feeMarket: Readonly<Record<string, string>> | null;
   };
   end: { readonly withdrawal: OperatorView; readonly plan: EndPlan };
-  pause: { readonly paused: boolean };
+  pause: { readonly paused: boolean; readonly network?: string };
   recover: { readonly plan: RecoveryPlan; readonly done: boolean };
   finish: {
     readonly held: number;
@@ -379,22 +383,10 @@ export interface OperatorAnswers {
   adopt: { readonly first: FirstSlotView };
   verify: { readonly records: number; readonly segments: number; readonly head: Head };
 }
+
 export interface LedgerLine {
   readonly seq: number;
   readonly at: number;
   readonly kind: string;
   readonly detail: string;
 }
-
-/** A line from client to signer. */
-export type Request = { readonly id: number; readonly verb: string } & Readonly<Record<string, unknown>>;
-/** A line back. `effect` as in base/fault.ts. */
-export type Answer =
-  | ({ readonly id: number; readonly ok: true } & Readonly<Record<string, unknown>>)
-  | {
-      readonly id: number;
-      readonly ok: false;
-      readonly code: string;
-      readonly detail: string;
-      readonly effect: "none" | "done" | "unknown";
-    };

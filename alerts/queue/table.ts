@@ -59,6 +59,13 @@ export const alertTable = table({
     "the agent locked itself, see `code`: nothing is signed",
     "docs/recovering.md, by `code`",
   ],
+  "network-stopped": [
+    "courier",
+    "error",
+    "chain",
+    "the account paid by a transaction that nothing here signed: no first payment is signed on that chain",
+    "pause, compare the transaction, move the funds; then resume --network CHAIN",
+  ],
   "recovery-offered": [
     "courier",
     "warn",

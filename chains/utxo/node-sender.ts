@@ -45,8 +45,8 @@ export interface SenderOptions {
   readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 20000
 }
 
-/** The interface for payments, with `evidence`. */
-export type UtxoSender = SenderNodes & Required<Pick<SenderNodes, "evidence">>;
+/** The interface for payments, with the questions about coins. */
+export type UtxoSender = SenderNodes & Required<Pick<SenderNodes, "evidence" | "spentBy">>;
 
 const timeoutMsDefault = 10_000;
 const patienceMsDefault = 20_000;
@@ -77,6 +77,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
     chainOutcome: (_, attempts) => chainOutcomeOf(question, blocks, attempts),
     holds: async (block, blockHash) => (await pool.first((node) => pool.ask(node, hashQuestion(block)))) === blockHash,
     closed: async () => uncounted(pool.quorumMin),
+    spentBy: (coins) => inWaves(coins, questionsAtOnce, (coin) => finalSpender(question, blocks, coin).catch(unanswered)),
     evidence: (txParams) =>
       evidenceOf(
         question,
@@ -174,19 +175,20 @@ async function chainOutcomeOf(
  * The loss of the coin that all attempts spend, to a final transaction that is none of them; its
  * bytes have to spend that coin.
  */
-async function lossOf(
-  { pool, transactions }: CoinQuestion,
-  blocks: Blocks,
-  attempts: readonly SignedAttempt[],
-): Promise<ChainOutcome | null> {
+async function lossOf(question: CoinQuestion, blocks: Blocks, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null> {
   const newest = attempts.at(-1);
   const pin = outpointOf(newest?.pin ?? "");
   if (newest === undefined || pin === "") return null;
-  const txHash = await agreedSpender(pool, pin);
-  if (txHash === undefined || attempts.some((attempt) => attempt.txHash === txHash)) return null;
-  if ((await blocks.finalPlace(txHash)) === null) return null;
-  const isSpender = (await transactions.get(txHash))?.outpoints.includes(pin) === true;
-  return isSpender ? { outcome: "conflicted", txHash: newest.txHash, block: 0 } : null;
+  const txHash = await finalSpender(question, blocks, pin);
+  if (txHash === null || attempts.some((attempt) => attempt.txHash === txHash)) return null;
+  return { outcome: "conflicted", txHash: newest.txHash, block: 0 };
+}
+
+/** The final transaction whose bytes spend a coin, as enough nodes agree; null if there is none. */
+async function finalSpender({ pool, transactions }: CoinQuestion, blocks: Blocks, coin: string): Promise<string | null> {
+  const txHash = await agreedSpender(pool, coin);
+  if (txHash === undefined || (await blocks.finalPlace(txHash)) === null) return null;
+  return (await transactions.get(txHash))?.outpoints.includes(coin) === true ? txHash : null;
 }
 
 async function evidenceOf({ transactions }: CoinQuestion, ids: readonly string[]): Promise<readonly string[]> {

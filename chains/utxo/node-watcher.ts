@@ -29,6 +29,7 @@ import { createBlocks, depthOf, idOf, type NumberedBlock } from "./node-blocks.t
 import { areSighted, type CoinQuestion, coinsAtOnce, reached } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { judge } from "./node-judge.ts";
+import { isMakerShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { transactionCountQuestion } from "./node-questions.ts";
@@ -124,6 +125,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     // A transaction that fails is in no block.
     hasFailed: async () => false,
     cost: (account, payment) => costOf(tools, account, payment),
+    isCoinShown: (coin) => isMakerShown(pool, coin),
     sightedCoins: async (account, coins) => {
       const { number: final } = await blocks.finalHead();
       return areSighted(tools, account, coins, { final, head: final + confirmations - 1 });

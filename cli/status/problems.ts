@@ -12,6 +12,7 @@ import { typed } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
 import { namingProblems } from "./naming-problems.ts";
+import { stopProblems } from "./stop-problems.ts";
 
 /**
  * `what` is a sentence in lower case; `hint` the line to type, "" if only time helps. A warning
@@ -98,12 +99,7 @@ function courierProblem({ startedAt, courierConnected }: SignerStatus, seen: See
 function signerProblems(status: SignerStatus, findings: Findings): void {
   if (status.locked !== "")
     findings.found(status.locked, `the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
-  if (status.paused !== null)
-    findings.found(
-      "SIGNER_PAUSED",
-      `paused by ${status.paused.approver} (claimed) at ${moment(status.paused.at)}: no payment is signed`,
-      typed("resume"),
-    );
+  for (const { code, what, hint } of stopProblems(status)) findings.found(code, what, hint);
   if (status.recovery !== "")
     findings.found(status.recovery, recoveryWords[status.recovery] ?? status.recovery, remedyIn(status.recovery));
   if (status.isResyncing)
@@ -175,7 +171,13 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
 /** A warning, because this sweep does not block any other address. */
 function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
   if (unreachable === undefined) return;
-  const { transactionId, network, slot, count } = unreachable;
+  const { transactionId, network, slot, count, code } = unreachable;
+  if (code === "COIN_UNKNOWN") {
+    const others = count === 1 ? "" : `, as of ${count} withdrawals`;
+    const what = `no node of the gateway shows the coin of withdrawal ${transactionId}${others}: no block takes it`;
+    findings.found(code, what, remedyIn(code), true);
+    return;
+  }
   const others = count === 1 ? "" : `, as of ${count} sweeps`;
   findings.found(
     "SWEEP_UNREACHABLE",

@@ -10,7 +10,7 @@ import type { PlainCode } from "../../base/causes.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import { expiryExclusionOf, findFamily } from "../../chains/families.ts";
-import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
+import type { DecisionEntry, Entry, ObservedEntry, PausedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
@@ -76,6 +76,13 @@ export type Effect =
    * before and wait.
    */
   | { readonly kind: "pause"; readonly pausedAt: number | null }
+  /** The same for first attempts on one network, with foreign transactions that its ledger knows. */
+  | {
+      readonly kind: "stop";
+      readonly network: string;
+      readonly at: number | null;
+      readonly txHashes: readonly string[];
+    }
   /** The agent's ledger holds a ceiling for the deposit addresses that may have left. */
   | { readonly kind: "ceiling"; readonly ceiling: number }
   /** A job that this database may have lost comes back, under the gateway's own signature. */
@@ -101,7 +108,7 @@ export function effectOf(entry: Entry, around: Around): Effect {
     case "alarm":
       return { kind: "alarm", code: entry.code, locked: entry.locked };
     case "paused":
-      return { kind: "pause", pausedAt: entry.paused ? entry.at : null };
+      return pauseEffect(entry);
     case "ceiling":
       if (entry.ceiling > around.agent.nextDepositIndex + ceilingAheadMax)
         return contradiction(`record ${entry.seq} holds addresses up to ${entry.ceiling}, more than anybody asked for`);
@@ -123,6 +130,11 @@ export function effectOf(entry: Entry, around: Around): Effect {
       return entry.kind === "signed" ? signedEffect(entry, row, around) : observedEffect(entry, row);
     }
   }
+}
+
+function pauseEffect({ paused, at, network, txHashes = [] }: PausedEntry): Effect {
+  const since = paused ? at : null;
+  return network === undefined ? { kind: "pause", pausedAt: since } : { kind: "stop", network, at: since, txHashes };
 }
 
 function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effect {

@@ -92,6 +92,7 @@ export function startHub(options: HubOptions): Hub {
     log,
     clock,
     limits,
+    run: options.run,
     onHello: (session, agent, software) =>
       intake.note((database) => keepHello(database, agent, software, open.get(session) ?? "")),
     onLive: (session) => {
@@ -164,6 +165,7 @@ function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Sessio
   const stops = [
     signals.on("job", ({ agent }) => woken.add(agent)),
     signals.on("recall", ({ agent }) => live.get(agent)?.tellNamed()),
+    signals.on("foreign", ({ agent }) => live.get(agent)?.tellNamed()),
     signals.on("ceiling", ({ agent }) => live.get(agent)?.askCeiling()),
     signals.on("changed", ({ transactionId, isOpen = false }) => {
       const agent = isOpen || live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);

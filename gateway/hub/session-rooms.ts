@@ -26,6 +26,7 @@ export interface SessionRooms<S> {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly limits: LinkLimits;
+  readonly run: string; // names this process (store/owner.ts)
   /**
    * The hello has the agent's own signature; it may still be refused. `software` is the agent's
    * name for its program.

@@ -57,7 +57,7 @@ export class Session {
   readonly #voided = new Set<string>(); // hashes to send with the next acknowledgements
   #heartbeatCount = 0;
   #askedCeiling = 0; // in the newest acknowledgement
-  #named = "{}"; // unreachable sweeps and recalls in the newest acknowledgement
+  #named = "{}"; // what the newest acknowledgement named
   #jobTimer: NodeJS.Timeout | null = null;
   #runNonce = ""; // the run of the agent, from its hello
   #questionAt = Number.NEGATIVE_INFINITY;
@@ -111,7 +111,7 @@ export class Session {
     const voided = hashes.length === 0 ? {} : { void: hashes };
     this.#askedCeiling = askedCeiling(agent) ?? 0;
     const ceiling = this.#askedCeiling === 0 ? {} : { ceiling: this.#askedCeiling };
-    const named = namedOf(this.#rooms.store.database, live.id);
+    const named = namedOf(this.#rooms.store.database, agent, this.#rooms.run);
     this.#named = JSON.stringify(named);
     const about = { agent: live.id, ledgerEpoch: live.ledgerEpoch, head, ended };
     this.#send("ack", { ...about, ...voided, ...named, ...ceiling, at: this.#rooms.clock() } satisfies Ack);
@@ -154,7 +154,7 @@ export class Session {
   tellNamed(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null || agent.headSeq === 0) return;
-    const isNews = JSON.stringify(namedOf(this.#rooms.store.database, agent.id)) !== this.#named;
+    const isNews = JSON.stringify(namedOf(this.#rooms.store.database, agent, this.#rooms.run)) !== this.#named;
     if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
   }
 

@@ -18,6 +18,7 @@ import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import { type AssignedPayment, assignedOf, assignedTo } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
+import { forgetNetworkStops, keepForeignTold, keepNetworkStop } from "../store/foreign.ts";
 import { markAnswered, readAsked } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { insertSignature, isSigned, listSignatures, signedBy } from "../store/signatures.ts";
@@ -181,6 +182,7 @@ function open(progress: Progress, entry: RecoveredEntry, head: Head): Refused | 
   const { database, agent, nowMs } = progress;
   const problem = takeRecovery(database, agent, entry, head, nowMs);
   if (problem !== "") return behind(progress, problem);
+  forgetNetworkStops(database, agent.id);
   progress.awaits = false;
   return null;
 }
@@ -202,6 +204,10 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
       return null;
     case "pause":
       keepPause(database, agent.id, effect.pausedAt);
+      return null;
+    case "stop":
+      keepNetworkStop(database, agent.id, effect.network, effect.at);
+      keepForeignTold(database, agent.id, effect.network, effect.txHashes, nowMs);
       return null;
     case "ceiling":
       learnCeiling(database, agent.id, effect.ceiling, { run: progress.run, nowMs });

@@ -5,6 +5,7 @@
 import { adviceOf, lockedAdvice } from "../../base/causes.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import type { AgentError } from "../../base/fault.ts";
+import { momentOf } from "../../base/timestamp.ts";
 import { faultText } from "../faults/words.ts";
 import type { Counts } from "../store/counts.ts";
 import { type Check, type ReadyAnswer, untrustedText } from "./health.ts";
@@ -104,6 +105,15 @@ function theftProblems({ counts }: GatewayState): readonly Problem[] {
   return [...foreign, ...missing];
 }
 
+/** Networks on which an agent signs no first payment; only its own operator ends that. */
+function stopProblems({ counts }: GatewayState): readonly Problem[] {
+  return (counts?.networkStops ?? []).map(({ agent, merchant, network, at }): Problem => {
+    const what = `agent ${agent} of ${merchant} signs no first payment on ${network} since ${momentOf(at)}: orders there wait`;
+    const hint = "its operator ends that, once it is explained: autowithdraw status, then autowithdraw resume --network CHAIN";
+    return { what, hint, isWarning: true };
+  });
+}
+
 /** Items of the chains that cannot be read, by kind and merchant. */
 function faultProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.faults ?? []).map(({ domain, merchant, count, since }): Problem => {
@@ -179,7 +189,13 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
     const what = `the database was restored from a backup (${restored}) and has not caught up: no deposit is taken yet`;
     problems.push({ what, hint: "docs/recovering.md, section 2; agents and chains are read by themselves", isWarning: true });
   }
-  problems.push(...placeProblems(state), ...agentProblems(state), ...withdrawalProblems(state), ...callbackProblems(state));
+  problems.push(
+    ...placeProblems(state),
+    ...stopProblems(state),
+    ...agentProblems(state),
+    ...withdrawalProblems(state),
+    ...callbackProblems(state),
+  );
   problems.push(...faultProblems(state));
   if (counts !== null && counts.alarms.count > 0) {
     const what = `${counts.alarms.count} alarm${counts.alarms.count === 1 ? "" : "s"} in the last day`;

@@ -8,6 +8,7 @@ import { actOfAlarm } from "./audit.ts";
 import { type DifferenceRow, endedBy, listDifferences } from "./books.ts";
 import { listPendingDepositsByStage } from "./deposits.ts";
 import { countFaults } from "./faults.ts";
+import { listNetworkStops, type NetworkStop } from "./foreign.ts";
 import { countUnanswered } from "./jobs.ts";
 import { listWaitingForReader, type WaitingForReader } from "./levels.ts";
 import { explaining } from "./outgoing-transactions.ts";
@@ -53,6 +54,7 @@ export interface Counts {
   readonly faults: readonly UnreadItems[]; // the first of them
   readonly waitingForReader: readonly WaitingForReader[]; // by network; none while no gateway runs
   readonly heldOrders: readonly HeldOrder[]; // the first of them
+  readonly networkStops: readonly NetworkStop[]; // the first of them
 }
 
 /** Items of one kind and one merchant's name that cannot be read; "" for nobody's. */
@@ -163,6 +165,7 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
     missingMoney: listMissingMoney(database),
     waitingForReader: run === null ? [] : listWaitingForReader(database, run),
     heldOrders: listHeldOrders(database),
+    networkStops: listNetworkStops(database, namedMax),
   };
 }
 

@@ -25,8 +25,9 @@ CREATE INDEX jtisByExpiry ON jtis (expiresAt);
 `;
 
 /**
- * Paired agents, their jobs, and each epoch that began with a recovery; `mark` is the recovery to
- * which an order belongs, in any epoch.
+ * Paired agents, their jobs, the networks on which they sign no first attempt, the foreign
+ * transactions that their ledgers know, and each epoch that began with a recovery; `mark` is the
+ * recovery to which an order belongs, in any epoch.
  */
 const agents = `
 CREATE TABLE agents (
@@ -46,6 +47,11 @@ CREATE TABLE jobs (
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;
 CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
 CREATE INDEX jobsWaiting ON jobs (agent, sequence) WHERE sequence < 0 AND answeredAt IS NULL;
+CREATE TABLE networkStops (
+  agent TEXT NOT NULL REFERENCES agents(id), network TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (agent, network)) STRICT;
+CREATE TABLE foreignTold (
+  agent TEXT NOT NULL REFERENCES agents(id), network TEXT NOT NULL, txHash TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (agent, network, txHash)) STRICT;
 CREATE TABLE recoveries (
   agent TEXT NOT NULL REFERENCES agents(id), ledgerEpoch INTEGER NOT NULL, at INTEGER NOT NULL, heldSeq INTEGER NOT NULL,
   heldHash TEXT NOT NULL, takenAt INTEGER,
@@ -140,6 +146,8 @@ CREATE TABLE assignedPayments (
 CREATE TRIGGER assignedSigned AFTER INSERT ON signatures BEGIN
   DELETE FROM assignedPayments WHERE transactionId = NEW.transactionId;
 END;
+CREATE TABLE unknownCoins (
+  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), since INTEGER NOT NULL, chainSince INTEGER NOT NULL) STRICT;
 CREATE TRIGGER outgoingExplained AFTER INSERT ON signatures BEGIN
   DELETE FROM unexplained WHERE account = NEW.account AND txHash = NEW.txHash;
 END;

@@ -21,6 +21,8 @@ export interface Signal {
   readonly void: { readonly transactionId: string };
   /** A shop recalled a withdrawal of this agent. */
   readonly recall: { readonly agent: string };
+  /** A final transaction of this agent's hot wallet that nothing here signed was found. */
+  readonly foreign: { readonly agent: string };
   /** A deposit address left or waits, for which the agent's ledger should hold a ceiling. */
   readonly ceiling: { readonly agent: string };
   /** An order waits for a look at the next addresses of an account (watcher/ahead.ts). */
@@ -48,6 +50,7 @@ export function createSignals(): Signals {
     changed: new Set(),
     void: new Set(),
     recall: new Set(),
+    foreign: new Set(),
     ceiling: new Set(),
     look: new Set(),
     looked: new Set(),

@@ -7,6 +7,7 @@ import { unreachablePerAckMax } from "../../protocol/payloads.ts";
 import type { TransactionRow } from "./rows.ts";
 import { type Slot, unreachableCode } from "./slots.ts";
 import type { Database } from "./store.ts";
+import { listUnknownCoins } from "./unknown-coins.ts";
 
 /** A sweep with its slot. */
 export type AssignedSweep = Pick<TransactionRow, "id" | "currency" | "network" | "stage" | "code" | "changedAt"> & Slot;
@@ -33,8 +34,8 @@ export function listEndedUnreached(database: Database, network: string, address:
 }
 
 /**
- * An agent's open sweeps that the chain cannot reach, at most as many as one acknowledgement can
- * name.
+ * An agent's open sweeps that the chain cannot reach, and its open withdrawals whose coin no node
+ * shows, at most as many as one acknowledgement can name.
  */
 export function listUnreachable(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<TransactionRow, "id">>(
@@ -43,5 +44,6 @@ export function listUnreachable(database: Database, agentId: string): readonly s
      ORDER BY t.changedAt, t.id LIMIT ${unreachablePerAckMax}`,
     ...[unreachableCode, agentId],
   );
-  return rows.map(({ id }) => id);
+  const ids = [...rows.map(({ id }) => id), ...listUnknownCoins(database, agentId)];
+  return ids.slice(0, unreachablePerAckMax);
 }

@@ -40,6 +40,7 @@ import { goOn, orderSweep } from "./orders.ts";
 import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
 import { type NextSlot, nextSlotOf } from "./slots.ts";
 import { inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./sweep-threshold.ts";
+import { type CoinMemory, checkUnknownCoins } from "./unknown-coins.ts";
 
 /** Addresses for which one pass asks the chain; the others come in the next passes. */
 const askedPerPassMax = 16;
@@ -66,6 +67,7 @@ export function createSweeps(options: SweepsOptions): Sweeps {
   /** By chain: the final block at which each candidate was last checked. */
   const looked = new Map<string, Map<string, string>>();
   const reached = new Map<string, ReachMemory>();
+  const pinned = new Map<string, CoinMemory>();
   return {
     async onPass(chain, tip) {
       tell(
@@ -75,6 +77,9 @@ export function createSweeps(options: SweepsOptions): Sweeps {
       const reach = reached.get(chain.name) ?? new Map<string, number>();
       reached.set(chain.name, reach);
       tellReach(options, await checkReach(chain, reach));
+      const coins = pinned.get(chain.name) ?? new Map<string, number>();
+      pinned.set(chain.name, coins);
+      tellReach(options, await checkUnknownCoins(chain, tip, coins));
       const seen = looked.get(chain.name) ?? new Map<string, string>();
       const next = new Map<string, string>();
       looked.set(chain.name, next);

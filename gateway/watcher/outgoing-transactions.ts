@@ -150,4 +150,7 @@ export function tellForeign(chain: WatchedChain): void {
       raiseAlarm(chain, database, { code: "WATCHER_OUTGOING_FOREIGN", subject: txHash, detail });
     }
   });
+  const robbed = new Set(ripe.filter(({ isExplained }) => isExplained === 0).map(({ account }) => account));
+  for (const account of robbed)
+    for (const { id } of listSendersFrom(store.database, account, network)) chain.signals.emit("foreign", { agent: id });
 }

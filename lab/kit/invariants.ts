@@ -260,14 +260,26 @@ function truth(world: World): void {
   }
 }
 
-/** While an operator has stopped it, the signer signs nothing that pays. */
+/**
+ * While an operator has stopped it, the signer signs nothing that pays; on a stopped network no
+ * first attempt.
+ */
 function paused(world: World): void {
   const cancels = new Set<string>();
+  const networks = new Map<string, string>();
+  const stopped = new Set<string>();
   let isPaused = false;
   for (const record of world.records) {
-    if (record.kind === "PAUSED") isPaused = record.paused;
+    if (record.kind === "PAUSED" && record.network === undefined) isPaused = record.paused;
+    if (record.kind === "PAUSED" && record.network !== undefined) {
+      if (record.paused) stopped.add(record.network);
+      else stopped.delete(record.network);
+    }
+    if (record.kind === "INTENT") networks.set(record.transactionId, record.network);
     if (record.kind === "INTENT" && isCancel(record)) cancels.add(`${record.transactionId} ${record.attempt}`);
     if (record.kind !== "SIGNED") continue;
+    const isStopped = record.attempt === 1 && stopped.has(networks.get(record.transactionId) ?? "");
+    must(!isStopped, "no first attempt is signed on a stopped network", record);
     must(
       !isPaused || cancels.has(`${record.transactionId} ${record.attempt}`),
       "a paused signer signs nothing that pays",

@@ -70,6 +70,21 @@ describe("coins that nodes show", () => {
     expect(nodes.flatMap(({ asked }) => asked).filter((path) => path.includes("ab".repeat(32)))).toEqual([]);
   });
 
+  it("are known as shown by any node that has the bytes, and as unknown only if enough nodes lack them", async () => {
+    const coin = give(50_000n, { on: nodes.slice(0, 1) });
+    const gone = `${"ab".repeat(32)}:0`;
+    expect(await watcher.isCoinShown?.(coin.id)).toBe(true);
+    expect(await watcher.isCoinShown?.(gone)).toBe(false);
+    // Bytes of another id show nothing.
+    const [first, second] = nodes as [FakeEsplora, FakeEsplora];
+    const [txHash = ""] = coin.id.split(":");
+    first.answers[`/tx/${gone.split(":")[0]}/hex`] = first.answers[`/tx/${txHash}/hex`] ?? "";
+    await expect(watcher.isCoinShown?.(gone)).rejects.toThrow();
+    await second.close();
+    expect(await watcher.isCoinShown?.(coin.id)).toBe(true);
+    await expect(watcher.isCoinShown?.(`${"cd".repeat(32)}:0`)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
+  });
+
   it("are not named while any of three nodes shows a spend, and are while it only lags", async () => {
     nodes.push(await fakeEsplora(chain()));
     watcher.close();

@@ -147,9 +147,12 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     // Even both: the transaction that they name does not spend that coin.
     suffer(lie, 0);
     expect([await judge(unspent), await outcome(unspent)]).toEqual([{ kind: "waiting" }, null]);
+    expect(await wallet.sender.spentBy([unspent])).toEqual([null]);
     for (const at of [0, 1]) suffer({}, at);
     expect(await judge(anchor)).toMatchObject({ kind: "failed", code: "chain_slot_consumed" });
     expect(await outcome(anchor)).toEqual({ outcome: "conflicted", txHash: waiting.txHash, block: 0 });
+    const [txHash = "", output = ""] = anchor.split(":");
+    expect(await wallet.sender.spentBy([`${txHash}:${output}`, unspent])).toEqual([signed.txHash, null]);
   });
 
   it("one that serves another chain, or is down, leaves too few for what money depends on", async () => {

@@ -34,7 +34,7 @@ const summary = {
   configDiffers: false,
 };
 const chain = {
-  ...{ chain: "local", ok: true, isAsking: false, detail: "", block: 9, health: null },
+  ...{ chain: "local", ok: true, isAsking: false, detail: "", block: 9, health: null, stopped: "" },
   balances: new Map([
     ["", 10n ** 18n],
     ["0xToken", 100_000_000n],
@@ -63,6 +63,8 @@ describe("conditions", () => {
     expect(named({ link: "down", linkDetail: "ECONNREFUSED" })).toEqual(["link-down gateway"]);
     expect(named({ chains: [{ ...chain, ok: false, detail: "NODE_TIMEOUT" }] })).toEqual(["nodes-away local"]);
     expect(named({ chains: [{ ...chain, ok: false, isAsking: true }] })).toEqual([]);
+    expect(named({ chains: [{ ...chain, stopped: "CHAIN_COIN_FOREIGN" }] })).toEqual(["network-stopped local"]);
+    expect(named({ chains: [{ ...chain, stopped: "NETWORK_PAUSED" }] })).toEqual([]);
     expect(named({ summary: { ...summary, freeBytes: 255_999_999 } })).toEqual(["disk-room-low ledger"]);
     expect(named({ summary: { ...summary, freeBytes: 256_000_000 } })).toEqual([]);
     expect(named({ summary: { ...summary, freeBytes: -1 } })).toEqual([]);

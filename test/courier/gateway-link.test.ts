@@ -13,7 +13,7 @@ function standing(code: string) {
     options: { monotonic: () => clock.ms, metrics: createMetrics(() => clock.ms), log: { warn: () => {} } },
     signer: { request: async () => ({ ok: code === "", code, effect: "none", withdrawals: [] }) },
     feed: () => {},
-    state: { link: "up", skewedAtMs: null },
+    state: { link: "up", skewedAtMs: null, unreachable: "" },
   } as unknown as Shared;
   const link = { drop: (why: string, detail: string) => dropped.push(`${why} ${detail}`) };
   const check = (ms: number): readonly string[] => {

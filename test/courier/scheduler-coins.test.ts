@@ -137,3 +137,81 @@ describe("an account with coins", () => {
     expect(askedAfter(3_600_000)).not.toContain(idOf(1));
   });
 });
+
+describe("a coin that left the list of final ones", () => {
+  const [mine, other] = [coin(1, 900_000n), coin(2, 800_000n)];
+  const listed = (driver: ReturnType<typeof driven>, coins: readonly Coin[], number: number) =>
+    driver.block(number, chainState(coins));
+  /** The coins asked about by all blocks of an hour. */
+  function askedAbout(driver: ReturnType<typeof driven>, coins: readonly Coin[]): readonly string[] {
+    const found: string[] = [];
+    for (let number = 100; number < 120; number += 1) {
+      driver.nowMs += 180_000;
+      found.push(...only(listed(driver, coins, number), "spenders").flatMap((effect) => effect.coins));
+    }
+    return found;
+  }
+  const spent = (driver: ReturnType<typeof driven>, coinId: string, txHash: string | null) =>
+    only(driver.feed({ kind: "spenders", chain: "local", found: [{ coin: coinId, txHash }] }), "foreign");
+
+  it("is asked about, and a final spender that no attempt is goes to the signer", () => {
+    const driver = driven([]);
+    listed(driver, [mine, other], 10);
+    expect(new Set(askedAbout(driver, [other]))).toEqual(new Set([mine.id]));
+    expect(spent(driver, mine.id, null)).toEqual([]);
+    const told = { kind: "foreign", body: { chain: "local", coin: mine.id, txHash: "f1" } };
+    expect(spent(driver, mine.id, "f1")).toEqual([told]);
+    // The signer may not have taken it.
+    expect(spent(driver, mine.id, "f1")).toEqual([told]);
+    expect(spent(driver, other.id, "f2")).toEqual([]);
+  });
+
+  it("is nobody's theft while an attempt spends it, and one is that a foreign transaction took from an attempt", () => {
+    const driver = driven([sentOn(1, mine)]);
+    listed(driver, [mine, other], 10);
+    expect(askedAbout(driver, [other])).toEqual([]);
+    const chainOutcome = { outcome: "conflicted", txHash: "1".padStart(64, "c"), block: 0 } as const;
+    driver.feed({ kind: "confirmed", chain: "local", found: [{ transactionId: idOf(1), chainOutcome }] });
+    expect(new Set(askedAbout(driver, [other]))).toEqual(new Set([mine.id]));
+    expect(spent(driver, mine.id, "1".padStart(64, "c"))).toEqual([]);
+    expect(spent(driver, mine.id, "f1")).toEqual([]);
+  });
+
+  it("is asked about ever less often, not after it is listed again, and not for more than a day", () => {
+    const driver = driven([]);
+    listed(driver, [mine, other], 10);
+    const first = askedAbout(driver, [other]).length;
+    expect(first).toBeGreaterThan(3);
+    expect(first).toBeLessThan(12);
+    listed(driver, [mine, other], 200);
+    expect(askedAbout(driver, [mine, other])).toEqual([]);
+    listed(driver, [other], 300);
+    driver.nowMs += 2 * 86_400_000;
+    expect(askedAbout(driver, [other])).toEqual([]);
+  });
+});
+
+describe("a network that the signer stopped", () => {
+  it("gets no first attempt, says what ends it, and goes on with the resume", () => {
+    const driver = driven([order(1, "approved")]);
+    gasFor(driver, 1);
+    driver.feed({ kind: "paused", paused: true, network, code: "CHAIN_COIN_FOREIGN" });
+    expect(asked(driver.block(10, chainState([coin(1, 900_000n)])))).toEqual([]);
+    expect(whyOf(driver, 1)).toBe("NETWORK_PAUSED: autowithdraw resume --network local");
+    const resumed = driver.feed({ kind: "paused", paused: false, network });
+    const more = [...resumed, ...gasFor(driver, 1), ...driver.block(11, chainState([coin(1, 900_000n)]))];
+    expect(asked(more)).toContain("sign:1");
+  });
+});
+
+it("a payment that no block takes, as the gateway says, takes the place of no other in flight", () => {
+  const open = { accounts: [{ chain: "local", network, address: account, nextSlot: "7" }] };
+  const driver = drive([sentOn(1, coin(1, 900_000n)), order(2, "approved")], open, 1);
+  sight(driver, [coin(2, 800_000n)]);
+  driver.block(10, chainState([coin(1, 900_000n), coin(2, 800_000n)]));
+  expect(whyOf(driver, 2)).toBe("others in flight");
+  driver.feed({ kind: "unreachable", transactionIds: [idOf(1)] });
+  expect(asked([...gasFor(driver, 2), ...driver.block(11, chainState([coin(1, 900_000n), coin(2, 800_000n)]))])).toContain(
+    "sign:2",
+  );
+});

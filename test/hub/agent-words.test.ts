@@ -56,7 +56,11 @@ const entryRows: { readonly [K in Entry["kind"]]: Words<Extract<Entry, { kind: K
     slot: nobody("the gateway's own nodes count the slots"),
   },
   alarm: { seq, at, code: nobody("an unknown code has one name, ALARM_UNKNOWN"), locked: message(1, "yes") },
-  paused: { seq, at, paused: message(0, "no") },
+  paused: {
+    ...{ seq, at, paused: message(0, "no") },
+    network: nobody("the agent's own stop, kept under its name"),
+    txHashes: nobody("the agent knows of these: they are not named to it again"),
+  },
   ceiling: { seq, at, ceiling: effect(0x7fffffff) },
   recovered: {
     ...{

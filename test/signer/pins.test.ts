@@ -88,6 +88,22 @@ describe("exclusion by the pin", () => {
     expect(kit.sign(cleared(), [late]).ok).toBe(true);
   });
 
+  it("a withdrawal whose coin no node of the gateway shows takes the place of no other of its account", () => {
+    const kit = coinKit();
+    const lost = kit.released([made(500_000n)]);
+    // As many as an account may have in no block.
+    kit.core.accounts.find(network, sender)!.pending = 512;
+    const next = kit.order();
+    expect(kit.sign(next, [made(400_000n)]).code).toBe("ACCOUNT_FULL");
+    kit.receive();
+    kit.now += 1;
+    kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, unreachable: [lost] }));
+    expect(kit.show(lost).code).toBe("COIN_UNKNOWN");
+    expect(kit.operate("status").status.unreachable).toMatchObject({ transactionId: lost, code: "COIN_UNKNOWN", count: 1 });
+    expect(kit.operate("end", { transactionId: lost, slot: "", approver: "ann" }).code).toBe("REPLACEMENT_REACHABLE");
+    expect(kit.sign(next, [made(400_000n)]).ok).toBe(true);
+  });
+
   it("a coin of an open withdrawal pays no other, and any other coin does", () => {
     const kit = coinKit();
     const [first, second] = [made(500_000n), made(400_000n)];

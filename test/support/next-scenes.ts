@@ -141,7 +141,7 @@ export const internalScenes: Scenes = {
   "a sweep that the chain cannot reach": () => {
     const withdrawal = beyond;
     const plan = { slot: "1000000", counted: "0" };
-    ill({ unreachable: { transactionId, network: broadcast.network, slot: "1000000", count: 2 } })();
+    ill({ unreachable: { transactionId, network: broadcast.network, slot: "1000000", count: 2, code: "SWEEP_UNREACHABLE" } })();
     kit.signer.answers = {
       ...kit.signer.answers,
       show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),

@@ -84,6 +84,7 @@ export function helloOf(open: readonly CourierView[], over: Partial<CourierAnswe
     handshakeDone: true,
     locked: "",
     paused: false,
+    stopped: [],
     config: { digest: "c0".repeat(32), readMs: 1 },
     accounts: [{ chain: "local", network: "eip155:31337", address: account, nextSlot: "7" }],
     open,

@@ -129,6 +129,14 @@ describe("gateway and agent, both restored", () => {
       `it is held by ${txHash}`,
     );
     expect(await kit.operate("withdrawals", "release", other, "--not", txHash, ...why)).toContain(`${other} is released`);
+    // The agent, which both sides' restore left without that payment, stopped the chain itself.
+    const stopped = await kit.cli("status");
+    expect(stopped.code).toBe(1);
+    expect(stopped.output).toContain(`the account on tron paid by ${txHash}, which nothing here signed, as the gateway shows`);
+    expect(stopped.output).toContain("resume --network tron");
+    expect((await kit.cli("resume", "--network", "tron")).output).toContain("asks for a yes");
+    const resumed = await kit.cli("resume", "--network", "tron", "--yes");
+    expect([resumed.code, resumed.output]).toEqual([0, expect.stringContaining("first payments on tron are signed again")]);
     await becomes(other, "Completed", ({ status }) => status === 1);
     await node.control("mine", { count: 25 });
     expect(await balanceSun()).toBe(10_000_000);

@@ -5,7 +5,7 @@ import { adviceOf, dangerOf } from "../../../base/causes.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
-import type { Snapshot, SnapshotItem } from "./snapshot.ts";
+import type { Snapshot, SnapshotChain, SnapshotItem } from "./snapshot.ts";
 
 const minuteMs = 60_000;
 /**
@@ -22,7 +22,7 @@ const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "sig
  * Reasons for which every withdrawal, or every one of a currency, waits; each has its own event.
  */
 const general =
-  /^(?:locked|link|nodes|SIGNER_PAUSED|COURIER_TOKEN_REFUSES)(?: |$)|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/;
+  /^(?:locked|link|nodes|SIGNER_PAUSED|NETWORK_PAUSED:|COURIER_TOKEN_REFUSES)(?: |$)|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/;
 /** With the time until the courier names it, a silence of the gateway is told within a minute. */
 const unnamedMs = 30_000;
 
@@ -39,6 +39,7 @@ export function conditionsOf(
     ...(snapshot.link === "up"
       ? []
       : [condition("link-down", "gateway", "the link to the gateway is down", { detail: snapshot.linkDetail }, awayMs)]),
+    ...snapshot.chains.flatMap(stopConditions),
     ...snapshot.chains.flatMap(({ chain, ok, isAsking, detail }) =>
       ok || isAsking ? [] : [condition("nodes-away", chain, `too few nodes of ${chain} can be used`, { detail }, awayMs)],
     ),
@@ -94,6 +95,14 @@ function lockConditions({ agent, locked }: Snapshot): readonly Condition[] {
   const hint = adviceOf(locked) || alertTable["agent-locked"][4];
   const context = { code: locked, danger: dangerOf(locked) };
   return [{ ...condition("agent-locked", agent, `the agent is locked: ${locked}`, context), hint }];
+}
+
+/** First payments of a chain stopped because of a transaction that nobody here signed. */
+function stopConditions({ chain, stopped }: SnapshotChain): readonly Condition[] {
+  if (stopped !== "CHAIN_COIN_FOREIGN") return [];
+  const words = `the account on ${chain} paid by a transaction that nothing here signed: no first payment is signed there`;
+  const context = { code: stopped, danger: dangerOf(stopped) };
+  return [{ ...condition("network-stopped", chain, words, context), hint: adviceOf(stopped) }];
 }
 
 function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Condition[] {

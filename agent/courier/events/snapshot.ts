@@ -16,6 +16,7 @@ export interface SnapshotChain {
   readonly balances: ReadonlyMap<string, bigint>; // base units by contract, "" for the native coin; empty when unknown
   readonly nodes: readonly NodeStatus[];
   readonly health: ChainHealth | null; // null if no nodes are configured
+  readonly stopped: string; // the code of the stop of first attempts there, "" for none
 }
 
 /** One withdrawal that is not final. */

@@ -32,6 +32,8 @@ export interface ChainAccess {
   confirm(
     wanted: readonly Wanted[],
   ): Promise<readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[]>;
+  /** The final spender of each coin; null without one, and where a question failed. */
+  spenders(coins: readonly string[]): Promise<readonly { readonly coin: string; readonly txHash: string | null }[]>;
   /** Asks which attempts of one account are void; for chains with exclusion by expiry. */
   findVoid(wanted: readonly VoidWanted[]): Promise<readonly VoidFound[]>;
 }
@@ -68,6 +70,10 @@ export function createChainAccess(nodes: SenderNodes, clock: () => number, block
     },
     confirm: (wanted) =>
       each(wanted, async (one) => ({ chainOutcome: await nodes.chainOutcome(paidFrom(one), attemptsOf(one)) })),
+    async spenders(coins) {
+      const found = (await nodes.spentBy?.(coins)) ?? [];
+      return coins.map((coin, at) => ({ coin, txHash: found[at] ?? null }));
+    },
     findVoid: (wanted) => findVoid(nodes, wanted),
   };
 }

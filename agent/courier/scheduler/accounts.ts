@@ -7,6 +7,7 @@ import type { ChainState } from "../../../chains/nodes.ts";
 import type { OpenSlots } from "../../../protocol/messages.ts";
 import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, CourierView } from "../../socket/verbs.ts";
+import { newOwnCoins } from "./coins.ts";
 import type { SchedulerEffect } from "./events.ts";
 import type { Account, Book, Counted } from "./item.ts";
 import { newNaming } from "./naming.ts";
@@ -27,6 +28,18 @@ export function accountKey(chain: string, deposit: string | undefined): string {
 /** The fields by which an effect names the account of its answer. */
 export function named({ chain, address, isDeposit }: Account): { readonly chain: string; readonly account?: string } {
   return isDeposit ? { chain, account: address } : { chain };
+}
+
+/** Runs an act on the account that an event names. @returns that account, if there is one */
+export function withAccount(
+  book: Book,
+  { chain, account: deposit }: { readonly chain: string; readonly account?: string },
+  run: (account: Account) => void,
+): Iterable<Account> {
+  const account = book.accounts.get(accountKey(chain, deposit));
+  if (account === undefined) return [];
+  run(account);
+  return [account];
 }
 
 export function putAccount(book: Book, view: AccountView): Account {
@@ -60,6 +73,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       slotCounts: { ...uncounted },
       askingVoid: null,
       naming: newNaming(),
+      ownCoins: newOwnCoins(),
     };
     book.accounts.set(key, account);
   }

@@ -4,7 +4,10 @@
  * two could be paid. Pure.
  */
 import type { Coin, FeeMarket, Market, TxParams, Wanted } from "../../../chains/family.ts";
-import type { Account, Item } from "./item.ts";
+import type { Account, Item, OwnCoins } from "./item.ts";
+
+/** Before the first list of an account's coins. */
+export const newOwnCoins = (): OwnCoins => ({ listed: new Set(), gone: new Map() });
 
 /**
  * The basis of an offer for a withdrawal: the account's final coins that no other withdrawal may
@@ -32,7 +35,7 @@ function freeCoins({ account, view }: Item): readonly Coin[] {
 }
 
 /** The coins of all attempts, and of the request under way. */
-function coinsOf({ pinExclusion }: Account, { view, asked }: Item): readonly string[] {
+export function coinsOf({ pinExclusion }: Account, { view, asked }: Item): readonly string[] {
   const ofParams = (txParams: TxParams): readonly string[] => pinExclusion?.coins(txParams) ?? [];
   const signed = view.attempts.flatMap(({ txParams, pin = "" }) => (txParams === null ? [pin] : ofParams(txParams)));
   return [...signed, ...(asked === null ? [] : ofParams(asked))];

@@ -8,7 +8,14 @@
 import type { Effect } from "../../../base/fault.ts";
 import type { ChainOutcome, ChainState, Found, NodeAnswer, SlotCounts, VoidAnswer, VoidQuestion } from "../../../chains/nodes.ts";
 import type { AskedAccount, Question, SightedCoin } from "../../../protocol/sightings.ts";
-import type { AccountView, CourierAnswers, CourierRequests, CourierView, WithdrawalStep } from "../../socket/verbs.ts";
+import type {
+  AccountView,
+  CourierAnswers,
+  CourierRequests,
+  CourierView,
+  NetworkStop,
+  WithdrawalStep,
+} from "../../socket/verbs.ts";
 
 /** The nodes' answer on the inclusion of a withdrawal. */
 export type Looked = Found & { readonly transactionId: string };
@@ -38,7 +45,8 @@ export type SchedulerEvent =
    */
   | { readonly kind: "hello"; readonly hello: CourierAnswers["hello"]; readonly isFresh: boolean; readonly askedAtMs: number }
   | { readonly kind: "locked"; readonly code: string }
-  | { readonly kind: "paused"; readonly paused: boolean }
+  /** `network`: only first attempts there. */
+  | ({ readonly kind: "paused"; readonly paused: boolean } & Partial<NetworkStop>)
   | { readonly kind: "views"; readonly withdrawals: readonly CourierView[] }
   /**
    * Steps of withdrawals with earlier views. For a withdrawal without a view, the scheduler asks
@@ -111,6 +119,15 @@ export type SchedulerEvent =
       readonly account?: string;
       readonly answer: ({ readonly ok: true } & SlotCounts) | SchedulerNo;
     }
+  /** The final spenders of coins; null for a coin without one, or without an answer. */
+  | {
+      readonly kind: "spenders";
+      readonly chain: string;
+      readonly account?: string;
+      readonly found: readonly { readonly coin: string; readonly txHash: string | null }[];
+    }
+  /** The withdrawals that no block takes, as the gateway's newest acknowledgement names them. */
+  | { readonly kind: "unreachable"; readonly transactionIds: readonly string[] }
   | { readonly kind: "tick" };
 
 /** A verb and its fields. */
@@ -134,7 +151,9 @@ export type NodeQuestion =
   | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   /** Asks if attempts of an account are void, those of each withdrawal together. */
   | { readonly kind: "void"; readonly chain: string; readonly account?: string; readonly wanted: readonly VoidWanted[] }
-  | { readonly kind: "slotCounts"; readonly chain: string; readonly account?: string; readonly address: string };
+  | { readonly kind: "slotCounts"; readonly chain: string; readonly account?: string; readonly address: string }
+  /** Asks which final transaction spends each coin, as txHash:output. */
+  | { readonly kind: "spenders"; readonly chain: string; readonly account?: string; readonly coins: readonly string[] };
 
 export interface SendEffect {
   readonly kind: "send";
@@ -156,6 +175,8 @@ export type SchedulerEffect =
   | ({ readonly kind: "ask"; readonly withdrawal: CourierView } & Asking)
   | { readonly kind: "adopt"; readonly body: CourierRequests["adopt"] }
   | { readonly kind: "account"; readonly body: CourierRequests["account"] }
+  /** Tells the signer of a coin that no attempt spends. */
+  | { readonly kind: "foreign"; readonly body: CourierRequests["foreign"] }
   /**
    * Asks for the signer's `hello` again, because the signer has newer state than this scheduler.
    */

@@ -5,7 +5,7 @@
 
 import type { ExpiryExclusion, PinExclusion, Slots, TxParams } from "../../../chains/family.ts";
 import type { ChainState, Location, NodeAnswer, VoidAnswer } from "../../../chains/nodes.ts";
-import type { CourierView } from "../../socket/verbs.ts";
+import type { CourierView, NetworkStop } from "../../socket/verbs.ts";
 import type { SchedulerVerb } from "./events.ts";
 
 /** The hand-over of an attempt's bytes to the nodes, in this run. */
@@ -133,6 +133,13 @@ export interface Account {
   slotCounts: Counted;
   askingVoid: number | null; // time of the open question for void attempts
   naming: Naming; // the coins that the gateway has named
+  ownCoins: OwnCoins;
+}
+
+/** The account's final coins as listed last, and those that left the list without an attempt. */
+export interface OwnCoins {
+  listed: ReadonlySet<string>;
+  readonly gone: Map<string, { readonly sinceMs: number; dueAtMs: number; tries: number }>;
 }
 
 /** The coins of an account that the gateway named in this run, and those it was asked for. */
@@ -163,6 +170,8 @@ export interface Book {
   readonly items: Map<string, Item>;
   readonly accounts: Map<string, Account>; // by `accountKey`
   paused: boolean; // an operator stopped new signatures
+  readonly stopped: Map<string, NetworkStop["code"]>; // networks on which no first attempt is signed
+  unreachable: ReadonlySet<string>; // withdrawals that no block takes, as the gateway says
   /** Recently closed withdrawals with the time, so a late view does not open them again. */
   readonly closed: Map<string, number>;
   /**

@@ -6,13 +6,15 @@
  */
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
-import { accountKey, putAccount, rouse, stayBusy } from "./accounts.ts";
+import { putAccount, rouse, stayBusy, withAccount } from "./accounts.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
 import { askFirstSlot, forgetNamed, takeSightings, unclearedCode, unnamedCode, whyUnbegun } from "./naming.ts";
+import { takeSpenders, watchCoins } from "./own-coins.ts";
 import { bump, resend, send, signAgain, takeMisread, takeSent } from "./sending.ts";
 import { advance, askCleared, finishIntent, takeGas, takeOwnTransfer, takeRefusal } from "./signing.ts";
+import { takePaused, takeStops } from "./stops.ts";
 import {
   count,
   countersFailed,
@@ -103,8 +105,7 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
       book.locked = event.code;
       return [];
     case "paused":
-      book.paused = event.paused;
-      return event.paused ? [] : book.accounts.values();
+      return takePaused(book, event);
     case "views":
       return takeViews(book, event.withdrawals, nowMs, out);
     case "steps":
@@ -160,20 +161,14 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
         else countersFailed(account, event.answer.code, nowMs);
         for (const item of account.flight) steer(item, nowMs, out);
       });
+    case "spenders":
+      return withAccount(book, event, (account) => takeSpenders(book, account, event, out));
+    case "unreachable":
+      book.unreachable = new Set(event.transactionIds);
+      return book.accounts.values();
     case "tick":
       return takeTick(book, nowMs, out);
   }
-}
-
-function withAccount(
-  book: Book,
-  { chain, account: deposit }: { readonly chain: string; readonly account?: string },
-  run: (account: Account) => void,
-): Iterable<Account> {
-  const account = book.accounts.get(accountKey(chain, deposit));
-  if (account === undefined) return [];
-  run(account);
-  return [account];
 }
 
 function takeHello(
@@ -186,7 +181,7 @@ function takeHello(
   book.handshakeDone = hello.handshakeDone;
   book.helloAtMs = nowMs;
   book.locked = hello.locked;
-  book.paused = hello.paused;
+  takeStops(book, hello);
   for (const view of hello.accounts) {
     const account = putAccount(book, view);
     // The gateway sends what waited for the agent within seconds.
@@ -328,6 +323,7 @@ function takeBlock(
   askVoid(account, nowMs, out);
   renew(account, nowMs, out);
   count(book, account, nowMs, out);
+  watchCoins(account, nowMs, out);
   for (const item of account.flight) steer(item, nowMs, out);
 }
 

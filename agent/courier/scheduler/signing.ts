@@ -37,6 +37,7 @@ const refusalRetryMsMax = 60_000;
  */
 const waitingCodes: ReadonlySet<string> = new Set([
   ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SWEEP_OR_TOPUP_OPEN", "SIGNER_PAUSED"],
+  "NETWORK_PAUSED",
 ]);
 
 /** The family's own words on fees. */
@@ -48,6 +49,7 @@ export function feesOf({ network }: Account): Fees {
 export function standstill(book: Book, account: Account): string {
   if (book.locked !== "") return `locked ${book.locked}`;
   if (book.paused) return "SIGNER_PAUSED";
+  if (book.stopped.has(account.network)) return `NETWORK_PAUSED: autowithdraw resume --network ${account.chain}`;
   if (!book.handshakeDone) return "link";
   if (account.away !== "") return `nodes ${account.away}`;
   if (account.chainState === null) return "nodes";
@@ -65,7 +67,14 @@ export function standstill(book: Book, account: Account): string {
  */
 export function advance(book: Book, account: Account, inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {
   if (standstill(book, account) !== "") return;
-  for (const queue of account.queues.values()) advanceQueue(account, queue, inFlightMax, nowMs, out);
+  const most = inFlightMax + outOfReach(book, account);
+  for (const queue of account.queues.values()) advanceQueue(account, queue, most, nowMs, out);
+}
+
+/** The number of those in flight that no block takes, as the gateway says. */
+function outOfReach({ unreachable }: Book, { unincluded }: Account): number {
+  if (unreachable.size === 0) return 0;
+  return [...unincluded].filter(({ view }) => unreachable.has(view.transactionId)).length;
 }
 
 function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {

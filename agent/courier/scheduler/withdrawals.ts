@@ -7,6 +7,7 @@ import { invariant } from "../../../base/fault.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { AttemptView, CourierView, WithdrawalState, WithdrawalStep } from "../../socket/verbs.ts";
 import { forgetIdle, senderOf, uncounted } from "./accounts.ts";
+import { newOwnCoins } from "./coins.ts";
 import type { SchedulerVerb } from "./events.ts";
 import type { Account, Ask, Asked, Book, Item, Reserve } from "./item.ts";
 import { newNaming } from "./naming.ts";
@@ -34,6 +35,8 @@ export function createBook(): Book {
     handshakeDone: false,
     locked: "",
     paused: false,
+    stopped: new Map(),
+    unreachable: new Set(),
     items: new Map(),
     accounts: new Map(),
     closed: new Map(),
@@ -62,6 +65,7 @@ export function clearBook(book: Book): void {
     account.slotCounts = { ...uncounted };
     account.askingVoid = null;
     account.naming = newNaming();
+    account.ownCoins = newOwnCoins();
   }
 }
 

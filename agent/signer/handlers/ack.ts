@@ -13,6 +13,7 @@ import type { Ack } from "../../../protocol/messages.ts";
 import { parseAck } from "../../../protocol/payloads.ts";
 import { type Admitted, closedGate, hearTime, type RequestContext, type Resync } from "./context.ts";
 import { recordVoid } from "./expiry-exclusion.ts";
+import { takeForeign } from "./foreign.ts";
 import { checkGatewayHead, foreignTo, skewOf } from "./gateway-head.ts";
 import { refuseRecalled } from "./recall.ts";
 import { release } from "./release.ts";
@@ -38,6 +39,7 @@ export function acknowledge(context: RequestContext, frame: Uint8Array): Admitte
     context.run.unreachable = new Set(ack.unreachable ?? []);
     context.run.recalled = new Set(ack.recalled ?? []);
   }
+  takeForeign(context, ack.foreign ?? [], "gateway");
   if (held === null) hearTime(context, ack.at);
   const ended = end(context, ack.ended);
   const released = held === null ? release(context, ack.head) : [];

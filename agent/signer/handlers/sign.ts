@@ -8,13 +8,14 @@ import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { Place } from "../../../chains/family.ts";
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { Offered } from "../../socket/offered.ts";
-import type { Account } from "../state/accounts.ts";
+import { type Account, isPending } from "../state/accounts.ts";
 import { isFinal, step } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { beginsAgain, begunAccount } from "./adopt.ts";
 import { unclearedRefusal } from "./cleared.ts";
 import { closedGate, countKey, pausedBy, type RequestContext } from "./context.ts";
 import { offered } from "./expiry-exclusion.ts";
+import { stoppedOn } from "./foreign.ts";
 import { intend, type Prepared, recorded } from "./intent.ts";
 
 /**
@@ -32,7 +33,7 @@ export function prepareSign(context: RequestContext, transactionId: string, { tx
   if (withdrawal.state === "quarantined") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const first = withdrawal.attempts[0];
   if (first !== undefined && first.txHash !== "") return { ok: true, work: null };
-  const stopped = pausedBy(context);
+  const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job.network);
   if (stopped !== null) return stopped;
   if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recorded(context, withdrawal, first);
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
@@ -58,7 +59,8 @@ export function prepareSign(context: RequestContext, transactionId: string, { tx
   if (behind !== null) return behind;
   if (core.accounts.isEnded(account.network, account.account, account.next))
     return refuse("ACCOUNT_WAITS", `${saySlot(account.network, account.next)} is of a sweep that was ended`);
-  if (account.pending >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${account.pending} in no block yet`);
+  const waiting = account.pending - outOfReach(context, account);
+  if (waiting >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${waiting} in no block yet`);
   return intend(context, { ...next, slot: account.next });
 }
 
@@ -81,7 +83,8 @@ export function prepareAssigned(
   for (const withdrawal of assigned) {
     const [first] = withdrawal.attempts;
     // Prepared singly, because a withdrawal that becomes quarantined here stops the slots above.
-    if (first === undefined || waitingBelow(context.core, placeOf(withdrawal)) !== null) continue;
+    if (first === undefined || stoppedOn(context, withdrawal.job.network) !== null) continue;
+    if (waitingBelow(context.core, placeOf(withdrawal)) !== null) continue;
     found.push({ transactionId: withdrawal.transactionId, prepared: recorded(context, withdrawal, first) });
   }
   return found;
@@ -118,6 +121,15 @@ function overtaken(context: RequestContext, { network, account, next }: Account)
   const count = context.run.counts.get(countKey(context, network, account)) ?? first;
   if (count === null || compare(count, next) <= 0) return null;
   return refuse("ACCOUNT_BEHIND", `the chain counts ${count} transactions, the ledger ${next}`);
+}
+
+/**
+ * The number of an account's withdrawals that wait for a block and that no block takes, as the
+ * gateway says: they take the place of no other.
+ */
+function outOfReach({ core, run }: RequestContext, { network, account }: Account): number {
+  const named = core.book.findEach([...run.unreachable]);
+  return named.filter((one) => one.job.network === network && one.account === account && isPending(one.state)).length;
 }
 
 /** Orders withdrawals of one account by slot, and accounts one after the other. */

@@ -2,17 +2,20 @@
  * The courier's verbs and their acts. An act decides at once, in memory; its answer waits for the
  * disk, at once or with a later sync. Touches nothing but through `Signer`.
  */
-import type { Refusal } from "../../../base/fault.ts";
+import { type Refusal, refuse } from "../../../base/fault.ts";
+import { networkOf } from "../../../chains/families.ts";
 import type { CourierAnswers, CourierRequests, CourierVerb, CourierView } from "../../socket/verbs.ts";
 import { acknowledge } from "../handlers/ack.ts";
 import { admit } from "../handlers/admit.ts";
 import { adopt, checkChainCount } from "../handlers/adopt.ts";
 import { type Admitted, hearCourier, type Reply } from "../handlers/context.ts";
 import { decline } from "../handlers/decline.ts";
+import { takeForeign } from "../handlers/foreign.ts";
 import { observe } from "../handlers/observe.ts";
 import { prepareReplace } from "../handlers/replace.ts";
 import { keepSightings } from "../handlers/sightings.ts";
 import { prepareSign } from "../handlers/sign.ts";
+import { stopCode } from "../state/stops.ts";
 import { showsBytes, stepOf, withoutBytes } from "../state/view.ts";
 import { isOver } from "../state/withdrawal.ts";
 import { sweptAccounts } from "./accounts.ts";
@@ -63,6 +66,14 @@ export const courierActs: Acts = {
     const weighed = known.ok ? checkChainCount(signer.context(), known.chain, slot, quorum, address) : known;
     signer.whenDurable(() => reply(weighed));
   },
+  foreign: (signer, { chain: name, address, txHash }, reply) => {
+    const chain = signer.chain(name);
+    if (chain === undefined) return reply(refuse("CHAIN_UNKNOWN", name));
+    const network = networkOf(chain);
+    const account = address ?? signer.context().accountOn(network);
+    signer.stopping(() => takeForeign(signer.context(), [{ network, account, txHash }], "courier"));
+    signer.whenDurable(() => reply({ ok: true }));
+  },
   report: (signer, { after }, reply) => signer.whenDurable(() => reply({ ok: true, frames: signer.statements.after(after) })),
 };
 
@@ -89,6 +100,7 @@ function hello(signer: Signer, reply: Reply<Hello>): void {
     open,
     accounts: [...signer.accounts(), ...sweptAccounts(open, (chain, address) => signer.viewOn(chain, address))],
     paused: core.paused !== null,
+    stopped: core.stops.networks().map((one) => ({ network: one.network, code: stopCode(one) })),
   };
   signer.whenDurable(() => reply(answer));
 }
@@ -121,7 +133,7 @@ function admitFrame(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswe
 function release(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswers["release"]>): void {
   const { core, run } = signer;
   const { handshake } = run;
-  const done = acknowledge(signer.context(), frame);
+  const done = signer.stopping(() => acknowledge(signer.context(), frame));
   const steps = done.ok ? { ok: true as const, withdrawals: core.book.findEach(done.touched).map(stepOf) } : done;
   if (run.handshake !== handshake) {
     signer.signAssigned();

@@ -5,11 +5,12 @@
  * and vault.
  */
 
-import { AgentError, refuse } from "../../../base/fault.ts";
+import { AgentError, type Refusal, refuse } from "../../../base/fault.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
 import { closedGate, pausedBy, type Reply, type RequestContext, type Run } from "../handlers/context.ts";
+import { stoppedOn } from "../handlers/foreign.ts";
 import type { Prepared, SignWork } from "../handlers/intent.ts";
 import type { Core } from "../state/core.ts";
 import { Fifo } from "../state/fifo.ts";
@@ -105,7 +106,7 @@ export class Signatures {
     // Other requests may have come between record and signature: a lock, the end of an earlier
     // attempt, or a yes to a recovery.
     const closed = closedGate(this.#options.context());
-    const paused = work.clearance.isCancel ? null : pausedBy(this.#options);
+    const paused = work.clearance.isCancel ? null : stoppedFor(this.#options, work, withdrawal);
     // A ledger that was recovered meanwhile does not contain this intent.
     const isKnown = withdrawal?.attempts[work.attempt - 1]?.intentSeq === work.intentSeq;
     if (closed !== null || paused !== null || withdrawal === undefined || !isKnown || isTooLate(withdrawal, work)) {
@@ -130,6 +131,13 @@ export class Signatures {
       for (const reply of waiting) reply(answer);
     });
   }
+}
+
+/** Returns the stop that came since the record: of everything, or of a network's first attempts. */
+function stoppedFor(options: SignaturesOptions, { attempt }: SignWork, withdrawal: Withdrawal | undefined): Refusal | null {
+  const everywhere = pausedBy(options);
+  if (everywhere !== null || attempt > 1 || withdrawal === undefined) return everywhere;
+  return stoppedOn(options, withdrawal.job.network);
 }
 
 /**

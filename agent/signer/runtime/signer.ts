@@ -10,7 +10,15 @@ import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { Ledger, RecoveredBody } from "../../ledger/ledger.ts";
 import { decidingKinds, type RecordBody } from "../../ledger/records.ts";
-import type { AccountView, CourierAnswers, CourierView, Push, ReplacementPlan, ReplacementWish } from "../../socket/verbs.ts";
+import type {
+  AccountView,
+  CourierAnswers,
+  CourierView,
+  NetworkStop,
+  Push,
+  ReplacementPlan,
+  ReplacementWish,
+} from "../../socket/verbs.ts";
 import type { Reply, RequestContext, Run } from "../handlers/context.ts";
 import { expire, reconsider } from "../handlers/decide.ts";
 import type { Prepared } from "../handlers/intent.ts";
@@ -21,6 +29,7 @@ import { hotWalletOf } from "../policy/own-accounts.ts";
 import { canonicalLimits } from "../state/canonical.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
+import { stopCode } from "../state/stops.ts";
 import { courierViewOf } from "../state/view.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { accountOn } from "./accounts.ts";
@@ -231,12 +240,27 @@ export class Signer {
   }
 
   /** Pauses new signatures or allows them again; then intents that waited are signed first. */
-  pause(isPaused: boolean, approver: string): ReturnType<typeof pause> {
-    const done = pause(this.context(), isPaused, approver);
+  pause(isPaused: boolean, approver: string, network?: string): ReturnType<typeof pause> {
+    const done = pause(this.context(), isPaused, approver, network);
     if (!done.ok) return done;
-    this.whenDurable(() => this.push({ push: "paused", paused: isPaused }));
+    this.whenDurable(() => this.push({ push: "paused", paused: isPaused, ...this.#stopOn(network) }));
     if (!isPaused) this.signAssigned();
     return done;
+  }
+
+  /** Carries an act out, and tells the courier of the networks that it stopped. */
+  stopping<T>(act: () => T): T {
+    const before = new Set(this.core.stops.networks().map(({ network }) => network));
+    const done = act();
+    for (const { network } of this.core.stops.networks())
+      if (!before.has(network)) this.whenDurable(() => this.push({ push: "paused", paused: true, ...this.#stopOn(network) }));
+    return done;
+  }
+
+  /** The network of a push, with the code of its stop as it is now. */
+  #stopOn(network: string | undefined): Partial<NetworkStop> {
+    if (network === undefined) return {};
+    return { network, code: stopCode(this.core.stops.on(network) ?? { txHashes: [] }) };
   }
 
   /**

@@ -36,6 +36,9 @@ const slot = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 const transactionId = hex(16);
 const chain = string({ min: 1, max: 64 });
 const address = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
+/** A coin in the family's own spelling; kept nowhere. */
+const coin = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
+const foreignHash = string({ min: 1, max: 130, pattern: /^[0-9A-Za-z]+$/ });
 const quorum = integer({ min: 1, max: 64 });
 const text = string({ max: statusTextMax });
 const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
@@ -133,6 +136,9 @@ export function courierVerbs(
       courierActs.account(signer, body, reply),
     ),
     report: verb("report", object({ after: integer() }), (body, reply) => courierActs.report(signer, body, reply)),
+    foreign: verb("foreign", object({ chain, coin, txHash: foreignHash }, { address }), (body, reply) =>
+      courierActs.foreign(signer, body, reply),
+    ),
     tell: verb("tell", object({ courier: courierStatus }), (body, reply) => {
       tell(signer, body);
       reply({ ok: true, summary: summaryOf(signer, source, body.courier.configDigest) });

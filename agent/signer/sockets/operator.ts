@@ -40,9 +40,10 @@ import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { isFinal, states } from "../state/machine.ts";
 import { outgoingLike, outgoingWithoutOrder } from "../state/outgoing-transactions.ts";
 import { unitsOf } from "../state/view.ts";
-import { isOver, unreachableCode, type Withdrawal } from "../state/withdrawal.ts";
+import { isOver, outOfReachCode, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 import { operatorViewOf, waitOf } from "./operator-view.ts";
+import { pauseSigner, stoppedOf } from "./stops.ts";
 import { manualReplaceOf, noRoomOf, stuckOf, unreachableOf } from "./stuck.ts";
 
 const transactionId = hex(16);
@@ -58,6 +59,7 @@ const listFields: Reader<OperatorRequests["list"]> = object(
   { openOnly: boolean(), limit: integer({ min: 1, max: withdrawalsListMax }) },
   { order: string({ min: 1, max: 128 }), address, since: moment, until: moment },
 );
+const chainName = string({ min: 1, max: 64 });
 const approver = string({ min: 1, max: approverMax, pattern: /^[\x21-\x7e]+$/ });
 
 const replacementFields: Reader<OperatorRequests["manualReplacement"]> = object({
@@ -110,10 +112,9 @@ export function operatorVerbs(
     ),
     manualReplacement: verb("manualReplacement", replacementFields, (body, reply) => manualReplacement(signer, body, reply)),
     end: verb("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) => end(signer, body, reply)),
-    pause: verb("pause", object({ paused: boolean(), approver }), (body, reply) => {
-      const done = signer.pause(body.paused, body.approver);
-      signer.whenDurable(() => reply(done));
-    }),
+    pause: verb("pause", object({ paused: boolean(), approver }, { network: chainName }), (body, reply) =>
+      pauseSigner(signer, body, reply),
+    ),
     recover: verb("recover", object({ digest: optionalDigest, bothRestored: boolean() }), (body, reply) =>
       recoverLedger(signer, body, reply),
     ),
@@ -153,6 +154,7 @@ function statusOf(signer: Signer, environment: Environment): SignerStatus {
     isResyncing: run.resync !== null,
     ...clocksOf(signer),
     paused: core.paused,
+    ...stoppedOf(signer),
     stuck: stuckOf(signer, environment.stuckAfterMinutes),
     ...manualReplaceOf(signer),
     ...noRoomOf(signer),
@@ -273,8 +275,9 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
 }
 
 /** Returns the reason why an open sweep stands still, if the gateway has reported it. */
-function reachOf({ run }: Signer, { transactionId, state, code }: Withdrawal): { readonly code?: string } {
-  return code === "" && !isFinal(state) && run.unreachable.has(transactionId) ? { code: unreachableCode } : {};
+function reachOf({ run }: Signer, one: Withdrawal): { readonly code?: string } {
+  const isNamed = one.code === "" && !isFinal(one.state) && run.unreachable.has(one.transactionId);
+  return isNamed ? { code: outOfReachCode(one) } : {};
 }
 
 function viewOf({ core }: Signer, withdrawal: Withdrawal): OperatorView {

@@ -6,7 +6,7 @@ import { familyOf } from "../../../chains/families.ts";
 import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { SignerStatus, StuckView } from "../../socket/verbs.ts";
 import type { Signer } from "../runtime/signer.ts";
-import { isCancelling, isOver, isVoid, type Withdrawal } from "../state/withdrawal.ts";
+import { isCancelling, isOver, isVoid, outOfReachCode, type Withdrawal } from "../state/withdrawal.ts";
 
 const minuteMs = 60_000;
 
@@ -72,15 +72,15 @@ export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
 }
 
 /**
- * Returns a sweep whose slot the chain cannot reach, by the gateway's statement in this run; of
- * several, the oldest request. Empty if there is none.
+ * Returns a withdrawal that no block takes, by the gateway's statement in this run; of several, the
+ * oldest request. Empty if there is none.
  */
 export function unreachableOf({ core, run }: Signer): Pick<SignerStatus, "unreachable"> {
   const found = core.book.findEach([...run.unreachable]).filter((one) => !isOver(one));
   const [first] = [...found].sort((a, b) => a.job.sequence - b.job.sequence);
   if (first === undefined) return {};
   const { transactionId, job, slot } = first;
-  return { unreachable: { transactionId, network: job.network, slot, count: found.length } };
+  return { unreachable: { transactionId, network: job.network, slot, count: found.length, code: outOfReachCode(first) } };
 }
 
 /**

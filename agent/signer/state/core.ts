@@ -20,10 +20,11 @@ import type { Standing } from "../policy/window.ts";
 import { type AccountEntries, Accounts, type EndedSlots } from "./accounts.ts";
 import { countAttempt, spendUnsigned } from "./attempt-sums.ts";
 import { canonicalAddress } from "./content.ts";
-import { Outbox } from "./entries.ts";
+import { Outbox, stopEntries } from "./entries.ts";
 import { Heads, type HeadsSnapshot } from "./heads.ts";
 import { type ChainSnapshot, JobSequence } from "./jobs.ts";
 import { policySnapshot, settleSums } from "./policy-state.ts";
+import { type Paused, Stops, type StopsSnapshot } from "./stops.ts";
 import { unitsOf } from "./view.ts";
 import { isEndedByOperator, isOver, standingOf, type Withdrawal } from "./withdrawal.ts";
 import { Book, type BookSnapshot } from "./withdrawals.ts";
@@ -46,12 +47,6 @@ export interface Lock {
   readonly detail: string;
 }
 
-/** An operator's pause of new signatures. */
-export interface Paused {
-  readonly at: number; // ledger time
-  readonly approver: string; // the name that the caller gave
-}
-
 /** The config.json by which the newest decisions were made. */
 export interface Ruled {
   readonly digest: string;
@@ -62,7 +57,7 @@ export interface Ruled {
 }
 
 /** The complete state as one JSON object; the ledger's rotation stores it with the new segment. */
-export interface CoreSnapshot {
+export interface CoreSnapshot extends StopsSnapshot {
   readonly version: 1;
   readonly paired: PairedBody;
   readonly locked: Lock | null;
@@ -75,7 +70,6 @@ export interface CoreSnapshot {
   readonly recovered?: RecoveredLedger | null;
   readonly heldBefore?: number;
   readonly ruled?: Ruled | null;
-  readonly paused?: Paused | null;
   readonly ceiling?: number;
   readonly endedSlots?: EndedSlots;
 }
@@ -98,6 +92,7 @@ export class Core {
   chain!: JobSequence;
   outbox!: Outbox;
   heads!: Heads;
+  stops!: Stops;
   readonly #rules: Rules;
   readonly #past: Past;
   #paired: Paired | null;
@@ -106,7 +101,6 @@ export class Core {
   /** Jobs that the gateway issued before this time belong to the hold at any time of arrival. */
   #heldBefore = 0;
   #ruled: Ruled | null = null;
-  #paused: Paused | null = null;
   #ceiling = 0;
 
   /**
@@ -134,7 +128,7 @@ export class Core {
     this.#recovered = snapshot?.recovered ?? null;
     this.#heldBefore = snapshot?.heldBefore ?? 0;
     this.#ruled = snapshot?.ruled ?? null;
-    this.#paused = snapshot?.paused ?? null;
+    this.stops = new Stops(snapshot);
     this.#ceiling = snapshot?.ceiling ?? 0;
     // A checkpoint of an earlier program and the first state of a recovered ledger count a
     // withdrawal once, however many of its attempts can still be paid.
@@ -170,7 +164,7 @@ export class Core {
 
   /** Null unless an operator paused new signatures. */
   get paused(): Paused | null {
-    return this.#paused;
+    return this.stops.paused;
   }
 
   /**
@@ -231,7 +225,7 @@ export class Core {
         }
         return;
       case "PAUSED":
-        this.#paused = record.paused ? { at: record.at, approver: record.approver } : null;
+        this.stops.apply(record);
         this.outbox.apply(record, undefined);
         return;
       case "CEILING":
@@ -294,7 +288,7 @@ export class Core {
       recovered: this.#recovered,
       heldBefore: this.#heldBefore,
       ruled: this.#ruled,
-      paused: this.#paused,
+      ...this.stops.snapshot(),
       ceiling: this.#ceiling,
       endedSlots: this.accounts.ended(),
     };
@@ -309,8 +303,8 @@ export class Core {
     this.#recovered = { ...this.#recovered, seq: record.seq };
     this.book.receive(record.at);
     this.outbox.apply(record, undefined);
-    // The gateway may have recorded another pause, so the present state is sent.
-    this.outbox.push({ kind: "paused", seq: record.seq, at: record.at, paused: this.#paused !== null });
+    // The gateway may have recorded other stops, so the present state is sent.
+    for (const entry of stopEntries(this.stops, record)) this.outbox.push(entry);
     // The same holds for the ceiling, which is the higher one of the ledger's and the order's.
     if (this.#ceiling > 0) this.outbox.push({ kind: "ceiling", seq: record.seq, at: record.at, ceiling: this.#ceiling });
   }

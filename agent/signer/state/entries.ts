@@ -11,6 +11,7 @@ import type { LedgerRecord } from "../../ledger/records.ts";
 import { Fifo } from "./fifo.ts";
 import { isFinal } from "./machine.ts";
 import { contestedCode } from "./slot-assignments.ts";
+import type { Stops } from "./stops.ts";
 import type { Attempt, Withdrawal } from "./withdrawal.ts";
 
 /** The entries of one statement: about 100 KiB of the 256 KiB that a gateway accepts. */
@@ -238,12 +239,31 @@ export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Ent
       return { kind: "recovered", seq, at, order, held: held.seq === 0 ? null : held, sequence, jobHash };
     }
     case "PAUSED":
-      return { kind: "paused", seq, at, paused: record.paused };
+      return pausedEntry(record, seq, at);
     case "CEILING":
       return { kind: "ceiling", seq, at, ceiling: record.ceiling };
     default:
       return null;
   }
+}
+
+/** Returns every stop that holds now, as entries of one record: all at once first. */
+export function stopEntries(stops: Stops, { seq, at }: Place, until = Number.POSITIVE_INFINITY): readonly Entry[] {
+  const isPaused = stops.paused !== null && stops.paused.at <= until;
+  const networks = stops.networks().filter((one) => one.at <= until);
+  return [
+    { kind: "paused", seq, at, paused: isPaused },
+    ...networks.map((one) => pausedEntry({ ...one, paused: true }, seq, at)),
+  ];
+}
+
+function pausedEntry(
+  { paused, network, txHashes = [] }: Pick<Extract<LedgerRecord, { kind: "PAUSED" }>, "paused" | "network" | "txHashes">,
+  seq: number,
+  at: number,
+): Entry {
+  const named = txHashes.length === 0 ? {} : { txHashes };
+  return { kind: "paused", seq, at, paused, ...(network === undefined ? {} : { network, ...named }) };
 }
 
 /** The part of an entry that comes from the withdrawal and not from its record. */

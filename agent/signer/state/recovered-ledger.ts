@@ -19,6 +19,7 @@ import { accountsOf, isSlot } from "./recovered-accounts.ts";
 import { type Weighable, weigh } from "./recovered-sums.ts";
 import type { RecoveryInput } from "./recovered-terms.ts";
 import { type AssignedSlot, contestedCode, slotAssignments } from "./slot-assignments.ts";
+import { foreignKeptMax, foreignKey } from "./stops.ts";
 import { type Attempt, holdCode, isOver, isQuarantined, notReceived, type Withdrawal } from "./withdrawal.ts";
 
 /** The new state, and the view of it for an operator. */
@@ -72,6 +73,7 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
       outgoing: bothRestored ? order.outgoing : (old.recovered?.outgoing ?? []),
     },
     heldBefore: old.heldBefore ?? 0,
+    foreign: bothRestored ? foreignOf(old, order) : (old.foreign ?? []),
     ceiling: Math.max(old.ceiling ?? 0, order.ceiling ?? 0),
   };
   const here = new Map(old.book.open.map((one) => [one.transactionId, one.state]));
@@ -84,6 +86,12 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
     unknown: sums.unknown,
     left: open.filter(({ transactionId }) => !ids.has(transactionId)).length,
   };
+}
+
+/** The operator of this recovery sees these transactions, so none of them stops its network again. */
+function foreignOf(old: CoreSnapshot, order: RecoveryInput["order"]): readonly string[] {
+  const shown = order.outgoing.map(({ network, txHash }) => foreignKey(network, txHash));
+  return [...new Set([...(old.foreign ?? []), ...shown])].slice(-foreignKeptMax);
 }
 
 /**

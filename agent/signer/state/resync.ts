@@ -10,7 +10,7 @@ import { expiryExclusionOf, pinExclusionOf } from "../../../chains/families.ts";
 import type { Entry } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { Core } from "./core.ts";
-import { answerAgain, entryOf, keptEntries, type Told } from "./entries.ts";
+import { answerAgain, entryOf, keptEntries, stopEntries, type Told } from "./entries.ts";
 import { isFinal } from "./machine.ts";
 
 type Intent = Extract<LedgerRecord, { kind: "INTENT" }>;
@@ -85,11 +85,10 @@ function entriesSince(core: Core, record: LedgerRecord, told: Told | undefined):
 }
 
 /** A pause or a ceiling from before the recovery has no record of its own here. */
-function recoveredEntries({ paused, ceiling }: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
+function recoveredEntries({ stops, ceiling }: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
   const { seq, at } = record;
   const entry = entryOf(record, told);
-  const isPaused = paused !== null && paused.at <= at;
-  const recovered: Entry[] = [...(entry === null ? [] : [entry]), { kind: "paused", seq, at, paused: isPaused }];
+  const recovered: Entry[] = [...(entry === null ? [] : [entry]), ...stopEntries(stops, record, at)];
   return ceiling === 0 ? recovered : [...recovered, { kind: "ceiling", seq, at, ceiling }];
 }
 

@@ -40,6 +40,14 @@ export function isCancelling({ attempts, ordered }: Pick<Withdrawal, "attempts" 
 /** The code of a sweep that the chain cannot reach, here and at the gateway. */
 export const unreachableCode = "SWEEP_UNREACHABLE";
 
+/** The code of a withdrawal whose pin no node of the gateway shows, here and there. */
+export const coinUnknownCode = "COIN_UNKNOWN";
+
+/** The code of a withdrawal that the gateway names as unreachable. */
+export function outOfReachCode({ job }: Pick<Withdrawal, "job">): typeof unreachableCode | typeof coinUnknownCode {
+  return pinExclusionOf(job.network) === null ? unreachableCode : coinUnknownCode;
+}
+
 /**
  * True if an operator ended the sweep because the chain could not reach the slot. The sweep keeps
  * the slot.

@@ -100,6 +100,21 @@ export class Book {
     return this.#open.get(transactionId);
   }
 
+  /**
+   * True if an attempt of a withdrawal here has this hash: an open one, or one that closed lately.
+   */
+  hasSigned(network: string, txHash: string): boolean {
+    for (const { job, attempts } of [...this.#open.values(), ...this.#recent.values()])
+      if (job.network === network && attempts.some((one) => one.txHash === txHash)) return true;
+    return false;
+  }
+
+  /** True if an open withdrawal is paid from this account. */
+  pays(network: string, account: string): boolean {
+    for (const one of this.#open.values()) if (one.job.network === network && one.account === account) return true;
+    return false;
+  }
+
   /** Returns the content hashes of any order ever recorded. */
   contentOf(transactionId: string): string | undefined {
     const open = this.#open.get(transactionId);

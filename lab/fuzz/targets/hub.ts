@@ -79,7 +79,7 @@ function open(): World {
   });
   const wire = new Wire();
   const session = new Session(wire as unknown as WebSocket, {
-    ...{ store, gatewayKey, log: silentLog, clock, limits: linkLimits },
+    ...{ store, gatewayKey, log: silentLog, clock, limits: linkLimits, run: "this run" },
     onHello: () => {},
     onLive: () => {},
     onStatement: (from, statement) => intake.add(from, from.agentId ?? "", statement),

@@ -39,6 +39,7 @@ export class RecordInvariants {
   #ackedSeq = 0;
   #sequence = 0;
   #isPaused = false;
+  readonly #stopped = new Set<string>(); // networks without first attempts
   /** From a RECOVERED for both to RECOVERY_FINISHED. */
   #isHolding = false;
   #heldBefore = 0;
@@ -98,7 +99,9 @@ export class RecordInvariants {
         this.#waits?.voidByGateway(record);
         return;
       case "PAUSED":
-        this.#isPaused = record.paused;
+        if (record.network === undefined) this.#isPaused = record.paused;
+        else if (record.paused) this.#stopped.add(record.network);
+        else this.#stopped.delete(record.network);
         return;
       default:
         if ("transactionId" in record) this.#moves(record, say);
@@ -323,6 +326,8 @@ export class RecordInvariants {
     if (this.#waits === null && one.attempts.every((each) => each === attempt || each.signedSeq === 0))
       one.assignedAt = record.at;
     must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
+    const isFirst = record.attempt === 1;
+    must(!isFirst || !this.#stopped.has(one.job.network), "no first attempt is signed on a stopped network", say);
     must(!isPayment || !isCancelling(one), "no paying attempt is signed after a cancel", say);
   }
 

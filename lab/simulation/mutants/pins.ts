@@ -23,6 +23,15 @@ export const pinMutants: readonly Mutant[] = [
     world: "unnamed-coins",
   },
   {
+    name: "first-attempt-on-a-stopped-network",
+    file: "agent/signer/handlers/sign.ts",
+    find: "  const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job.network);",
+    replace: "  const stopped = pausedBy(context);",
+    invariant: "Somebody else empties the wallet, and the agent goes on signing first payments there (records).",
+    when: ({ rates }) => rates.foreignOutgoing > 0,
+    world,
+  },
+  {
     name: "first-slot-on-the-couriers-word",
     file: "agent/signer/handlers/adopt.ts",
     find: "  return unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot);",

@@ -17,6 +17,11 @@ const waiting: ReadonlySet<string> = new Set(["approved", "intent", "signed", "q
 type TxParams = Readonly<Record<string, string>>;
 type Ask = (machine: Machine, verb: string, body: object, answered?: (answer: Answer) => void) => void;
 
+type Core = NonNullable<Machine["signer"]>["signer"]["core"];
+
+const isQuiet = ({ paused, stops, book }: Core): boolean =>
+  paused === null && stops.networks().length === 0 && book.openCount === 0;
+
 export class Operators {
   readonly #world: Scene;
   readonly #ask: Ask;
@@ -83,10 +88,12 @@ export class Operators {
    */
   #follow(machine: Machine): void {
     const { core } = machine.signer?.signer ?? {};
-    if (core === undefined || (core.paused === null && core.book.openCount === 0)) return;
+    if (core === undefined || isQuiet(core)) return;
     this.#ask(machine, "status", {}, (answer) => {
       const { status } = answer as unknown as { status?: SignerStatus };
       if (status?.paused) this.#ask(machine, "pause", { paused: false, approver: "ann" });
+      for (const { chain } of status?.stopped ?? [])
+        this.#ask(machine, "pause", { paused: false, approver: "ann", network: chain });
       const stuck = status?.stuck ?? null;
       const helped = `${stuck?.transactionId} ${core.paired.ledgerEpoch}`;
       // The operator who carries a recovery out decides on withdrawals that it quarantined. A

@@ -1,0 +1,33 @@
+/** The operator's verb `pause`, and the stopped networks for `status`. Touches nothing. */
+import { type Refusal, refuse } from "../../../base/fault.ts";
+import { networkOf } from "../../../chains/families.ts";
+import type { OperatorAnswers, OperatorRequests, SignerStatus } from "../../socket/verbs.ts";
+import type { Signer } from "../runtime/signer.ts";
+
+type Reply = (outcome: ({ readonly ok: true } & OperatorAnswers["pause"]) | Refusal) => void;
+
+/**
+ * Stops or allows new signatures, or first attempts on the named chain. Refuses CHAIN_UNKNOWN for
+ * a name that config.json does not have.
+ */
+export function pauseSigner(signer: Signer, { paused, approver, network: name }: OperatorRequests["pause"], reply: Reply): void {
+  const network = name === undefined ? undefined : networkNamed(signer, name);
+  const done = network === null ? refuse("CHAIN_UNKNOWN", name) : signer.pause(paused, approver, network);
+  const answer = done.ok && name !== undefined ? { ...done, network: name } : done;
+  signer.whenDurable(() => reply(answer));
+}
+
+/** The network of a chain's name, or of a stopped network that config.json has no more. */
+function networkNamed(signer: Signer, name: string): string | null {
+  const chain = signer.chain(name);
+  if (chain !== undefined) return networkOf(chain);
+  return signer.core.stops.on(name) === null ? null : name;
+}
+
+/** The networks on which no first attempt is signed. */
+export function stoppedOf(signer: Signer): Pick<SignerStatus, "stopped"> {
+  const stopped = signer.core.stops.networks();
+  if (stopped.length === 0) return {};
+  const chains = new Map(signer.accounts().map(({ chain, network }) => [network, chain]));
+  return { stopped: stopped.map((one) => ({ ...one, chain: chains.get(one.network) ?? "" })) };
+}

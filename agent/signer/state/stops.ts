@@ -1,0 +1,99 @@
+/**
+ * Stops of new signatures that are no lock: an operator's pause, and single networks on which no
+ * first attempt is signed, because of transactions that no signature here explains or by an
+ * operator's order. Only `apply` changes it, from records. Touches nothing.
+ */
+import type { RecordBody } from "../../ledger/records.ts";
+
+/** An operator's pause of new signatures. */
+export interface Paused {
+  readonly at: number; // ledger time
+  readonly approver: string; // the name that the caller gave
+}
+
+/** A network on which no first attempt is signed. */
+export interface StoppedNetwork extends Paused {
+  readonly network: string; // CAIP-2
+  // the newest transactions that nothing here explains; none for an operator's own order
+  readonly txHashes: readonly string[];
+}
+
+/** The part of a checkpoint; an earlier program wrote none of the last two. */
+export interface StopsSnapshot {
+  readonly paused?: Paused | null;
+  readonly stopped?: readonly StoppedNetwork[];
+  readonly foreign?: readonly string[];
+}
+
+type PausedRecord = Extract<RecordBody, { kind: "PAUSED" }> & { readonly at: number };
+
+/** Foreign transactions that are remembered, so that each stops its network once. */
+export const foreignKeptMax = 256;
+/** Transactions that a stopped network names. */
+const namedMax = 16;
+
+export class Stops {
+  #paused: Paused | null;
+  readonly #networks: Map<string, StoppedNetwork>;
+  readonly #foreign: Set<string>;
+
+  constructor(snapshot: StopsSnapshot = {}) {
+    this.#paused = snapshot.paused ?? null;
+    this.#networks = new Map((snapshot.stopped ?? []).map((one) => [one.network, one]));
+    this.#foreign = new Set(snapshot.foreign ?? []);
+  }
+
+  /** Null unless an operator paused every new signature. */
+  get paused(): Paused | null {
+    return this.#paused;
+  }
+
+  /** The stopped networks, in the order of their stops. */
+  networks(): readonly StoppedNetwork[] {
+    return [...this.#networks.values()];
+  }
+
+  /** Null unless no first attempt is signed on the network. */
+  on(network: string): StoppedNetwork | null {
+    return this.#networks.get(network) ?? null;
+  }
+
+  /** True if the ledger has recorded this transaction as foreign, as far as it is remembered. */
+  knows(network: string, txHash: string): boolean {
+    return this.#foreign.has(foreignKey(network, txHash));
+  }
+
+  apply({ paused, approver, at, network, txHashes = [] }: PausedRecord): void {
+    if (network === undefined) {
+      this.#paused = paused ? { at, approver } : null;
+      return;
+    }
+    for (const txHash of txHashes) keepNewest(this.#foreign, foreignKey(network, txHash));
+    if (!paused) {
+      this.#networks.delete(network);
+      return;
+    }
+    const before = this.#networks.get(network) ?? { network, at, approver, txHashes: [] };
+    const named = [...new Set([...before.txHashes, ...txHashes])].slice(-namedMax);
+    this.#networks.set(network, { ...before, txHashes: named });
+  }
+
+  snapshot(): Required<StopsSnapshot> {
+    return { paused: this.#paused, stopped: this.networks(), foreign: [...this.#foreign] };
+  }
+}
+
+/** The code of a stop: theft, unless an operator ordered it without a transaction. */
+export function stopCode({ txHashes }: Pick<StoppedNetwork, "txHashes">): "CHAIN_COIN_FOREIGN" | "NETWORK_PAUSED" {
+  return txHashes.length === 0 ? "NETWORK_PAUSED" : "CHAIN_COIN_FOREIGN";
+}
+
+/** The name of a foreign transaction in a checkpoint. */
+export const foreignKey = (network: string, txHash: string): string => `${network} ${txHash}`;
+
+function keepNewest(kept: Set<string>, key: string): void {
+  kept.delete(key);
+  kept.add(key);
+  const [oldest = ""] = kept;
+  if (kept.size > foreignKeptMax) kept.delete(oldest);
+}

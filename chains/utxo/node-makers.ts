@@ -1,0 +1,20 @@
+/**
+ * Whether nodes show the transaction that made a coin, in a block or a mempool. Any one node's
+ * bytes prove it by their id; that none has it needs as many answers as must agree. Touches nodes
+ * only through node-pool.ts.
+ */
+import { firstFault } from "../providers/node-pool.ts";
+import { readWhole } from "./chain-transaction.ts";
+import { graceMs } from "./node-blocks.ts";
+import type { NodePool } from "./node-pool.ts";
+import { transactionQuestion } from "./node-questions.ts";
+
+/** `coin`: txHash:output. @throws NODE_* if no node shows it and too few answer */
+export async function isMakerShown(pool: NodePool, coin: string): Promise<boolean> {
+  const [txHash = ""] = coin.split(":");
+  const settled = await pool.all((node) => pool.ask(node, transactionQuestion(txHash)), graceMs);
+  const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  if (answers.some((bytes) => bytes !== null && readWhole(bytes)?.txHash === txHash)) return true;
+  if (answers.filter((bytes) => bytes === null).length < pool.quorumMin) throw firstFault(settled);
+  return false;
+}
