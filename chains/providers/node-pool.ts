@@ -4,8 +4,9 @@
  * trusted as far as the caller demands here. Knows no protocol: a family brings its clients.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { NodeLog, NodeStatus } from "../nodes.ts";
-import { Heads } from "./node-heads.ts";
+import { comparedHeight } from "../heights.ts";
+import type { BlockRange, NodeLog, NodeStatus } from "../nodes.ts";
+import { Heads, type Link } from "./node-heads.ts";
 import { UnreadAnswers } from "./unread-answers.ts";
 
 /** The connection to one node, in its family's protocol. */
@@ -46,6 +47,8 @@ export interface PoolNode<C extends Client> {
   quiet: { readonly untilMs: number; readonly fault: AgentError } | null; // the provider asked for no questions until then
   detail: string;
   readonly heads: Heads;
+  readonly finals: Heads; // its newest final blocks
+  ranges: readonly BlockRange[] | null; // blocks that it keeps, where it said so
 }
 
 export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: AgentError };
@@ -58,8 +61,13 @@ export interface NodePool<C extends Client> {
    * NODE_WRONG_CHAIN, or the fault of the exchange
    */
   exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>): Promise<T>;
-  /** A newest head that the node showed. `atMs` is the block's own time, 0 for unknown. */
-  sawHead(node: PoolNode<C>, number: number, atMs: number): void;
+  /**
+   * A newest head that the node showed. `atMs` is the block's own time, 0 for unknown; `link` joins
+   * it to the blocks of other nodes.
+   */
+  sawHead(node: PoolNode<C>, number: number, atMs: number, link?: Link): void;
+  /** A final block that the node has reached; as `sawHead`. */
+  sawFinal(node: PoolNode<C>, number: number, atMs: number): void;
   /**
    * Asks each awake node without a recent head for its head, and does not wait for the answers. An
    * answer goes to `sawHead`.
@@ -116,6 +124,8 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       quiet: null,
       detail: "not asked yet",
       heads: new Heads(),
+      finals: new Heads(),
+      ranges: null,
     }),
   );
   const quorumMin = Math.min(2, nodes.length);
@@ -123,12 +133,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
   const asking = new Set<PoolNode<C>>(); // for their heads
   const unread = new UnreadAnswers(gate.fail);
 
-  function ordered(): readonly PoolNode<C>[] {
-    // Among nodes that answer, those with an old head come last, because their answers are old.
-    const best = nodes.reduce((newest, { heads }) => (heads.isNewerThan(newest) ? heads : newest), new Heads());
-    const rank = ({ restUntil, heads }: PoolNode<C>): number => (restUntil > options.clock() ? 2 : heads.isBehind(best) ? 1 : 0);
-    return [...nodes].sort((a, b) => rank(a) - rank(b));
-  }
+  const ordered = (): readonly PoolNode<C>[] => inOrder(nodes, options.clock());
 
   function chosen(): readonly PoolNode<C>[] {
     const awake = nodes.filter((node) => node.restUntil <= options.clock());
@@ -159,7 +164,8 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     exchange: gate.exchange,
     fail: gate.fail,
     unreadable: (node, error, isOfOthers) => unread.take(node, error, isOfOthers),
-    sawHead: (node, number, atMs) => node.heads.saw(number, atMs, options.clock()),
+    sawHead: (node, number, atMs, link) => node.heads.saw(number, atMs, options.clock(), link),
+    sawFinal: (node, number, atMs) => node.finals.saw(number, atMs, options.clock()),
     lookAround: (askHead) => {
       const nowMs = options.clock();
       for (const node of nodes) {
@@ -192,10 +198,25 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
   };
 }
 
-function statusOf({ rpc, chain, failures, outAt, detail, heads }: PoolNode<Client>, nowMs: number): NodeStatus {
+/** Nodes in the order in which they are asked. */
+function inOrder<C extends Client>(nodes: readonly PoolNode<C>[], nowMs: number): readonly PoolNode<C>[] {
+  // Among nodes that answer, those that lack blocks come last, because their answers are old.
+  const height = comparedHeight(nodes.flatMap(({ heads }) => heads.number ?? [])) ?? 0;
+  const blockMs = nodes.reduce<number | null>((known, { heads }) => known ?? heads.blockMs, null);
+  const rank = ({ restUntil, heads }: PoolNode<C>): number => (restUntil > nowMs ? 2 : heads.isBehind(height, blockMs) ? 1 : 0);
+  // At one height, a head comes first that stands on a block of another node too.
+  const isJoined = (node: PoolNode<C>): boolean => nodes.some((other) => other !== node && node.heads.isJoinedTo(other.heads));
+  const isApart = (node: PoolNode<C>): boolean =>
+    !isJoined(node) && nodes.some((other) => other.heads.number === node.heads.number && isJoined(other));
+  const place = new Map(nodes.map((node) => [node, rank(node) + (isApart(node) ? 0.5 : 0)]));
+  return [...nodes].sort((a, b) => (place.get(a) ?? 0) - (place.get(b) ?? 0));
+}
+
+function statusOf(node: PoolNode<Client>, nowMs: number): NodeStatus {
+  const { rpc, chain, failures, outAt, detail, heads, finals, ranges } = node;
   const refusal = rpc.refusal?.() ?? null;
   const head = heads.view(nowMs);
-  const shown = { url: rpc.origin, block: head?.number ?? null, head };
+  const shown = { url: rpc.origin, block: head?.number ?? null, head, final: finals.view(nowMs), ranges };
   if (chain === "right" && failures === 0 && refusal === null) return { ...shown, ok: true, detail: "", outForMs: null };
   const failedForMs = outAt === null ? null : nowMs - outAt;
   const outForMs = refusal === null ? failedForMs : Math.max(refusal.forMs, failedForMs ?? 0);

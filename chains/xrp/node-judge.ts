@@ -5,11 +5,10 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { BlockId, Judgement } from "../nodes.ts";
-import { disagreement, firstFault } from "../providers/node-pool.ts";
+import { agreedOrNone, byQuorum, graceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
 import { type LedgerTransaction, transactionKey } from "./node-answers.ts";
 import type { History } from "./node-history.ts";
-import { graceMs } from "./node-ledgers.ts";
 import { type AttemptEvidence, judgeAttempt, judgeUser } from "./node-outcome.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { transactionQuestion } from "./node-questions.ts";
@@ -27,13 +26,8 @@ export interface Shown {
  */
 export async function shownTransaction(pool: NodePool, txHash: string): Promise<Shown> {
   const settled = await pool.all((node: PoolNode) => pool.ask(node, transactionQuestion(txHash)), graceMs);
-  const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  if (answers.length < pool.quorumMin) throw firstFault(settled);
-  const found = answers.filter((one) => one !== null);
-  const keys = found.map(transactionKey);
-  const agreed = found.find((_, at) => keys.filter((key) => key === keys[at]).length >= pool.quorumMin) ?? null;
-  if (agreed === null && found.length >= pool.quorumMin) throw disagreement(`transaction ${txHash}`, new Set(keys).size);
-  return { agreed, shown: found[0] ?? null };
+  const found = byQuorum(settled, pool.quorumMin, transactionKey);
+  return { agreed: agreedOrNone(found, pool.quorumMin, `transaction ${txHash}`), shown: found.shown };
 }
 
 export interface JudgeTools {

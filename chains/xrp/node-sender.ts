@@ -16,11 +16,12 @@ import type {
   SignedAttempt,
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
+import { idOf } from "../providers/chain-blocks.ts";
 import { receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History } from "./node-history.ts";
 import { shownTransaction } from "./node-judge.ts";
-import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
+import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { outcomeOf } from "./node-outcome.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
@@ -43,7 +44,7 @@ const patienceMsDefault = 20_000;
 export function createXrpSender({ urls, networkId, clock, log, timeoutMs, patienceMs }: SenderOptions): SenderNodes {
   const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
   const pool = createPool({ urls, networkId, ...limits, log, clock });
-  const ledgers = createLedgers(pool);
+  const ledgers = createLedgers(pool, clock);
   const tools = { pool, ledgers, history: createHistory(pool), feeDropsNow: createFeeDrops(pool, clock) };
   return {
     status: pool.status,

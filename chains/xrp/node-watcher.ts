@@ -8,6 +8,7 @@
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
 import type { AddressBook, DetectedPayment, Finds, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
@@ -15,7 +16,7 @@ import { agreedAccount, nextSlotOf, receivable, sequencesOf, spendable } from ".
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History, type KnownSpan } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
-import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
+import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { judgeUser, receivedBy } from "./node-outcome.ts";
 import { createPool } from "./node-pool.ts";
@@ -46,7 +47,7 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
   const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
   const pool = createPool({ urls, networkId, ...limits, log, clock });
   const feeDropsNow = createFeeDrops(pool, clock);
-  const ledgers = createLedgers(pool);
+  const ledgers = createLedgers(pool, clock);
   const tools = { pool, history: createHistory(pool), users: new Map<string, LedgerTransaction>() };
   const accountsOf = createAccounts();
   const balance = async (account: string, block: number): Promise<bigint> =>

@@ -11,19 +11,22 @@ import type { GatewayLog } from "../../base/log.ts";
 import { resultOf } from "../../base/result.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { familyOf } from "../../chains/families.ts";
-import { type ChainHealth, healthOf, presetBlockMs } from "../../chains/health.ts";
-import type { NodeStatus, WatcherNodes } from "../../chains/nodes.ts";
+import { type ChainPace, paceOf } from "../../chains/final-times.ts";
+import { healthOf } from "../../chains/health.ts";
+import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { FaultBook } from "../faults/book.ts";
 import { unreadPrefix } from "../faults/domains.ts";
 import { type Fault, idIn } from "../faults/fault.ts";
 import { boundsOf, type ChainClock, type ClockBounds, type ClockState, judgeClock, noteHead, unseenClock } from "../own-clock.ts";
+import { readCursor } from "../store/cursors.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "./ahead.ts";
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
+import { type ChainStatus, nodesOf, whyNot } from "./chain-status.ts";
 import { newTokenMemory } from "./decimals.ts";
 import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
 import { keyOn } from "./items.ts";
@@ -58,29 +61,6 @@ export interface WatcherOptions {
   readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
 }
 
-/** A chain as this watcher reads it, for operators and the public status. */
-export interface ChainStatus {
-  readonly chain: string; // its name in the configuration
-  readonly network: string;
-  readonly ok: boolean; // its blocks were read to the newest one lately, and its nodes are well
-  readonly detail: string; // the problem, "" when ok; may have a node's own message
-  readonly plain: string; // the problem as public text
-  readonly head: number | null;
-  readonly final: number | null;
-  readonly headAgeMs: number | null; // age of the newest block, by its own time
-  readonly nodes: readonly ChainNode[]; // in the order of the configuration
-}
-
-/** One node of a chain, as its answers show it. */
-export interface ChainNode {
-  readonly url: string;
-  readonly ok: boolean;
-  readonly detail: string;
-  readonly since: number | null; // Unix milliseconds of its first failure in a row or old head; null if ok or not asked yet
-  readonly plain: string; // the detail without the node's own text
-  readonly lagBlocks: number | null; // how far it is behind the chain's best node
-}
-
 /** The loops of all chains, and their view for other rooms. */
 export interface Watcher {
   /** True after every chain was read, and while none is stale. */
@@ -109,6 +89,8 @@ export interface Watcher {
    * Since when a currency cannot be read, or an address in it; null if both can. Unix milliseconds.
    */
   unreadSince(place: { readonly network: string; readonly currency: string; readonly address: string }): number | null;
+  /** True while a network's final block is much older than usual, and new blocks come. */
+  isLate(network: string): boolean;
   /** The nodes of a network, for questions beside the passes; undefined for another network. */
   readerOf(network: string): WatcherNodes | undefined;
   /** Ends the loops; resolves when nothing more is written. Harmless to call again. */
@@ -142,6 +124,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
     outOfService: () => new Map(watches.flatMap((watch) => [...watch.outOfService()])),
     faults: () => watches.flatMap((watch) => watch.faults.list()).sort((a, b) => a.sinceMs - b.sinceMs),
     unreadSince: (place) => watches.find((watch) => watch.network === place.network)?.unreadSince(place) ?? null,
+    isLate: (network) => watches.find((watch) => watch.network === network)?.isLate ?? false,
     readAt: (network) => watches.find((watch) => watch.status().network === network)?.readAt ?? null,
     ownClock,
     readerOf: (network) => watches.find((watch) => watch.network === network)?.reader,
@@ -156,7 +139,7 @@ type ChainWatchOptions = WatcherOptions & Required<Pick<WatcherOptions, "monoton
 /** One chain's loop and its state. `start` begins the loop; a laboratory makes single passes. */
 export class ChainWatch {
   readonly #chain: WatchedChain;
-  readonly #blockMs: number | null; // from the preset
+  readonly #pace: ChainPace;
   readonly #pollMs: number;
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
@@ -203,8 +186,9 @@ export class ChainWatch {
     this.#stopReceiving = signals.on("look", (look) => {
       if (look.network === chain.network) askAhead(this.#ahead, look.account);
     });
-    this.#blockMs = presetBlockMs(chain);
-    this.#bounds = this.#blockMs === null ? null : boundsOf(familyOf(chain.network).blockTimes, this.#blockMs);
+    this.#pace = paceOf(chain);
+    const { blockMs } = this.#pace;
+    this.#bounds = blockMs === null ? null : boundsOf(familyOf(chain.network).blockTimes, blockMs);
     this.#monotonic = monotonic;
     this.#deposits = newDepositMemory(chain.network);
     this.#pollMs = options.pollMs ?? pollMsDefault;
@@ -228,21 +212,26 @@ export class ChainWatch {
     const isHung = this.#askedAt !== null && Math.abs(nowMs - this.#askedAt) >= hungMs;
     const isFresh = this.#completeAt !== null && Math.abs(nowMs - this.#completeAt) < staleMs;
     const reader = this.#chain.reader.status();
-    const health = healthOf(this.#chain.name, this.#blockMs, reader, nowMs);
+    const read = readCursor(this.#chain.store.database, this.#chain.network)?.block ?? null;
+    const health = healthOf(this.#chain.name, this.#pace, reader, nowMs, read === null ? null : read + 1);
     // Many items failed alike, so that the fault is the chain's.
     const risen = this.#chain.faults.list({ domain: "head" }).find(({ id }) => id !== "");
     const ok = isFresh && !isHung && this.#detail === "" && health.code === "" && risen === undefined;
     const trouble = isHung ? "its nodes do not answer" : "its blocks were not read to the newest for a minute";
+    const short = health.notices.find(({ code }) => code === "NODE_HISTORY_SHORT");
     const unread = this.#detail || (risen === undefined ? trouble : `${risen.code}: ${risen.words}`);
+    const why = whyNot(health, short, unread, this.#code || risen?.code || trouble);
     return {
       chain: this.#chain.name,
       network: this.#chain.network,
       ok,
-      detail: ok ? "" : health.code === "" ? unread : `${health.code}: ${health.words}`,
-      plain: ok ? "" : health.code === "" ? this.#code || risen?.code || trouble : `${health.code}: ${health.plain}`,
+      detail: ok ? "" : why.detail,
+      plain: ok ? "" : why.plain,
       head: this.#tip?.head.number ?? null,
       final: this.#tip?.final.number ?? null,
       headAgeMs: health.headAgeMs,
+      finalAgeMs: health.finalAgeMs,
+      notices: ok ? health.notices : [],
       nodes: nodesOf(reader, health),
     };
   }
@@ -277,6 +266,10 @@ export class ChainWatch {
   unreadSince({ currency, address }: { readonly currency: string; readonly address: string }): number | null {
     const key = keyOn(this.#chain, "address", idIn(address, currency));
     return this.#chain.faults.standingOver(key)?.sinceMs ?? null;
+  }
+
+  get isLate(): boolean {
+    return this.status().notices.some(({ code }) => code === "CHAIN_FINAL_STALE");
   }
 
   get readAt(): number | null {
@@ -347,11 +340,12 @@ export class ChainWatch {
   }
 
   #noteHeads(): void {
-    if (this.#blockMs === null) return;
+    const { blockMs } = this.#pace;
+    if (blockMs === null) return;
     const heads = this.#chain.reader.status().flatMap((node) => (node.head === null ? [] : [node.head]));
     const [newest] = heads.sort((a, b) => b.number - a.number);
     if (newest === undefined) return;
-    this.#ownClock = noteHead(this.#ownClock, newest, this.#blockMs, this.#monotonic() - newest.seenAgoMs);
+    this.#ownClock = noteHead(this.#ownClock, newest, blockMs, this.#monotonic() - newest.seenAgoMs);
   }
 
   /** `fault`: of the chain, or of the gateway itself, such as its disk. */
@@ -369,21 +363,6 @@ export class ChainWatch {
     this.#isAway = fault !== null;
     if (fault === null && isAllRead) this.#completeAt = this.#chain.clock();
   }
-}
-
-function nodesOf(reader: readonly NodeStatus[], { nodes }: ChainHealth): readonly ChainNode[] {
-  return nodes.map(({ url, code, words, plain, since, lagBlocks }, at) => {
-    const { ok, detail } = reader[at] as NodeStatus;
-    const isUp = ok && code === "";
-    return {
-      url,
-      ok: isUp,
-      detail: code === "" ? detail : `${code}: ${words}`,
-      plain,
-      since: since === 0 ? null : since,
-      lagBlocks,
-    };
-  });
 }
 
 /** Null after a fault; a bug is thrown on. */
