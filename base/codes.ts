@@ -68,6 +68,7 @@ export const codes = {
   NODE_ROLLED_BACK: ["fault", "none", "operator", "a node shows a block far below one that it showed before", "look at this node: it was restored, or another one stands behind its address"],
   CHAIN_FINAL_STALE: ["fault", "none", "operator", "the chain's final block is much older than usual while new blocks come: confirmation takes longer", "compare the final block with a block explorer: if it goes on there, name better nodes in config.json; else wait, nothing is lost", "nodes"],
   NODE_HISTORY_SHORT: ["fault", "none", "operator", "blocks that are still to be read are kept by too few nodes", "name a node with the full history; what was paid in these blocks is credited then"],
+  NODE_LIST_SHORT: ["fault", "none", "operator", "the nodes' list of an account's transactions does not explain its balance, with any borders of its pages", "name a node of another version or provider: a payment is missing in the lists of these"],
   NODE_WRONG_CHAIN: ["fault", "none", "operator", "the node serves another chain", "correct the node's address or the chain id"],
   NODE_DISAGREE: ["fault", "none", "operator", "the nodes do not say the same", "find out which node is wrong"],
   NODE_QUESTION: ["fault", "none", "operator", "a question to a node would hold a text that is no address, hash or coin of its chain; no node is asked", "look at the record that the message names: its text came from outside before it was read"],

@@ -5,10 +5,10 @@
  * gateway's /ready, the agent's status, metrics and alerts. Pure: times are passed in.
  */
 import type { Code } from "../base/codes.ts";
+import { clockTime, type Delay, delaysOf, type Seen, spanWords } from "./delays.ts";
 import { type ChainPace, finalMsOf } from "./final-times.ts";
 import { comparedHeight } from "./heights.ts";
 import type { HeadView, NodeStatus } from "./nodes.ts";
-import { clockTime, type Notice, noticesOf, type Seen, spanWords } from "./notices.ts";
 
 export interface NodeHealth {
   readonly url: string; // scheme, host and port only
@@ -30,7 +30,7 @@ export interface ChainHealth {
   readonly finalAgeMs: number | null; // age of the newest final block of enough nodes
   readonly nodes: readonly NodeHealth[]; // in the order given
   /** What makes payments late while the chain can be used. */
-  readonly notices: readonly Notice[];
+  readonly delays: readonly Delay[];
 }
 
 /** A warning comes after this number of block times, and never before this time. */
@@ -84,8 +84,8 @@ export function healthOf(
   // A chain whose head stands still is told by its head.
   const isStill = health.code !== "" || headAgeMs === null || headAgeMs > limitMs;
   const stale = isStill || agreed === null || (finalAgeMs ?? 0) <= finalLimitMs ? null : { agreed, ageMs: finalAgeMs ?? 0 };
-  const notices = noticesOf({ chain, nodes, nowMs, stale, neededFrom, finalNumber: agreed?.number ?? null });
-  return { ...health, limitMs, headAgeMs, finalAgeMs, nodes: judged, notices };
+  const delays = delaysOf({ chain, nodes, nowMs, stale, neededFrom, finalNumber: agreed?.number ?? null });
+  return { ...health, limitMs, headAgeMs, finalAgeMs, nodes: judged, delays };
 }
 
 function highest(nodes: readonly NodeStatus[]): Seen | null {

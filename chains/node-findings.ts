@@ -5,11 +5,11 @@
  */
 import type { Code } from "../base/codes.ts";
 import { type Finding, finding } from "../base/finding.ts";
+import { clockTime } from "./delays.ts";
 import type { ConfiguredChain } from "./family.ts";
 import { presetBlockMs } from "./final-times.ts";
 import { headLimitMs } from "./health.ts";
 import type { Lack, NodeView } from "./nodes.ts";
-import { clockTime } from "./notices.ts";
 
 /** Codes of failures that do not pass by themselves. */
 const lasting: ReadonlySet<Code> = new Set(["NODE_PRUNED", "NODE_ERROR", "NODE_NO_BLOCK", "CHAIN_PLAIN_GAS"]);

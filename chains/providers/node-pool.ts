@@ -31,6 +31,8 @@ export interface PoolOptions<C extends Client, A> {
   /** One exchange. */
   readonly askChain: (client: C) => Promise<A>;
   readonly chainOf: (answer: A, client: C) => string;
+  /** What to do about a node that answers with this chain; "" for nothing but another address. */
+  readonly cureOf?: (answered: string) => string;
   readonly log: NodeLog;
   readonly clock: () => number; // milliseconds, never running back
 }
@@ -233,7 +235,7 @@ interface Gate<C extends Client> {
  * Lets a question through only to a node that serves the right chain, and remembers how each node
  * does.
  */
-function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock }: PoolOptions<C, A>): Gate<C> {
+function createGate<C extends Client, A>({ chain, askChain, chainOf, cureOf, log, clock }: PoolOptions<C, A>): Gate<C> {
   async function talk<T>(node: PoolNode<C>, exchange: (client: C) => Promise<T>): Promise<T> {
     node.asked += 1;
     const number = node.asked;
@@ -283,9 +285,10 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
     if (node.chain !== "wrong") log("node-wrong-chain", { node: node.rpc.origin, expected: chain, answered });
     node.chain = "wrong";
     node.outAt ??= clock();
-    node.detail = `NODE_WRONG_CHAIN: chain id ${answered} instead of ${chain}`;
+    const cure = cureOf?.(answered) ?? "";
+    node.detail = `NODE_WRONG_CHAIN: chain id ${answered} instead of ${chain}${cure === "" ? "" : `; ${cure}`}`;
     node.restUntil = clock() + restMaxMs;
-    throw wrongChain(node);
+    throw wrongChain(node, cure);
   }
 
   function check(node: PoolNode<C>): Promise<void> {
@@ -370,8 +373,9 @@ function stillQuiet({ code, message, context }: AgentError): AgentError {
   return new AgentError(code, "none", message, context);
 }
 
-function wrongChain(node: PoolNode<Client>): AgentError {
-  return new AgentError("NODE_WRONG_CHAIN", "none", "the node serves another chain", { node: node.rpc.origin });
+function wrongChain(node: PoolNode<Client>, cure = ""): AgentError {
+  const words = cure === "" ? "the node serves another chain" : `the node does not say that it serves the chain: ${cure}`;
+  return new AgentError("NODE_WRONG_CHAIN", "none", words, { node: node.rpc.origin });
 }
 
 export function noNode(): AgentError {

@@ -24,6 +24,11 @@ export function agreedAccount(pool: NodePool, address: string, ledger: number): 
   return pool.agree(ask, accountKey, `account ${address}`);
 }
 
+/** The agreed balance of an account at a ledger, its reserve included; 0 if it is not there. */
+export async function balanceOf(pool: NodePool, address: string, ledger: number): Promise<bigint> {
+  return (await agreedAccount(pool, address, ledger))?.balanceDrops ?? 0n;
+}
+
 /** The reserves by the newest validated ledgers of enough nodes. */
 export function agreedReserve(pool: NodePool): Promise<Reserve> {
   const ask = async (node: PoolNode): Promise<Reserve> => (await serverOf(pool, node)).reserve;

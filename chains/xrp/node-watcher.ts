@@ -12,7 +12,7 @@ import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
-import { agreedAccount, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
+import { agreedAccount, balanceOf, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History, type KnownSpan } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
@@ -48,7 +48,11 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
   const pool = createPool({ urls, networkId, ...limits, log, clock });
   const feeDropsNow = createFeeDrops(pool, clock);
   const ledgers = createLedgers(pool, clock);
-  const tools = { pool, history: createHistory(pool), users: new Map<string, LedgerTransaction>() };
+  const tools = {
+    pool,
+    history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
+    users: new Map<string, LedgerTransaction>(),
+  };
   const accountsOf = createAccounts();
   const balance = async (account: string, block: number): Promise<bigint> =>
     isShared(account) ? 0n : spendable(pool, account, block);

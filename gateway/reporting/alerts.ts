@@ -126,12 +126,12 @@ function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Con
 /** A chain has no status before its first pass. */
 function chainConditions({ watcher, alerts }: AlertsOptions): readonly Condition[] {
   const afterMs = alerts.agentAwayMinutes * minuteMs;
-  return (watcher()?.chainStatus() ?? []).flatMap(({ chain, ok, detail, nodes, notices }): Condition[] => {
+  return (watcher()?.chainStatus() ?? []).flatMap(({ chain, ok, detail, nodes, delays }): Condition[] => {
     if (!ok) {
       const message = `the chain ${chain} is not read: ${detail}`;
       return [{ event: "nodes-away", subject: chain, message, context: { detail }, afterMs }];
     }
-    const late = notices.map(({ code, words }): Condition => {
+    const late = delays.map(({ code, words }): Condition => {
       return { event: "chain-late", subject: chain, message: words, context: { code }, afterMs };
     });
     const poor = nodes

@@ -78,12 +78,12 @@ function clockProbe(ownClock: () => ClockState): Probe {
  * the problem. The operator's text also has the node's address without its path, and the node's own
  * message.
  */
-function chainDetail({ ok, detail, plain, nodes, notices }: ChainStatus, isFull: boolean): string {
+function chainDetail({ ok, detail, plain, nodes, delays }: ChainStatus, isFull: boolean): string {
   const wrong = nodes.flatMap((node, at) => {
     if (node.since === null) return [];
     return [isFull ? `${node.url} ${node.detail.replace(/^[A-Z_]+: /, "")}` : `node ${at} ${node.plain}`];
   });
-  const late = notices.map((notice) => `${notice.code}: ${isFull ? notice.words : notice.plain}`);
+  const late = delays.map((delay) => `${delay.code}: ${isFull ? delay.words : delay.plain}`);
   if (ok && wrong.length === 0) return late.join("; ");
   const words = isFull ? detail : plain;
   const answering = `${nodes.filter((node) => node.ok).length} of ${nodes.length} nodes answer`;

@@ -1,7 +1,8 @@
 /** The state of a chain for operators and the public status, from the judgement of its nodes. Pure. */
+
+import type { Delay } from "../../chains/delays.ts";
 import type { ChainHealth } from "../../chains/health.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
-import type { Notice } from "../../chains/notices.ts";
 
 /** A chain as this watcher reads it, for operators and the public status. */
 export interface ChainStatus {
@@ -14,7 +15,7 @@ export interface ChainStatus {
   readonly final: number | null;
   readonly headAgeMs: number | null; // age of the newest block, by its own time
   readonly finalAgeMs: number | null; // age of the newest final block
-  readonly notices: readonly Notice[]; // what makes payments late although the chain is read
+  readonly delays: readonly Delay[]; // what makes payments late although the chain is read
   readonly nodes: readonly ChainNode[]; // in the order of the configuration
 }
 
@@ -44,7 +45,7 @@ export function nodesOf(reader: readonly NodeStatus[], { nodes }: ChainHealth): 
 }
 
 /** The nodes' own state is told first, then blocks that nobody keeps, then the pass's fault. */
-export function whyNot(health: ChainHealth, short: Notice | undefined, unread: string, plain: string) {
+export function whyNot(health: ChainHealth, short: Delay | undefined, unread: string, plain: string) {
   const { code, words, plain: bare } = health.code === "" && short !== undefined ? short : health;
   return code === "" ? { detail: unread, plain } : { detail: `${code}: ${words}`, plain: `${code}: ${bare}` };
 }

@@ -218,7 +218,7 @@ export class ChainWatch {
     const risen = this.#chain.faults.list({ domain: "head" }).find(({ id }) => id !== "");
     const ok = isFresh && !isHung && this.#detail === "" && health.code === "" && risen === undefined;
     const trouble = isHung ? "its nodes do not answer" : "its blocks were not read to the newest for a minute";
-    const short = health.notices.find(({ code }) => code === "NODE_HISTORY_SHORT");
+    const short = health.delays.find(({ code }) => code === "NODE_HISTORY_SHORT");
     const unread = this.#detail || (risen === undefined ? trouble : `${risen.code}: ${risen.words}`);
     const why = whyNot(health, short, unread, this.#code || risen?.code || trouble);
     return {
@@ -231,7 +231,7 @@ export class ChainWatch {
       final: this.#tip?.final.number ?? null,
       headAgeMs: health.headAgeMs,
       finalAgeMs: health.finalAgeMs,
-      notices: ok ? health.notices : [],
+      delays: ok ? health.delays : [],
       nodes: nodesOf(reader, health),
     };
   }
@@ -269,7 +269,7 @@ export class ChainWatch {
   }
 
   get isLate(): boolean {
-    return this.status().notices.some(({ code }) => code === "CHAIN_FINAL_STALE");
+    return this.status().delays.some(({ code }) => code === "CHAIN_FINAL_STALE");
   }
 
   get readAt(): number | null {

@@ -40,6 +40,8 @@ export interface FrontOptions {
   readonly port?: number; // default any
   readonly isClio?: boolean; // answers as Clio, which stands before public servers; default rippled
   readonly pageMost?: number; // transactions in an answer to account_tx, default 400
+  /** Leaves one transaction out behind each page that goes forward (XRPLF/clio #1389). */
+  readonly skipsAtBorders?: boolean;
 }
 
 const bodyBytesMost = 1024 * 1024;
@@ -106,6 +108,7 @@ export class Front {
       kept: this.#kept,
       isClio: this.#options.isClio === true,
       pageMost: this.#options.pageMost ?? 400,
+      skipsAtBorders: this.#options.skipsAtBorders === true,
     };
   }
 

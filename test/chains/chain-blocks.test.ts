@@ -71,7 +71,7 @@ describe("a final block", () => {
     ]);
   });
 
-  it("is the highest that enough nodes have reached, whoever runs ahead or lags", async () => {
+  it("is the highest that enough nodes have reached, and one that runs ahead or lags has no effect", async () => {
     const { blocks, finals } = chainOf([made(100, 90), made(9_999, 9_000), made(100, 88)], "own");
     expect((await blocks.finalHead()).number).toBe(90);
     expect(finals()[1]).toEqual([90, 900_000]);

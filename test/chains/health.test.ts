@@ -115,35 +115,35 @@ describe("three ages of a chain", () => {
     const still = judge(at(old), at(old, null, "http://b"));
     expect(still).toMatchObject({ code: "", finalAgeMs: 181_000, headAgeMs: 500 });
     const words = "the final block of local is 394, of 13:46:59 UTC, 181 s old, while new blocks come: confirmation takes longer";
-    expect(still.notices).toEqual([{ code: "CHAIN_FINAL_STALE", words, plain: words }]);
+    expect(still.delays).toEqual([{ code: "CHAIN_FINAL_STALE", words, plain: words }]);
     // Three times the usual minute is the limit.
-    expect(judge(at(head(394, 180_000)), at(old, null, "http://b")).notices).toHaveLength(1);
-    expect(judge(at(head(394, 180_000)), at(head(394, 180_000), null, "http://b")).notices).toEqual([]);
+    expect(judge(at(head(394, 180_000)), at(old, null, "http://b")).delays).toHaveLength(1);
+    expect(judge(at(head(394, 180_000)), at(head(394, 180_000), null, "http://b")).delays).toEqual([]);
     // The one that stands alone is named beside the other.
     const one = judge(at(head(600, 1_000)), at(old, null, "http://b"));
-    expect(one.notices[0]?.words).toContain("(http://a 600, http://b 394)");
+    expect(one.delays[0]?.words).toContain("(http://a 600, http://b 394)");
     // A number that does not rise counts, whatever its own time says.
-    expect(judge(at(head(394, -9, { stoodForMs: 181_000 }))).notices.map(({ code }) => code)).toEqual(["CHAIN_FINAL_STALE"]);
+    expect(judge(at(head(394, -9, { stoodForMs: 181_000 }))).delays.map(({ code }) => code)).toEqual(["CHAIN_FINAL_STALE"]);
   });
 
   it("a final block of a chain that stands still altogether is told by its head", () => {
     const still = judge({ ...up("http://a", head(655, 400_000)), final: head(600, 460_000) });
-    expect([still.code, still.notices]).toEqual(["NODE_STALE", []]);
+    expect([still.code, still.delays]).toEqual(["NODE_STALE", []]);
   });
 
   it("ten blocks are allowed where final blocks come fast", () => {
     const xrp = paceOf({ family: "xrp", chainId: 0, confirmations: "finalized" });
-    const notices = (ageMs: number) => healthOf("xrp", xrp, [at(head(655, ageMs))], nowMs).notices.length;
-    expect([notices(45_000), notices(45_001)]).toEqual([0, 1]);
+    const delays = (ageMs: number) => healthOf("xrp", xrp, [at(head(655, ageMs))], nowMs).delays.length;
+    expect([delays(45_000), delays(45_001)]).toEqual([0, 1]);
     const btc = paceOf(bitcoin);
-    const onBitcoin = (ageMs: number) => healthOf("btc", btc, [at(head(653, ageMs))], nowMs).notices.length;
+    const onBitcoin = (ageMs: number) => healthOf("btc", btc, [at(head(653, ageMs))], nowMs).delays.length;
     expect([onBitcoin(7_800_000), onBitcoin(7_800_001)]).toEqual([0, 1]);
   });
 
   it("blocks that too few nodes keep are named, with the cure", () => {
     const seen = head(1_200, 500);
     const needs = (from: number | null, ...nodes: NodeStatus[]) =>
-      healthOf("xrp", { blockMs: 4_000, final: { ms: 5_000 } }, nodes, nowMs, from).notices;
+      healthOf("xrp", { blockMs: 4_000, final: { ms: 5_000 } }, nodes, nowMs, from).delays;
     const short = at(seen, [[1_141, 1_200]]);
     const whole = at(
       seen,

@@ -40,7 +40,7 @@ afterEach(() => gateway.close());
 const well: ChainStatus = {
   ...{ chain: "local", network: "eip155:31337", ok: true, detail: "", plain: "", head: 9, final: 9, headAgeMs: 1 },
   finalAgeMs: 1,
-  notices: [],
+  delays: [],
   nodes: [{ url: "http://one", ok: true, detail: "", since: null, plain: "", lagBlocks: 0 }],
 };
 const fresh: Price = { price: 1n, atMs: 0, isStale: false, origin: "markets" };
@@ -220,7 +220,7 @@ describe("a gateway that is in trouble", () => {
       world.chain = { ...well, nodes: [{ ...node, since: 1, detail: "NODE_LAG: 9 blocks behind" } as never] };
       const first = [...(await look())];
       const words = "the final block of local is 3, 90 min old";
-      world.chain = { ...well, notices: [{ code: "CHAIN_FINAL_STALE", words, plain: words }] };
+      world.chain = { ...well, delays: [{ code: "CHAIN_FINAL_STALE", words, plain: words }] };
       first.push(...(await look()), ...(await look(61)));
       world.chain = { ...well, ok: false, detail: "NODE_HTTP" };
       const later = [...first, ...(await look(61)), ...(await look(61))];

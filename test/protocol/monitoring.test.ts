@@ -102,7 +102,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   const server = fastify();
   const readChain = {
     ...{ chain: "tron", network: "tron:0x2b6653dc", ok: true, detail: "", plain: "" },
-    ...{ head: 9, final: null, headAgeMs: 4_000, finalAgeMs: 70_000, notices: [] },
+    ...{ head: 9, final: null, headAgeMs: 4_000, finalAgeMs: 70_000, delays: [] },
   };
   const answering = { url: "http://one", ok: true, detail: "", since: null, plain: "", lagBlocks: 3 };
   const outAt = gateway.clock.nowMs + 30_000;

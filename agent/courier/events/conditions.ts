@@ -50,7 +50,7 @@ export function conditionsOf(
         ),
     ),
     ...snapshot.chains.flatMap(({ chain, ok, health }) =>
-      (ok ? (health?.notices ?? []) : []).map(({ code, words }) => condition("chain-late", chain, words, { code }, awayMs)),
+      (ok ? (health?.delays ?? []) : []).map(({ code, words }) => condition("chain-late", chain, words, { code }, awayMs)),
     ),
     ...snapshot.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
     ...feeConditions(snapshot.items),

@@ -273,9 +273,9 @@ export class ItemWorld {
 
   /** The chain's row, with the codes of what makes it late and of nodes that are out. */
   row(): string {
-    const { ok, detail, notices, nodes } = this.watch.status();
+    const { ok, detail, delays, nodes } = this.watch.status();
     const outs = nodes.filter((node) => !node.ok).map((node) => node.detail);
-    return [ok ? "ok" : "not read", detail, ...notices.map(({ code, words }) => `${code}: ${words}`), ...outs].join("; ");
+    return [ok ? "ok" : "not read", detail, ...delays.map(({ code, words }) => `${code}: ${words}`), ...outs].join("; ");
   }
 
   /** Requests and payouts that are at their end. */

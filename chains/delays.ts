@@ -7,7 +7,7 @@
 import type { Code } from "../base/codes.ts";
 import type { HeadView, NodeStatus } from "./nodes.ts";
 
-export interface Notice {
+export interface Delay {
   readonly code: Code;
   readonly words: string; // a sentence for the operator
   readonly plain: string; // the same without a node's address
@@ -26,11 +26,11 @@ export interface Ages {
   readonly finalNumber: number | null; // of the final block
 }
 
-export function noticesOf(ages: Ages): readonly Notice[] {
-  return [...finalNotice(ages), ...historyNotice(ages)];
+export function delaysOf(ages: Ages): readonly Delay[] {
+  return [...finalDelay(ages), ...historyDelay(ages)];
 }
 
-function finalNotice({ chain, nodes, nowMs, stale }: Ages): readonly Notice[] {
+function finalDelay({ chain, nodes, nowMs, stale }: Ages): readonly Delay[] {
   if (stale === null) return [];
   const { agreed, ageMs } = stale;
   const of = agreed.atMs === 0 ? "" : `, of ${clockTime(agreed.atMs, nowMs)}`;
@@ -42,7 +42,7 @@ function finalNotice({ chain, nodes, nowMs, stale }: Ages): readonly Notice[] {
 }
 
 /** A node that names no blocks is taken to keep them all: its answers tell. */
-function historyNotice({ chain, nodes, neededFrom, finalNumber }: Ages): readonly Notice[] {
+function historyDelay({ chain, nodes, neededFrom, finalNumber }: Ages): readonly Delay[] {
   if (neededFrom === null || finalNumber === null || neededFrom > finalNumber) return [];
   const short = nodes.filter(
     ({ ranges }) => ranges !== null && !ranges.some(([from, to]) => from <= neededFrom && to >= neededFrom),
