@@ -52,8 +52,14 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
   const share = createSharing();
   const { newest, at, final, timeOf, keyOf } = questions;
   let timed: { readonly hash: string; readonly atMs: number } | null = null;
+  /** The final block by depth, and the heads below which it was agreed. */
+  let below: { readonly heads: string; readonly final: I } | null = null;
 
   const agreedAt = (number: number): Promise<I> =>
+    // Just agreed as the final one, below the newest heads.
+    below?.final.number === number ? Promise.resolve(below.final) : askAgreed(number);
+
+  const askAgreed = (number: number): Promise<I> =>
     share(`at ${number}`, async () => {
       const keyOrNone = (block: I | null): string => (block === null ? "none" : keyOf(block));
       const block = await pool.agree((node) => at(node, number), keyOrNone, `block ${number}`);
@@ -78,8 +84,17 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
       const block = await final(node);
       return { node, number: block.number, block };
     }
-    return { node, number: Math.max(0, (await newest(node)).number - final + 1), block: null };
+    const head = await newest(node);
+    return { node, number: Math.max(0, head.number - final + 1), block: null, head: head.hash };
   };
+
+  /** By depth the same heads stand on the same block, so no node is asked for it again. */
+  async function finalAt(number: number, told: readonly Reached<C, I>[]): Promise<I> {
+    const heads = told.map(({ node, head }) => `${node.rpc.origin} ${head ?? ""}`).join();
+    if (typeof final !== "number") return agreedAt(number);
+    if (below?.heads !== heads || below.final.number !== number) below = { heads, final: await askAgreed(number) };
+    return below.final;
+  }
 
   return {
     head: async () => {
@@ -106,7 +121,7 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
         if (reached === undefined) throw firstFault(settled);
         // Nodes at the same block already agree, and a second question would only cost.
         const alike = told.flatMap(({ block }) => (block !== null && keyOf(block) === keyOfOr(reached, keyOf) ? [block] : []));
-        const agreed = alike.length >= pool.quorumMin ? (alike[0] as I) : await agreedAt(reached.number);
+        const agreed = alike.length >= pool.quorumMin ? (alike[0] as I) : await finalAt(reached.number, told);
         const atMs = await timeOnce(agreed);
         for (const { node, number, block } of told) {
           if (number >= agreed.number) pool.sawFinal(node, agreed.number, atMs);
@@ -123,6 +138,7 @@ interface Reached<C extends Client, I> {
   readonly node: PoolNode<C>;
   readonly number: number;
   readonly block: I | null;
+  readonly head?: string; // hash of the head, by depth
 }
 
 function keyOfOr<C extends Client, I>({ block }: Reached<C, I>, keyOf: (block: I) => string): string {

@@ -59,7 +59,8 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
     newest,
     at: idAt,
     final: confirmations,
-    timeOf: async (id) => (await pool.first((node) => headOf(node, id)))?.timestampMs ?? 0,
+    // A final block was a head before, and is asked for only after a start.
+    timeOf: async (id) => newest.timeOf(id.hash) ?? (await pool.first((node) => headOf(node, id)))?.timestampMs ?? 0,
     keyOf: ({ number, hash }) => `${number} ${hash}`,
   });
   const agreedHash = async (number: number): Promise<string> => (await chain.agreedAt(number)).hash;
@@ -108,14 +109,24 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
   };
 }
 
+/** Heads whose times are remembered. */
+const timesMax = 256;
+
+interface Newest {
+  (node: PoolNode): Promise<BlockHead>;
+  /** Own time of a block that was a head here, Unix milliseconds. */
+  timeOf(hash: string): number | undefined;
+}
+
 /**
  * The newest head of a node. Its fields are asked for only when the hash is another one: most
  * questions find the chain unchanged. Height and hash are never asked apart, because behind one
  * address may stand machines at two heads.
  */
-export function createNewest(pool: NodePool): (node: PoolNode) => Promise<BlockHead> {
+export function createNewest(pool: NodePool): Newest {
   const known = new WeakMap<PoolNode, BlockHead>();
-  return async (node) => {
+  const times = new Map<string, number>();
+  const newest = async (node: PoolNode): Promise<BlockHead> => {
     const hash = await pool.ask(node, tipHash);
     const before = known.get(node);
     const head = before?.hash === hash ? before : await pool.ask(node, headQuestion(hash));
@@ -125,9 +136,13 @@ export function createNewest(pool: NodePool): (node: PoolNode) => Promise<BlockH
       throw fault;
     }
     known.set(node, head);
+    times.set(head.hash, head.timestampMs);
+    const oldest = times.keys().next();
+    if (times.size > timesMax && !oldest.done) times.delete(oldest.value);
     pool.sawHead(node, head.number, head.timestampMs, head);
     return head;
   };
+  return Object.assign(newest, { timeOf: (hash: string) => times.get(hash) });
 }
 
 /** The block from the first node that has its bytes. */

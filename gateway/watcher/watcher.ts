@@ -13,6 +13,7 @@ import { openWatcher } from "../../chains/connect.ts";
 import { familyOf } from "../../chains/families.ts";
 import { type ChainPace, paceOf } from "../../chains/final-times.ts";
 import { healthOf } from "../../chains/health.ts";
+import { lookPauseMs } from "../../chains/look-pause.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { FaultBook } from "../faults/book.ts";
@@ -37,7 +38,8 @@ import { askCurrencies, beginPass, endPass, type FaultMemory, newFaultMemory } f
 import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
 
-const pollMsDefault = 1000;
+/** A pass that due work wakes comes no sooner after the one before. */
+const wakeMsMin = 1_000;
 const staleMs = 60_000;
 /** A currency that cannot be read for so long is out of service. */
 const outAfterMs = 60_000;
@@ -54,7 +56,7 @@ export interface WatcherOptions {
   readonly monotonic?: () => number; // milliseconds by a clock that nobody sets; default performance.now
   /** Opens the questions to a chain's nodes; by default over the network. */
   readonly openReader?: typeof openWatcher;
-  readonly pollMs?: number; // pause between two passes; default 1000
+  readonly pollMs?: number; // pause between two passes; by default the chain's pace decides
   /** Called with the chain's name after each pass that read a tip, also one with faults. */
   readonly onRead?: (chain: string) => void;
   /** Called and awaited at the end of each pass that could read the tip; rejects only for bugs. */
@@ -140,7 +142,7 @@ type ChainWatchOptions = WatcherOptions & Required<Pick<WatcherOptions, "monoton
 export class ChainWatch {
   readonly #chain: WatchedChain;
   readonly #pace: ChainPace;
-  readonly #pollMs: number;
+  readonly #pollMs: number | null; // null: by the chain's pace
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
   readonly #ahead: AheadMemory = newAheadMemory();
@@ -161,7 +163,9 @@ export class ChainWatch {
   // Since when the nodes have not answered the question for the tip.
   #askedAt: number | null = null;
   #isAway = false; // a pass failed, and this was logged
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | null = null; // null while a pass runs
+  #isWoken = false;
+  #endedMs = 0; // of the newest pass, monotonic
   readonly #stopReceiving: () => void;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
@@ -184,19 +188,22 @@ export class ChainWatch {
       run,
     };
     this.#stopReceiving = signals.on("look", (look) => {
-      if (look.network === chain.network) askAhead(this.#ahead, look.account);
+      if (look.network !== chain.network) return;
+      askAhead(this.#ahead, look.account);
+      this.#wake();
     });
     this.#pace = paceOf(chain);
     const { blockMs } = this.#pace;
     this.#bounds = blockMs === null ? null : boundsOf(familyOf(chain.network).blockTimes, blockMs);
     this.#monotonic = monotonic;
     this.#deposits = newDepositMemory(chain.network);
-    this.#pollMs = options.pollMs ?? pollMsDefault;
+    this.#pollMs = options.pollMs ?? null;
     this.#onRead = options.onRead ?? (() => {});
     this.#onPass = options.onPass ?? (() => Promise.resolve());
   }
 
   start(): void {
+    this.#timer = null;
     this.#running = this.#pass();
   }
 
@@ -285,9 +292,27 @@ export class ChainWatch {
   }
 
   async #pass(): Promise<void> {
+    this.#isWoken = false;
     const isAllRead = await this.passOnce();
     if (this.#closed) return;
-    this.#timer = setTimeout(() => this.start(), isAllRead ? this.#pollMs : 0);
+    this.#endedMs = this.#monotonic();
+    const pauseMs = this.#isWoken ? Math.min(wakeMsMin, this.pauseMs) : this.pauseMs;
+    this.#timer = setTimeout(() => this.start(), isAllRead ? pauseMs : 0);
+  }
+
+  /** Pause between two passes, in milliseconds. */
+  get pauseMs(): number {
+    const seen = this.#chain.reader.status().find(({ head }) => head !== null && head.blockMs !== null);
+    return this.#pollMs ?? lookPauseMs(this.#pace.blockMs ?? seen?.head?.blockMs ?? null);
+  }
+
+  /** Due work does not wait for the end of a long pause; many orders make no more passes. */
+  #wake(): void {
+    this.#isWoken = true;
+    if (this.#timer === null || this.pauseMs <= wakeMsMin) return;
+    clearTimeout(this.#timer);
+    const restedMs = this.#monotonic() - this.#endedMs;
+    this.#timer = setTimeout(() => this.start(), Math.max(0, wakeMsMin - restedMs));
   }
 
   /** Makes one pass. @returns false if there is more to read at once */

@@ -1071,4 +1071,13 @@ export const repairs: readonly Repair[] = [
     test: "test/chains/xrp-sums.test.ts",
     title: "a stock server that names no network is told with the lines that it lacks",
   },
+  {
+    name: "pace-by-block-time",
+    fault: "An idle gateway asked each server of Bitcoin 7,020 questions an hour; a public one allows 700.",
+    file: "chains/look-pause.ts",
+    find: "return Math.min(pauseMsMax, Math.max(pauseMsMin, (blockMs ?? 0) / looksPerBlock));",
+    replace: "return Math.min(pauseMsMin, Math.max(pauseMsMin, (blockMs ?? 0) / looksPerBlock), pauseMsMax);",
+    test: "test/watcher/questions-hour.test.ts",
+    title: "ask each server of Bitcoin at most 360 questions in an hour",
+  },
 ];

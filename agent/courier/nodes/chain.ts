@@ -22,6 +22,8 @@ const expectedMax = 256;
 
 export interface ChainAccess {
   readonly nodes: SenderNodes;
+  /** The usual time between two blocks by the preset; null without one. */
+  readonly blockMs: number | null;
   /** The state of its nodes; `nowMs` in Unix milliseconds. */
   health(chain: string, nowMs: number): ChainHealth;
   chainState(account: string): Promise<ChainState>;
@@ -42,6 +44,7 @@ export function createChainAccess(nodes: SenderNodes, clock: () => number, pace:
   const expected = new Map<string, { readonly atMs: number; readonly answer: Promise<GasAnswer> }>();
   return {
     nodes,
+    blockMs: pace.blockMs,
     health: (chain, nowMs) => healthOf(chain, pace, nodes.status(), nowMs),
     chainState: (account) => nodes.chainState(account),
     async gas(from, payment) {
