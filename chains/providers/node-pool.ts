@@ -3,6 +3,7 @@
  * exclusion of a node of another chain, and the number of nodes that must agree. An answer is only
  * trusted as far as the caller demands here. Knows no protocol: a family brings its clients.
  */
+import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
 import { comparedHeight } from "../heights.ts";
 import type { BlockRange, NodeLog, NodeStatus } from "../nodes.ts";
@@ -184,9 +185,10 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       return graceMs === undefined ? Promise.all(answers) : mostOf(answers, quorumMin, graceMs);
     },
     agree: (job, keyOf, what) => {
-      const answers = chosen().map((node) => settle(job(node)));
+      const some = chosen();
+      const answers = some.map((node) => settle(job(node)));
       void unread.settle(answers);
-      return agreement(answers, keyOf, quorumMin, what);
+      return agreement(answers, keyOf, { min: quorumMin, what, names: some.map(({ rpc }) => rpc.origin) });
     },
     checkChain: async () => {
       const checks = await Promise.all(nodes.map((node) => settle(gate.check(node))));
@@ -343,30 +345,45 @@ function mostOf<T>(answers: readonly Promise<Settled<T>>[], min: number, graceMs
 function agreement<T>(
   answers: readonly Promise<Settled<T>>[],
   keyOf: (value: T) => string,
-  min: number,
-  what: string,
+  { min, what, names }: { readonly min: number; readonly what: string; readonly names: readonly string[] },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const votes = new Map<string, number>();
+    const said = new Map<number, string>();
     let open = answers.length;
     let answered = 0;
     let fault: AgentError | null = null;
-    const count = (settled: Settled<T>): void => {
+    const count = (settled: Settled<T>, at: number): void => {
       open -= 1;
       if (settled.ok) {
         answered += 1;
         const key = keyOf(settled.value);
+        said.set(at, key);
         votes.set(key, (votes.get(key) ?? 0) + 1);
         if ((votes.get(key) ?? 0) >= min) resolve(settled.value);
       } else fault ??= settled.error;
-      if (open === 0) reject(answered >= min ? disagreement(what, votes.size) : (fault ?? noNode()));
+      if (open === 0) reject(answered >= min ? disagreement(what, votes.size, saidBy(names, said)) : (fault ?? noNode()));
     };
-    for (const answer of answers) answer.then(count).catch(reject);
+    for (const [at, answer] of answers.entries()) answer.then((settled) => count(settled, at)).catch(reject);
   });
 }
 
-export function disagreement(what: string, versions: number): AgentError {
-  return new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on the ${what}`, { what, versions });
+/** `said`: what each node says, for the operator; "" where that is told elsewhere. */
+export function disagreement(what: string, versions: number, said = ""): AgentError {
+  const words = `the nodes do not agree on the ${what}${said === "" ? "" : `: ${said}`}`;
+  return new AgentError("NODE_DISAGREE", "none", words, { what, versions });
+}
+
+/** So much of an answer is shown; of longer ones a digest stands behind. */
+const saidMax = 60;
+
+function saidBy(names: readonly string[], said: ReadonlyMap<number, string>): string {
+  const shown = (key: string): string =>
+    key.length <= saidMax ? key : `${key.slice(0, saidMax)}… (${createHash("sha256").update(key).digest("hex").slice(0, 8)})`;
+  return [...said]
+    .sort(([a], [b]) => a - b)
+    .map(([at, key]) => `${names[at]} says ${shown(key.replace(/[^\x20-\x7e]+/g, " "))}`)
+    .join(", ");
 }
 
 function stillQuiet({ code, message, context }: AgentError): AgentError {

@@ -13,7 +13,7 @@ import { agreedFinds, joinFinds } from "../providers/unread.ts";
 import { type HistoryPage, type LedgerTransaction, type Marker, transactionKey } from "./node-answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { historyQuestion, pageSize, type Span } from "./node-questions.ts";
-import { type Cut, createSums } from "./node-sums.ts";
+import { type Cut, createSums, otherCuts } from "./node-sums.ts";
 
 /** A span whose ends the caller knows, with the hash of its last ledger. */
 export interface KnownSpan extends Span {
@@ -85,7 +85,7 @@ export function createHistory(pool: NodePool, balanceAt: (account: string, ledge
         );
       };
       return share(key, async () => {
-        const list = await sums.complete(account, span, await agreedBy(usualCut), agreedBy);
+        const list = await sums.complete(account, span, await agreedByAny(agreedBy), agreedBy);
         keep(key, list);
         return list;
       });
@@ -95,6 +95,20 @@ export function createHistory(pool: NodePool, balanceAt: (account: string, ledge
       return share(`user ${account} ${sequence} ${upTo}`, () => pool.agree(ask, transactionKey, `user of sequence ${sequence}`));
     },
   };
+}
+
+/** One server may leave out at a border what the other one shows: then other borders are asked. */
+async function agreedByAny(agreedBy: (cut: Cut) => Promise<Finds<LedgerTransaction>>): Promise<Finds<LedgerTransaction>> {
+  let first: unknown = null;
+  for (const cut of [usualCut, ...otherCuts]) {
+    try {
+      return await agreedBy(cut);
+    } catch (fault) {
+      if (!(fault instanceof AgentError) || fault.code !== "NODE_DISAGREE") throw fault;
+      first ??= fault;
+    }
+  }
+  throw first;
 }
 
 const usualCut: Cut = { limit: pageSize, order: "oldest first" };

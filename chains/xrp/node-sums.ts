@@ -19,7 +19,7 @@ export interface Cut {
 export type ListBy = (cut: Cut) => Promise<Finds<LedgerTransaction>>;
 
 /** Borders that fall elsewhere: sizes without a common factor, and the other direction. */
-const otherCuts: readonly Cut[] = [
+export const otherCuts: readonly Cut[] = [
   { limit: 200, order: "newest first" },
   { limit: 183, order: "oldest first" },
   { limit: 167, order: "newest first" },

@@ -1080,4 +1080,13 @@ export const repairs: readonly Repair[] = [
     test: "test/watcher/questions-hour.test.ts",
     title: "ask each server of Bitcoin at most 360 questions in an hour",
   },
+  {
+    name: "borders-of-one-server",
+    fault: "One of two servers that left a payment out at a border of a page stopped every deposit of XRP.",
+    file: "chains/xrp/node-history.ts",
+    find: "for (const cut of [usualCut, ...otherCuts]) {",
+    replace: "for (const cut of [usualCut, ...otherCuts].slice(0, 1)) {",
+    test: "test/chains/server-profiles.test.ts",
+    title: "payments through Clio that skips at borders are counted to the drop",
+  },
 ];

@@ -91,6 +91,8 @@ describe("a final block", () => {
     const { blocks } = chainOf([made(100, 90), { ...made(100, 90), fork: "b" }], "own");
     await expect(blocks.finalHead()).rejects.toMatchObject({ code: "NODE_DISAGREE" });
     await expect(blocks.agreedAt(50)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+    // Each node's own word stands beside its name.
+    await expect(blocks.agreedAt(50)).rejects.toThrow("block 50: http://0 says 50, http://1 says 50b");
   });
 
   it("whose number stands shows since when, by our own clock", async () => {

@@ -40,6 +40,18 @@ group("a list of an account", () => {
     expect(whole.reduce((sum, { amountUnits }) => sum + amountUnits, 0n)).toBe((34n * 35n) / 2n);
   });
 
+  it("a list of an account that one of two servers cuts short at a border is agreed by other borders", async () => {
+    lab = await openLab(2, {
+      fronts: [
+        { pageMost: 10, skipsAtBorders: true },
+        { isClio: true, pageMost: 20 },
+      ],
+    });
+    for (let tag = 1; tag <= 34; tag += 1) lab.node.people.fund(lab.to.address, BigInt(tag), tag);
+    lab.node.closeLedgers();
+    expect((await found()).found).toHaveLength(34);
+  });
+
   it("a list of an account that no border mends is a fault, and never a smaller number", async () => {
     await opened();
     const hash = lab.node.fund(lab.to.address, 7n, 1);
