@@ -195,6 +195,8 @@ export interface Family {
    * True if a configuration may count blocks until one is final; otherwise only the chain decides.
    */
   readonly countsConfirmations: boolean;
+  /** Blocks that `finalized` counts as, where the chain finalizes none itself; else null. */
+  readonly finalDepth: number | null;
   /** Whether each block's own time is after that of the block before it, as its rules say. */
   readonly blockTimes: "rising" | "about";
   readonly slots: Slots;

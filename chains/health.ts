@@ -1,12 +1,14 @@
 /**
  * Judges if the nodes of a chain are reliable, and gives the problem in plain words: a node is out,
- * refuses, has no quota left, stands still, lags or was rolled back. One judgement serves the
+ * refuses, has no quota left, stands still, lags or was rolled back. Three ages count: of the head,
+ * of the final block, and of the oldest block that is still needed. One judgement serves the
  * gateway's /ready, the agent's status, metrics and alerts. Pure: times are passed in.
  */
 import type { Code } from "../base/codes.ts";
-import type { ConfiguredChain } from "./family.ts";
+import { clockTime, type Delay, delaysOf, type Seen, spanWords } from "./delays.ts";
+import { type ChainPace, finalMsOf } from "./final-times.ts";
+import { comparedHeight } from "./heights.ts";
 import type { HeadView, NodeStatus } from "./nodes.ts";
-import { chainPresets } from "./presets.ts";
 
 export interface NodeHealth {
   readonly url: string; // scheme, host and port only
@@ -25,11 +27,16 @@ export interface ChainHealth {
   readonly plain: string; // the same without a node's address or text
   readonly limitMs: number; // a head older than this is too old
   readonly headAgeMs: number | null; // age of the newest block that any node showed
+  readonly finalAgeMs: number | null; // age of the newest final block of enough nodes
   readonly nodes: readonly NodeHealth[]; // in the order given
+  /** What makes payments late while the chain can be used. */
+  readonly delays: readonly Delay[];
 }
 
 /** A warning comes after this number of block times, and never before this time. */
 const blocksMax = 10;
+/** A final block may be so many times as old as usual. */
+const usualTimes = 3;
 const limitMsMin = 30_000;
 /**
  * Without a preset: the limit before two blocks of the chain were seen, and the highest limit that
@@ -42,14 +49,6 @@ const blockMsMax = 60_000;
  * answered.
  */
 const outMsMin = 5_000;
-const dayMs = 72_000_000;
-
-/** The usual time between two blocks by the preset of this network; null if it has no preset. */
-export function presetBlockMs({ family, chainId }: Pick<ConfiguredChain, "family" | "chainId">): number | null {
-  const isIt = ({ lines }: { readonly lines: { readonly family: string; readonly chainId: number | string } }): boolean =>
-    lines.family === family && `${lines.chainId}` === `${chainId}`;
-  return Object.values(chainPresets).find(isIt)?.blockMs ?? null;
-}
 
 /**
  * The greatest age of a head. `blockMs` is the preset's, else an estimate by heads, null for
@@ -60,25 +59,47 @@ export function headLimitMs(blockMs: number | null): number {
 }
 
 /**
- * Judges the nodes of `chain` together. `blockMs` is the preset's, null for none; `nowMs` in Unix
- * milliseconds.
+ * Judges the nodes of `chain` together. `pace` by its preset; `neededFrom` is the oldest block that
+ * was not read, null if no block is needed; `nowMs` in Unix milliseconds.
  */
-export function healthOf(chain: string, blockMs: number | null, nodes: readonly NodeStatus[], nowMs: number): ChainHealth {
-  const best = newest(nodes);
+export function healthOf(
+  chain: string,
+  { blockMs, final }: ChainPace,
+  nodes: readonly NodeStatus[],
+  nowMs: number,
+  neededFrom: number | null = null,
+): ChainHealth {
+  const best = highest(nodes);
   const estimate = best?.head?.blockMs ?? null;
-  const pace = blockMs ?? (estimate === null ? null : Math.min(blockMsMax, estimate));
-  const limitMs = headLimitMs(pace);
-  const judged = nodes.map((node) => judge(node, { best, limitMs, blockMs: pace ?? blockMsUnknown, nowMs }));
-  return { ...chainHealth(chain, judged), limitMs, headAgeMs: best === null ? null : ageOf(best.head, nowMs), nodes: judged };
+  const known = blockMs ?? (estimate === null ? null : Math.min(blockMsMax, estimate));
+  const pace = known ?? blockMsUnknown;
+  const limitMs = headLimitMs(known);
+  const judged = nodes.map((node) => judge(node, { best, limitMs, blockMs: pace, nowMs }));
+  const health = chainHealth(chain, judged);
+  const headAgeMs = best === null ? null : ageOf(best.head, nowMs);
+  const agreed = agreedFinal(nodes);
+  const finalAgeMs = agreed === null ? null : ageOf(agreed, nowMs);
+  const usualMs = finalMsOf(final, pace);
+  const finalLimitMs = Math.max(usualTimes * usualMs, usualMs + blocksMax * pace);
+  // A chain whose head stands still is told by its head.
+  const isStill = health.code !== "" || headAgeMs === null || headAgeMs > limitMs;
+  const stale = isStill || agreed === null || (finalAgeMs ?? 0) <= finalLimitMs ? null : { agreed, ageMs: finalAgeMs ?? 0 };
+  const delays = delaysOf({ chain, nodes, nowMs, stale, neededFrom, finalNumber: agreed?.number ?? null });
+  return { ...health, limitMs, headAgeMs, finalAgeMs, nodes: judged, delays };
 }
 
-type Seen = NodeStatus & { readonly head: HeadView };
-
-function newest(nodes: readonly NodeStatus[]): Seen | null {
+function highest(nodes: readonly NodeStatus[]): Seen | null {
   const seen = nodes.filter((node): node is Seen => node.head !== null);
-  const isNewer = (one: HeadView, other: HeadView): boolean =>
-    one.atMs === other.atMs ? one.number > other.number : one.atMs > other.atMs;
-  return seen.reduce<Seen | null>((best, node) => (best === null || isNewer(node.head, best.head) ? node : best), null);
+  const height = comparedHeight(seen.map(({ head }) => head.number));
+  const there = seen.filter(({ head }) => head.number === height);
+  // At one height, the newest look counts for the age.
+  return there.reduce<Seen | null>((best, node) => (best !== null && best.head.atMs >= node.head.atMs ? best : node), null);
+}
+
+/** The newest final block that enough nodes have reached. */
+function agreedFinal(nodes: readonly NodeStatus[]): HeadView | null {
+  const finals = nodes.flatMap(({ final }) => (final === null ? [] : [final])).sort((a, b) => b.number - a.number);
+  return finals[Math.min(2, nodes.length) - 1] ?? null;
 }
 
 /**
@@ -108,7 +129,7 @@ function judge(node: NodeStatus, measures: Measures): NodeHealth {
   }
   if (head === null || best === null) return { ...shown, code: "", words: "", plain: "", since: 0, isUsable: true };
   const isOld = ageOf(head, nowMs) > limitMs;
-  const isBehind = best.head.atMs - head.atMs > limitMs || (lagBlocks ?? 0) * blockMs > limitMs;
+  const isBehind = (lagBlocks ?? 0) * blockMs > limitMs;
   const rolledBack = (head.highest - head.number) * blockMs > limitMs;
   if (!isOld && !isBehind && !rolledBack) return { ...shown, code: "", words: "", plain: "", since: 0, isUsable: true };
   const newestWords = `its newest block is ${head.number}${head.atMs === 0 ? "" : `, of ${clockTime(head.atMs, nowMs)}`}`;
@@ -162,16 +183,3 @@ const clauses: Readonly<Record<string, string>> = {
   NODE_ANSWER_SIZE: "gives answers that are too large",
   NODE_WRONG_CHAIN: "serves another chain",
 };
-
-/** A time for the operator, in UTC: the time of day, with the date if it is not about today. */
-export function clockTime(atMs: number, nowMs: number): string {
-  const text = new Date(atMs).toISOString();
-  const time = `${text.slice(11, 19)} UTC`;
-  return Math.abs(nowMs - atMs) < dayMs ? time : `${text.slice(0, 10)} ${time}`;
-}
-
-function spanWords(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 600) return `${seconds} s`;
-  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
-}

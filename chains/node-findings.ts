@@ -5,8 +5,10 @@
  */
 import type { Code } from "../base/codes.ts";
 import { type Finding, finding } from "../base/finding.ts";
+import { clockTime } from "./delays.ts";
 import type { ConfiguredChain } from "./family.ts";
-import { clockTime, headLimitMs, presetBlockMs } from "./health.ts";
+import { presetBlockMs } from "./final-times.ts";
+import { headLimitMs } from "./health.ts";
 import type { Lack, NodeView } from "./nodes.ts";
 
 /** Codes of failures that do not pass by themselves. */

@@ -13,10 +13,15 @@ export interface NodeStatus {
   readonly outForMs: number | null; // time of its first failure in a row; null when ok or not asked yet
   readonly block: number | null; // newest head it showed
   readonly head: HeadView | null; // movement of that head; null before the first
+  readonly final: HeadView | null; // movement of its newest final block; null before the first
+  readonly ranges: readonly BlockRange[] | null; // blocks that it keeps; null if it does not say
 }
 
+/** Blocks from the first to the last, both counted. */
+export type BlockRange = readonly [from: number, to: number];
+
 /**
- * The newest head of one node and its movement. `seenAgoMs` and `stoodForMs` are by a clock that
+ * The newest head or final block of one node and its movement. `seenAgoMs` and `stoodForMs` are by a clock that
  * never runs back, `atMs` by the chain's own.
  */
 export interface HeadView {

@@ -11,7 +11,7 @@ import type { Finds } from "./finds.ts";
 import type { NodeStatus } from "./node-view.ts";
 
 export type { Finds, UnreadTransaction } from "./finds.ts";
-export type { HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
+export type { BlockRange, HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
 
 export interface BlockId {
   readonly number: number;

@@ -79,9 +79,10 @@ function warnOfCertificate(certificate: ServedCertificate, { log, clock }: Gatew
 /** The numbers that only this process knows, for `status`. */
 function figuresOf({ startedAt, store, hub, watcher }: Running): Figures {
   const connected = listPairedAgents(store.database).filter(({ id }) => hub?.online(id) === true);
-  const chains = (watcher?.chainStatus() ?? []).map(({ chain, network, head, final, headAgeMs }) => {
-    const headAgeSeconds = headAgeMs === null ? null : Math.round(Math.max(0, headAgeMs) / 1000);
-    return { chain, head, final, headAgeSeconds, read: readCursor(store.database, network)?.block ?? null };
+  const chains = (watcher?.chainStatus() ?? []).map(({ chain, network, head, final, headAgeMs, finalAgeMs }) => {
+    const secondsOf = (ms: number | null): number | null => (ms === null ? null : Math.round(Math.max(0, ms) / 1000));
+    const ages = { headAgeSeconds: secondsOf(headAgeMs), finalAgeSeconds: secondsOf(finalAgeMs) };
+    return { chain, head, final, ...ages, read: readCursor(store.database, network)?.block ?? null };
   });
   return { version, startedAt, agentsConnected: connected.length, chains };
 }
@@ -278,7 +279,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
 }
 
 /** The parts of a service that show the chains; nothing before the watcher runs. */
-type ChainViews = "confirmations" | "outOfService" | "readAt" | "unreadSince" | "ownClock";
+type ChainViews = "confirmations" | "outOfService" | "readAt" | "unreadSince" | "isLate" | "ownClock";
 
 function chainViewsOf(watcher: () => Watcher | null): Pick<Service, ChainViews> {
   return {
@@ -286,6 +287,7 @@ function chainViewsOf(watcher: () => Watcher | null): Pick<Service, ChainViews> 
     outOfService: (currency) => watcher()?.outOfService().get(currency) ?? "",
     readAt: (network) => watcher()?.readAt(network) ?? null,
     unreadSince: (place) => watcher()?.unreadSince(place) ?? null,
+    isLate: (network) => watcher()?.isLate(network) ?? false,
     ownClock: () => watcher()?.ownClock() ?? rightClock,
   };
 }

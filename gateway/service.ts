@@ -89,6 +89,8 @@ export interface Service {
     readonly currency: string;
     readonly address: string;
   }) => number | null;
+  /** True while a network's final block is much older than usual, and new blocks come. */
+  readonly isLate: (network: string) => boolean;
   /** The reason why a currency is out of service now; "" if it is in service. */
   readonly outOfService: (currency: string) => string;
   readonly ownClock: () => ClockState; // this machine's clock as the chains judge it
@@ -104,6 +106,7 @@ export interface Figures {
     readonly head: number | null; // newest block of its nodes
     readonly final: number | null;
     readonly headAgeSeconds: number | null; // by the block's own time
+    readonly finalAgeSeconds: number | null; // of the newest final block
     readonly read: number | null; // newest final block whose payments were read
   }[];
 }

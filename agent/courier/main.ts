@@ -16,7 +16,7 @@ import { isLoopback } from "../../base/loopback.ts";
 import { dropUnread } from "../../base/unread-output.ts";
 import { version } from "../../base/version.ts";
 import { openSender } from "../../chains/connect.ts";
-import { presetBlockMs } from "../../chains/health.ts";
+import { paceOf } from "../../chains/final-times.ts";
 import { useEgress } from "../../outgoing/egress.ts";
 import { privateKeyFromSeed, publicKeyFromHex } from "../../protocol/envelope.ts";
 import { readLinkFile } from "../config/link-file.ts";
@@ -114,7 +114,7 @@ async function main(): Promise<void> {
         on === name && contract ? [{ contract, decimal }] : [],
       );
       const nodes = openSender({ chain, tokens, clock: monotonic, log: nodeLog(log, name) });
-      return [name, createChainAccess(nodes, monotonic, presetBlockMs(chain))] as const;
+      return [name, createChainAccess(nodes, monotonic, paceOf(chain))] as const;
     }),
   );
   const isLocal = Object.values(settings.chains).every(({ nodes }) => nodes.every((url) => isLoopback(new URL(url).hostname)));

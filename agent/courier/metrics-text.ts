@@ -102,6 +102,13 @@ function addOutsideGauges(gauge: AddGauge): void {
   gauge("autowithdraw_chain_up", "1 while nodes of the chain can be used", ["chain"], ({ chains }) =>
     chains.map(({ chain, ok }) => [chain, Number(ok)]),
   );
+  const finalHelp = "Age of the chain's newest final block";
+  gauge("autowithdraw_chain_final_age_seconds", finalHelp, ["chain"], ({ chains }) =>
+    chains.flatMap(({ chain, health }) => {
+      const age = health?.finalAgeMs ?? null;
+      return age === null ? [] : [[chain, Math.max(0, age) / 1000] as const];
+    }),
+  );
   gauge("autowithdraw_chain_head_age_seconds", "Age of the chain's newest block by its own time", ["chain"], ({ chains }) =>
     chains.flatMap(({ chain, health }) => {
       const age = health?.headAgeMs ?? null;

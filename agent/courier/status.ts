@@ -29,10 +29,12 @@ export function statusOf(
       const trouble = troubleOf(known, health);
       const age = health?.headAgeMs ?? null;
       const detail = trouble || `block ${known.block}${age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`}`;
+      const delays = trouble === "" ? (health?.delays ?? []).map(({ code, words }) => clip(`${code}: ${words}`)) : [];
       const { block, nativeBalance, feeMarket } = known;
       const told = { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
       const market = trouble !== "" || feeMarket === null ? {} : { feeMarket: feeMarketTexts(feeMarket) };
-      return { ...told, ...market, headAtMs: headAtMs(access?.nodes.status() ?? []), nodes: nodeViews(access, health) };
+      const late = delays.length === 0 ? {} : { delays };
+      return { ...told, ...market, ...late, headAtMs: headAtMs(access?.nodes.status() ?? []), nodes: nodeViews(access, health) };
     }),
     waiting: waits,
     ...(unbegun.length === 0 ? {} : { unbegun }),

@@ -101,6 +101,13 @@ export const alertTable = table({
     "one node of a chain is out, lags or stands still for as long, and the others are enough",
     "look at this node, or name another one",
   ],
+  "chain-late": [
+    "courier, gateway",
+    "warn",
+    "chain",
+    "a chain's final block stands still while new blocks come, or too few nodes keep blocks that are still to be read, for as long; see `code`",
+    "wait, or name better nodes; status, or the gateway's health, says which blocks",
+  ],
   "funds-low": ["courier", "warn", "currency", "the hot wallet has less than `notify.lowFunds` says", "fund the account"],
   "config-differs": ["courier", "warn", "config", "signer and courier go by two versions of config.json", "restart both"],
   "gateway-down": [

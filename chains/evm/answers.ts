@@ -139,6 +139,27 @@ export function readHead(value: unknown): BlockHead {
   };
 }
 
+/** The hash of the parent of a block, "" for an odd one: it only decides which node comes first. */
+export function parentIn(value: unknown): string {
+  return keyOf(readObject(value, "block").parentHash, hashShape);
+}
+
+/** A block whose place in the chain alone counts. */
+export interface BlockPlace {
+  readonly number: number;
+  readonly hash: string;
+  readonly timestamp: number; // seconds
+}
+
+export function readPlace(value: unknown): BlockPlace {
+  const block = readObject(value, "block");
+  return {
+    number: readNumber(block.number, "block.number"),
+    hash: readHash(block.hash, "block.hash"),
+    timestamp: readNumber(block.timestamp, "block.timestamp"),
+  };
+}
+
 /** Root of an empty tree: Keccak-256 of the RLP of an empty text. */
 const emptyRoot = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 const noRoot = `0x${"0".repeat(64)}`;

@@ -42,6 +42,7 @@ export const evm: Family = {
   feeModels,
   exclusion: { kind: "slot" },
   blockTimes: "rising",
+  finalDepth: null,
   countsConfirmations: true,
   readChainId: (value) => (Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null),
   networkOf: ({ chainId }) => networkOf(Number(chainId)),

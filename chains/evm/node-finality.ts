@@ -5,12 +5,13 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId, SlotCounts } from "../nodes.ts";
-import { disagreement, noNode, type Settled } from "../providers/node-pool.ts";
-import { createSharing } from "../providers/shared-answers.ts";
-import { type Receipt, readHash, readNumber } from "./answers.ts";
+import { agreedOrNone, byQuorum, createChainBlocks, idOf } from "../providers/chain-blocks.ts";
+import type { Settled } from "../providers/node-pool.ts";
+import { type BlockHead, type BlockPlace, type Receipt, readPlace } from "./answers.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
-import type { Job, NodePool, PoolNode } from "./node-pool.ts";
+import type { NodePool, PoolNode } from "./node-pool.ts";
 import { askHead, countQuestion } from "./node-questions.ts";
+import type { Rpc } from "./rpc.ts";
 
 const seenMax = 4_096;
 const seenLogsMax = 4;
@@ -66,39 +67,30 @@ export function createFinality(
   seen: SeenReceipts,
   askReceipt: AskReceipt,
 ): Finality {
-  const share = createSharing();
+  const at = (node: PoolNode, tag: string, number: number | null): Promise<BlockPlace | null> =>
+    pool.ask(node, {
+      method: "eth_getBlockByNumber",
+      params: [tag, false],
+      ...(number === null ? {} : { block: number }),
+      read: (result) => (result === null ? null : placeAt(readPlace(result), number)),
+    });
 
-  const finalNumber: Job<number> = async (node) => {
-    if (confirmations !== "finalized") return Math.max(0, (await askHead(pool, node)).number - confirmations + 1);
-    return pool.ask(node, { method: "eth_getBlockByNumber", params: ["finalized", false], read: finalizedNumber });
+  const newest = async (node: PoolNode): Promise<BlockPlace> => {
+    const final = await at(node, "finalized", null);
+    if (final === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node has no finalized block");
+    return final;
   };
 
-  const hashAt = (number: number): Promise<string> =>
-    share(`hash ${number}`, () =>
-      pool.agree(
-        (node) =>
-          pool.ask(node, {
-            method: "eth_getBlockByNumber",
-            params: [hexOf(number), false],
-            block: number,
-            read: (result) => blockHash(result, number),
-          }),
-        (hash) => hash,
-        `hash of block ${number}`,
-      ),
-    );
+  const chain = createChainBlocks<Rpc, BlockHead, BlockPlace>(pool, {
+    newest: (node) => askHead(pool, node),
+    at: (node, number) => at(node, hexOf(number), number),
+    final: confirmations === "finalized" ? newest : confirmations,
+    timeOf: ({ timestamp }) => timestamp * 1000,
+    keyOf: ({ number, hash }) => `${number} ${hash}`,
+  });
 
-  const finalBlock = (): Promise<BlockId> =>
-    share("final", async () => {
-      pool.lookAround((node) => askHead(pool, node));
-      const settled = await pool.all(finalNumber);
-      const numbers = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b - a);
-      // The highest number that enough nodes have reached. A single node that lags or runs ahead
-      // has no effect.
-      const number = numbers[pool.quorumMin - 1];
-      if (number === undefined) throw firstFault(settled);
-      return { number, hash: await hashAt(number) };
-    });
+  const finalBlock = async (): Promise<BlockId> => idOf(await chain.finalHead());
+  const hashAt = async (number: number): Promise<string> => (await chain.agreedAt(number)).hash;
 
   /**
    * Says if the receipt's block is canonical and at or below the final one; "early" while the block
@@ -158,45 +150,18 @@ function reached(settled: readonly Settled<bigint[]>[], quorum: number, fault: A
  * the same
  */
 async function agreedReceipt(pool: NodePool, askReceipt: AskReceipt, txHash: string): Promise<Receipt | null> {
-  const settled = await pool.all((node) => askReceipt(node, txHash));
-  const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  if (answers.length < pool.quorumMin) throw firstFault(settled);
-  const receipts = answers.filter((receipt) => receipt !== null);
-  if (receipts.length < pool.quorumMin) return null;
-  const alike = receiptAlike(receipts, pool.quorumMin);
-  if (alike === null) throw disagreement(`receipt of ${txHash}`, receipts.length);
-  return alike;
+  const found = byQuorum(await pool.all((node) => askReceipt(node, txHash)), pool.quorumMin, receiptKey);
+  return agreedOrNone(found, pool.quorumMin, `receipt of ${txHash}`);
 }
 
-/** The first receipt that is equal on so many nodes, to the last field; null if there is none. */
-export function receiptAlike(receipts: readonly Receipt[], quorum: number): Receipt | null {
-  if (quorum === 1) return receipts[0] ?? null;
-  const votes = new Map<string, number>();
-  for (const receipt of receipts) {
-    const { blockNumber, blockHash, status, from, to, logs } = receipt;
-    const key = JSON.stringify([blockNumber, blockHash, status, from, to, logs]);
-    const count = (votes.get(key) ?? 0) + 1;
-    if (count >= quorum) return receipt;
-    votes.set(key, count);
-  }
-  return null;
+/** Equal for receipts that are the same to the last field. */
+export function receiptKey({ blockNumber, blockHash, status, from, to, logs }: Receipt): string {
+  return JSON.stringify([blockNumber, blockHash, status, from, to, logs]);
 }
 
-function finalizedNumber(result: unknown): number {
-  if (result === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node has no finalized block");
-  return readNumber((result as { number?: unknown }).number, "block.number");
-}
-
-function blockHash(result: unknown, number: number): string {
-  if (result === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node does not have the block", { number });
-  const block = result as { number?: unknown; hash?: unknown };
-  if (readNumber(block.number, "block.number") !== number)
-    throw new AgentError("NODE_ANSWER", "none", "the node answered another block");
-  return readHash(block.hash, "block.hash");
-}
-
-function firstFault(settled: readonly { readonly ok: boolean; readonly error?: AgentError }[]): AgentError {
-  return settled.find((one) => one.error !== undefined)?.error ?? noNode();
+function placeAt(place: BlockPlace, number: number | null): BlockPlace {
+  if (number !== null && place.number !== number) throw new AgentError("NODE_ANSWER", "none", "the node answered another block");
+  return place;
 }
 
 export function hexOf(number: number): string {

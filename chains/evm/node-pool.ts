@@ -28,8 +28,6 @@ export interface Question<T> {
   readonly block?: number; // number of the block that is asked for; the result is null if the node lacks it
 }
 
-export type Job<T> = (node: PoolNode) => Promise<T>;
-
 export interface NodePool extends Omit<Pool<Rpc>, "exchange"> {
   /**
    * Asks one node. @throws NODE_ERROR or NODE_PRUNED with the node's words, NODE_WRONG_CHAIN, or a

@@ -3,7 +3,7 @@
  * node, or to several that must agree.
  */
 import { AgentError } from "../../base/fault.ts";
-import { type BlockHead, readData, readHead, readQuantity } from "./answers.ts";
+import { type BlockHead, parentIn, readData, readHead, readQuantity } from "./answers.ts";
 import { gasPriceOracle } from "./data-fee.ts";
 import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 import { encodeBalanceCall } from "./token-reads.ts";
@@ -16,8 +16,9 @@ export const dataBytesMax = 128 * 1024;
 
 /** The node's newest head. The pool remembers it as the newest that this node showed. */
 export async function askHead(pool: NodePool, node: PoolNode): Promise<BlockHead> {
-  const head = await pool.ask(node, { method: "eth_getBlockByNumber", params: ["latest", false], read: readHead });
-  pool.sawHead(node, head.number, head.timestamp * 1000);
+  const read = (result: unknown) => ({ head: readHead(result), parentHash: parentIn(result) });
+  const { head, parentHash } = await pool.ask(node, { method: "eth_getBlockByNumber", params: ["latest", false], read });
+  pool.sawHead(node, head.number, head.timestamp * 1000, { hash: head.hash, parentHash });
   return head;
 }
 

@@ -5,13 +5,14 @@
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
+import { byQuorum } from "../providers/chain-blocks.ts";
 import { createPrice, middleOf } from "../providers/market.ts";
 import { disagreement, firstFault, settle } from "../providers/node-pool.ts";
 import type { Receipt } from "./answers.ts";
 import { dataFeeCall, dataFeeWithRoom, operatorFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
-import { receiptAlike, type SeenReceipts } from "./node-finality.ts";
+import { receiptKey, type SeenReceipts } from "./node-finality.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import {
   askHead,
@@ -170,14 +171,11 @@ export function createNodeQuorum(
         "answer of a contract",
       ),
     shownReceipt: async (txHash) => {
-      const said = await askAll(pool, (node) => askReceipt(node, txHash));
-      const receipts = said.flatMap(({ value }) => (value === null ? [] : [value]));
-      const isSame = (one: Receipt, other: Receipt): boolean =>
-        one.blockHash === other.blockHash && one.blockNumber === other.blockNumber;
-      const agreed = receipts.find((one) => receipts.filter((other) => isSame(one, other)).length >= pool.quorumMin);
-      const alike = receiptAlike(receipts, pool.quorumMin);
-      if (alike !== null) seen.put(alike);
-      return { receipt: agreed ?? null, isShown: receipts.length > 0 };
+      const settled = await pool.all((node) => askReceipt(node, txHash));
+      const whole = byQuorum(settled, pool.quorumMin, receiptKey).agreed;
+      if (whole !== null) seen.put(whole);
+      const placed = byQuorum(settled, pool.quorumMin, ({ blockNumber, blockHash }) => `${blockNumber} ${blockHash}`);
+      return { receipt: placed.agreed, isShown: placed.count > 0 };
     },
     usedNonces: async (address) => {
       const said = await askAll(pool, (node) => pool.ask(node, countQuestion(address, "latest")));

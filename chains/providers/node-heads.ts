@@ -1,6 +1,7 @@
 /**
  * The newest head of one node and its movement: height, time of the last rise, and the chain's
- * block time by these heads. Pure: the clock is passed in.
+ * block time by these heads. Heads are compared by height, and at one height by the blocks below
+ * them. Pure: the clock is passed in.
  */
 import type { HeadView } from "../nodes.ts";
 
@@ -10,10 +11,20 @@ import type { HeadView } from "../nodes.ts";
  */
 const highestMs = 3_600_000;
 /**
- * A node whose head is this much older than the best one is asked after the others. Below the
- * shortest limit of a warning.
+ * A node that lacks the blocks of this time is asked after the others. Below the shortest limit of
+ * a warning.
  */
 const behindMs = 30_000;
+/** Time between two blocks before a node's heads have shown it. */
+const blockMsUnknown = 12_000;
+/** Blocks of which a node's hashes are remembered. */
+const linksMax = 16;
+
+/** A head's own hash, and that of its parent; "" for unknown. */
+export interface Link {
+  readonly hash: string;
+  readonly parentHash: string;
+}
 
 export class Heads {
   #first: { readonly number: number; readonly atMs: number } | null = null;
@@ -24,12 +35,20 @@ export class Heads {
   #highest = 0;
   #highestAt = 0;
   #blockMs: number | null = null;
+  #link: Link = { hash: "", parentHash: "" };
+  readonly #shown = new Set<string>(); // hashes, the oldest first
 
   /**
    * A head of the node. `atMs` is the block's own time, Unix milliseconds, 0 for unknown; `nowMs`
    * never runs back.
    */
-  saw(number: number, atMs: number, nowMs: number): void {
+  saw(number: number, atMs: number, nowMs: number, link: Link = { hash: "", parentHash: "" }): void {
+    this.#link = link;
+    for (const hash of [link.parentHash, link.hash]) if (hash !== "") this.#shown.add(hash);
+    for (const hash of this.#shown) {
+      if (this.#shown.size <= linksMax) break;
+      this.#shown.delete(hash);
+    }
     const isFirst = this.#first === null;
     if (isFirst || number > this.#number) this.#risenAt = nowMs;
     if (isFirst || number < this.#number) this.#first = { number, atMs };
@@ -55,13 +74,25 @@ export class Heads {
     };
   }
 
-  /** True if another node's head is so much newer that this node is asked after it. */
-  isBehind(best: Heads): boolean {
-    return this.#first !== null && best.#atMs - this.#atMs > behindMs;
+  /** Null before the first head. */
+  get number(): number | null {
+    return this.#first === null ? null : this.#number;
   }
 
-  isNewerThan(other: Heads): boolean {
-    return this.#atMs > other.#atMs;
+  /** Time between two blocks by these heads, null before the head rose. */
+  get blockMs(): number | null {
+    return this.#blockMs;
+  }
+
+  /** True if so many blocks are missing up to a height that this node is asked after others. */
+  isBehind(height: number, blockMs: number | null): boolean {
+    return this.#first !== null && (height - this.#number) * (blockMs ?? blockMsUnknown) > behindMs;
+  }
+
+  /** True if the other node has shown this head, or the block below it. */
+  isJoinedTo(other: Heads): boolean {
+    const { hash, parentHash } = this.#link;
+    return (hash !== "" && other.#shown.has(hash)) || (parentHash !== "" && other.#shown.has(parentHash));
   }
 
   /** True if the head is known, and not older than `ms`. */

@@ -3,9 +3,11 @@
  * exclusion of a node of another chain, and the number of nodes that must agree. An answer is only
  * trusted as far as the caller demands here. Knows no protocol: a family brings its clients.
  */
+import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
-import type { NodeLog, NodeStatus } from "../nodes.ts";
-import { Heads } from "./node-heads.ts";
+import { comparedHeight } from "../heights.ts";
+import type { BlockRange, NodeLog, NodeStatus } from "../nodes.ts";
+import { Heads, type Link } from "./node-heads.ts";
 import { UnreadAnswers } from "./unread-answers.ts";
 
 /** The connection to one node, in its family's protocol. */
@@ -30,6 +32,8 @@ export interface PoolOptions<C extends Client, A> {
   /** One exchange. */
   readonly askChain: (client: C) => Promise<A>;
   readonly chainOf: (answer: A, client: C) => string;
+  /** What to do about a node that answers with this chain; "" for nothing but another address. */
+  readonly cureOf?: (answered: string) => string;
   readonly log: NodeLog;
   readonly clock: () => number; // milliseconds, never running back
 }
@@ -46,6 +50,8 @@ export interface PoolNode<C extends Client> {
   quiet: { readonly untilMs: number; readonly fault: AgentError } | null; // the provider asked for no questions until then
   detail: string;
   readonly heads: Heads;
+  readonly finals: Heads; // its newest final blocks
+  ranges: readonly BlockRange[] | null; // blocks that it keeps, where it said so
 }
 
 export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: AgentError };
@@ -58,8 +64,13 @@ export interface NodePool<C extends Client> {
    * NODE_WRONG_CHAIN, or the fault of the exchange
    */
   exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>): Promise<T>;
-  /** A newest head that the node showed. `atMs` is the block's own time, 0 for unknown. */
-  sawHead(node: PoolNode<C>, number: number, atMs: number): void;
+  /**
+   * A newest head that the node showed. `atMs` is the block's own time, 0 for unknown; `link` joins
+   * it to the blocks of other nodes.
+   */
+  sawHead(node: PoolNode<C>, number: number, atMs: number, link?: Link): void;
+  /** A final block that the node has reached; as `sawHead`. */
+  sawFinal(node: PoolNode<C>, number: number, atMs: number): void;
   /**
    * Asks each awake node without a recent head for its head, and does not wait for the answers. An
    * answer goes to `sawHead`.
@@ -116,6 +127,8 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       quiet: null,
       detail: "not asked yet",
       heads: new Heads(),
+      finals: new Heads(),
+      ranges: null,
     }),
   );
   const quorumMin = Math.min(2, nodes.length);
@@ -123,12 +136,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
   const asking = new Set<PoolNode<C>>(); // for their heads
   const unread = new UnreadAnswers(gate.fail);
 
-  function ordered(): readonly PoolNode<C>[] {
-    // Among nodes that answer, those with an old head come last, because their answers are old.
-    const best = nodes.reduce((newest, { heads }) => (heads.isNewerThan(newest) ? heads : newest), new Heads());
-    const rank = ({ restUntil, heads }: PoolNode<C>): number => (restUntil > options.clock() ? 2 : heads.isBehind(best) ? 1 : 0);
-    return [...nodes].sort((a, b) => rank(a) - rank(b));
-  }
+  const ordered = (): readonly PoolNode<C>[] => inOrder(nodes, options.clock());
 
   function chosen(): readonly PoolNode<C>[] {
     const awake = nodes.filter((node) => node.restUntil <= options.clock());
@@ -159,7 +167,8 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     exchange: gate.exchange,
     fail: gate.fail,
     unreadable: (node, error, isOfOthers) => unread.take(node, error, isOfOthers),
-    sawHead: (node, number, atMs) => node.heads.saw(number, atMs, options.clock()),
+    sawHead: (node, number, atMs, link) => node.heads.saw(number, atMs, options.clock(), link),
+    sawFinal: (node, number, atMs) => node.finals.saw(number, atMs, options.clock()),
     lookAround: (askHead) => {
       const nowMs = options.clock();
       for (const node of nodes) {
@@ -176,9 +185,10 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       return graceMs === undefined ? Promise.all(answers) : mostOf(answers, quorumMin, graceMs);
     },
     agree: (job, keyOf, what) => {
-      const answers = chosen().map((node) => settle(job(node)));
+      const some = chosen();
+      const answers = some.map((node) => settle(job(node)));
       void unread.settle(answers);
-      return agreement(answers, keyOf, quorumMin, what);
+      return agreement(answers, keyOf, { min: quorumMin, what, names: some.map(({ rpc }) => rpc.origin) });
     },
     checkChain: async () => {
       const checks = await Promise.all(nodes.map((node) => settle(gate.check(node))));
@@ -192,10 +202,25 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
   };
 }
 
-function statusOf({ rpc, chain, failures, outAt, detail, heads }: PoolNode<Client>, nowMs: number): NodeStatus {
+/** Nodes in the order in which they are asked. */
+function inOrder<C extends Client>(nodes: readonly PoolNode<C>[], nowMs: number): readonly PoolNode<C>[] {
+  // Among nodes that answer, those that lack blocks come last, because their answers are old.
+  const height = comparedHeight(nodes.flatMap(({ heads }) => heads.number ?? [])) ?? 0;
+  const blockMs = nodes.reduce<number | null>((known, { heads }) => known ?? heads.blockMs, null);
+  const rank = ({ restUntil, heads }: PoolNode<C>): number => (restUntil > nowMs ? 2 : heads.isBehind(height, blockMs) ? 1 : 0);
+  // At one height, a head comes first that stands on a block of another node too.
+  const isJoined = (node: PoolNode<C>): boolean => nodes.some((other) => other !== node && node.heads.isJoinedTo(other.heads));
+  const isApart = (node: PoolNode<C>): boolean =>
+    !isJoined(node) && nodes.some((other) => other.heads.number === node.heads.number && isJoined(other));
+  const place = new Map(nodes.map((node) => [node, rank(node) + (isApart(node) ? 0.5 : 0)]));
+  return [...nodes].sort((a, b) => (place.get(a) ?? 0) - (place.get(b) ?? 0));
+}
+
+function statusOf(node: PoolNode<Client>, nowMs: number): NodeStatus {
+  const { rpc, chain, failures, outAt, detail, heads, finals, ranges } = node;
   const refusal = rpc.refusal?.() ?? null;
   const head = heads.view(nowMs);
-  const shown = { url: rpc.origin, block: head?.number ?? null, head };
+  const shown = { url: rpc.origin, block: head?.number ?? null, head, final: finals.view(nowMs), ranges };
   if (chain === "right" && failures === 0 && refusal === null) return { ...shown, ok: true, detail: "", outForMs: null };
   const failedForMs = outAt === null ? null : nowMs - outAt;
   const outForMs = refusal === null ? failedForMs : Math.max(refusal.forMs, failedForMs ?? 0);
@@ -212,7 +237,7 @@ interface Gate<C extends Client> {
  * Lets a question through only to a node that serves the right chain, and remembers how each node
  * does.
  */
-function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock }: PoolOptions<C, A>): Gate<C> {
+function createGate<C extends Client, A>({ chain, askChain, chainOf, cureOf, log, clock }: PoolOptions<C, A>): Gate<C> {
   async function talk<T>(node: PoolNode<C>, exchange: (client: C) => Promise<T>): Promise<T> {
     node.asked += 1;
     const number = node.asked;
@@ -262,9 +287,10 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
     if (node.chain !== "wrong") log("node-wrong-chain", { node: node.rpc.origin, expected: chain, answered });
     node.chain = "wrong";
     node.outAt ??= clock();
-    node.detail = `NODE_WRONG_CHAIN: chain id ${answered} instead of ${chain}`;
+    const cure = cureOf?.(answered) ?? "";
+    node.detail = `NODE_WRONG_CHAIN: chain id ${answered} instead of ${chain}${cure === "" ? "" : `; ${cure}`}`;
     node.restUntil = clock() + restMaxMs;
-    throw wrongChain(node);
+    throw wrongChain(node, cure);
   }
 
   function check(node: PoolNode<C>): Promise<void> {
@@ -319,38 +345,54 @@ function mostOf<T>(answers: readonly Promise<Settled<T>>[], min: number, graceMs
 function agreement<T>(
   answers: readonly Promise<Settled<T>>[],
   keyOf: (value: T) => string,
-  min: number,
-  what: string,
+  { min, what, names }: { readonly min: number; readonly what: string; readonly names: readonly string[] },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const votes = new Map<string, number>();
+    const said = new Map<number, string>();
     let open = answers.length;
     let answered = 0;
     let fault: AgentError | null = null;
-    const count = (settled: Settled<T>): void => {
+    const count = (settled: Settled<T>, at: number): void => {
       open -= 1;
       if (settled.ok) {
         answered += 1;
         const key = keyOf(settled.value);
+        said.set(at, key);
         votes.set(key, (votes.get(key) ?? 0) + 1);
         if ((votes.get(key) ?? 0) >= min) resolve(settled.value);
       } else fault ??= settled.error;
-      if (open === 0) reject(answered >= min ? disagreement(what, votes.size) : (fault ?? noNode()));
+      if (open === 0) reject(answered >= min ? disagreement(what, votes.size, saidBy(names, said)) : (fault ?? noNode()));
     };
-    for (const answer of answers) answer.then(count).catch(reject);
+    for (const [at, answer] of answers.entries()) answer.then((settled) => count(settled, at)).catch(reject);
   });
 }
 
-export function disagreement(what: string, versions: number): AgentError {
-  return new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on the ${what}`, { what, versions });
+/** `said`: what each node says, for the operator; "" where that is told elsewhere. */
+export function disagreement(what: string, versions: number, said = ""): AgentError {
+  const words = `the nodes do not agree on the ${what}${said === "" ? "" : `: ${said}`}`;
+  return new AgentError("NODE_DISAGREE", "none", words, { what, versions });
+}
+
+/** So much of an answer is shown; of longer ones a digest stands behind. */
+const saidMax = 60;
+
+function saidBy(names: readonly string[], said: ReadonlyMap<number, string>): string {
+  const shown = (key: string): string =>
+    key.length <= saidMax ? key : `${key.slice(0, saidMax)}… (${createHash("sha256").update(key).digest("hex").slice(0, 8)})`;
+  return [...said]
+    .sort(([a], [b]) => a - b)
+    .map(([at, key]) => `${names[at]} says ${shown(key.replace(/[^\x20-\x7e]+/g, " "))}`)
+    .join(", ");
 }
 
 function stillQuiet({ code, message, context }: AgentError): AgentError {
   return new AgentError(code, "none", message, context);
 }
 
-function wrongChain(node: PoolNode<Client>): AgentError {
-  return new AgentError("NODE_WRONG_CHAIN", "none", "the node serves another chain", { node: node.rpc.origin });
+function wrongChain(node: PoolNode<Client>, cure = ""): AgentError {
+  const words = cure === "" ? "the node serves another chain" : `the node does not say that it serves the chain: ${cure}`;
+  return new AgentError("NODE_WRONG_CHAIN", "none", words, { node: node.rpc.origin });
 }
 
 export function noNode(): AgentError {

@@ -47,6 +47,7 @@ export const tron = {
   feeModels: [],
   exclusion: { kind: "expiry", marginMs, lifetimeMsMax, validUntilMs, timestamp, timestamped, unseenMs, readEnd },
   blockTimes: "rising",
+  finalDepth: null,
   countsConfirmations: false,
   readChainId,
   networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),

@@ -4,10 +4,11 @@
  * empties the memory. Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { BlockId, Finds } from "../nodes.ts";
+import type { Finds } from "../nodes.ts";
 import { type CanonicalText, canonicalText, pathOf } from "../providers/canonical-text.ts";
+import { agreedOrNone, byQuorum, createChainBlocks, graceMs } from "../providers/chain-blocks.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
-import { disagreement, firstFault, noNode } from "../providers/node-pool.ts";
+import { firstFault } from "../providers/node-pool.ts";
 import {
   type Block,
   type BlockHead,
@@ -75,19 +76,18 @@ const blockBytesMax = 32 * 1024 * 1024;
 const receiptBytesMax = 2 * 1024 * 1024;
 /** Bytes of a transaction in addition to those that are read. */
 const fieldBytes = 300;
-/**
- * Time after which the other nodes' answers no longer wait for a slow provider, or one at its
- * quota.
- */
-const graceMs = 500;
-
 export function createBlocks(pool: NodePool): Blocks {
   const kept = new KeptBlocks<Block>(({ transactions }) =>
     transactions.reduce((sum, { shown }) => sum + fieldBytes + shown.length, 0),
   );
 
-  const agreedHead = (number: number): Promise<BlockHead> =>
-    pool.agree((node) => pool.ask(node, headQuestion("/walletsolidity", number)), headKey, `id of block ${number}`);
+  const chain = createChainBlocks(pool, {
+    newest: (node) => newest(pool, node),
+    at: (node, number) => pool.ask(node, headQuestion("/walletsolidity", number)),
+    final: (node) => pool.ask(node, headQuestion("/walletsolidity", null)),
+    timeOf: ({ timestampMs }) => timestampMs,
+    keyOf: headKey,
+  });
 
   const solidBlock = (number: number): Promise<Block> =>
     kept.ask(number, () =>
@@ -95,36 +95,14 @@ export function createBlocks(pool: NodePool): Blocks {
     );
 
   return {
-    head: async () => {
-      pool.lookAround((node) => newest(pool, node));
-      const head = await pool.first((node) => newest(pool, node));
-      if (head === null) throw noNode();
-      return head;
-    },
-    highestHead: async () => {
-      const settled = await pool.all((node) => newest(pool, node), graceMs);
-      const asked = settled.flatMap((one) => (one.ok ? [one.value.number] : []));
-      if (asked.length === 0) throw firstFault(settled);
-      // Behind one address may stand machines that lag, so the heads of before count too.
-      return Math.max(...asked, ...pool.status().map(({ head }) => head?.highest ?? 0));
-    },
+    head: chain.head,
+    highestHead: chain.highestHead,
     solidHead: async () => {
-      pool.lookAround((node) => newest(pool, node));
-      const settled = await pool.all((node) => pool.ask(node, headQuestion("/walletsolidity", null)), graceMs);
-      const heads = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b.number - a.number);
-      // The highest number that enough nodes have reached. A node that lags, or runs ahead, has no
-      // effect.
-      const reached = heads[pool.quorumMin - 1];
-      if (reached === undefined) throw firstFault(settled);
-      const { number } = reached;
-      // Nodes at the same block already agree. A second question would only cost, because providers
-      // charge by the question.
-      const alike = heads.filter((one) => headKey(one) === headKey(reached));
-      const head = alike.length >= pool.quorumMin ? reached : await agreedHead(number);
+      const head = await chain.finalHead();
       kept.stands(head);
       return head;
     },
-    solidHeadAt: async (number) => kept.get(number) ?? agreedHead(number),
+    solidHeadAt: async (number) => kept.get(number) ?? chain.agreedAt(number),
     solidBlock,
     read: (block, reader) => {
       const finds = reader(block);
@@ -150,12 +128,10 @@ export function createBlocks(pool: NodePool): Blocks {
     },
     solidReceipt: async (txHash) => {
       const shown = await shownReceipts(pool, txHash, "/walletsolidity");
-      const receipts = shown.flatMap(({ receipt }) => (receipt === null ? [] : [receipt]));
-      if (receipts.length < pool.quorumMin) return null;
-      const keys = receipts.map((one) => JSON.stringify(receiptFields(one)));
-      const at = keys.findIndex((key) => keys.filter((other) => other === key).length >= pool.quorumMin);
-      const receipt = receipts[at];
-      if (receipt === undefined) throw disagreement(`receipt of ${txHash}`, new Set(keys).size);
+      const answers = shown.map(({ receipt }) => ({ ok: true, value: receipt }) as const);
+      const keyOf = (receipt: Receipt): string => JSON.stringify(receiptFields(receipt));
+      const receipt = agreedOrNone(byQuorum(answers, pool.quorumMin, keyOf), pool.quorumMin, `receipt of ${txHash}`);
+      if (receipt === null) return null;
       const block = await solidBlock(receipt.block);
       const transaction = kept.read(block, ({ transactions }) => wholeOf(transactions.find((one) => one.txHash === txHash)));
       if (transaction === undefined || transaction.isDone !== receipt.isDone) throw notTogether(block.number, "a receipt");
@@ -173,7 +149,7 @@ function wholeOf(transaction: BlockTransaction | undefined): BlockTransaction | 
 /** The node's newest head. The pool remembers it as the newest that this node showed. */
 async function newest(pool: NodePool, node: PoolNode): Promise<BlockHead> {
   const head = await pool.ask(node, headQuestion("/wallet", null));
-  pool.sawHead(node, head.number, head.timestampMs);
+  pool.sawHead(node, head.number, head.timestampMs, head);
   return head;
 }
 
@@ -291,8 +267,4 @@ function withoutEntries(receipt: Receipt): Receipt {
 
 export function notTogether(block: number, what: string): AgentError {
   return new AgentError("NODE_DISAGREE", "none", `the nodes' block ${block} and ${what} of it do not belong together`, { block });
-}
-
-export function idOf({ number, hash }: BlockHead): BlockId {
-  return { number, hash };
 }

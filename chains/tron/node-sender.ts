@@ -19,13 +19,14 @@ import type {
   WantedPayment,
 } from "../nodes.ts";
 import { broadcastTo, type Reply } from "../providers/broadcasts.ts";
+import { idOf } from "../providers/chain-blocks.ts";
 import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
 import { disagreement } from "../providers/node-pool.ts";
 import type { BlockHead, Trial } from "./answers.ts";
 import { computeLimitActivation, computeLimitCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
 import { agreedBalance } from "./node-balances.ts";
-import { type Blocks, blockQuestion, createBlocks, idOf, type Shown } from "./node-blocks.ts";
+import { type Blocks, blockQuestion, createBlocks, type Shown } from "./node-blocks.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import {
   accountQuestion,

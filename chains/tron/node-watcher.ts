@@ -18,13 +18,14 @@ import type {
   WatcherNodes,
 } from "../nodes.ts";
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
+import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import { findEach, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
 import { agreedBalance } from "./node-balances.ts";
-import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts";
+import { type Blocks, createBlocks, headQuestion } from "./node-blocks.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { accountQuestion, decimalsQuestion, hexOf, tokenBalanceQuestion } from "./node-questions.ts";
 import { computeLimitOf, feeMarketOf } from "./node-sender.ts";

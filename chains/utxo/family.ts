@@ -16,6 +16,9 @@ import { coinTexts, readCoin } from "./tx-params.ts";
 
 const txHashForm = /^[0-9a-f]{64}$/;
 
+/** Six blocks are what most services of these coins wait for. */
+export const finalDepth = 6;
+
 export const utxoFamilies: Readonly<Record<UtxoFamilyName, Family>> = ofEachFamily(familyOn);
 
 function familyOn(network: UtxoNetwork, coin: NativeCoin): Family {
@@ -28,6 +31,7 @@ function familyOn(network: UtxoNetwork, coin: NativeCoin): Family {
     feeModels: [],
     exclusion: { kind: "pin", coins: coinTexts },
     blockTimes: "about",
+    finalDepth,
     countsConfirmations: true,
     readChainId: (value) => (value === network.reference ? network.reference : null),
     networkOf: () => network.id,

@@ -5,11 +5,11 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
+import { byQuorum, createChainBlocks, graceMs, noBlock } from "../providers/chain-blocks.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
-import { firstFault, noNode } from "../providers/node-pool.ts";
-import { createSharing } from "../providers/shared-answers.ts";
 import type { BlockHead, Place } from "./answers.ts";
 import { type Block, readBlock } from "./block.ts";
+import { finalDepth } from "./family.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { hashQuestion, headQuestion, rawBlockQuestion, statusQuestion, tipHash } from "./node-questions.ts";
 
@@ -44,65 +44,41 @@ export interface Blocks {
   finalPlace(txHash: string): Promise<Place | null>;
 }
 
-/**
- * Time after which the other nodes' answers no longer wait for a slow provider, or one at its
- * quota.
- */
-export const graceMs = 500;
-const confirmationsDefault = 6;
-
 /** A block is final with `confirmations` blocks from it to the head, itself counted. */
 export function createBlocks(pool: NodePool, confirmations: number): Blocks {
   const kept = new KeptBlocks<NumberedBlock>(({ weight }) => weight);
   const newest = createNewest(pool);
-  const share = createSharing();
+  const idAt = async (node: PoolNode, number: number): Promise<BlockId | null> => {
+    const hash = await pool.ask(node, hashQuestion(number));
+    return hash === null ? null : { number, hash };
+  };
 
-  const agreedHash = (number: number): Promise<string> =>
-    share(`hash ${number}`, async () => {
-      const hash = await pool.agree((node) => pool.ask(node, hashQuestion(number)), String, `hash of block ${number}`);
-      if (hash === null) throw noBlock(number);
-      return hash;
-    });
+  const headOf = async (node: PoolNode, { hash }: BlockId): Promise<BlockHead> => pool.ask(node, headQuestion(hash));
 
-  const finalHead = (): Promise<BlockId> =>
-    share("final", async () => {
-      pool.lookAround(newest);
-      const settled = await pool.all(newest, graceMs);
-      const numbers = settled.flatMap((one) => (one.ok ? [one.value.number] : [])).sort((a, b) => b - a);
-      // The highest number that enough nodes have reached. A node that lags, or runs ahead, has no
-      // effect.
-      const reached = numbers[pool.quorumMin - 1];
-      if (reached === undefined) throw firstFault(settled);
-      const number = Math.max(0, reached - confirmations + 1);
-      const final = { number, hash: await agreedHash(number) };
-      kept.stands(final);
-      return final;
-    });
+  const chain = createChainBlocks(pool, {
+    newest,
+    at: idAt,
+    final: confirmations,
+    // A final block was a head before, and is asked for only after a start.
+    timeOf: async (id) => newest.timeOf(id.hash) ?? (await pool.first((node) => headOf(node, id)))?.timestampMs ?? 0,
+    keyOf: ({ number, hash }) => `${number} ${hash}`,
+  });
+  const agreedHash = async (number: number): Promise<string> => (await chain.agreedAt(number)).hash;
+  const finalHead = async (): Promise<BlockId> => {
+    const final = await chain.finalHead();
+    kept.stands(final);
+    return final;
+  };
 
   const placed = async (txHash: string): Promise<Placed> => {
     const settled = await pool.all((node) => pool.ask(node, statusQuestion(txHash)), graceMs);
-    const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
-    if (answers.length < pool.quorumMin) throw firstFault(settled);
-    const places = answers.filter((place) => place !== null);
-    const isAgreed = (place: Place): boolean =>
-      places.filter((other) => other.block === place.block && other.blockHash === place.blockHash).length >= pool.quorumMin;
-    return { place: places.find(isAgreed) ?? null, shown: places[0] ?? null };
+    const { agreed, shown } = byQuorum(settled, pool.quorumMin, ({ block, blockHash }) => `${block} ${blockHash}`);
+    return { place: agreed, shown };
   };
 
   return {
-    head: async () => {
-      pool.lookAround(newest);
-      const head = await pool.first(newest);
-      if (head === null) throw noNode();
-      return head;
-    },
-    highestHead: async () => {
-      const settled = await pool.all(newest, graceMs);
-      const asked = settled.flatMap((one) => (one.ok ? [one.value.number] : []));
-      if (asked.length === 0) throw firstFault(settled);
-      // Behind one address may stand machines that lag, so the heads of before count too.
-      return Math.max(...asked, ...pool.status().map(({ head }) => head?.highest ?? 0));
-    },
+    head: chain.head,
+    highestHead: chain.highestHead,
     finalHead,
     agreedHash,
     agreedBlock: (number) => kept.ask(number, async () => blockWith(pool, number, await agreedHash(number))),
@@ -116,8 +92,8 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
     },
     headAt: async (number) => {
       const head = await pool.first(async (node) => {
-        const hash = await pool.ask(node, hashQuestion(number));
-        return hash === null ? null : pool.ask(node, headQuestion(hash));
+        const id = await idAt(node, number);
+        return id === null ? null : headOf(node, id);
       });
       if (head === null) throw noBlock(number);
       return head;
@@ -133,8 +109,13 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
   };
 }
 
-export function idOf({ number, hash }: BlockId): BlockId {
-  return { number, hash };
+/** Heads whose times are remembered. */
+const timesMax = 256;
+
+interface Newest {
+  (node: PoolNode): Promise<BlockHead>;
+  /** Own time of a block that was a head here, Unix milliseconds. */
+  timeOf(hash: string): number | undefined;
 }
 
 /**
@@ -142,9 +123,10 @@ export function idOf({ number, hash }: BlockId): BlockId {
  * questions find the chain unchanged. Height and hash are never asked apart, because behind one
  * address may stand machines at two heads.
  */
-export function createNewest(pool: NodePool): (node: PoolNode) => Promise<BlockHead> {
+export function createNewest(pool: NodePool): Newest {
   const known = new WeakMap<PoolNode, BlockHead>();
-  return async (node) => {
+  const times = new Map<string, number>();
+  const newest = async (node: PoolNode): Promise<BlockHead> => {
     const hash = await pool.ask(node, tipHash);
     const before = known.get(node);
     const head = before?.hash === hash ? before : await pool.ask(node, headQuestion(hash));
@@ -154,9 +136,13 @@ export function createNewest(pool: NodePool): (node: PoolNode) => Promise<BlockH
       throw fault;
     }
     known.set(node, head);
-    pool.sawHead(node, head.number, head.timestampMs);
+    times.set(head.hash, head.timestampMs);
+    const oldest = times.keys().next();
+    if (times.size > timesMax && !oldest.done) times.delete(oldest.value);
+    pool.sawHead(node, head.number, head.timestampMs, head);
     return head;
   };
+  return Object.assign(newest, { timeOf: (hash: string) => times.get(hash) });
 }
 
 /** The block from the first node that has its bytes. */
@@ -176,9 +162,5 @@ async function rawBlock(pool: NodePool, node: PoolNode, number: number, hash: st
 
 /** Blocks until one counts as final. Such a chain finalizes none itself, so the default is six. */
 export function depthOf(confirmations: number | "finalized"): number {
-  return confirmations === "finalized" ? confirmationsDefault : confirmations;
-}
-
-function noBlock(number: number): AgentError {
-  return new AgentError("NODE_NO_BLOCK", "none", "the node does not have the block", { number });
+  return confirmations === "finalized" ? finalDepth : confirmations;
 }

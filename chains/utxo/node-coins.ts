@@ -7,12 +7,12 @@
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
 import type { ChainState } from "../nodes.ts";
+import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { parseAddress } from "./address.ts";
 import type { UnspentOutput } from "./answers.ts";
 import { feeOfInput } from "./fees.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { graceMs } from "./node-blocks.ts";
 import { type Address, type Histories, historyLimits } from "./node-history.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { headQuestion, outspendQuestions, poolQuestion, tipHash, unspentQuestion } from "./node-questions.ts";

@@ -6,12 +6,13 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { BlockId, Ending, Judgement } from "../nodes.ts";
+import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { parseAddress } from "./address.ts";
 import type { Place } from "./answers.ts";
 import type { ChainOutput } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { type Blocks, graceMs } from "./node-blocks.ts";
+import type { Blocks } from "./node-blocks.ts";
 import type { NodePool } from "./node-pool.ts";
 import { outspendQuestions } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";

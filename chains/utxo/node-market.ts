@@ -5,10 +5,10 @@
  * lightningdevkit/ldk-node #1028 (an empty estimate taken for the lowest).
  */
 import type { FeeMarket } from "../family.ts";
+import { graceMs } from "../providers/chain-blocks.ts";
 import { createPrice, middleOf, Ways } from "../providers/market.ts";
 import type { Rates } from "./answers.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { graceMs } from "./node-blocks.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { ratesQuestion, recommendedQuestion } from "./node-questions.ts";
 import { satPerByteMin } from "./size.ts";

@@ -18,11 +18,12 @@ import type {
   WantedPayment,
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
+import { idOf } from "../providers/chain-blocks.ts";
 import { parseAddress } from "./address.ts";
 import { readWhole } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { balanceAt } from "./node-balance.ts";
-import { type Blocks, createBlocks, depthOf, idOf } from "./node-blocks.ts";
+import { type Blocks, createBlocks, depthOf } from "./node-blocks.ts";
 import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { agreedSpender, outpointOf } from "./node-judge.ts";

@@ -5,10 +5,10 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { UnconfirmedTransaction } from "../nodes.ts";
+import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { receiverOf } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { graceMs } from "./node-blocks.ts";
 import { addressOf } from "./node-coins.ts";
 import { historyLimits } from "./node-history.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";

@@ -19,13 +19,14 @@ import type {
   WatcherNodes,
 } from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
+import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import { addressOfScript, parseAddress } from "./address.ts";
 import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, type ScriptOf, scriptKey } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { arrivingAt } from "./node-arriving.ts";
 import { balanceAt } from "./node-balance.ts";
-import { createBlocks, depthOf, idOf, type NumberedBlock } from "./node-blocks.ts";
+import { createBlocks, depthOf, type NumberedBlock } from "./node-blocks.ts";
 import { areSighted, type CoinQuestion, coinsAtOnce, reached } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { judge } from "./node-judge.ts";

@@ -41,6 +41,7 @@ export const xrp: Family = {
   feeModels: [],
   exclusion: { kind: "slot" },
   blockTimes: "rising",
+  finalDepth: null,
   countsConfirmations: false,
   readChainId,
   networkOf: ({ chainId }) => networkOf(Number(chainId)),

@@ -5,11 +5,12 @@
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type { NextSlot, SlotCounts, WantedPayment } from "../nodes.ts";
+import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault, type Settled } from "../providers/node-pool.ts";
 import type { Account, Reserve } from "./node-answers.ts";
-import { graceMs, type Ledgers } from "./node-ledgers.ts";
+import { type Ledgers, serverOf } from "./node-ledgers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
-import { accountQuestion, serverQuestion } from "./node-questions.ts";
+import { accountQuestion } from "./node-questions.ts";
 
 /** Flags of an account, by the documentation's names. */
 const requiresTag = 0x0002_0000; // lsfRequireDestTag
@@ -23,9 +24,14 @@ export function agreedAccount(pool: NodePool, address: string, ledger: number): 
   return pool.agree(ask, accountKey, `account ${address}`);
 }
 
+/** The agreed balance of an account at a ledger, its reserve included; 0 if it is not there. */
+export async function balanceOf(pool: NodePool, address: string, ledger: number): Promise<bigint> {
+  return (await agreedAccount(pool, address, ledger))?.balanceDrops ?? 0n;
+}
+
 /** The reserves by the newest validated ledgers of enough nodes. */
 export function agreedReserve(pool: NodePool): Promise<Reserve> {
-  const ask = async (node: PoolNode): Promise<Reserve> => (await pool.ask(node, serverQuestion)).reserve;
+  const ask = async (node: PoolNode): Promise<Reserve> => (await serverOf(pool, node)).reserve;
   return pool.agree(ask, ({ baseDrops, incrementDrops }) => `${baseDrops} ${incrementDrops}`, "reserve");
 }
 

@@ -56,6 +56,8 @@ export interface LedgerTransaction {
   readonly deliveredDrops: bigint | null; // delivered_amount; null likewise
   /** Accounts whose balance of XRP rose, with the drops. */
   readonly risen: readonly (readonly [address: string, drops: bigint])[];
+  /** Accounts whose balance of XRP fell, with the drops; fees are among them. */
+  readonly fallen: readonly (readonly [address: string, drops: bigint])[];
 }
 
 declare const ofNode: unique symbol;
@@ -95,6 +97,7 @@ const addressForm = /^r[1-9A-HJ-NP-Za-km-z]{23,35}$/;
 const kindForm = /^[A-Za-z]{1,60}$/;
 const resultForm = /^t(?:es|ec)[A-Z_]{1,60}$/;
 const engineForm = /^te[a-z][A-Za-z_0-9]{1,60}$/;
+const success = "tesSUCCESS";
 const numberMax = 0xffff_ffff;
 const decimals = 6;
 /** Seconds from the Unix epoch to that of the ledger, 1 January 2000. */
@@ -222,6 +225,7 @@ function transactionOf(tx: Fields, metadata: unknown): LedgerTransaction {
   if (typeof kind !== "string" || !kindForm.test(kind)) throw odd("TransactionType");
   if (typeof result !== "string" || !resultForm.test(result)) throw odd("TransactionResult");
   const sequence = `${numberOf(tx.Sequence, "Sequence")}`;
+  const changes = changesIn(meta);
   return {
     txHash: hashOf(tx.hash, "transaction.hash"),
     ledger: numberOf(tx.ledger_index, "transaction.ledger_index"),
@@ -233,22 +237,30 @@ function transactionOf(tx: Fields, metadata: unknown): LedgerTransaction {
     destination: destination === undefined ? "" : addressOf(destination, "Destination"),
     tag: tag === undefined ? "" : `${numberOf(tag, "DestinationTag")}`,
     amountDrops: typeof tx.Amount === "string" ? dropsOf(tx.Amount, "Amount") : null,
-    deliveredDrops: deliveredIn(meta),
-    risen: risenIn(meta),
+    deliveredDrops: deliveredIn(tx, meta),
+    risen: changes.filter(([, drops]) => drops > 0n),
+    fallen: changes.filter(([, drops]) => drops < 0n).map(([address, drops]) => [address, -drops]),
   };
 }
 
-/** An object is an issued token. "unavailable" stands at old partial payments alone. */
-function deliveredIn({ delivered_amount: delivered }: Fields): bigint | null {
+/**
+ * Drops; null for an issued token, which is an object, and for what delivers nothing. A successful
+ * payment of XRP says what it delivered: without that nobody knows how much came.
+ * "unavailable" stands at partial payments of before 2014.
+ */
+function deliveredIn({ TransactionType: kind, Amount: amount }: Fields, meta: Fields): bigint | null {
+  const { delivered_amount: delivered, TransactionResult: result } = meta;
+  const isToken = typeof amount === "object" && amount !== null;
+  if (kind === "Payment" && result === success && !isToken) return dropsOf(delivered, "delivered_amount");
   return typeof delivered !== "string" || delivered === "unavailable" ? null : dropsOf(delivered, "delivered_amount");
 }
 
 /** A node of the metadata leaves the fields out that it does not change. */
-function risenIn({ AffectedNodes: nodes }: Fields): readonly (readonly [string, bigint])[] {
+function changesIn({ AffectedNodes: nodes }: Fields): readonly (readonly [string, bigint])[] {
   if (!Array.isArray(nodes)) throw odd("AffectedNodes");
-  const risen = nodes.flatMap((one): readonly (readonly [string, bigint])[] => {
-    const { CreatedNode: created, ModifiedNode: modified } = fieldsOf(one, "AffectedNodes");
-    const node = created ?? modified;
+  const changes = nodes.flatMap((one): readonly (readonly [string, bigint])[] => {
+    const { CreatedNode: created, ModifiedNode: modified, DeletedNode: deleted } = fieldsOf(one, "AffectedNodes");
+    const node = created ?? modified ?? deleted;
     if (node === undefined) return [];
     const { LedgerEntryType: type, NewFields: fresh, FinalFields: final, PreviousFields: previous } = fieldsOf(node, "node");
     if (type !== "AccountRoot") return [];
@@ -256,9 +268,9 @@ function risenIn({ AffectedNodes: nodes }: Fields): readonly (readonly [string, 
     if (before === undefined) return [];
     const { Account: account, Balance: balance } = fieldsOf(created === undefined ? final : fresh, "FinalFields");
     const drops = dropsOf(balance ?? "0", "Balance") - dropsOf(before, "Balance");
-    return drops > 0n ? [[addressOf(account, "AccountRoot.Account"), drops]] : [];
+    return drops === 0n ? [] : [[addressOf(account, "AccountRoot.Account"), drops]];
   });
-  return risen.sort(([a], [b]) => (a < b ? -1 : 1));
+  return changes.sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** Equal for the same transaction by two nodes. */

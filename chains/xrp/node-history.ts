@@ -13,6 +13,7 @@ import { agreedFinds, joinFinds } from "../providers/unread.ts";
 import { type HistoryPage, type LedgerTransaction, type Marker, transactionKey } from "./node-answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { historyQuestion, pageSize, type Span } from "./node-questions.ts";
+import { type Cut, createSums, otherCuts } from "./node-sums.ts";
 
 /** A span whose ends the caller knows, with the hash of its last ledger. */
 export interface KnownSpan extends Span {
@@ -44,7 +45,9 @@ const searchedPagesMax = 10;
 const keptMax = 16;
 const keptLengthMax = 2_000;
 
-export function createHistory(pool: NodePool): History {
+/** `balanceAt`: agreed drops of an account at a ledger, 0 for none. */
+export function createHistory(pool: NodePool, balanceAt: (account: string, ledger: number) => Promise<bigint>): History {
+  const sums = createSums(balanceAt);
   const share = createSharing();
   const kept = new Map<string, Finds<LedgerTransaction>>();
 
@@ -61,25 +64,28 @@ export function createHistory(pool: NodePool): History {
       const key = `${account} ${span.from} ${span.to} ${span.hash}`;
       const known = kept.get(key);
       if (known !== undefined) return known;
-      const ask = (node: PoolNode) => listOf(pool, node, account, span);
-      if (!isAgreed) return share(`one ${key}`, async () => (await pool.first(ask)) ?? { found: [], unread: [] });
+      const ask = (node: PoolNode, cut: Cut = usualCut) => listOf(pool, node, { account, span, cut });
+      if (!isAgreed) return share(`one ${key}`, async () => (await pool.first((node) => ask(node))) ?? { found: [], unread: [] });
       const what = `transactions of ${account} in ledgers ${span.from} to ${span.to}`;
-      return share(key, async () => {
+      const agreedBy = async (cut: Cut): Promise<Finds<LedgerTransaction>> => {
         const told = new Map<PoolNode, Promise<Finds<LedgerTransaction>>>();
         const answered: Finds<LedgerTransaction>[] = [];
         const askOnce = async (node: PoolNode): Promise<Finds<LedgerTransaction>> => {
-          const asked = told.get(node) ?? ask(node);
+          const asked = told.get(node) ?? ask(node, cut);
           told.set(node, asked);
           const list = await asked;
           answered.push(list);
           return list;
         };
         const agree = (keyOf: (list: Finds<LedgerTransaction>) => string) => pool.agree(askOnce, keyOf, what);
-        const list = await agreedFinds(
+        return agreedFinds(
           agree,
           () => answered,
           (all) => all.map(transactionKey).join(),
         );
+      };
+      return share(key, async () => {
+        const list = await sums.complete(account, span, await agreedByAny(agreedBy), agreedBy);
         keep(key, list);
         return list;
       });
@@ -91,13 +97,35 @@ export function createHistory(pool: NodePool): History {
   };
 }
 
-async function listOf(pool: NodePool, node: PoolNode, account: string, span: Span): Promise<Finds<LedgerTransaction>> {
+/** One server may leave out at a border what the other one shows: then other borders are asked. */
+async function agreedByAny(agreedBy: (cut: Cut) => Promise<Finds<LedgerTransaction>>): Promise<Finds<LedgerTransaction>> {
+  let first: unknown = null;
+  for (const cut of [usualCut, ...otherCuts]) {
+    try {
+      return await agreedBy(cut);
+    } catch (fault) {
+      if (!(fault instanceof AgentError) || fault.code !== "NODE_DISAGREE") throw fault;
+      first ??= fault;
+    }
+  }
+  throw first;
+}
+
+const usualCut: Cut = { limit: pageSize, order: "oldest first" };
+
+interface Listing {
+  readonly account: string;
+  readonly span: Span;
+  readonly cut: Cut;
+}
+
+async function listOf(pool: NodePool, node: PoolNode, { account, span, cut }: Listing): Promise<Finds<LedgerTransaction>> {
   const found = new Map<string, LedgerTransaction>();
   const unread: UnreadTransaction[] = [];
   for await (const page of pagesOf(
     pool,
     node,
-    (marker, limit) => historyQuestion(account, span, "oldest first", marker, limit),
+    (marker, limit) => historyQuestion(account, span, cut.order, marker, Math.min(limit, cut.limit)),
     pagesMax,
   )) {
     if (page.from > span.from || page.to < span.to) {

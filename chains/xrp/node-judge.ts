@@ -5,11 +5,10 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { BlockId, Judgement } from "../nodes.ts";
-import { disagreement, firstFault } from "../providers/node-pool.ts";
+import { agreedOrNone, byQuorum, graceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
 import { type LedgerTransaction, transactionKey } from "./node-answers.ts";
 import type { History } from "./node-history.ts";
-import { graceMs } from "./node-ledgers.ts";
 import { type AttemptEvidence, judgeAttempt, judgeUser } from "./node-outcome.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { transactionQuestion } from "./node-questions.ts";
@@ -27,13 +26,8 @@ export interface Shown {
  */
 export async function shownTransaction(pool: NodePool, txHash: string): Promise<Shown> {
   const settled = await pool.all((node: PoolNode) => pool.ask(node, transactionQuestion(txHash)), graceMs);
-  const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  if (answers.length < pool.quorumMin) throw firstFault(settled);
-  const found = answers.filter((one) => one !== null);
-  const keys = found.map(transactionKey);
-  const agreed = found.find((_, at) => keys.filter((key) => key === keys[at]).length >= pool.quorumMin) ?? null;
-  if (agreed === null && found.length >= pool.quorumMin) throw disagreement(`transaction ${txHash}`, new Set(keys).size);
-  return { agreed, shown: found[0] ?? null };
+  const found = byQuorum(settled, pool.quorumMin, transactionKey);
+  return { agreed: agreedOrNone(found, pool.quorumMin, `transaction ${txHash}`), shown: found.shown };
 }
 
 export interface JudgeTools {
@@ -68,36 +62,45 @@ export function createJudge(
     const ended = attempts.find((attempt) => attempt.final !== null)?.final;
     if (ended !== undefined && ended !== null) return judgeAttempt(payment, ended);
     const included = attempts.find(({ includedIn }) => includedIn !== null);
-    if (included !== undefined) return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
+    const doubt = attempts.find(({ fault }) => fault !== null)?.fault ?? null;
     const sequence = await sequenceOf(payment.account);
-    if (sequence === null || sequence <= slot) return { kind: "waiting" };
-    return judgeUsed(tools, payment, txHashes, final.number);
+    const isUsed = sequence !== null && sequence > slot;
+    // The final count and the lists of enough nodes end a doubt, whatever one method of one node
+    // says of the attempt.
+    const user = isUsed ? await userOf(tools, payment, final.number) : null;
+    if (user !== null) return txHashes.includes(user.txHash) ? judgeAttempt(payment, user) : judgeUser(payment, user);
+    if (doubt !== null) throw doubt;
+    if (included !== undefined) return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
+    if (!isUsed) return { kind: "waiting" };
+    const detail = `sequence ${slot} of ${payment.account} is used at the final ledger by no known attempt`;
+    return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
   };
 }
 
-async function evidenceOf(pool: NodePool, txHash: string, final: BlockId): Promise<AttemptEvidence> {
-  const { agreed, shown } = await shownTransaction(pool, txHash);
-  const isFinal = agreed !== null && agreed.ledger <= final.number;
-  return { txHash, includedIn: shown?.ledger ?? null, final: isFinal ? agreed : null };
+/** `fault`: why the nodes do not say of the attempt what it is. */
+async function evidenceOf(
+  pool: NodePool,
+  txHash: string,
+  final: BlockId,
+): Promise<AttemptEvidence & { readonly fault: AgentError | null }> {
+  try {
+    const { agreed, shown } = await shownTransaction(pool, txHash);
+    const isFinal = agreed !== null && agreed.ledger <= final.number;
+    return { txHash, includedIn: shown?.ledger ?? null, final: isFinal ? agreed : null, fault: null };
+  } catch (fault) {
+    if (!(fault instanceof AgentError) || fault.code === "NODE_CLOSED") throw fault;
+    return { txHash, includedIn: null, final: null, fault };
+  }
 }
 
-/** The slot is used, and no node shows an attempt: only the transaction that used it decides. */
-async function judgeUsed(
-  { history, users }: JudgeTools,
-  payment: Payment,
-  txHashes: readonly string[],
-  final: number,
-): Promise<Judgement> {
-  const { account, slot } = payment;
-  const key = `${account} ${slot}`;
+/** The transaction that used the slot, by the lists of enough nodes; null if they do not say. */
+async function userOf({ history, users }: JudgeTools, payment: Payment, final: number): Promise<LedgerTransaction | null> {
+  const key = `${payment.account} ${payment.slot}`;
   const user = users.get(key) ?? (await found(history, payment, final));
-  if (user === null) {
-    const detail = `sequence ${slot} of ${account} is used at the final ledger by no known attempt`;
-    return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
-  }
+  if (user === null) return null;
   if (users.size >= usersMax) users.clear();
   users.set(key, user);
-  return txHashes.includes(user.txHash) ? judgeAttempt(payment, user) : judgeUser(payment, user);
+  return user;
 }
 
 async function found(history: History, { account, slot }: Payment, final: number): Promise<LedgerTransaction | null> {

@@ -4,10 +4,8 @@
  * Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { BlockId } from "../nodes.ts";
+import { createChainBlocks } from "../providers/chain-blocks.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
-import { firstFault, noNode } from "../providers/node-pool.ts";
-import { createSharing } from "../providers/shared-answers.ts";
 import type { LedgerHead, Server } from "./node-answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { ledgerQuestion, serverQuestion } from "./node-questions.ts";
@@ -25,50 +23,51 @@ export interface Ledgers {
   isForgotten(number: number): Promise<boolean>;
 }
 
-/**
- * Time after which the other nodes' answers no longer wait for a slow provider, or one at its
- * quota.
- */
-export const graceMs = 500;
+/** Time after which a node is asked again which ledgers it keeps. */
+const rangesMs = 300_000;
 
-export function createLedgers(pool: NodePool): Ledgers {
+export function createLedgers(pool: NodePool, clock: () => number): Ledgers {
   const kept = new KeptBlocks<LedgerHead>(() => 1);
-  const share = createSharing();
-  const newest = (node: PoolNode): Promise<LedgerHead> => newestOf(pool, node);
+  const askedAt = new WeakMap<PoolNode, number>();
 
-  const agreedHead = (number: number): Promise<LedgerHead> =>
-    kept.ask(number, () => pool.agree((node) => pool.ask(node, ledgerQuestion(number)), headKey, `ledger ${number}`));
+  /** Nobody waits for the answer: it only tells which ledgers are missing. */
+  const lookAtHistory = (node: PoolNode): void => {
+    const nowMs = clock();
+    if (nowMs - (askedAt.get(node) ?? Number.NEGATIVE_INFINITY) < rangesMs) return;
+    askedAt.set(node, nowMs);
+    void Promise.allSettled([serverOf(pool, node)]);
+  };
+
+  const newest = async (node: PoolNode): Promise<LedgerHead> => {
+    const head = await newestOf(pool, node);
+    lookAtHistory(node);
+    return head;
+  };
+
+  const chain = createChainBlocks(pool, {
+    newest,
+    at: (node, number) => pool.ask(node, ledgerQuestion(number)),
+    // A validated ledger is final.
+    final: newest,
+    timeOf: ({ timestampMs }) => timestampMs,
+    keyOf: headKey,
+  });
 
   return {
-    head: async () => {
-      pool.lookAround(newest);
-      const head = await pool.first(newest);
-      if (head === null) throw noNode();
+    head: chain.head,
+    finalHead: async () => {
+      const head = await chain.finalHead();
+      kept.stands(head);
       return head;
     },
-    finalHead: () =>
-      share("final", async () => {
-        pool.lookAround(newest);
-        const settled = await pool.all(newest, graceMs);
-        const heads = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b.number - a.number);
-        // The highest number that enough nodes have reached. A node that lags, or runs ahead, has
-        // no effect.
-        const reached = heads[pool.quorumMin - 1];
-        if (reached === undefined) throw firstFault(settled);
-        // Nodes at the same ledger already agree, and a second question would only cost.
-        const alike = heads.filter((one) => headKey(one) === headKey(reached));
-        const head = alike.length >= pool.quorumMin ? reached : await agreedNow(pool, reached.number);
-        kept.stands(head);
-        return head;
-      }),
-    agreedHead,
+    agreedHead: (number) => kept.ask(number, () => chain.agreedAt(number)),
     headAt: async (number) => {
       const head = await pool.first((node) => pool.ask(node, ledgerQuestion(number)));
       if (head === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node does not have the ledger", { number });
       return head;
     },
     isForgotten: async (number) => {
-      const settled = await pool.all((node) => pool.ask(node, serverQuestion));
+      const settled = await pool.all((node) => serverOf(pool, node));
       const servers = settled.flatMap((one) => (one.ok ? [one.value] : []));
       const isBefore = ({ ledgers }: Server): boolean => ledgers.length > 0 && ledgers.every(([from]) => number < from);
       return servers.length === settled.length && servers.every(isBefore);
@@ -76,19 +75,17 @@ export function createLedgers(pool: NodePool): Ledgers {
   };
 }
 
-function agreedNow(pool: NodePool, number: number): Promise<LedgerHead> {
-  return pool.agree((node) => pool.ask(node, ledgerQuestion(number)), headKey, `ledger ${number}`);
+/** A node's own figures. The pool remembers the ledgers that it keeps. */
+export async function serverOf(pool: NodePool, node: PoolNode): Promise<Server> {
+  const server = await pool.ask(node, serverQuestion);
+  node.ranges = server.ledgers;
+  return server;
 }
-
 /** The node's newest validated ledger. The pool remembers it as the newest that the node showed. */
 export async function newestOf(pool: NodePool, node: PoolNode): Promise<LedgerHead> {
   const head = await pool.ask(node, ledgerQuestion("validated"));
-  pool.sawHead(node, head.number, head.timestampMs);
+  pool.sawHead(node, head.number, head.timestampMs, head);
   return head;
-}
-
-export function idOf({ number, hash }: BlockId): BlockId {
-  return { number, hash };
 }
 
 function headKey({ number, hash, parentHash, timestampMs }: LedgerHead): string {

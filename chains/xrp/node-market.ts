@@ -2,8 +2,8 @@
  * The fee that payments offer now, from the answers of several nodes. Touches nodes only through
  * node-pool.ts. Source: the ledger's documentation of the transaction cost and of `fee`.
  */
+import { graceMs } from "../providers/chain-blocks.ts";
 import { createPrice, middleOf } from "../providers/market.ts";
-import { graceMs } from "./node-ledgers.ts";
 import type { NodePool } from "./node-pool.ts";
 import { feeQuestion } from "./node-questions.ts";
 

@@ -105,7 +105,9 @@ export function receivedBy(account: string, transaction: LedgerTransaction): Rec
   }
   const index = risen.findIndex(([address]) => address === account);
   const drops = risen[index]?.[1];
+  // A tag of any kind is meant for the account that the transaction names.
+  const taggedFor = destination === account ? tag : "";
   return drops === undefined
     ? null
-    : { address: joinAddress({ address: account, tag: "" }), drops: isOwn ? drops + feeDrops : drops, index };
+    : { address: joinAddress({ address: account, tag: taggedFor }), drops: isOwn ? drops + feeDrops : drops, index };
 }

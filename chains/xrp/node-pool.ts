@@ -57,6 +57,7 @@ export function createPool({ urls, networkId, timeoutMs, patienceMs, log, clock 
     chain: `${networkId}`,
     askChain: (client) => client.ask({ method: "server_info", params: {}, answerBytesMax: smallBytesMax }),
     chainOf: (told) => (told.ok ? readNetworkId(told.result) : ""),
+    cureOf: (answered) => (answered === "none" ? networkLines(networkId) : ""),
     log,
     clock,
   });
@@ -90,6 +91,12 @@ export function createPool({ urls, networkId, timeoutMs, patienceMs, log, clock 
         client.ask({ method: "submit", params: { tx_blob: raw }, answerBytesMax: smallBytesMax, isWrite: true }),
       ),
   };
+}
+
+/** A stock rippled names no network until its configuration does. Source: XRPLF/rippled #4778. */
+function networkLines(networkId: number): string {
+  const name = { 0: "main", 1: "testnet", 2: "devnet" }[networkId] ?? `${networkId}`;
+  return `the server names no network: write the lines [network_id] and ${name} into its configuration`;
 }
 
 function answerOf<T>(told: Told, { read, absent }: Question<T>, node: string): T {

@@ -16,11 +16,12 @@ import type {
   SignedAttempt,
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
-import { receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
+import { idOf } from "../providers/chain-blocks.ts";
+import { balanceOf, receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History } from "./node-history.ts";
 import { shownTransaction } from "./node-judge.ts";
-import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
+import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { outcomeOf } from "./node-outcome.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
@@ -43,8 +44,13 @@ const patienceMsDefault = 20_000;
 export function createXrpSender({ urls, networkId, clock, log, timeoutMs, patienceMs }: SenderOptions): SenderNodes {
   const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
   const pool = createPool({ urls, networkId, ...limits, log, clock });
-  const ledgers = createLedgers(pool);
-  const tools = { pool, ledgers, history: createHistory(pool), feeDropsNow: createFeeDrops(pool, clock) };
+  const ledgers = createLedgers(pool, clock);
+  const tools = {
+    pool,
+    ledgers,
+    history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
+    feeDropsNow: createFeeDrops(pool, clock),
+  };
   return {
     status: pool.status,
     close: pool.close,
@@ -52,7 +58,7 @@ export function createXrpSender({ urls, networkId, clock, log, timeoutMs, patien
     chainState: (account) => chainStateOf(tools, account),
     computeLimit: (account, payment) => receivable(pool, ledgers, account, payment),
     locations: (account, wanted) => locationsOf(tools, account, wanted),
-    chainOutcome: (payment, attempts) => chainOutcomeOf(pool, payment, attempts),
+    chainOutcome: (payment, attempts) => chainOutcomeOf(tools, payment, attempts),
     holds: async (block, blockHash) => {
       try {
         return (await ledgers.headAt(block)).hash === blockHash;
@@ -109,14 +115,13 @@ async function locationOf(
   { account, slot, txHashes }: LocationQuestion & { readonly account: string },
   isUsed: boolean,
 ): Promise<Found | null> {
-  const shown = await Promise.all(txHashes.map((txHash) => shownTransaction(pool, txHash)));
-  const agreed = shown.find((one) => one.agreed !== null)?.agreed ?? null;
+  const shown = await Promise.all(txHashes.map((txHash) => shownTransaction(pool, txHash).catch(unanswered)));
+  const agreed = shown.find((one) => one !== null && one.agreed !== null)?.agreed ?? null;
   if (agreed !== null) return at(ledgers, agreed);
-  if (shown.some((one) => one.shown !== null)) return { location: null, isDoubtful: true };
-  if (!isUsed) return null;
-  const user = await history.userOf(account, slot, (await ledgers.finalHead()).number);
-  if (user === null) return null;
-  return txHashes.includes(user.txHash) ? at(ledgers, user) : nowhere;
+  // The lists of enough nodes end a doubt, whatever one method of one node says of the attempt.
+  const user = isUsed ? await history.userOf(account, slot, (await ledgers.finalHead()).number).catch(unanswered) : null;
+  if (user !== null) return txHashes.includes(user.txHash) ? at(ledgers, user) : nowhere;
+  return shown.some((one) => one !== null && one.shown !== null) ? { location: null, isDoubtful: true } : null;
 }
 
 async function at(ledgers: Ledgers, { txHash, ledger: block }: LedgerTransaction): Promise<Found> {
@@ -129,18 +134,37 @@ function unanswered(error: unknown): null {
   throw error;
 }
 
-async function chainOutcomeOf(
-  pool: NodePool,
-  payment: PaidFrom,
-  attempts: readonly SignedAttempt[],
-): Promise<ChainOutcome | null> {
-  const shown = await Promise.all(attempts.map(({ txHash }) => shownTransaction(pool, txHash)));
-  const index = shown.findIndex(({ agreed }) => agreed !== null);
-  const [attempt, transaction] = [attempts[index], shown[index]?.agreed];
+async function chainOutcomeOf(tools: Tools, payment: PaidFrom, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null> {
+  const shown = await Promise.all(attempts.map(({ txHash }) => agreedAttempt(tools, payment.account, txHash)));
+  const index = shown.findIndex((agreed) => agreed !== null);
+  const [attempt, transaction] = [attempts[index], shown[index]];
   if (attempt === undefined || transaction === undefined || transaction === null) return null;
   const outcome = outcomeOf(payment, transaction);
   const isOther = outcome === (attempt.isCancel ? "paid" : "cancelled");
   return { outcome: isOther ? "moved" : outcome, txHash: transaction.txHash, block: transaction.ledger };
+}
+
+/**
+ * An attempt in a final ledger, as enough nodes show it: by itself, or else in their lists of the
+ * ledger in which one node shows it.
+ */
+async function agreedAttempt(
+  { pool, ledgers, history }: Tools,
+  account: string,
+  txHash: string,
+): Promise<LedgerTransaction | null> {
+  const { agreed, shown } = await shownTransaction(pool, txHash);
+  if (agreed !== null || shown === null) return agreed;
+  const { ledger } = shown;
+  if (ledger > (await ledgers.finalHead()).number) return null;
+  const { hash } = await ledgers.agreedHead(ledger);
+  try {
+    const { found } = await history.within(account, { from: ledger, to: ledger, hash }, true);
+    return found.find((one) => one.txHash === txHash) ?? null;
+  } catch (fault) {
+    if (fault instanceof AgentError && fault.code === "NODE_DISAGREE") return null;
+    throw fault;
+  }
 }
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {

@@ -8,14 +8,15 @@
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
 import type { AddressBook, DetectedPayment, Finds, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
-import { agreedAccount, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
+import { agreedAccount, balanceOf, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History, type KnownSpan } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
-import { createLedgers, idOf, type Ledgers } from "./node-ledgers.ts";
+import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { judgeUser, receivedBy } from "./node-outcome.ts";
 import { createPool } from "./node-pool.ts";
@@ -46,8 +47,12 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
   const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
   const pool = createPool({ urls, networkId, ...limits, log, clock });
   const feeDropsNow = createFeeDrops(pool, clock);
-  const ledgers = createLedgers(pool);
-  const tools = { pool, history: createHistory(pool), users: new Map<string, LedgerTransaction>() };
+  const ledgers = createLedgers(pool, clock);
+  const tools = {
+    pool,
+    history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
+    users: new Map<string, LedgerTransaction>(),
+  };
   const accountsOf = createAccounts();
   const balance = async (account: string, block: number): Promise<bigint> =>
     isShared(account) ? 0n : spendable(pool, account, block);

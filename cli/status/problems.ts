@@ -286,8 +286,12 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
 }
 
 /** One bad node while the others are enough is a warning: after one more, payments would wait. */
-function chainProblems({ chain, ok, isAsking, detail, nodes }: CourierStatus["chains"][number], findings: Findings): void {
+function chainProblems(
+  { chain, ok, isAsking, detail, nodes, delays = [] }: CourierStatus["chains"][number],
+  findings: Findings,
+): void {
   if (isAsking) return;
+  for (const delay of delays) findings.found(codeIn(delay), wordsAfterCode(delay), remedyIn(delay), true);
   if (!ok) findings.found(codeIn(detail) || "NODE_UNREACHABLE", chainWords(chain, detail), remedyIn(detail));
   // The sentence about the chain already names some of them.
   for (const { url, detail: why } of nodes.filter((node) => node.since > 0 && (ok || !detail.includes(node.url))))

@@ -112,6 +112,7 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
     status: row.status,
     isLate: row.late === 1,
     isOut: currency === undefined || isUnread || service.outOfService(row.currency) !== "",
+    isSlow: service.isLate(row.network),
     expiresAt: row.expiresAt,
     changedAt: row.changedAt,
     nowMs,

@@ -86,10 +86,11 @@ function stagesText(stages: readonly StageCount[], nowMs: number): string {
 }
 
 function chainRows(figures: Figures | undefined): readonly (readonly [string, string])[] {
-  return (figures?.chains ?? []).map(({ chain, head, final, headAgeSeconds, read }) => {
+  return (figures?.chains ?? []).map(({ chain, head, final, headAgeSeconds, finalAgeSeconds, read }) => {
     if (head === null) return [`chain ${chain}`, "not read yet"];
     const age = headAgeSeconds === null ? "" : ` (${ageText(headAgeSeconds * 1000)} old)`;
-    const behind = final === null || read === null ? "" : `, payments read to ${read} of ${final} final`;
+    const finalAge = finalAgeSeconds === null ? "" : ` (${ageText(finalAgeSeconds * 1000)} old)`;
+    const behind = final === null || read === null ? "" : `, payments read to ${read} of ${final} final${finalAge}`;
     return [`chain ${chain}`, `block ${head}${age}${behind}`];
   });
 }

@@ -66,6 +66,7 @@ function figuresOf(shown: PayerView, language: Language): Figures {
     confirmations: shown.confirmations,
     confirmationsNeeded: network.confirmations,
     finalMinutes: network.finalMinutes,
+    isSlow: shown.isSlow,
     isOpen: !isOver(shown),
   };
 }

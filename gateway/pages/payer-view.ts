@@ -35,6 +35,7 @@ export interface PayerView {
   readonly status: 0 | 1 | 2;
   readonly isLate: boolean; // money came after the end
   readonly isOut: boolean; // the gateway cannot confirm this currency now
+  readonly isSlow: boolean; // the network confirms much later than usual now
   readonly expiresAt: number;
   readonly changedAt: number;
   readonly nowMs: number;

@@ -71,10 +71,11 @@ export function lookSeconds({ status, seenUnits }: PayerView): number {
 
 /** Changes with all that the page shows, but not with time alone. */
 export function markOf(view: PayerView): string {
-  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash } = view;
+  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, isSlow, txHash } = view;
   const units = [view.finalUnits, view.seenUnits, view.amountUnits].map(String);
   const hasSlow = view.arrivingUnits + view.lateUnits > 0n;
   const slow = hasSlow ? [`${view.arrivingUnits}`, `${view.lateUnits}`, view.isHeld] : [];
-  const parts = [stateOf(view), shop, contact, returnUrl, status, confirmations, others, isLate, isOut, txHash, units, ...slow];
+  const money = [confirmations, others, isLate, isOut, ...(isSlow ? [isSlow] : [])];
+  const parts = [stateOf(view), shop, contact, returnUrl, status, ...money, txHash, units, ...slow];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }

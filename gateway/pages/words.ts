@@ -21,6 +21,7 @@ export interface Figures {
   readonly confirmations: number | null;
   readonly confirmationsNeeded: number | null;
   readonly finalMinutes: number | null;
+  readonly isSlow: boolean; // confirmation takes longer now
   readonly isOpen: boolean;
 }
 
@@ -194,7 +195,8 @@ const en: Words = {
   },
 };
 
-function seenEn({ confirmations, confirmationsNeeded, finalMinutes }: Figures): string {
+function seenEn({ confirmations, confirmationsNeeded, finalMinutes, isSlow }: Figures): string {
+  if (isSlow) return "The network confirms it. Confirmation takes longer than usual now; nothing is lost.";
   if (confirmationsNeeded !== null)
     return `${Math.min(confirmations ?? 0, confirmationsNeeded)} of ${confirmationsNeeded} confirmations.`;
   if (finalMinutes === null) return "The network still confirms it.";
@@ -319,7 +321,8 @@ const tr: Words = {
   },
 };
 
-function seenTr({ confirmations, confirmationsNeeded, finalMinutes }: Figures): string {
+function seenTr({ confirmations, confirmationsNeeded, finalMinutes, isSlow }: Figures): string {
+  if (isSlow) return "Ağ onaylıyor. Onay şu anda her zamankinden uzun sürüyor; ödemeniz kaybolmaz.";
   if (confirmationsNeeded !== null)
     return `${confirmationsNeeded} onaydan ${Math.min(confirmations ?? 0, confirmationsNeeded)} tanesi tamam.`;
   if (finalMinutes === null) return "Ağ onaylamayı sürdürüyor.";

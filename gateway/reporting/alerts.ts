@@ -126,17 +126,21 @@ function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Con
 /** A chain has no status before its first pass. */
 function chainConditions({ watcher, alerts }: AlertsOptions): readonly Condition[] {
   const afterMs = alerts.agentAwayMinutes * minuteMs;
-  return (watcher()?.chainStatus() ?? []).flatMap(({ chain, ok, detail, nodes }): Condition[] => {
+  return (watcher()?.chainStatus() ?? []).flatMap(({ chain, ok, detail, nodes, delays }): Condition[] => {
     if (!ok) {
       const message = `the chain ${chain} is not read: ${detail}`;
       return [{ event: "nodes-away", subject: chain, message, context: { detail }, afterMs }];
     }
-    return nodes
+    const late = delays.map(({ code, words }): Condition => {
+      return { event: "chain-late", subject: chain, message: words, context: { code }, afterMs };
+    });
+    const poor = nodes
       .filter(({ since }) => since !== null)
       .map(({ url, detail: why }) => {
         const message = `node ${url} of ${chain}: ${why}`;
-        return { event: "node-poor", subject: `${chain} ${url}`, message, context: { detail: why }, afterMs };
+        return { event: "node-poor", subject: `${chain} ${url}`, message, context: { detail: why }, afterMs } as const;
       });
+    return [...late, ...poor];
   });
 }
 

@@ -20,7 +20,8 @@ import type { Database } from "../store/store.ts";
 import { listOpenSweepsByStage } from "../store/sweeps.ts";
 import { databaseBounds, type TimedStore } from "../store/timed.ts";
 import { listPendingByStage } from "../store/withdrawals.ts";
-import type { ChainNode, Watcher } from "../watcher/watcher.ts";
+import type { ChainNode } from "../watcher/chain-status.ts";
+import type { Watcher } from "../watcher/watcher.ts";
 
 /** A chain's own faults are its `chain_up`. */
 const faultDomains: readonly Domain[] = ["currency", "account", "address", "withdrawal", "transaction"];
@@ -174,6 +175,10 @@ function addChainGauges(gauge: AddGauge, { database, watcher, clock }: MeasuresO
   const ageHelp = "Age of the chain's newest block by its own time";
   gauge("autowithdraw_gateway_chain_head_age_seconds", ageHelp, ["chain"], () =>
     statuses().flatMap(({ chain, headAgeMs }) => (headAgeMs === null ? [] : [[chain, Math.max(0, headAgeMs) / 1000]])),
+  );
+  const finalHelp = "Age of the chain's newest final block";
+  gauge("autowithdraw_gateway_chain_final_age_seconds", finalHelp, ["chain"], () =>
+    statuses().flatMap(({ chain, finalAgeMs }) => (finalAgeMs === null ? [] : [[chain, Math.max(0, finalAgeMs) / 1000]])),
   );
   const nodes = (read: (node: ChainNode) => number): Rows =>
     statuses().flatMap(({ chain, nodes: all }) => all.map((node, at) => [chain, `${at}`, read(node)] as const));

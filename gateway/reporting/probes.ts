@@ -10,7 +10,8 @@ import { fileBytesOf, freeBytesOf, roomBytesMin, walBytesMax } from "../store/di
 import { probe } from "../store/meta.ts";
 import { neighboursOf, neighbourWords } from "../store/neighbours.ts";
 import type { Store } from "../store/store.ts";
-import type { ChainStatus, Watcher } from "../watcher/watcher.ts";
+import type { ChainStatus } from "../watcher/chain-status.ts";
+import type { Watcher } from "../watcher/watcher.ts";
 
 const troubleWords = {
   "": "",
@@ -77,16 +78,17 @@ function clockProbe(ownClock: () => ClockState): Probe {
  * the problem. The operator's text also has the node's address without its path, and the node's own
  * message.
  */
-function chainDetail({ ok, detail, plain, nodes }: ChainStatus, isFull: boolean): string {
+function chainDetail({ ok, detail, plain, nodes, delays }: ChainStatus, isFull: boolean): string {
   const wrong = nodes.flatMap((node, at) => {
     if (node.since === null) return [];
     return [isFull ? `${node.url} ${node.detail.replace(/^[A-Z_]+: /, "")}` : `node ${at} ${node.plain}`];
   });
-  if (ok && wrong.length === 0) return "";
+  const late = delays.map((delay) => `${delay.code}: ${isFull ? delay.words : delay.plain}`);
+  if (ok && wrong.length === 0) return late.join("; ");
   const words = isFull ? detail : plain;
   const answering = `${nodes.filter((node) => node.ok).length} of ${nodes.length} nodes answer`;
   const unsaid = wrong.filter((one) => ok || !words.includes(one));
-  return [...(ok ? [] : [`not read: ${words}`]), answering, ...unsaid].join("; ");
+  return [...(ok ? late : [`not read: ${words}`]), answering, ...unsaid].join("; ");
 }
 
 /**

@@ -11,13 +11,16 @@ import type { GatewayLog } from "../../base/log.ts";
 import { resultOf } from "../../base/result.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { familyOf } from "../../chains/families.ts";
-import { type ChainHealth, healthOf, presetBlockMs } from "../../chains/health.ts";
-import type { NodeStatus, WatcherNodes } from "../../chains/nodes.ts";
+import { type ChainPace, paceOf } from "../../chains/final-times.ts";
+import { healthOf } from "../../chains/health.ts";
+import { lookPauseMs } from "../../chains/look-pause.ts";
+import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { FaultBook } from "../faults/book.ts";
 import { unreadPrefix } from "../faults/domains.ts";
 import { type Fault, idIn } from "../faults/fault.ts";
 import { boundsOf, type ChainClock, type ClockBounds, type ClockState, judgeClock, noteHead, unseenClock } from "../own-clock.ts";
+import { readCursor } from "../store/cursors.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
@@ -25,6 +28,7 @@ import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "./ahead.t
 import { type ArrivingMemory, newArrivingMemory, watchArriving } from "./arriving.ts";
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
+import { type ChainStatus, nodesOf, whyNot } from "./chain-status.ts";
 import { newTokenMemory } from "./decimals.ts";
 import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
 import { keyOn } from "./items.ts";
@@ -35,7 +39,8 @@ import { askCurrencies, beginPass, endPass, type FaultMemory, newFaultMemory } f
 import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
 
-const pollMsDefault = 1000;
+/** A pass that due work wakes comes no sooner after the one before. */
+const wakeMsMin = 1_000;
 const staleMs = 60_000;
 /** A currency that cannot be read for so long is out of service. */
 const outAfterMs = 60_000;
@@ -53,34 +58,11 @@ export interface WatcherOptions {
   readonly monotonic?: () => number; // milliseconds by a clock that nobody sets; default performance.now
   /** Opens the questions to a chain's nodes; by default over the network. */
   readonly openReader?: typeof openWatcher;
-  readonly pollMs?: number; // pause between two passes; default 1000
+  readonly pollMs?: number; // pause between two passes; by default the chain's pace decides
   /** Called with the chain's name after each pass that read a tip, also one with faults. */
   readonly onRead?: (chain: string) => void;
   /** Called and awaited at the end of each pass that could read the tip; rejects only for bugs. */
   readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
-}
-
-/** A chain as this watcher reads it, for operators and the public status. */
-export interface ChainStatus {
-  readonly chain: string; // its name in the configuration
-  readonly network: string;
-  readonly ok: boolean; // its blocks were read to the newest one lately, and its nodes are well
-  readonly detail: string; // the problem, "" when ok; may have a node's own message
-  readonly plain: string; // the problem as public text
-  readonly head: number | null;
-  readonly final: number | null;
-  readonly headAgeMs: number | null; // age of the newest block, by its own time
-  readonly nodes: readonly ChainNode[]; // in the order of the configuration
-}
-
-/** One node of a chain, as its answers show it. */
-export interface ChainNode {
-  readonly url: string;
-  readonly ok: boolean;
-  readonly detail: string;
-  readonly since: number | null; // Unix milliseconds of its first failure in a row or old head; null if ok or not asked yet
-  readonly plain: string; // the detail without the node's own text
-  readonly lagBlocks: number | null; // how far it is behind the chain's best node
 }
 
 /** The loops of all chains, and their view for other rooms. */
@@ -111,6 +93,8 @@ export interface Watcher {
    * Since when a currency cannot be read, or an address in it; null if both can. Unix milliseconds.
    */
   unreadSince(place: { readonly network: string; readonly currency: string; readonly address: string }): number | null;
+  /** True while a network's final block is much older than usual, and new blocks come. */
+  isLate(network: string): boolean;
   /** The nodes of a network, for questions beside the passes; undefined for another network. */
   readerOf(network: string): WatcherNodes | undefined;
   /** Ends the loops; resolves when nothing more is written. Harmless to call again. */
@@ -144,6 +128,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
     outOfService: () => new Map(watches.flatMap((watch) => [...watch.outOfService()])),
     faults: () => watches.flatMap((watch) => watch.faults.list()).sort((a, b) => a.sinceMs - b.sinceMs),
     unreadSince: (place) => watches.find((watch) => watch.network === place.network)?.unreadSince(place) ?? null,
+    isLate: (network) => watches.find((watch) => watch.network === network)?.isLate ?? false,
     readAt: (network) => watches.find((watch) => watch.status().network === network)?.readAt ?? null,
     ownClock,
     readerOf: (network) => watches.find((watch) => watch.network === network)?.reader,
@@ -158,8 +143,8 @@ type ChainWatchOptions = WatcherOptions & Required<Pick<WatcherOptions, "monoton
 /** One chain's loop and its state. `start` begins the loop; a laboratory makes single passes. */
 export class ChainWatch {
   readonly #chain: WatchedChain;
-  readonly #blockMs: number | null; // from the preset
-  readonly #pollMs: number;
+  readonly #pace: ChainPace;
+  readonly #pollMs: number | null; // null: by the chain's pace
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
   readonly #ahead: AheadMemory = newAheadMemory();
@@ -181,7 +166,9 @@ export class ChainWatch {
   // Since when the nodes have not answered the question for the tip.
   #askedAt: number | null = null;
   #isAway = false; // a pass failed, and this was logged
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | null = null; // null while a pass runs
+  #isWoken = false;
+  #endedMs = 0; // of the newest pass, monotonic
   readonly #stopReceiving: () => void;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
@@ -205,18 +192,22 @@ export class ChainWatch {
       run,
     };
     this.#stopReceiving = signals.on("look", (look) => {
-      if (look.network === chain.network) askAhead(this.#ahead, look.account);
+      if (look.network !== chain.network) return;
+      askAhead(this.#ahead, look.account);
+      this.#wake();
     });
-    this.#blockMs = presetBlockMs(chain);
-    this.#bounds = this.#blockMs === null ? null : boundsOf(familyOf(chain.network).blockTimes, this.#blockMs);
+    this.#pace = paceOf(chain);
+    const { blockMs } = this.#pace;
+    this.#bounds = blockMs === null ? null : boundsOf(familyOf(chain.network).blockTimes, blockMs);
     this.#monotonic = monotonic;
     this.#deposits = newDepositMemory(chain.network);
-    this.#pollMs = options.pollMs ?? pollMsDefault;
+    this.#pollMs = options.pollMs ?? null;
     this.#onRead = options.onRead ?? (() => {});
     this.#onPass = options.onPass ?? (() => Promise.resolve());
   }
 
   start(): void {
+    this.#timer = null;
     this.#running = this.#pass();
   }
 
@@ -232,21 +223,26 @@ export class ChainWatch {
     const isHung = this.#askedAt !== null && Math.abs(nowMs - this.#askedAt) >= hungMs;
     const isFresh = this.#completeAt !== null && Math.abs(nowMs - this.#completeAt) < staleMs;
     const reader = this.#chain.reader.status();
-    const health = healthOf(this.#chain.name, this.#blockMs, reader, nowMs);
+    const read = readCursor(this.#chain.store.database, this.#chain.network)?.block ?? null;
+    const health = healthOf(this.#chain.name, this.#pace, reader, nowMs, read === null ? null : read + 1);
     // Many items failed alike, so that the fault is the chain's.
     const risen = this.#chain.faults.list({ domain: "head" }).find(({ id }) => id !== "");
     const ok = isFresh && !isHung && this.#detail === "" && health.code === "" && risen === undefined;
     const trouble = isHung ? "its nodes do not answer" : "its blocks were not read to the newest for a minute";
+    const short = health.delays.find(({ code }) => code === "NODE_HISTORY_SHORT");
     const unread = this.#detail || (risen === undefined ? trouble : `${risen.code}: ${risen.words}`);
+    const why = whyNot(health, short, unread, this.#code || risen?.code || trouble);
     return {
       chain: this.#chain.name,
       network: this.#chain.network,
       ok,
-      detail: ok ? "" : health.code === "" ? unread : `${health.code}: ${health.words}`,
-      plain: ok ? "" : health.code === "" ? this.#code || risen?.code || trouble : `${health.code}: ${health.plain}`,
+      detail: ok ? "" : why.detail,
+      plain: ok ? "" : why.plain,
       head: this.#tip?.head.number ?? null,
       final: this.#tip?.final.number ?? null,
       headAgeMs: health.headAgeMs,
+      finalAgeMs: health.finalAgeMs,
+      delays: ok ? health.delays : [],
       nodes: nodesOf(reader, health),
     };
   }
@@ -283,6 +279,10 @@ export class ChainWatch {
     return this.#chain.faults.standingOver(key)?.sinceMs ?? null;
   }
 
+  get isLate(): boolean {
+    return this.status().delays.some(({ code }) => code === "CHAIN_FINAL_STALE");
+  }
+
   get readAt(): number | null {
     return this.#readAt;
   }
@@ -296,9 +296,27 @@ export class ChainWatch {
   }
 
   async #pass(): Promise<void> {
+    this.#isWoken = false;
     const isAllRead = await this.passOnce();
     if (this.#closed) return;
-    this.#timer = setTimeout(() => this.start(), isAllRead ? this.#pollMs : 0);
+    this.#endedMs = this.#monotonic();
+    const pauseMs = this.#isWoken ? Math.min(wakeMsMin, this.pauseMs) : this.pauseMs;
+    this.#timer = setTimeout(() => this.start(), isAllRead ? pauseMs : 0);
+  }
+
+  /** Pause between two passes, in milliseconds. */
+  get pauseMs(): number {
+    const seen = this.#chain.reader.status().find(({ head }) => head !== null && head.blockMs !== null);
+    return this.#pollMs ?? lookPauseMs(this.#pace.blockMs ?? seen?.head?.blockMs ?? null);
+  }
+
+  /** Due work does not wait for the end of a long pause; many orders make no more passes. */
+  #wake(): void {
+    this.#isWoken = true;
+    if (this.#timer === null || this.pauseMs <= wakeMsMin) return;
+    clearTimeout(this.#timer);
+    const restedMs = this.#monotonic() - this.#endedMs;
+    this.#timer = setTimeout(() => this.start(), Math.max(0, wakeMsMin - restedMs));
   }
 
   /** Makes one pass. @returns false if there is more to read at once */
@@ -352,11 +370,12 @@ export class ChainWatch {
   }
 
   #noteHeads(): void {
-    if (this.#blockMs === null) return;
+    const { blockMs } = this.#pace;
+    if (blockMs === null) return;
     const heads = this.#chain.reader.status().flatMap((node) => (node.head === null ? [] : [node.head]));
     const [newest] = heads.sort((a, b) => b.number - a.number);
     if (newest === undefined) return;
-    this.#ownClock = noteHead(this.#ownClock, newest, this.#blockMs, this.#monotonic() - newest.seenAgoMs);
+    this.#ownClock = noteHead(this.#ownClock, newest, blockMs, this.#monotonic() - newest.seenAgoMs);
   }
 
   /** `fault`: of the chain, or of the gateway itself, such as its disk. */
@@ -374,21 +393,6 @@ export class ChainWatch {
     this.#isAway = fault !== null;
     if (fault === null && isAllRead) this.#completeAt = this.#chain.clock();
   }
-}
-
-function nodesOf(reader: readonly NodeStatus[], { nodes }: ChainHealth): readonly ChainNode[] {
-  return nodes.map(({ url, code, words, plain, since, lagBlocks }, at) => {
-    const { ok, detail } = reader[at] as NodeStatus;
-    const isUp = ok && code === "";
-    return {
-      url,
-      ok: isUp,
-      detail: code === "" ? detail : `${code}: ${words}`,
-      plain,
-      since: since === 0 ? null : since,
-      lagBlocks,
-    };
-  });
 }
 
 /** Null after a fault; a bug is thrown on. */

@@ -11,6 +11,7 @@ import { createBase58check } from "@scure/base";
 import { HDNodeWallet, SigningKey, sha256 } from "ethers";
 import type { Random } from "../faults/tally.ts";
 import { until } from "../kit/processes.ts";
+import { apply, type UtxoProfile } from "../kit/provider/server-profiles.ts";
 import type { Trouble } from "../utxo-node/front.ts";
 import { startUtxoNetwork, type UtxoTestNetwork } from "../utxo-node/network.ts";
 import { addressOf, coinsOf, hexByte, littleEndian, satOf } from "./bitcoin-values.ts";
@@ -107,9 +108,10 @@ export class BitcoinTestNetwork implements TestNetwork {
     this.#blockMs = blockMs;
   }
 
-  /** A daemon behind two fronts, with customers who have coins. */
-  static async open(blockMs: number): Promise<BitcoinTestNetwork> {
-    const node = await startUtxoNetwork("bitcoin");
+  /** A daemon behind two fronts like these servers, with customers who have coins. */
+  static async open(blockMs: number, pair: readonly UtxoProfile[] = []): Promise<BitcoinTestNetwork> {
+    const node = await startUtxoNetwork("bitcoin", pair.length === 0 ? undefined : pair.map(({ front }) => front));
+    apply(node.fronts, pair.length === 0 ? [{ trouble: {} }, { trouble: {} }] : pair);
     try {
       await node.node.ask("createwallet", "customers");
       const miner = await node.node.ask<string>("getnewaddress");

@@ -7,6 +7,7 @@ import { type Kit, type KitOptions, startPairedKit } from "../kit/kit.ts";
 import { type EvmFront, startEvmFront } from "../kit/provider/evm-front.ts";
 import type { Profile } from "../kit/provider/profile.ts";
 import { drawPair, ofOneChain, profileNamed } from "../kit/provider/profiles.ts";
+import { pairOfServers, type UtxoProfile, utxoProfiles, type XrpProfile, xrpProfiles } from "../kit/provider/server-profiles.ts";
 import { missing } from "../utxo-node/daemon.ts";
 import { awaitXrp, fundXrp } from "../xrp-node/in-demo.ts";
 import { xrpNodeMissing } from "../xrp-node/xrp-node.ts";
@@ -45,8 +46,8 @@ export function lackOf(name: FamilyName): string | null {
 const plays: Readonly<Record<FamilyName, (faults: DepositFaults) => Promise<DepositReport>>> = {
   evm: (faults) => playEvm(faults, pairOf("evm", faults)),
   tron: (faults) => playTron(faults, pairOf("tron", faults)),
-  bitcoin: playBitcoin,
-  xrp: playXrp,
+  bitcoin: (faults) => playBitcoin(faults, serversOf("bitcoin", utxoProfiles, faults)),
+  xrp: (faults) => playXrp(faults, serversOf("xrp", xrpProfiles, faults)),
 };
 
 /** Profiles as told, or as the seed draws them. */
@@ -56,6 +57,17 @@ function pairOf(name: Profile["family"], { profiles, seed, say }: DepositFaults)
       ? drawPair(name, seeded(`${seed}/${name}/profiles`))
       : ofOneChain([profileNamed(name, profiles[0]), profileNamed(name, profiles[1])]);
   say(`${name}: nodes like ${namesOf(pair).join(" and ")}`);
+  return pair;
+}
+
+/** As `pairOf`, for the families whose servers are told apart by their programs. */
+function serversOf<P extends UtxoProfile | XrpProfile>(
+  name: FamilyName,
+  all: readonly P[],
+  { profiles, seed, say }: DepositFaults,
+): readonly [P, P] {
+  const pair = pairOfServers(all, seeded(`${seed}/${name}/profiles`), profiles);
+  say(`${name}: nodes like ${pair.map((one) => one.name).join(" and ")}`);
   return pair;
 }
 
@@ -107,8 +119,8 @@ async function playTron(faults: DepositFaults, pair: Pair): Promise<DepositRepor
   }
 }
 
-async function playBitcoin(faults: DepositFaults): Promise<DepositReport> {
-  const testNetwork = await BitcoinTestNetwork.open(faults.blockMs);
+async function playBitcoin(faults: DepositFaults, pair: readonly UtxoProfile[]): Promise<DepositReport> {
+  const testNetwork = await BitcoinTestNetwork.open(faults.blockMs, pair);
   try {
     const limits = {
       maxPerWithdrawal: "10",
@@ -123,7 +135,7 @@ async function playBitcoin(faults: DepositFaults): Promise<DepositReport> {
     try {
       const address = await addressIn(kit, testNetwork.coin.id);
       for (let coins = 0; coins < hotWalletCoins; coins += 1) await testNetwork.fund(address, hotWalletCoinSat);
-      const nodes = ["electrs before bitcoind", "electrs before bitcoind"];
+      const nodes = pair.map(({ name }) => name);
       return await new DepositsWorld("bitcoin", testNetwork, kit, address, nodes, faults).play();
     } finally {
       await kit.close();
@@ -133,8 +145,8 @@ async function playBitcoin(faults: DepositFaults): Promise<DepositReport> {
   }
 }
 
-async function playXrp(faults: DepositFaults): Promise<DepositReport> {
-  const testNetwork = await XrpTestNetwork.open(faults.blockMs);
+async function playXrp(faults: DepositFaults, pair: readonly XrpProfile[]): Promise<DepositReport> {
+  const testNetwork = await XrpTestNetwork.open(faults.blockMs, pair);
   try {
     const limits = {
       maxPerWithdrawal: "5000",
@@ -150,7 +162,8 @@ async function playXrp(faults: DepositFaults): Promise<DepositReport> {
       const address = await addressIn(kit, testNetwork.coin.id);
       await fundXrp(testNetwork.node, kit);
       await awaitXrp(testNetwork.node, kit);
-      return await new DepositsWorld("xrp", testNetwork, kit, address, ["rippled", "Clio"], faults).play();
+      const nodes = pair.map(({ name }) => name);
+      return await new DepositsWorld("xrp", testNetwork, kit, address, nodes, faults).play();
     } finally {
       await kit.close();
     }

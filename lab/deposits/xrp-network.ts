@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { HDNodeWallet } from "ethers";
 import type { Random } from "../faults/tally.ts";
 import { until } from "../kit/processes.ts";
+import { apply, type XrpProfile } from "../kit/provider/server-profiles.ts";
 import { codecs } from "../xrp-node/codecs.ts";
 import type { Trouble } from "../xrp-node/front.ts";
 import { servedByXrp } from "../xrp-node/in-demo.ts";
@@ -71,9 +72,11 @@ export class XrpTestNetwork implements TestNetwork {
   }
 
   /** One chain behind a rippled and a Clio. @throws Error where Ripple's packages do not load */
-  static async open(closeMs: number): Promise<XrpTestNetwork> {
-    const fronts = [{}, { isClio: true, pageMost: 20 }];
-    return new XrpTestNetwork(await startXrpNode({ fronts, isPaced: true, closeMs, rules: { networkId: chainId } }));
+  static async open(closeMs: number, pair: readonly XrpProfile[]): Promise<XrpTestNetwork> {
+    const fronts = pair.map(({ front }) => front);
+    const node = await startXrpNode({ fronts, isPaced: true, closeMs, rules: { networkId: chainId } });
+    apply(node.fronts, pair);
+    return new XrpTestNetwork(node);
   }
 
   /** The members of gateway.config.json for the chain and its coin. */

@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { readCommandLine } from "../kit/command-line.ts";
 import { hasProfile, profiles } from "../kit/provider/profiles.ts";
+import { serverProfiles } from "../kit/provider/server-profiles.ts";
 import { steps } from "./steps/steps.ts";
 import type { Report } from "./tally.ts";
 import { whyNoTrace } from "./trace.ts";
@@ -58,7 +59,7 @@ const { values, whole, stop } = readCommandLine({
     },
     profile: {
       takes: "NAME[,NAME]",
-      says: "deposits on evm or tron: profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told",
+      says: "deposits: profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told, or the same on bitcoin and xrp",
     },
     profiles: { says: "lists the profiles with their sources, and ends" },
     "block-ms": { takes: "N", says: "deposits, steps: between two blocks; more on a machine that does much else (400; 800)" },
@@ -68,12 +69,13 @@ const { values, whole, stop } = readCommandLine({
 });
 
 if (values.profiles) {
-  for (const { family, name, isFit, sources } of profiles) {
+  for (const { family, name, isFit, sources } of [...profiles, ...serverProfiles]) {
     const unfit = isFit ? "" : " (no gateway can work with it)";
     process.stdout.write(`${family}: ${name}${unfit}: ${sources.join(", ") || "no limits"}\n`);
   }
   process.exit(0);
 }
+const isServer = (name: string): boolean => serverProfiles.some((one) => one.name === name);
 const stream: Stream = streams.find((name) => name === values.stream) ?? stop(`--stream takes one of ${streams.join(", ")}`);
 const isGiven = (name: keyof typeof values): boolean => values[name] !== undefined && values[name] !== false;
 for (const other of streams)
@@ -123,9 +125,9 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
   async deposits() {
     const { familyNames, lackOf, playDeposits } = await import("../deposits/families.ts");
     const families = familiesOf(familyNames, lackOf);
-    const [first, second = "plain node"] = values.profile?.split(",") ?? [];
+    const [first, second = first !== undefined && isServer(first) ? first : "plain node"] = values.profile?.split(",") ?? [];
     for (const name of [first, second])
-      if (name !== undefined && !hasProfile(name)) stop(`no profile is called ${name}; see --profiles`);
+      if (name !== undefined && !hasProfile(name) && !isServer(name)) stop(`no profile is called ${name}; see --profiles`);
     const { "block-ms": blockMs, ...rest } = numbersOf("deposits");
     const pair = first === undefined ? {} : { profiles: [first, second] as const };
     return playDeposits(families, { ...rest, ...pair, seed, blockMs, untilExpired: true, say });

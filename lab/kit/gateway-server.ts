@@ -237,6 +237,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     outOfService: () => "",
     ownClock: () => clock.judged ?? rightClock,
     unreadSince: () => null,
+    isLate: () => false,
     addressMarks: openMarks(marksPathOf(config.database), new Map()),
     readAt: () => clock.nowMs,
   };

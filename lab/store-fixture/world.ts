@@ -157,7 +157,13 @@ export class World {
     const { run } = ownership;
     const common = { config, store, signals, log: silent, clock, run };
     const board = createBoard(config, clock);
-    const views = { confirmations: () => null, outOfService: () => "", unreadSince: () => null, ownClock: () => rightClock };
+    const views = {
+      confirmations: () => null,
+      outOfService: () => "",
+      unreadSince: () => null,
+      isLate: () => false,
+      ownClock: () => rightClock,
+    };
     const readAt = (network: string): number | null => this.#readAt.get(network) ?? null;
     const waiters = createWaiters(signals);
     const own = { key, random: this.random, waiters, prices: board, addressMarks: marks };

@@ -16,11 +16,20 @@ export interface Server {
   readonly program: Program;
 }
 
-/** The program behind the API: Blockstream's, or mempool.space's. */
-export type Program = "electrs" | "mempool";
+/**
+ * The program behind the API: Blockstream's, mempool.space's, or mempool of one's own with an
+ * Electrum backend, which lacks some paths and has others in their place. Source: mempool/mempool,
+ * tags 3.2.1 and 3.3.1; bitcoindevkit/bdk #1962.
+ */
+export type Program = "electrs" | "mempool" | "own mempool";
 
 const ok = (value: unknown): Reply => ({ status: 200, body: typeof value === "string" ? value : JSON.stringify(value) });
 const absent = (what: string): Reply => ({ status: 404, body: `${what} not found` });
+const cannotGet = (path: string): Reply => ({ status: 404, body: `Cannot GET /api/v1${path}` });
+const recommended = (rates: Server["rates"]): Readonly<Record<string, number>> => {
+  const rate = rates[3] ?? 1;
+  return { fastestFee: rate, halfHourFee: rate, hourFee: rate, economyFee: 1, minimumFee: 1 };
+};
 const malformed = (words: string): Reply => ({ status: 400, body: words });
 const idForm = /^[0-9a-fA-F]{64}$/;
 const numberForm = /^[0-9]{1,10}$/;
@@ -36,7 +45,10 @@ export async function answerOf(server: Server, sight: Sight, path: string): Prom
   const head = blocks.at(-1) as IndexedBlock;
   if (path === "/blocks/tip/hash") return ok(head.hash);
   if (path === "/blocks/tip/height") return ok(`${head.height}`);
+  const isOwn = server.program === "own mempool";
+  if (isOwn && (path === "/fee-estimates" || part === "outspend" || part === "txid")) return cannotGet(path);
   if (path === "/fee-estimates") return ok(server.rates);
+  if (path === "/v1/fees/recommended") return isOwn ? ok(recommended(server.rates)) : absent("Page");
   if ((kind === "tx" || kind === "block") && !idForm.test(name)) return malformed("Invalid hex string");
   if (part === "outspend" && !numberForm.test(last)) return malformed("invalid digit found in string");
   if (kind === "block-height") {
@@ -55,6 +67,7 @@ async function blockAnswer({ node }: Server, { blocks }: Sight, hash: string, pa
   if (block === undefined) return absent("Block");
   if (part === "raw") return { status: 200, body: Buffer.from(await node.ask<string>("getblock", hash, 0), "hex") };
   if (part === "txid") return ok(block.transactions[Number(last)]?.txid ?? "");
+  if (part === "txids") return ok(block.transactions.map(({ txid }) => txid));
   const parent = block.height === 0 ? null : block.parent;
   return ok({
     id: hash,
@@ -93,6 +106,7 @@ function addressAnswer({ utxosMax, program }: Server, sight: Sight, address: str
 
 const tooMany: Readonly<Record<Program, (limit: number) => string>> = {
   electrs: () => "Too many unspent outputs",
+  "own mempool": () => "Too many unspent outputs",
   mempool: (limit) => `Too many unspent transaction outputs (>${limit}). Contact support to raise limits.`,
 };
 
@@ -146,6 +160,15 @@ async function transactionAnswer({ node }: Server, sight: Sight, txid: string, p
     );
   }
   if (found === undefined) return absent("Transaction");
+  if (part === "outspends") {
+    const spent = spentIn(all);
+    const spends = found.transaction.outputs.map((_, vout) => spent.get(`${txid}:${vout}`));
+    return ok(
+      spends.map((one) =>
+        one === undefined ? { spent: false } : { spent: true, txid: one.transaction.txid, vin: 0, status: statusOf(one.block) },
+      ),
+    );
+  }
   const blockHash = found.block?.hash;
   return ok(await node.ask<string>("getrawtransaction", txid, false, ...(blockHash === undefined ? [] : [blockHash])));
 }

@@ -22,7 +22,7 @@ export function accountTx(view: View, asked: Json): Json {
     .filter(({ ledgerIndex }) => ledgerIndex >= min && ledgerIndex <= max && hasLedger(view, ledgerIndex));
   const ordered = isForward ? inRange : [...inRange].reverse();
   const rest = ordered.slice(startOf(ordered, asked.marker, isForward));
-  const next = rest[limit];
+  const next = rest[limit + (view.skipsAtBorders && isForward ? 1 : 0)];
   return {
     account: asked.account,
     ledger_index_max: max,

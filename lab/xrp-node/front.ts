@@ -40,6 +40,10 @@ export interface FrontOptions {
   readonly port?: number; // default any
   readonly isClio?: boolean; // answers as Clio, which stands before public servers; default rippled
   readonly pageMost?: number; // transactions in an answer to account_tx, default 400
+  /** Newest ledgers that it keeps; default all. */
+  readonly keepsLedgers?: number;
+  /** Leaves one transaction out behind each page that goes forward (XRPLF/clio #1389). */
+  readonly skipsAtBorders?: boolean;
 }
 
 const bodyBytesMost = 1024 * 1024;
@@ -93,11 +97,12 @@ export class Front {
   view(): View {
     const { lagLedgers = 0, holes = [], first, serverState = "full", networkId, openFeeDrops, taking = "takes" } = this.trouble;
     const chain = this.#chain;
+    const head = Math.max(chain.first.index, chain.head.index - lagLedgers);
     return {
       chain,
-      head: Math.max(chain.first.index, chain.head.index - lagLedgers),
+      head,
       isBehind: lagLedgers > 0,
-      first: Math.max(first ?? 0, chain.first.index),
+      first: Math.max(first ?? 0, chain.first.index, head - (this.#options.keepsLedgers ?? Number.POSITIVE_INFINITY) + 1),
       holes,
       networkId: networkId ?? chain.rules.networkId,
       serverState,
@@ -106,6 +111,7 @@ export class Front {
       kept: this.#kept,
       isClio: this.#options.isClio === true,
       pageMost: this.#options.pageMost ?? 400,
+      skipsAtBorders: this.#options.skipsAtBorders === true,
     };
   }
 

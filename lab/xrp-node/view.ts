@@ -21,6 +21,7 @@ export interface View {
   readonly kept: Map<string, ReadTransaction>; // never passed on to others
   readonly isClio: boolean; // Clio, the server for validated ledgers before a rippled
   readonly pageMost: number; // transactions in an answer
+  readonly skipsAtBorders: boolean; // leaves one transaction out behind each page, oldest first
 }
 
 export function hasLedger({ first, head, holes }: View, index: number): boolean {

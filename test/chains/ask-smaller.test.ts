@@ -94,8 +94,12 @@ describe("an account's transactions on XRP", () => {
     };
     const agree = async (job: (one: unknown) => Promise<unknown>) => job(node);
     const pool = { nodes: [node], ask, agree, first: agree, fail: () => undefined } as unknown as XrpPool;
-    return { limits, history: createHistory(pool) };
+    return { limits, history: createHistory(pool, forgotten) };
   }
+
+  const forgotten = async (): Promise<bigint> => {
+    throw fault("NODE_NO_BLOCK");
+  };
 
   it("are read in smaller pages where a page is too large, and the page that fits is remembered", async () => {
     const { limits, history } = heavy(3);

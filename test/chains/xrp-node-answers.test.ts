@@ -5,6 +5,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, describe as group, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
 import {
   readAccount,
   readFee,
@@ -85,7 +86,7 @@ group("the answers of nodes", () => {
     const read = readTransaction(transaction);
     expect(read).toEqual({
       ...{ txHash: hash, ledger: 95_000_000, account: alice, kind: "Payment", sequence: "7", result: "tesSUCCESS" },
-      ...{ feeDrops: 12n, destination: bob, tag: "0", amountDrops: 9n, deliveredDrops: 5n, risen: [[bob, 5n]] },
+      ...{ feeDrops: 12n, destination: bob, tag: "0", amountDrops: 9n, deliveredDrops: 5n, risen: [[bob, 5n]], fallen: [] },
     });
     expect(readHistoryPage(page)).toEqual({ from: 1, to: 9, transactions: [read], unread: [], marker: undefined });
   });
@@ -101,14 +102,11 @@ group("the answers of nodes", () => {
   });
 
   it.each<[string, unknown, unknown]>([
-    ["meta.delivered_amount", { currency: "USD", issuer: alice, value: "5" }, { deliveredDrops: null }],
-    ["meta.delivered_amount", "unavailable", { deliveredDrops: null }],
-    ["meta.delivered_amount", undefined, { deliveredDrops: null }],
     ["Amount", { currency: "USD", issuer: alice, value: "5" }, { amountDrops: null }],
     ["TicketSequence", 3, { sequence: "" }],
     ["DestinationTag", 4_294_967_295, { tag: "4294967295" }],
     ["DestinationTag", undefined, { tag: "" }],
-    ["meta.AffectedNodes", [affected("15", "10")], { risen: [] }],
+    ["meta.AffectedNodes", [affected("15", "10")], { risen: [], fallen: [[bob, 5n]] }],
     ["meta.AffectedNodes", [{ ModifiedNode: { LedgerEntryType: "AccountRoot" } }, { DeletedNode: {} }], { risen: [] }],
     [
       "meta.AffectedNodes",
@@ -131,6 +129,9 @@ group("the answers of nodes", () => {
     ["queue", readAccount, account, "queue_data", []],
     ["result", readTransaction, transaction, "meta.TransactionResult", "temBAD_FEE"],
     ["delivered amount", readTransaction, transaction, "meta.delivered_amount", "-5"],
+    ["delivered amount that is absent", readTransaction, transaction, "meta.delivered_amount", undefined],
+    ["delivered amount that nobody knows", readTransaction, transaction, "meta.delivered_amount", "unavailable"],
+    ["delivered token where XRP was sent", readTransaction, transaction, "meta.delivered_amount", { value: "5" }],
     ["address", readTransaction, transaction, "Destination", "rO0Il"],
     ["tag", readTransaction, transaction, "DestinationTag", 1.5],
     ["metadata", readTransaction, transaction, "meta", "hex"],
@@ -254,7 +255,11 @@ group("a node that answers by a script", () => {
         },
       });
     const span = { from: 94_999_999, to: 95_000_001, hash };
-    const within = async (pool: NodePool, change = {}) => createHistory(pool).within(bob, { ...span, ...change }, true);
+    const forgotten = async (): Promise<bigint> => {
+      throw new AgentError("NODE_NO_BLOCK", "none", "lgrNotFound");
+    };
+    const within = async (pool: NodePool, change = {}) =>
+      createHistory(pool, forgotten).within(bob, { ...span, ...change }, true);
     expect((await within(await listed({}, 2))).found).toHaveLength(1);
     expect(markers.splice(0)).toEqual([undefined, { ledger: 95_000_000, seq: 3 }]);
     await expect(within(await listed({}, 1_000))).rejects.toEqual(odd);

@@ -28,6 +28,7 @@ const paid: LedgerTransaction = {
   amountDrops: amountUnits,
   deliveredDrops: amountUnits,
   risen: [[receiver, amountUnits]],
+  fallen: [[from.address, amountUnits + 12n]],
 };
 const elsewhere = { destination: other, tag: "", risen: [[other, amountUnits]] as const };
 const setting = { kind: "AccountSet", destination: "", tag: "", amountDrops: null, deliveredDrops: null, risen: [] };
@@ -97,8 +98,13 @@ group("money that came", () => {
     ],
     ["a payment to another account", elsewhere, null],
     [
-      "the rest of a deleted account, whatever its tag",
+      "the rest of a deleted account, by its tag",
       { kind: "AccountDelete" },
+      { address: named("7"), drops: amountUnits, index: 0 },
+    ],
+    [
+      "the rest of a deleted account without a tag",
+      { kind: "AccountDelete", tag: "" },
       { address: named(""), drops: amountUnits, index: 0 },
     ],
     [
@@ -120,7 +126,11 @@ group("money that came", () => {
     const both = { ...paid, risen: [[other, 4n] as const, [receiver, amountUnits] as const] };
     expect(receivedBy(receiver, both)).toEqual({ address: named("7"), drops: amountUnits, index: -1 });
     expect(receivedBy(other, both)).toEqual({ address: joinAddress({ address: other, tag: "" }), drops: 4n, index: 0 });
-    expect(receivedBy(receiver, { ...both, kind: "EscrowFinish" })).toEqual({ address: named(""), drops: amountUnits, index: 1 });
+    expect(receivedBy(receiver, { ...both, kind: "EscrowFinish" })).toEqual({
+      address: named("7"),
+      drops: amountUnits,
+      index: 1,
+    });
   });
 
   it("money that came by a transaction of the account itself is what it fetched, its fee included, and nothing else", () => {

@@ -40,8 +40,8 @@ const chain = {
     ["0xToken", 100_000_000n],
   ]),
   nodes: [
-    { url: "http://one", ok: true, detail: "", outForMs: null, block: 9, head: null },
-    { url: "http://two", ok: false, detail: "away", outForMs: 90_000, block: 4, head: null },
+    { url: "http://one", ok: true, detail: "", outForMs: null, block: 9, head: null, final: null, ranges: null },
+    { url: "http://two", ok: false, detail: "away", outForMs: 90_000, block: 4, head: null, final: null, ranges: null },
   ],
 };
 const well: Snapshot = { agent: "a1", locked: "", link: "up", linkDetail: "", chains: [chain], items: [], summary };

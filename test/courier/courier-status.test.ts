@@ -9,7 +9,16 @@ import { statusOf } from "../../agent/courier/status.ts";
 import type { NodeStatus, SenderNodes } from "../../chains/nodes.ts";
 
 const nowMs = 1_795_211_100_000;
-const good: NodeStatus = { url: "http://one", ok: true, detail: "", outForMs: null, block: 9, head: null };
+const good: NodeStatus = {
+  url: "http://one",
+  ok: true,
+  detail: "",
+  outForMs: null,
+  block: 9,
+  head: null,
+  final: null,
+  ranges: null,
+};
 const refused: NodeStatus = {
   url: "http://two",
   ok: false,
@@ -17,6 +26,8 @@ const refused: NodeStatus = {
   outForMs: 60_000,
   block: 8,
   head: null,
+  final: null,
+  ranges: null,
 };
 const known: KnownChain = {
   away: "",

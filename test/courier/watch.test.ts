@@ -27,6 +27,7 @@ function watching(blockMs: number, isIdle: () => boolean, isShort = () => false)
     if (node.isAway) throw new AgentError("NODE_TIMEOUT", "none", "late");
   };
   const access = {
+    blockMs: null,
     nodes: {
       async tip() {
         asked.heads += 1;
@@ -103,13 +104,19 @@ describe("the watch of a chain", () => {
     expect((await within(60_000)).states).toBe(1);
   });
 
-  it("a watch of an idle account asks at most once a second, and at least every 12 seconds", async () => {
+  it("a watch of an idle account asks at most once a second, and every 12 seconds or twenty times a block", async () => {
     const fast = watching(250, () => true);
     await fast.within(10_000);
     expect((await fast.within(60_000)).heads).toBeLessThanOrEqual(61);
-    const slow = watching(600_000, () => true);
-    await slow.within(1_300_000);
-    expect((await slow.within(600_000)).heads).toBeGreaterThanOrEqual(50);
+    const usual = watching(30_000, () => true);
+    await usual.within(100_000);
+    expect((await usual.within(600_000)).heads).toBeGreaterThanOrEqual(50);
+    // Blocks of ten minutes: no sooner than each half minute, busy or idle.
+    for (const isIdle of [true, false]) {
+      const slow = watching(600_000, () => isIdle);
+      await slow.within(1_300_000);
+      expect((await slow.within(600_000)).heads).toBe(20);
+    }
   });
 
   it("a woken watch reads the state at once, also at a head whose state it has passed on, and only once", async () => {

@@ -485,6 +485,7 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
   NODE_HTTP: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_HTTP") },
   NODE_QUOTA: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_QUOTA") },
   NODE_STALE: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_STALE") },
+  CHAIN_FINAL_STALE: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("CHAIN_FINAL_STALE") },
   NODE_NO_RATE: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_NO_RATE") },
   NODE_LAG: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_LAG") },
 };

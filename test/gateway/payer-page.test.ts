@@ -32,6 +32,7 @@ const base: PayerView = {
   ...{
     status: 0,
     isLate: false,
+    isSlow: false,
     isOut: false,
     expiresAt: nowMs + 3_600_000,
     changedAt: nowMs,
@@ -120,6 +121,16 @@ describe("the payment page", () => {
       }
     });
   }
+
+  it("says that confirmation takes longer while the final block stands, and only then", () => {
+    const view = { ...base, seenUnits: base.amountUnits };
+    for (const language of ["en", "tr"] as const) {
+      const [usual, slow] = [false, true].map((isSlow) => renderPage({ ...view, isSlow }, { ...dress, language }));
+      const words = { en: "takes longer than usual now", tr: "her zamankinden uzun" }[language];
+      expect([usual?.includes(words), slow?.includes(words)]).toEqual([false, true]);
+    }
+    expect(markOf({ ...view, isSlow: true })).not.toBe(markOf({ ...view, isSlow: false }));
+  });
 
   it("has the words of the two languages apart", () => {
     for (const [change] of Object.values(table)) {

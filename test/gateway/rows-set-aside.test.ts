@@ -84,6 +84,7 @@ function serve(currencies: Record<string, unknown>): void {
       outOfService: () => "",
       ownClock: () => rightClock,
       unreadSince: () => null,
+      isLate: () => false,
     },
   } as unknown as Service;
   const gatewayKey = { sealingKey: new Uint8Array(32).fill(7) };

@@ -102,7 +102,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   const server = fastify();
   const readChain = {
     ...{ chain: "tron", network: "tron:0x2b6653dc", ok: true, detail: "", plain: "" },
-    ...{ head: 9, final: null, headAgeMs: 4_000 },
+    ...{ head: 9, final: null, headAgeMs: 4_000, finalAgeMs: 70_000, delays: [] },
   };
   const answering = { url: "http://one", ok: true, detail: "", since: null, plain: "", lagBlocks: 3 };
   const outAt = gateway.clock.nowMs + 30_000;
@@ -163,6 +163,7 @@ describe("metrics", () => {
     expect(gateway).toContain('autowithdraw_gateway_node_up{chain="tron",node="1"} 0');
     expect(gateway).toContain('autowithdraw_gateway_node_lag_blocks{chain="tron",node="0"} 3');
     expect(gateway).toContain('autowithdraw_gateway_chain_head_age_seconds{chain="tron"} 4');
+    expect(gateway).toContain('autowithdraw_gateway_chain_final_age_seconds{chain="tron"} 70');
     expect(gateway).toContain('autowithdraw_gateway_node_out_seconds{chain="tron",node="0"} 0');
     expect(gateway).toContain('autowithdraw_gateway_node_out_seconds{chain="tron",node="1"} 60');
     expect(gateway).not.toMatch(/secret-order|nowhere/);

@@ -102,6 +102,7 @@ export class RestoredKit {
         outOfService: () => "",
         ownClock: () => rightClock,
         unreadSince: () => null,
+        isLate: () => false,
       },
       waiters: createWaiters(signals),
       config: { ...config, lifetimes: { depositMinutes: 60 } },

@@ -6,6 +6,8 @@
 import { describe, expect, it } from "vitest";
 import type { Domain } from "../../gateway/faults/domains.ts";
 import { type Extent, runCell } from "../../lab/faults/items/cell.ts";
+import { runChainCell } from "../../lab/faults/items/chain-cell.ts";
+import { chainPlants } from "../../lab/faults/items/chain-plants.ts";
 import { families, plants } from "../../lab/faults/items/plants.ts";
 import { isLongTier } from "../../lab/kit/share.ts";
 
@@ -33,8 +35,30 @@ describe("a fault of an item", () => {
   });
 
   it("has a cell or a reason in each domain and family", () => {
-    for (const [domain, row] of Object.entries(plants))
+    for (const [domain, row] of [...Object.entries(plants), ...Object.entries(chainPlants)])
       for (const [family, cell] of Object.entries(row))
         expect("none" in cell ? cell.none : cell.report, `${domain} ${family}`).not.toBe("");
+  });
+});
+
+const ofChains = Object.entries(chainPlants).flatMap(([domain, row]) =>
+  families.flatMap((family) => {
+    const plant = row[family];
+    return "none" in plant ? [] : [{ domain, family, plant }];
+  }),
+);
+
+describe("a fault of a chain", () => {
+  it.each(ofChains)("$domain, $family", async ({ family, plant }) => {
+    const { during, after, ended, planted, plain } = await runChainCell(family, plant);
+    expect(during).toContain(plant.code);
+    expect(during.startsWith("ok")).toBe(plant.goesOn === "all" || plant.goesOn === "seen");
+    const isPaidOut = plant.goesOn === "all" || plant.goesOn === "payouts";
+    expect(ended.requests > 0).toBe(plant.goesOn === "all");
+    // The chain in memory judges a payout by any of its blocks, also where the final one stands.
+    if (plant.goesOn !== "seen") expect(ended.payouts > 0).toBe(isPaidOut);
+    expect(after).toBe("ok; ");
+    expect(planted).toEqual(plain);
+    expect(plain.some((line) => line.includes("completed"))).toBe(true);
   });
 });

@@ -50,6 +50,9 @@ export function conditionsOf(
           condition("node-poor", `${chain} ${url}`, `node ${url} of ${chain} ${words}`, { code }, awayMs),
         ),
     ),
+    ...snapshot.chains.flatMap(({ chain, ok, health }) =>
+      (ok ? (health?.delays ?? []) : []).map(({ code, words }) => condition("chain-late", chain, words, { code }, awayMs)),
+    ),
     ...snapshot.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
     ...feeConditions(snapshot.items),
     ...namingConditions(snapshot.items),
@@ -61,7 +64,7 @@ export function conditionsOf(
   ];
   const unknown: AlertName[] = snapshot.summary === null ? ["disk-room-low", "config-differs"] : [];
   // Before a chain's first answer, and after its last, the balance is unknown.
-  if (snapshot.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away", "node-poor");
+  if (snapshot.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away", "node-poor", "chain-late");
   if (snapshot.chains.some(({ balances }) => balances.size === 0)) unknown.push("funds-low");
   return { conditions, unknown };
 }

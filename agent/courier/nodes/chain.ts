@@ -5,6 +5,7 @@
  */
 
 import { AgentError, invariant } from "../../../base/fault.ts";
+import { type ChainPace, paceUnknown } from "../../../chains/final-times.ts";
 import { type ChainHealth, healthOf } from "../../../chains/health.ts";
 import type { ChainState, PaidFrom, SenderNodes, VoidQuestion } from "../../../chains/nodes.ts";
 import type { CourierView } from "../../socket/verbs.ts";
@@ -21,6 +22,8 @@ const expectedMax = 256;
 
 export interface ChainAccess {
   readonly nodes: SenderNodes;
+  /** The usual time between two blocks by the preset; null without one. */
+  readonly blockMs: number | null;
   /** The state of its nodes; `nowMs` in Unix milliseconds. */
   health(chain: string, nowMs: number): ChainHealth;
   chainState(account: string): Promise<ChainState>;
@@ -38,12 +41,13 @@ export interface ChainAccess {
   findVoid(wanted: readonly VoidWanted[]): Promise<readonly VoidFound[]>;
 }
 
-/** `blockMs` is the chain's block time by its preset, null if no preset has it. */
-export function createChainAccess(nodes: SenderNodes, clock: () => number, blockMs: number | null = null): ChainAccess {
+/** `pace` is the chain's usual pace; by default one without a preset that finalizes by itself. */
+export function createChainAccess(nodes: SenderNodes, clock: () => number, pace: ChainPace = paceUnknown): ChainAccess {
   const expected = new Map<string, { readonly atMs: number; readonly answer: Promise<GasAnswer> }>();
   return {
     nodes,
-    health: (chain, nowMs) => healthOf(chain, blockMs, nodes.status(), nowMs),
+    blockMs: pace.blockMs,
+    health: (chain, nowMs) => healthOf(chain, pace, nodes.status(), nowMs),
     chainState: (account) => nodes.chainState(account),
     async gas(from, payment) {
       const early = expected.get(keyOf(payment));

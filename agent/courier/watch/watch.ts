@@ -1,11 +1,12 @@
 /**
  * Finds new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
- * interval follows the chain's own pace. While the account is idle, only the head is asked for,
+ * interval follows the chain's own pace, and a job ends it at once. While the account is idle, only the head is asked for,
  * once a block, and the rest once a minute, or every few seconds while funds are missing. A fault
  * of the nodes is reported once, and so is its end.
  */
 
 import { AgentError } from "../../../base/fault.ts";
+import { lookPauseMs } from "../../../chains/look-pause.ts";
 import type { ChainState } from "../../../chains/nodes.ts";
 import { type ChainAccess, headKey, troubleOf, troubleWords } from "../nodes/chain.ts";
 
@@ -13,7 +14,7 @@ export interface WatchOptions {
   readonly access: ChainAccess;
   readonly account: string;
   readonly pollMsMin: number;
-  readonly pollMsMax: number;
+  readonly pollMsMax: number; // more on a chain whose blocks take minutes
   readonly clock: () => number; // monotonic
   /** True while no withdrawal of the account is open or expected. */
   readonly isIdle: () => boolean;
@@ -105,8 +106,11 @@ export function createWatch(options: WatchOptions): Watch {
   };
   const intervalMs = (): number => {
     if (isWoken) return 0;
-    if (awayCode === "" && options.isIdle()) return Math.min(idleMsMax, Math.max(idleMsMin, pollMsMin, blockMs ?? 0));
-    return Math.min(pollMsMax, Math.max(pollMsMin, blockMs === null ? pollMsMin : blockMs / pollsPerBlock));
+    const usualMs = options.access.blockMs ?? blockMs;
+    const longMs = lookPauseMs(usualMs);
+    if (awayCode === "" && options.isIdle())
+      return Math.min(Math.max(idleMsMax, longMs), Math.max(idleMsMin, pollMsMin, usualMs ?? 0));
+    return Math.min(Math.max(pollMsMax, longMs), Math.max(pollMsMin, usualMs === null ? pollMsMin : usualMs / pollsPerBlock));
   };
   const next = (): void => {
     isPolling = false;

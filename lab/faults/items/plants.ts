@@ -113,10 +113,10 @@ const tooMany = unreadable(
 );
 
 export const plants: Readonly<Record<Domain, Readonly<Record<FamilyKey, Plant | Reason>>>> = {
-  head: none("a chain that is not read costs its own chain: test/gateway/gateway-claims.test.ts; parts of a head come later"),
-  final: none("the age of the final block is judged by a later part"),
-  span: none("blocks whose content cannot be had stop their chain until gaps are kept, in a later part"),
-  history: none("a list of an account is a span's fault until gaps are kept, in a later part"),
+  head: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
+  final: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
+  span: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
+  history: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
   currency: {
     evm: reverts("Uniswap/interface #1151, MetaMask/core #5083: one bad token, and no balance of any token loads"),
     tron: reverts("balancer/frontend-v2 #1020, on a chain with the same calls"),
@@ -146,7 +146,7 @@ export const plants: Readonly<Record<Domain, Readonly<Record<FamilyKey, Plant | 
     litecoin: { none: "a block's bytes are proven by its hash, so a transaction of it is read or the block is not" },
     xrp: oddPayment("a transaction with a negative amount: the page of 200 was refused with it"),
   },
-  provider: none("the pool of nodes keeps a node's fault: test/chains/node-pool.test.ts, test/chains/provider-profiles.test.ts"),
+  provider: none("the chain's nodes have it: lab/faults/items/chain-plants.ts, test/chains/provider-profiles.test.ts"),
   row: none("a stored row is set aside by the room that shows it: test/gateway/rows-set-aside.test.ts"),
   target: none("a callback target has its own schedule: test/gateway/callbacks"),
   price: none("a market has its own state: test/gateway/gateway-prices.test.ts"),

@@ -8,6 +8,7 @@ import { deriveAccounts, namedAccounts } from "../../../agent/keystore/nodes.ts"
 import { familyOf } from "../../../chains/families.ts";
 import type { WatcherNodes } from "../../../chains/nodes.ts";
 import { hasTags } from "../../../chains/payees.ts";
+import { findChainPreset } from "../../../chains/presets.ts";
 import { isAnswer } from "../../../gateway/answer/answer.ts";
 import type { GatewayChain, GatewayCurrency } from "../../../gateway/config/config.ts";
 import { takeAddress } from "../../../gateway/deposits/deposit-account.ts";
@@ -31,6 +32,7 @@ import {
 } from "../../kit/gateway-database.ts";
 import { FixtureChain } from "../../store-fixture/chain.ts";
 import { fixedSeed } from "../../store-fixture/setting.ts";
+import type { ChainPlant } from "./chain-plants.ts";
 import type { FamilyKey, Plant, PlantedItems } from "./plants.ts";
 
 export const tokenContract = {
@@ -47,6 +49,12 @@ export const networkOf: Readonly<Record<FamilyKey, string>> = {
 };
 
 const hourMs = 3_600_000;
+
+/** The lines of the preset of a network, so that its usual times count. */
+function chainOn(family: FamilyKey, network: string): GatewayChain {
+  const preset = { evm: "ethereum", tron: "tron", bitcoin: "bitcoin", litecoin: "litecoin", xrp: "xrp" }[family];
+  return { ...findChainPreset(preset)?.lines, network } as unknown as GatewayChain;
+}
 
 /** A payment request of a merchant, or a payout. */
 export interface Item {
@@ -80,7 +88,7 @@ export class ItemWorld {
   readonly #sweeps: Sweeps;
   #made = 0;
 
-  constructor(family: FamilyKey, plant: Plant | null) {
+  constructor(family: FamilyKey, plant: Plant | ChainPlant | null) {
     this.family = family;
     this.network = networkOf[family];
     const { decimal } = familyOf(this.network).fees;
@@ -100,12 +108,13 @@ export class ItemWorld {
     const common = { store, signals: createSignals(), config, log: silentLog, clock: () => this.nowMs, run: "one run" };
     this.#sweeps = createSweeps(common);
     const honest = this.chain.reader();
-    const reader = plant === null ? honest : plant.wrap(honest, { ...this.planted, isOn: () => this.isPlanted });
+    const time = { isOn: () => this.isPlanted, now: () => this.nowMs };
+    const reader = plant === null ? honest : plant.wrap(honest, { ...this.planted, ...time });
     const openReader = (): WatcherNodes => reader;
     const onPass = this.#sweeps.onPass;
     const clocks = { monotonic: () => this.nowMs, ownClock: () => rightClock };
     const options = { ...common, ...clocks, openReader, onPass };
-    this.watch = new ChainWatch("one", { network: this.network } as GatewayChain, options, byId as never);
+    this.watch = new ChainWatch("one", chainOn(family, this.network), options, byId as never);
   }
 
   #pair(name: "A" | "B"): Shop {
@@ -261,6 +270,23 @@ export class ItemWorld {
       ]),
       `chain ${this.watch.status().detail}`,
     ];
+  }
+
+  /** The chain's row, with the codes of what makes it late and of nodes that are out. */
+  row(): string {
+    const { ok, detail, delays, nodes } = this.watch.status();
+    const outs = nodes.filter((node) => !node.ok).map((node) => node.detail);
+    return [ok ? "ok" : "not read", detail, ...delays.map(({ code, words }) => `${code}: ${words}`), ...outs].join("; ");
+  }
+
+  /** Requests and payouts that are at their end. */
+  ended(): { readonly requests: number; readonly payouts: number } {
+    const count = (items: readonly Item[]): number =>
+      items.filter(
+        ({ id }) =>
+          this.#db.store.database.get<{ status: number }>("SELECT status FROM transactions WHERE id = ?", id)?.status === 1,
+      ).length;
+    return { requests: count(this.requests), payouts: count(this.payouts) };
   }
 
   get faults(): readonly Fault[] {

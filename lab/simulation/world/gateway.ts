@@ -248,6 +248,7 @@ export class Gateway {
         prices,
         ownClock: () => watcher.ownClock(),
         unreadSince: (place) => watcher.unreadSince(place),
+        isLate: (of) => watcher.isLate(of),
       },
     };
     net.listener = { owner, server };

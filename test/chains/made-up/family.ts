@@ -12,6 +12,7 @@ export const madeup: Named<"madeup"> = {
   title: "Made-up",
   exclusion: { kind: "slot" },
   blockTimes: "rising",
+  finalDepth: null,
   countsConfirmations: true,
   slots: {
     first: "1",
