@@ -16,7 +16,8 @@ import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, list
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
-import { type CompareMemory, compareBalances, newCompareMemory } from "./compare.ts";
+import { compareBalances } from "./compare.ts";
+import { type CompareMemory, newCompareMemory } from "./compare-lists.ts";
 import { checkDecimals } from "./decimals.ts";
 import { type EndMemory, endOverdue, forgetEnds, nameEnds, newEndMemory } from "./ends.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";

@@ -11,7 +11,8 @@ import { depositEnd, dropDepositEnd, keepDepositEnd, listOverdueDeposits, listPr
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
-import { awaitEnds, type CompareMemory, comparedAt } from "./compare.ts";
+import { awaitEnds, comparedAt } from "./compare.ts";
+import type { CompareMemory } from "./compare-lists.ts";
 import { judgeRequests } from "./payments.ts";
 import { accountsUnread } from "./unread.ts";
 

@@ -15,7 +15,10 @@ import type { Fault } from "../../../gateway/faults/fault.ts";
 import { rightClock } from "../../../gateway/own-clock.ts";
 import { marksOver } from "../../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../../gateway/store/address-states.ts";
+import { depositsIdOn } from "../../../gateway/store/agent-accounts.ts";
+import { readAgent } from "../../../gateway/store/agents.ts";
 import { insertDepositAddress } from "../../../gateway/store/deposit-addresses.ts";
+import type { AgentRow } from "../../../gateway/store/rows.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { insertSignature } from "../../../gateway/store/signatures.ts";
 import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
@@ -129,6 +132,13 @@ export class ItemWorld {
     return this.#shops.find((one) => one.name === name)?.hot ?? "";
   }
 
+  /** The deposit address of a merchant at an index. */
+  nextOf(name: "A" | "B", index: number): string {
+    const { agent } = this.#shops.find((one) => one.name === name) as Shop;
+    const row = readAgent(this.#db.store.database, agent) as AgentRow;
+    return familyOf(this.network).depositAddress(depositsIdOn(row, this.network), index);
+  }
+
   merchantOf(name: "A" | "B"): string {
     return this.#shops.find((one) => one.name === name)?.merchant ?? "";
   }
@@ -213,8 +223,10 @@ export class ItemWorld {
     this.chain.mine(this.nowMs, payments);
   }
 
-  /** A payout of a merchant with a signed attempt; `isMined`: a block takes it. */
-  payOut(name: "A" | "B", slot: number): void {
+  /**
+   * A payout of a merchant with a signed attempt that a block takes; with an end, no block takes it.
+   */
+  payOut(name: "A" | "B", slot: number, validUntilMs = 0): void {
     const { agent, hot } = this.#shops.find((one) => one.name === name) as Shop;
     this.#made += 1;
     const to = this.hotOf(name === "A" ? "B" : "A");
@@ -225,10 +237,11 @@ export class ItemWorld {
     const txHash = this.chain.hashOf(`payout ${id}`);
     insertSignature(this.#db.store.database, {
       ...{ transactionId: id, attempt: 1, agent, network: this.network, account: hot, slot: `${slot}`, txHash },
-      ...{ feeMax: "1", seq: this.#made, validUntilMs: 0, pin: "", cancel: 0 },
+      ...{ feeMax: "1", seq: this.#made, validUntilMs, pin: "", cancel: 0 },
     });
     this.payouts.push({ merchant: name, id, currency: "coin", address: "", txHash });
-    this.chain.mine(this.nowMs, [{ hash: txHash, from: hot, slot: `${slot}`, to, units: 1_000n, fee: 1n }]);
+    if (validUntilMs === 0)
+      this.chain.mine(this.nowMs, [{ hash: txHash, from: hot, slot: `${slot}`, to, units: 1_000n, fee: 1n }]);
   }
 
   #id(): string {
