@@ -72,6 +72,14 @@ export const gatewayCodes = {
     "a payment was seen in a block that stands, and the final reading of the block does not show it",
     "look the transaction up in a block explorer; replace the node that leaves it out, then credit what came by hand",
   ],
+  WATCHER_UNREAD: [
+    "alarm",
+    "unknown",
+    "operator",
+    "a final transaction names an account of this gateway and cannot be read; nothing of it counts until it is",
+    "look it up in a block explorer; name a node that shows it whole, then deposits reread HASH; it is also read again by itself",
+  ],
+  GATEWAY_NOT_UNREAD: ["refusal", "none", "operator", "no transaction of this hash waits to be read", "copy the hash from faults or alarms"],
   WATCHER_ADDRESS_USED: [
     "alarm",
     "none",

@@ -7,13 +7,12 @@
 import type { AgentError } from "../../base/fault.ts";
 import type { Result } from "../../base/result.ts";
 import { isOfItem } from "./blame.ts";
-import { type Domain, domains, waitedRestMaxMs } from "./domains.ts";
+import { type Domain, domains, restMsOf, waitedRestMaxMs } from "./domains.ts";
 import { type Fault, type FaultKey, keyText, parentOf } from "./fault.ts";
 import { FaultSums } from "./sums.ts";
 
 /** Faults that are kept one by one; beyond them, sums of a domain, a merchant and a code. */
 export const keptMax = 4_096;
-const restFirstMs = 15_000;
 /** Items that fail alike below one parent before the fault is the parent's. */
 const risenMin = 3;
 /** Passes in which an item alone fails by a code of the chain before the fault is the item's. */
@@ -148,7 +147,7 @@ export class FaultBook {
     }
     const tries = (before?.tries ?? 0) + 1;
     const restMaxMs = Math.min(domains[key.domain].restMaxMs, isWaited ? waitedRestMaxMs : Number.POSITIVE_INFINITY);
-    const restMs = tries === 1 ? 0 : Math.min(restMaxMs, restFirstMs * 2 ** Math.min(tries - 2, 20));
+    const restMs = restMsOf(tries, restMaxMs);
     const times = { sinceMs: before?.sinceMs ?? nowMs, retryAtMs: nowMs + restMs };
     this.#faults.set(text, { ...key, ...worded, ...times, tries, count: 1 });
   }

@@ -140,6 +140,13 @@ export const domains = table({
 
 export type Domain = keyof typeof domains;
 
+const restFirstMs = 15_000;
+
+/** The rest after so many tries in a row: none, 15 s, then twice the time up to the longest. */
+export function restMsOf(tries: number, restMaxMs: number): number {
+  return tries <= 1 ? 0 : Math.min(restMaxMs, restFirstMs * 2 ** Math.min(tries - 2, 20));
+}
+
 /** The longest rest of an item for which a person waits: an open request, an order. */
 export const waitedRestMaxMs = minuteMs;
 

@@ -20,6 +20,7 @@ import {
   namedTransaction,
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
+import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
 import type { Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
 import { creditPayments, paymentName } from "./crediting.ts";
@@ -102,6 +103,22 @@ function creditProblem(row: NamedTransaction, isShortFine: boolean): string | nu
   if (received === 0n) return "nothing that is final was paid to its address in its currency";
   if (received >= BigInt(row.amountUnits) - BigInt(row.toleranceUnits) || isShortFine) return null;
   return "less was paid than it asked for; --short credits it all the same";
+}
+
+/**
+ * Has a transaction that could not be read tried again by the running gateway. Refuses
+ * GATEWAY_NOT_UNREAD.
+ */
+export function rereadTransaction(
+  by: Operator,
+  txHash: string,
+): { readonly ok: true; readonly rows: readonly UnreadRow[] } | Refusal {
+  return by.store.write((database) => {
+    const rows = askReread(database, txHash);
+    if (rows.length === 0) return refuse("GATEWAY_NOT_UNREAD");
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "transaction read again", subject: txHash, detail: "" });
+    return { ok: true, rows };
+  });
 }
 
 /** Adds a note to a deposit, for later readers. Refuses GATEWAY_UNKNOWN_RECORD. */
@@ -246,6 +263,20 @@ function unattributed(options: UnattributedOptions): void {
   });
 }
 
+function reread(txHash: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    const asked = rereadTransaction(by, txHash);
+    if (!allowed(asked)) return;
+    const rows = asked.rows.map(({ network, txHash: hash, block, address, merchant: merchantId, words }) => ({
+      ...{ network, txHash: hash, block, address, merchantId, words },
+    }));
+    if (options.json === true) printJson(rows);
+    else
+      for (const one of rows)
+        print(`Read again in the gateway's next look at the chain: ${one.txHash} in block ${one.block} (${one.network}).`);
+  });
+}
+
 function note(id: string, text: string, options: JsonOption): void {
   asOperator(options, (by) => {
     if (!allowed(noteDeposit(by, id, text))) return;
@@ -274,6 +305,12 @@ export function addDepositCommands(program: Command): void {
     .option("--payment <payment...>", "as deposits unattributed names it: counts for this deposit from now on")
     .option("--short", "also when less was paid than it asked for")
     .action(credit);
+  acting(
+    deposits
+      .command("reread")
+      .description("have a transaction that no node showed so that it could be read tried again now")
+      .argument("<hash>", "as alarms and faults name it"),
+  ).action(reread);
   acting(
     deposits
       .command("note")

@@ -8,6 +8,7 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { type Domain, domains } from "../faults/domains.ts";
 import { recordAct } from "../store/audit.ts";
 import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
+import { askRereadIn } from "../store/unread-transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
 import { acting } from "./words.ts";
@@ -22,6 +23,7 @@ export function retryFault(by: Operator, name: string): { readonly ok: true } | 
   return by.store.write((database) => {
     const row = listFaults(database).find((one) => nameOf(one) === name);
     if (row === undefined || !askRetry(database, row)) return refuse("GATEWAY_UNKNOWN_FAULT");
+    if (row.domain === "transaction") askRereadIn(database, row.network, Number(row.id.split(" ")[0]));
     recordAct(database, { at: by.nowMs, actor: by.actor, act: "fault tried again", subject: name, detail: row.code });
     return { ok: true };
   });

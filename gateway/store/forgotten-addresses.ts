@@ -34,16 +34,22 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
   );
 }
 
+/** The owner of an account that got deposits with tags; undefined for any other account. */
+export function accountOwner(
+  database: Database,
+  network: string,
+  account: string,
+): Pick<ForgottenAddressRow, "merchant" | "agent"> | undefined {
+  return database.get("SELECT merchant, agent FROM accountOwners WHERE network = ? AND account = ?", network, account);
+}
+
 /**
  * Watches the deposit address that a payment named, whose tag no request has: the payment counts
  * for no request until an operator credits it. Harmless to call twice; for an account that got no
  * deposit here it has no effect.
  */
 export function insertStray(database: Database, { network, address }: Pick<PaymentRow, "network" | "address">, at: number): void {
-  const owner = database.get<Pick<ForgottenAddressRow, "merchant" | "agent">>(
-    "SELECT merchant, agent FROM accountOwners WHERE network = ? AND account = ?",
-    ...[network, payeeOf(network, address).address],
-  );
+  const owner = accountOwner(database, network, payeeOf(network, address).address);
   if (owner === undefined) return;
   insertForgotten(database, { ...owner, address, addressIndex: noIndex, addressSpace: addressSpaceOf(network), at });
 }

@@ -266,7 +266,8 @@ CREATE TABLE sweepNotes (
  * The books (books.ts): entries that no payment or outgoing transaction makes, the newest closing
  * of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
  * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the
- * items that cannot be read or judged (faults.ts).
+ * items that cannot be read or judged (faults.ts), `unreadTransactions` the transactions among them
+ * (unread-transactions.ts).
  */
 const books = `
 CREATE TABLE bookEntries (
@@ -294,6 +295,12 @@ CREATE TABLE faults (
   domain TEXT NOT NULL, network TEXT NOT NULL, id TEXT NOT NULL, merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL,
   since INTEGER NOT NULL, tries INTEGER NOT NULL, toldAt INTEGER, isRetried INTEGER NOT NULL CHECK (isRetried IN (0,1)),
   PRIMARY KEY (domain, network, id)) STRICT;
+CREATE TABLE unreadTransactions (
+  network TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL, blockTo INTEGER NOT NULL, address TEXT NOT NULL,
+  merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL, at INTEGER NOT NULL, tries INTEGER NOT NULL,
+  retryAt INTEGER NOT NULL, settledAt INTEGER, PRIMARY KEY (network, block, txHash, address)) STRICT;
+CREATE INDEX unreadOpen ON unreadTransactions (network, address) WHERE settledAt IS NULL;
+CREATE INDEX unreadSettled ON unreadTransactions (settledAt) WHERE settledAt IS NOT NULL;
 CREATE TABLE setAside (
   kind TEXT NOT NULL CHECK (kind IN ('record','change','event','value','judgement')), id TEXT NOT NULL, about TEXT NOT NULL,
   code TEXT NOT NULL, stack TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (kind, id)) STRICT;

@@ -9,6 +9,7 @@ import { AgentError } from "../../base/fault.ts";
 import { resultOf } from "../../base/result.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
+import { Turns } from "../faults/turns.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
@@ -24,7 +25,7 @@ import { findConsumptions, findPayments, WatchList } from "./findings.ts";
 import { findOutgoing, keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
 import { SenderList } from "./senders.ts";
-import { clearUnread, dueUnread, placeOf } from "./unread.ts";
+import { dueUnread, restUnreadIn, settleRead, unreadIn } from "./unread.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
 const blocksAtOnce = 32;
@@ -46,6 +47,7 @@ export interface DepositMemory {
   reached: Tip | null; // the newest tip up to whose head all was read and kept
   readonly compare: CompareMemory; // of balances
   readonly ends: EndMemory; // of requests
+  readonly unreadTurns: Turns; // of merchants
 }
 
 export function newDepositMemory(network: string): DepositMemory {
@@ -57,6 +59,7 @@ export function newDepositMemory(network: string): DepositMemory {
     reached: null,
     compare: newCompareMemory(),
     ends: newEndMemory(),
+    unreadTurns: new Turns(),
   };
 }
 
@@ -186,20 +189,17 @@ function tellGone(
 
 /** Reads the blocks of unread transactions again, and keeps what they show now. */
 async function rereadUnread(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<void> {
-  for (const fault of dueUnread(chain, cursor.number)) {
-    const before = chain.faults.standing(fault)?.tries ?? 0;
-    const told = await resultOf(() =>
-      readRun(chain, placeOf(fault).block, placeOf(fault).block, true).then((blocks) => findIn(chain, memory, blocks)),
-    );
+  for (const row of dueUnread(chain, memory.unreadTurns, cursor.number)) {
+    const before = unreadIn(chain, row);
+    const told = await resultOf(() => readRun(chain, row.block, row.block, true).then((blocks) => findIn(chain, memory, blocks)));
     if (!told.ok) {
-      chain.faults.settle(fault, told);
+      restUnreadIn(chain, before);
       continue;
     }
-    if ((chain.faults.standing(fault)?.tries ?? 0) > before) continue; // it is unread still
     const { payments, consumptions, outgoing } = told.value;
     commit(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
-      const used = consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
+      const used = consumptions.filter((one) => applyVerdict(chain, inside, one.row, one.verdict)).map((one) => one.row.id);
       const credited = payments.filter((one) => !isClaim(one)).filter((one) => keepFinal(chain, inside, one));
       return [
         ...used,
@@ -211,7 +211,7 @@ async function rereadUnread(chain: WatchedChain, memory: DepositMemory, cursor: 
         ),
       ];
     });
-    clearUnread(chain, fault);
+    settleRead(chain, before);
   }
 }
 

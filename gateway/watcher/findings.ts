@@ -8,7 +8,7 @@ import { inWaves } from "../../chains/map-limit.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { AddressBook, DetectedPayment, Judgement, OutgoingTransaction, WatchedBlock } from "../../chains/nodes.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
-import { insertStray, listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
+import { accountOwner, insertStray, listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
 import { outgoingOfSlot } from "../store/outgoing-transactions.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
@@ -74,6 +74,11 @@ export class WatchList implements AddressBook {
   }
 }
 
+/** The merchant of a request, or of an account that gets deposits with tags; "" if it is nobody's. */
+function ownerOfAny(chain: WatchedChain, transactionId: string, account: string): string {
+  return merchantOf(chain, transactionId) || (accountOwner(chain.store.database, chain.network, account)?.merchant ?? "");
+}
+
 /** A withdrawal whose slot a foreign transaction used, with the result for the withdrawal. */
 export interface Consumption {
   readonly row: TransactionRow;
@@ -96,7 +101,7 @@ export async function findPayments(
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
   const { found: shown, unread } = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
   // A block that is only seen is read again as final.
-  if (agreed) noteUnread(chain, unread, (account) => merchantOf(chain, list.requestOf(account) ?? ""));
+  if (agreed) noteUnread(chain, unread, (account) => ownerOfAny(chain, list.requestOf(account) ?? "", account));
   const { network } = chain;
   if (agreed) watchStrays(chain, list, shown);
   const known = shown.filter(({ address }) => list.has(address));

@@ -11,9 +11,9 @@ import { expiryExclusionOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import { listAccountsNow } from "../store/agents.ts";
 import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
+import { isUnread } from "../store/unread-transactions.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
 import { keepSeenOutgoing } from "./outgoing-transactions.ts";
-import { accountsUnread } from "./unread.ts";
 
 const questionsAtOnce = 16;
 
@@ -66,7 +66,8 @@ async function isPastUnseen({ network, reader }: WatchedChain, { head }: Tip, me
 async function troubleOf(chain: WatchedChain, account: string): Promise<string> {
   const { reader } = chain;
   // It may be the payment that both sides have forgotten.
-  if (accountsUnread(chain).has(account)) return "a transaction of the wallet is in a block and cannot be read";
+  if (isUnread(chain.store.database, chain.network, account))
+    return "a transaction of the wallet is in a block and cannot be read";
   if (reader.unconfirmed === undefined) return "";
   try {
     const waiting = await reader.unconfirmed(account);

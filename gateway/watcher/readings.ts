@@ -22,9 +22,9 @@ import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
 import { dropDetectedPayment, listClaims, readPayment } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { isUnread } from "../store/unread-transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import { internalHash, keepFinal, nativeLogIndex } from "./payments.ts";
-import { accountsUnread } from "./unread.ts";
 
 /**
  * A balance without its block may be older than the newest block by this many blocks: ten minutes
@@ -62,7 +62,7 @@ export function applyReading(chain: WatchedChain, database: Database, reading: R
   const { of, from, to } = reading;
   const { network } = chain;
   // A surplus may be the payment that nobody could read, which is credited once it is read.
-  if (accountsUnread(chain).has(of.address)) return false;
+  if (isUnread(database, network, of.address)) return false;
   const state = readAddressState(database, network, of.address);
   // The reading is older than the last judgement: money of a later block would look as if it had
   // been taken out.

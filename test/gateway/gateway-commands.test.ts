@@ -12,6 +12,7 @@ import { version } from "../../base/version.ts";
 import { run, tree } from "../../gateway/command.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { keepFault } from "../../gateway/store/faults.ts";
+import { keepUnread, restUnread } from "../../gateway/store/unread-transactions.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { startTestGateway, type TestGateway, testConfig } from "../../lab/kit/gateway-server.ts";
 
@@ -167,6 +168,19 @@ function faults(): void {
   };
   for (const address of ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"])
     keepFault(database, { ...fault, domain: "address", id: `${address} eth` });
+  const { code, words, network } = fault;
+  const unread = {
+    network,
+    txHash: `0x${"5".repeat(64)}`,
+    block: 7,
+    address: `0x${"7".repeat(40)}`,
+    merchant,
+    code,
+    words,
+    at: since,
+  };
+  keepUnread(database, unread);
+  restUnread(database, unread, Number.MAX_SAFE_INTEGER);
   keepFault(database, {
     ...fault,
     domain: "currency",

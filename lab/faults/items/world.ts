@@ -21,6 +21,7 @@ import { insertDepositAddress } from "../../../gateway/store/deposit-addresses.t
 import type { AgentRow } from "../../../gateway/store/rows.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { insertSignature } from "../../../gateway/store/signatures.ts";
+import type { Database } from "../../../gateway/store/store.ts";
 import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
 import { createSweeps, type Sweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { ChainWatch } from "../../../gateway/watcher/watcher.ts";
@@ -71,7 +72,7 @@ export class ItemWorld {
   readonly family: FamilyKey;
   readonly network: string;
   readonly chain: FixtureChain;
-  readonly watch: ChainWatch;
+  watch: ChainWatch;
   readonly currencies: readonly GatewayCurrency[];
   readonly requests: Item[] = [];
   readonly payouts: Item[] = [];
@@ -81,6 +82,7 @@ export class ItemWorld {
   readonly #db: GatewayDatabase = gatewayDatabase();
   readonly #shops: readonly Shop[];
   readonly #sweeps: Sweeps;
+  readonly #open: () => ChainWatch;
   #made = 0;
 
   constructor(family: FamilyKey, plant: Plant | null) {
@@ -108,7 +110,18 @@ export class ItemWorld {
     const onPass = this.#sweeps.onPass;
     const clocks = { monotonic: () => this.nowMs, ownClock: () => rightClock };
     const options = { ...common, ...clocks, openReader, onPass };
-    this.watch = new ChainWatch("one", { network: this.network } as GatewayChain, options, byId as never);
+    this.#open = () => new ChainWatch("one", { network: this.network } as GatewayChain, options, byId as never);
+    this.watch = this.#open();
+  }
+
+  /** Another process goes on with the same database. */
+  async restart(): Promise<void> {
+    await this.watch.close();
+    this.watch = this.#open();
+  }
+
+  get database(): Database {
+    return this.#db.store.database;
   }
 
   #pair(name: "A" | "B"): Shop {
