@@ -79,6 +79,13 @@ export const gatewayCodes = {
     "a final transaction names an account of this gateway and cannot be read; nothing of it counts until it is",
     "look it up in a block explorer; name a node that shows it whole, then deposits reread HASH; it is also read again by itself",
   ],
+  WATCHER_STRAYS: [
+    "alarm",
+    "none",
+    "operator",
+    "an account got more payments in a day that nobody asked for than are kept one by one; further ones are sums",
+    "deposits strays has the sums; nothing is lost, and requests are credited as ever; find out who pays there",
+  ],
   GATEWAY_NOT_UNREAD: ["refusal", "none", "operator", "no transaction of this hash waits to be read", "copy the hash from faults or alarms"],
   WATCHER_ADDRESS_USED: [
     "alarm",

@@ -4,6 +4,7 @@
  * explains. Addresses that have not left yet are read ahead, so that a used address is skipped.
  */
 import type { Statements as Database } from "./statements.ts";
+import { summedUnits } from "./stray-sums.ts";
 
 /** A balance of one address. */
 export interface BalancePlace {
@@ -246,7 +247,18 @@ export function listDueByAge(
 export function explainedUnits(
   database: Database,
   { network, address, currency }: BalancePlace,
-  { transactionId, isNative, block }: { readonly transactionId: string; readonly isNative: boolean; readonly block: number },
+  {
+    transactionId,
+    isNative,
+    block,
+    sumsBeyond = "counted",
+  }: {
+    readonly transactionId: string;
+    readonly isNative: boolean;
+    readonly block: number;
+    /** Sums of payments whose blocks reach beyond the block (stray-sums.ts). */
+    readonly sumsBeyond?: "counted" | "left out";
+  },
 ): bigint {
   const paid = database.all<{ units: string }>(
     `SELECT units FROM payments WHERE transactionId = ? AND address = ? AND network = ? AND currency = ? AND final = 1
@@ -261,6 +273,7 @@ export function explainedUnits(
     ...[address, network],
   );
   let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);
+  units += summedUnits(database, { network, address, currency }, block, sumsBeyond);
   for (const row of swept) {
     if (row.currency === currency && row.status !== 2) units -= BigInt(row.units);
     if (isNative) units += BigInt(row.brought ?? "0") - BigInt(row.feeUnits === "" ? "0" : row.feeUnits);

@@ -54,6 +54,10 @@ export function insertStray(database: Database, { network, address }: Pick<Payme
   insertForgotten(database, { ...owner, address, addressIndex: noIndex, addressSpace: addressSpaceOf(network), at });
 }
 
+export function readForgotten(database: Database, address: string): ForgottenAddressRow | undefined {
+  return database.get<ForgottenAddressRow>("SELECT * FROM forgottenAddresses WHERE address = ?", address);
+}
+
 /** Forgotten addresses after row `place`, in order, with the request id for their payments. */
 export function listForgottenAfter(
   database: Database,
@@ -85,7 +89,7 @@ export function newestForgotten(database: Database): number {
  */
 export function nameForgotten(database: Database, payment: PaymentRow): void {
   if (database.get("SELECT 1 FROM transactions WHERE id = ?", payment.transactionId) !== undefined) return;
-  const row = database.get<ForgottenAddressRow>("SELECT * FROM forgottenAddresses WHERE address = ?", payment.address);
+  const row = readForgotten(database, payment.address);
   if (row !== undefined) makeRequest(database, row, payment);
 }
 

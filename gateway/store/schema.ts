@@ -163,6 +163,16 @@ CREATE INDEX paymentsByTransaction ON payments (transactionId);
 CREATE INDEX paymentsByUnits ON payments (units);
 CREATE INDEX paymentsNotFinal ON payments (network, block) WHERE final = 0;
 CREATE INDEX paymentsFinal ON payments (network, block) WHERE final = 1;
+CREATE TABLE straySums (
+  network TEXT NOT NULL, account TEXT NOT NULL, currency TEXT NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('dust','more')),
+  transactionId TEXT NOT NULL, merchant TEXT NOT NULL, fromBlock INTEGER NOT NULL, toBlock INTEGER NOT NULL, count INTEGER NOT NULL,
+  units TEXT NOT NULL, largest TEXT NOT NULL, txHash TEXT NOT NULL,
+  PRIMARY KEY (network, account, currency, kind, transactionId, fromBlock)) STRICT;
+CREATE INDEX straySumsByRequest ON straySums (transactionId) WHERE transactionId <> '';
+CREATE TABLE straySumMarks (network TEXT PRIMARY KEY, summedTo INTEGER NOT NULL, fineTo INTEGER NOT NULL) STRICT;
+CREATE TABLE strayRecords (
+  network TEXT NOT NULL, account TEXT NOT NULL, day INTEGER NOT NULL, count INTEGER NOT NULL,
+  PRIMARY KEY (network, account, day)) STRICT;
 CREATE TABLE cursors (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
 CREATE TABLE balances (
   account TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, block INTEGER NOT NULL, at INTEGER NOT NULL,

@@ -9,13 +9,16 @@ import { AgentError } from "../../base/fault.ts";
 import { resultOf } from "../../base/result.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
+import { payeeOf } from "../../chains/payees.ts";
 import { Turns } from "../faults/turns.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
-import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
+import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn, readPayment } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { hasSumAt, keepSummedTo, summedTo } from "../store/stray-sums.ts";
+import type { UnreadRow } from "../store/unread-transactions.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { compareBalances } from "./compare.ts";
 import { type CompareMemory, newCompareMemory } from "./compare-lists.ts";
@@ -25,11 +28,14 @@ import { findConsumptions, findPayments, WatchList } from "./findings.ts";
 import { findOutgoing, keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
 import { SenderList } from "./senders.ts";
+import { keepPayment, nobodys } from "./strays.ts";
 import { dueUnread, restUnreadIn, settleRead, unreadIn } from "./unread.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
 const blocksAtOnce = 32;
 const runsPerPass = 8;
+/** Payments of one write, so that no other request waits long for it. */
+const paymentsAtOnce = 250;
 /** How far to go back if a final block turns out not to be final. */
 const rewindBlocks = 256;
 /**
@@ -154,12 +160,41 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
   const parent = blocks[0]?.parentHash;
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
   const { payments, consumptions, outgoing } = await findIn(chain, memory, blocks);
-  const reached = blocks.at(-1) as WatchedBlock;
-  return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) => {
-    tellGone(chain, inside, blocks, payments);
-    keepAllOutgoing(chain, inside, outgoing);
-    return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
-  });
+  let reached = cursor;
+  for (const [at, group] of groupsOf(blocks, payments).entries()) {
+    // Others have their turn between two writes.
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+    const next = keepReached(chain, memory, reached, group.last, group.payments, (inside) => {
+      if (at > 0) return [];
+      tellGone(chain, inside, blocks, payments);
+      keepAllOutgoing(chain, inside, outgoing);
+      return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
+    });
+    if (next.hash !== group.last.hash) return next;
+    reached = next;
+  }
+  return reached;
+}
+
+/** Blocks whose payments are kept in one write, with all payments of them: one block at least. */
+interface Group {
+  readonly last: BlockId;
+  readonly payments: readonly PaymentRow[];
+}
+
+function groupsOf(blocks: readonly WatchedBlock[], payments: readonly PaymentRow[]): readonly Group[] {
+  const groups: { last: BlockId; payments: PaymentRow[] }[] = [];
+  for (const { number, hash } of blocks) {
+    const own = payments.filter(({ block }) => block === number);
+    const group = groups.at(-1);
+    if (group === undefined || group.payments.length + own.length > paymentsAtOnce)
+      groups.push({ last: { number, hash }, payments: own });
+    else {
+      group.last = { number, hash };
+      group.payments.push(...own);
+    }
+  }
+  return groups;
 }
 
 /**
@@ -200,7 +235,7 @@ async function rereadUnread(chain: WatchedChain, memory: DepositMemory, cursor: 
     commit(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
       const used = consumptions.filter((one) => applyVerdict(chain, inside, one.row, one.verdict)).map((one) => one.row.id);
-      const credited = payments.filter((one) => !isClaim(one)).filter((one) => keepFinal(chain, inside, one));
+      const credited = payments.filter((one) => wasUnread(inside, before, one)).filter((one) => keepFinal(chain, inside, one));
       return [
         ...used,
         ...judgeRequests(
@@ -213,6 +248,19 @@ async function rereadUnread(chain: WatchedChain, memory: DepositMemory, cursor: 
     });
     settleRead(chain, before);
   }
+}
+
+/**
+ * True for a payment that the first reading of its block did not show. Its other payments are kept:
+ * as rows, or in sums, to which nothing is added twice.
+ */
+function wasUnread(database: Database, before: readonly UnreadRow[], payment: PaymentRow): boolean {
+  const { txHash, address, network, block, transactionId } = payment;
+  if (isClaim(payment) || transactionId === nobodys || readPayment(database, payment)?.final === 1) return false;
+  if (before.some((row) => row.txHash === txHash)) return true;
+  const { address: account } = payeeOf(network, address);
+  const isOfBlock = before.some((row) => row.txHash === "" && [address, account, ""].includes(row.address));
+  return isOfBlock && !hasSumAt(database, network, account, block);
 }
 
 /** All that concerns us in final blocks. */
@@ -242,8 +290,12 @@ function keepReached(
     const others = also(database);
     const touched = [...forgetDetectedPayments(database, chain.network, cursor.number + 1, reached.number)];
     for (const payment of payments.filter(isClaim)) keepDetectedPayment(database, { ...payment, final: 0 });
-    for (const payment of payments.filter((one) => !isClaim(one)))
-      if (keepFinal(chain, database, payment)) touched.push(payment.transactionId);
+    const summed = summedTo(database, chain.network);
+    for (const payment of payments.filter((one) => !isClaim(one))) {
+      const concerned = keepPayment(chain, database, payment, summed);
+      if (concerned !== null) touched.push(concerned);
+    }
+    keepSummedTo(database, chain.network, reached.number);
     moveTo(database, chain.network, reached);
     return [...others, ...judgeRequests(chain, database, touched, 0)];
   });

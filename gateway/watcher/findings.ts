@@ -7,6 +7,7 @@
 import { inWaves } from "../../chains/map-limit.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
 import type { AddressBook, DetectedPayment, Judgement, OutgoingTransaction, WatchedBlock } from "../../chains/nodes.ts";
+import { payeeOf } from "../../chains/payees.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
 import { accountOwner, insertStray, listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
@@ -18,6 +19,7 @@ import type { Database } from "../store/store.ts";
 import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
 import { ownerOf as merchantOf } from "./items.ts";
+import { isDayFull, leastUnits, nobodys } from "./strays.ts";
 import { noteUnread } from "./unread.ts";
 
 /**
@@ -103,15 +105,15 @@ export async function findPayments(
   // A block that is only seen is read again as final.
   if (agreed) noteUnread(chain, unread, (account) => ownerOfAny(chain, list.requestOf(account) ?? "", account));
   const { network } = chain;
-  if (agreed) watchStrays(chain, list, shown);
-  const known = shown.filter(({ address }) => list.has(address));
+  const strays = agreed ? watchStrays(chain, list, shown, currencies) : [];
+  const known = [...shown.filter(({ address }) => list.has(address)), ...strays];
   const found = known.filter(({ address, block }) => !isInFoundBalance(chain.store.database, { network, address, block }));
   const rows = found.map(({ contract, amountUnits, index, ...payment }) => ({
     ...payment,
     logIndex: index,
     currency: currencies.get(contract) as string,
     units: amountUnits.toString(),
-    transactionId: list.requestOf(payment.address) as string,
+    transactionId: list.requestOf(payment.address) ?? nobodys,
     network,
     final: agreed ? (1 as const) : (0 as const),
   }));
@@ -122,14 +124,34 @@ export async function findPayments(
 /**
  * Watches deposit addresses with tags that nobody asked for, so that money with a wrong tag, or
  * without one, is kept like any other.
+ * @returns payments that are too small for it, or too many
  */
-function watchStrays({ store, network, clock }: WatchedChain, list: WatchList, shown: readonly DetectedPayment[]): void {
+function watchStrays(
+  chain: WatchedChain,
+  list: WatchList,
+  shown: readonly DetectedPayment[],
+  currencies: ReadonlyMap<string, string>,
+): readonly DetectedPayment[] {
+  const { store, network, clock } = chain;
   const strays = shown.filter(({ address }) => !list.has(address));
-  if (strays.length === 0) return;
-  store.write((database) => {
-    for (const { address } of strays) insertStray(database, { network, address }, clock());
+  if (strays.length === 0) return [];
+  const more = new Map<string, number>();
+  const worth = strays.filter(({ address, contract, amountUnits }) => {
+    const { address: account } = payeeOf(network, address);
+    const count = more.get(account) ?? 0;
+    if (amountUnits < leastUnits(chain, currencies.get(contract) ?? "") || isDayFull(chain, account, count)) return false;
+    more.set(account, count + 1);
+    return true;
   });
-  list.refresh(store.database);
+  if (worth.length > 0) {
+    store.write((database) => {
+      for (const { address } of worth) insertStray(database, { network, address }, clock());
+    });
+    list.refresh(store.database);
+  }
+  return strays.filter(
+    ({ address }) => !list.has(address) && accountOwner(store.database, network, payeeOf(network, address).address) !== undefined,
+  );
 }
 
 /** Foreign uses of open withdrawals' slots by `users`; only for final, agreed blocks. */

@@ -85,7 +85,7 @@ async function pass(memory = newDepositMemory(network)): Promise<void> {
     ...{ head: { number: head(), hash: hashOf(head()) }, final: { number: final(), hash: hashOf(final()) } },
     askedAt: clock.nowMs,
   });
-  const chain = watchedBy({ db, network, reader, currencies: [currency("xrp", "")], clock: () => clock.nowMs });
+  const chain = watchedBy({ db, network, reader, currencies: [{ ...currency("xrp", ""), minPaymentAmount: "0.000000000000000001" }], clock: () => clock.nowMs });
   await scan(chain, tip, memory);
 }
 

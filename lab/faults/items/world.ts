@@ -90,7 +90,12 @@ export class ItemWorld {
     this.network = networkOf[family];
     const { decimal } = familyOf(this.network).fees;
     const contract = family === "evm" || family === "tron" ? tokenContract[family] : null;
-    const base = { network: this.network, depositOnly: false, sweep: { isAutomatic: true, least: "0.0001", feeMultiple: 1 } };
+    const base = {
+      network: this.network,
+      depositOnly: false,
+      minPaymentAmount: "0.001",
+      sweep: { isAutomatic: true, least: "0.0001", feeMultiple: 1 },
+    };
     this.currencies = [
       { ...base, id: "coin", contract: "", decimal } as unknown as GatewayCurrency,
       ...(contract === null ? [] : [{ ...base, id: "token", contract, decimal: 6 } as unknown as GatewayCurrency]),
@@ -181,7 +186,7 @@ export class ItemWorld {
   }
 
   /** Takes an address as an order does, with looks; "" if none leaves. */
-  async order(name: "A" | "B", currency: string): Promise<string> {
+  async order(name: "A" | "B", currency: string, expiresMs = hourMs): Promise<string> {
     const shop = this.#shops.find((one) => one.name === name) as Shop;
     const { store } = this.#db;
     const wanted = this.currencies.find(({ id }) => id === currency) as GatewayCurrency;
@@ -196,7 +201,7 @@ export class ItemWorld {
           stage: "waiting",
           createdAt: this.nowMs,
           changedAt: this.nowMs,
-          expiresAt: this.nowMs + hourMs,
+          expiresAt: this.nowMs + expiresMs,
         } as const;
         const id = this.#id();
         const receiverAddress = hasTags(this.network)
@@ -290,6 +295,10 @@ export class ItemWorld {
 
   get faults(): readonly Fault[] {
     return this.watch.faults.list();
+  }
+
+  get store(): GatewayDatabase["store"] {
+    return this.#db.store;
   }
 
   async close(): Promise<void> {
