@@ -74,6 +74,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   ROW_SET_ASIDE: "work",
   WATCHER_PAYMENT_GONE: "work",
   WATCHER_UNREAD: "work",
+  WATCHER_GAP: "work",
   WATCHER_STRAYS: "work",
   WATCHER_ADDRESS_USED: "work",
   HUB_CONTRADICTION: "work",

@@ -86,6 +86,13 @@ export const gatewayCodes = {
     "an account got more payments in a day that nobody asked for than are kept one by one; further ones are sums",
     "deposits strays has the sums; nothing is lost, and requests are credited as ever; find out who pays there",
   ],
+  WATCHER_GAP: [
+    "alarm",
+    "unknown",
+    "operator",
+    "blocks of a chain could not be read and were passed; payments in them do not count until a node has them",
+    "name a node that has these blocks, on XRP one with full history; they are asked for again by themselves; faults lists them",
+  ],
   GATEWAY_NOT_UNREAD: ["refusal", "none", "operator", "no transaction of this hash waits to be read", "copy the hash from faults or alarms"],
   WATCHER_ADDRESS_USED: [
     "alarm",

@@ -118,6 +118,13 @@ export class FaultBook {
       .sort((a, b) => a.sinceMs - b.sinceMs || (keyText(a) < keyText(b) ? -1 : 1));
   }
 
+  /** Sets what stands in a domain whose faults are rows of their own; they are no part of a pass. */
+  keepStanding(domain: Domain, all: readonly Fault[]): void {
+    const names = new Set(all.map(keyText));
+    for (const [text, one] of this.#faults) if (one.domain === domain && !names.has(text)) this.#faults.delete(text);
+    for (const one of all) if (this.#faults.has(keyText(one)) || this.#faults.size < keptMax) this.#faults.set(keyText(one), one);
+  }
+
   /** Forgets the items of a domain that are gone. */
   keepOnly(domain: Domain, isThere: (id: string) => boolean): void {
     for (const [text, one] of this.#faults) if (one.domain === domain && !isThere(one.id)) this.#faults.delete(text);

@@ -52,9 +52,9 @@ export const domains = table({
     ...told,
   },
   history: {
-    item: "an account's list",
-    costs: "the account's payments in it",
-    neverCosts: "other accounts",
+    item: "blocks that could not be read: an account, or * for all, and the first block",
+    costs: "payments in these blocks; nothing that lived in them ends",
+    neverCosts: "other accounts, later blocks",
     parent: "span",
     restMaxMs: 5 * minuteMs,
     ...told,

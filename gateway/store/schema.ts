@@ -277,7 +277,7 @@ CREATE TABLE sweepNotes (
  * of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
  * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the
  * items that cannot be read or judged (faults.ts), `unreadTransactions` the transactions among them
- * (unread-transactions.ts).
+ * (unread-transactions.ts), `gaps` the blocks that could not be read (gaps.ts).
  */
 const books = `
 CREATE TABLE bookEntries (
@@ -305,6 +305,10 @@ CREATE TABLE faults (
   domain TEXT NOT NULL, network TEXT NOT NULL, id TEXT NOT NULL, merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL,
   since INTEGER NOT NULL, tries INTEGER NOT NULL, toldAt INTEGER, isRetried INTEGER NOT NULL CHECK (isRetried IN (0,1)),
   PRIMARY KEY (domain, network, id)) STRICT;
+CREATE TABLE gaps (
+  network TEXT NOT NULL, account TEXT NOT NULL, fromBlock INTEGER NOT NULL, toBlock INTEGER NOT NULL, merchant TEXT NOT NULL,
+  code TEXT NOT NULL, words TEXT NOT NULL, since INTEGER NOT NULL, tries INTEGER NOT NULL, retryAt INTEGER NOT NULL,
+  toldAt INTEGER, PRIMARY KEY (network, account, fromBlock)) STRICT;
 CREATE TABLE unreadTransactions (
   network TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL, blockTo INTEGER NOT NULL, address TEXT NOT NULL,
   merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL, at INTEGER NOT NULL, tries INTEGER NOT NULL,

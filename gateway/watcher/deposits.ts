@@ -6,33 +6,28 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { resultOf } from "../../base/result.ts";
-import { inWaves } from "../../chains/map-limit.ts";
-import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
-import { payeeOf } from "../../chains/payees.ts";
-import { Turns } from "../faults/turns.ts";
+import type { BlockId, MissingHistory, WatchedBlock } from "../../chains/nodes.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
-import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn, readPayment } from "../store/payments.ts";
+import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { hasSumAt, keepSummedTo, summedTo } from "../store/stray-sums.ts";
-import type { UnreadRow } from "../store/unread-transactions.ts";
+import { keepSummedTo, summedTo } from "../store/stray-sums.ts";
+import { fillGaps, rereadUnread } from "./again.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { compareBalances } from "./compare.ts";
-import { type CompareMemory, newCompareMemory } from "./compare-lists.ts";
 import { checkDecimals } from "./decimals.ts";
-import { type EndMemory, endOverdue, forgetEnds, nameEnds, newEndMemory } from "./ends.ts";
-import { findConsumptions, findPayments, WatchList } from "./findings.ts";
-import { findOutgoing, keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
-import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
-import { SenderList } from "./senders.ts";
-import { keepPayment, nobodys } from "./strays.ts";
-import { dueUnread, restUnreadIn, settleRead, unreadIn } from "./unread.ts";
+import type { DepositMemory } from "./deposit-memory.ts";
+import { endOverdue, forgetEnds, nameEnds } from "./ends.ts";
+import { findPayments } from "./findings.ts";
+import { keepGaps, missingOf } from "./gaps.ts";
+import { keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
+import { judgeRequests } from "./payments.ts";
+import { blocksAtOnce, commit, findSpan, isClaim, readRun } from "./search.ts";
+import { keepPayment } from "./strays.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
-const blocksAtOnce = 32;
 const runsPerPass = 8;
 /** Payments of one write, so that no other request waits long for it. */
 const paymentsAtOnce = 250;
@@ -43,31 +38,6 @@ const rewindBlocks = 256;
  * in the block.
  */
 const clockSkewMs = 15 * 60_000;
-
-/** State that is not in the tables, because reading again gives it again. */
-export interface DepositMemory {
-  readonly list: WatchList;
-  readonly senders: SenderList;
-  seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
-  hotWallets: number; // that seen blocks were searched for
-  reached: Tip | null; // the newest tip up to whose head all was read and kept
-  readonly compare: CompareMemory; // of balances
-  readonly ends: EndMemory; // of requests
-  readonly unreadTurns: Turns; // of merchants
-}
-
-export function newDepositMemory(network: string): DepositMemory {
-  return {
-    list: new WatchList(network),
-    senders: new SenderList(network),
-    seen: [],
-    hotWallets: 0,
-    reached: null,
-    compare: newCompareMemory(),
-    ends: newEndMemory(),
-    unreadTurns: new Turns(),
-  };
-}
 
 /**
  * Runs one pass: final blocks, coins that came without a transaction, seen blocks, voidAttempts.
@@ -89,6 +59,7 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
     return false;
   }
   await rereadUnread(chain, memory, cursor);
+  await fillGaps(chain, memory, cursor);
   await compareBalances(chain, memory.compare, tip.final, (fn) =>
     commit(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
   );
@@ -114,12 +85,6 @@ export async function checkTokens(chain: WatchedChain): Promise<void> {
     const paid = back.flatMap(({ id }) => listPaidIn(database, network, id));
     return judgeRequests(chain, database, paid, 0);
   });
-}
-
-/** Writes, then emits signals for the rows that changed, whose ids `fn` returns. */
-function commit(chain: WatchedChain, fn: (database: Database) => readonly string[]): void {
-  const changed = chain.store.write(fn);
-  for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
 }
 
 async function openCursor(chain: WatchedChain, tip: Tip): Promise<BlockId> {
@@ -159,14 +124,16 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
   const blocks = await readRun(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
-  const { payments, consumptions, outgoing } = await findIn(chain, memory, blocks);
+  const { read, missing, payments, consumptions, outgoing } = await findSpan(chain, memory, blocks);
   let reached = cursor;
-  for (const [at, group] of groupsOf(blocks, payments).entries()) {
+  for (const [at, group] of groupsOf(read, payments).entries()) {
     // Others have their turn between two writes.
     if (at > 0) await new Promise((resolve) => setImmediate(resolve));
     const next = keepReached(chain, memory, reached, group.last, group.payments, (inside) => {
       if (at > 0) return [];
-      tellGone(chain, inside, blocks, payments);
+      // What could not be read is not gone.
+      if (missing.size === 0) tellGone(chain, inside, read, payments);
+      keepGaps(chain, inside, { fromBlock: cursor.number + 1, toBlock: read.at(-1)?.number ?? cursor.number }, missing);
       keepAllOutgoing(chain, inside, outgoing);
       return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
     });
@@ -222,57 +189,6 @@ function tellGone(
   }
 }
 
-/** Reads the blocks of unread transactions again, and keeps what they show now. */
-async function rereadUnread(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<void> {
-  for (const row of dueUnread(chain, memory.unreadTurns, cursor.number)) {
-    const before = unreadIn(chain, row);
-    const told = await resultOf(() => readRun(chain, row.block, row.block, true).then((blocks) => findIn(chain, memory, blocks)));
-    if (!told.ok) {
-      restUnreadIn(chain, before);
-      continue;
-    }
-    const { payments, consumptions, outgoing } = told.value;
-    commit(chain, (inside) => {
-      keepAllOutgoing(chain, inside, outgoing);
-      const used = consumptions.filter((one) => applyVerdict(chain, inside, one.row, one.verdict)).map((one) => one.row.id);
-      const credited = payments.filter((one) => wasUnread(inside, before, one)).filter((one) => keepFinal(chain, inside, one));
-      return [
-        ...used,
-        ...judgeRequests(
-          chain,
-          inside,
-          credited.map(({ transactionId }) => transactionId),
-          0,
-        ),
-      ];
-    });
-    settleRead(chain, before);
-  }
-}
-
-/**
- * True for a payment that the first reading of its block did not show. Its other payments are kept:
- * as rows, or in sums, to which nothing is added twice.
- */
-function wasUnread(database: Database, before: readonly UnreadRow[], payment: PaymentRow): boolean {
-  const { txHash, address, network, block, transactionId } = payment;
-  if (isClaim(payment) || transactionId === nobodys || readPayment(database, payment)?.final === 1) return false;
-  if (before.some((row) => row.txHash === txHash)) return true;
-  const { address: account } = payeeOf(network, address);
-  const isOfBlock = before.some((row) => row.txHash === "" && [address, account, ""].includes(row.address));
-  return isOfBlock && !hasSumAt(database, network, account, block);
-}
-
-/** All that concerns us in final blocks. */
-async function findIn(chain: WatchedChain, { list, senders }: DepositMemory, blocks: readonly WatchedBlock[]) {
-  const [payments, consumptions, outgoing] = await Promise.all([
-    findPayments(chain, list, blocks, true),
-    findConsumptions(chain, senders.users, blocks),
-    findOutgoing(chain, senders.payers, blocks),
-  ]);
-  return { payments, consumptions, outgoing };
-}
-
 /** Keeps everything found up to `reached`, and the cursor, in one transaction. */
 function keepReached(
   chain: WatchedChain,
@@ -310,21 +226,6 @@ function keepReached(
   return reached;
 }
 
-/** Blocks `from` to `to`, each the parent of the next. */
-async function readRun(chain: WatchedChain, from: number, to: number, agreed: boolean): Promise<readonly WatchedBlock[]> {
-  const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  const blocks = await inWaves(numbers, blocksAtOnce, (number) => chain.reader.block(number, agreed));
-  for (const [index, block] of blocks.entries()) {
-    const before = blocks[index - 1];
-    if (before !== undefined && block.parentHash !== before.hash) {
-      throw new AgentError("NODE_DISAGREE", "none", `block ${block.number} does not follow the one read before it`, {
-        block: block.number,
-      });
-    }
-  }
-  return blocks;
-}
-
 /**
  * Goes back, because the chain's finality was weaker than configured. No credit is taken back; all
  * later blocks are read again.
@@ -343,12 +244,6 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
 }
 
 /**
- * Coins that a contract sent on, by a receipt: only seen until the final balance confirms them,
- * even in a final block.
- */
-const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex;
-
-/**
  * Reads the blocks above the cursor up to the head as seen; none while no address is watched.
  * @returns false if there is more to read at once
  */
@@ -365,6 +260,7 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
     memory.seen = [];
     return true;
   }
+  const lacking: MissingHistory[] = [];
   for (let run = 0; ; run += 1) {
     const last = memory.seen.at(-1) ?? cursor;
     if (last.number > head.number) return true; // a node that lags shows nothing new
@@ -377,9 +273,11 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
       continue;
     }
     const [payments, outgoing] = await Promise.all([
-      findPayments(chain, list, blocks, false),
+      findPayments(chain, list, blocks, false, lacking),
       chain.reader.outgoing(blocks, senders.payers, false),
     ]);
+    lacking.push(...(outgoing.missing ?? []));
+    memory.unseen = new Set(missingOf(lacking).keys());
     noteUnreadOutgoing(chain, outgoing.unread);
     if (!keepSeenOutgoing(chain, outgoing.found)) {
       const words = "more transactions of hot wallets that nothing explains are in new blocks than can be kept";

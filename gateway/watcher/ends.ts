@@ -8,6 +8,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { depositEnd, dropDepositEnd, keepDepositEnd, listOverdueDeposits, listProvisionalEnds } from "../store/deposits.ts";
+import { gapOver } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { isUnread } from "../store/unread-transactions.ts";
@@ -115,6 +116,12 @@ async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt 
   return ids.flatMap((id): readonly Overdue[] => {
     const row = readTransaction(database, id);
     if (row !== undefined && (isHeld(row.depositAddress) || isHeld(row.receiverAddress))) return [];
+    // So may one in blocks that could not be read while it was open.
+    if (
+      row !== undefined &&
+      gapOver(database, chain.network, [row.depositAddress, row.receiverAddress], row.createdAt) !== undefined
+    )
+      return [];
     if (row === undefined || (headMs < row.expiresAt && !stands)) return [];
     return [{ id, expiresAt: row.expiresAt, isNative: row.currency === native }];
   });

@@ -6,7 +6,14 @@
 
 import { inWaves } from "../../chains/map-limit.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
-import type { AddressBook, DetectedPayment, Judgement, OutgoingTransaction, WatchedBlock } from "../../chains/nodes.ts";
+import type {
+  AddressBook,
+  DetectedPayment,
+  Judgement,
+  MissingHistory,
+  OutgoingTransaction,
+  WatchedBlock,
+} from "../../chains/nodes.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
 import { accountOwner, insertStray, listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
@@ -91,17 +98,23 @@ const questionsAtOnce = 32;
 
 /**
  * Payments in `blocks`, which are consecutive. `agreed`: enough nodes agree, and the payments count
- * as final.
+ * as final. Adds the accounts whose payments cannot be had to `missing`.
  */
 export async function findPayments(
   chain: WatchedChain,
   list: WatchList,
   blocks: readonly WatchedBlock[],
   agreed: boolean,
+  missing: MissingHistory[] = [],
 ): Promise<readonly PaymentRow[]> {
   if (list.size === 0 || blocks.length === 0) return [];
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
-  const { found: shown, unread } = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
+  const {
+    found: shown,
+    unread,
+    missing: lacking = [],
+  } = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
+  missing.push(...lacking);
   // A block that is only seen is read again as final.
   if (agreed) noteUnread(chain, unread, (account) => ownerOfAny(chain, list.requestOf(account) ?? "", account));
   const { network } = chain;
@@ -159,9 +172,11 @@ export async function findConsumptions(
   chain: WatchedChain,
   users: ReadonlySet<string>,
   blocks: readonly WatchedBlock[],
+  missing: MissingHistory[] = [],
 ): Promise<readonly Consumption[]> {
   const { database } = chain.store;
-  const { found: sent } = await chain.reader.outgoing(blocks, users);
+  const { found: sent, missing: lacking = [] } = await chain.reader.outgoing(blocks, users);
+  missing.push(...lacking);
   const foreign = sent.flatMap((outgoingTx) => {
     const row = ownerOf(database, chain.network, outgoingTx);
     return row === null ? [] : [{ outgoingTx, row }];

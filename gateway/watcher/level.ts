@@ -10,9 +10,11 @@ import { AgentError } from "../../base/fault.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import { listAccountsNow } from "../store/agents.ts";
+import { gapOver } from "../store/gaps.ts";
 import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
 import { isUnread } from "../store/unread-transactions.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
+import { blocksOf } from "./gaps.ts";
 import { keepSeenOutgoing } from "./outgoing-transactions.ts";
 
 const questionsAtOnce = 16;
@@ -28,16 +30,24 @@ export function newLevelMemory(): LevelMemory {
 
 /**
  * Makes hot wallets level whose chain was read up to this tip. `isReached`: all blocks up to its
- * head were read and kept in this pass.
+ * head were read and kept in this pass, but those of the accounts in `unseen`.
  * @throws AgentError NODE_* if the time of a block cannot be had; then nothing changes
  */
-export async function keepLevels(chain: WatchedChain, tip: Tip, memory: LevelMemory, isReached: boolean): Promise<void> {
+export async function keepLevels(
+  chain: WatchedChain,
+  tip: Tip,
+  memory: LevelMemory,
+  isReached: boolean,
+  unseen: ReadonlySet<string> = new Set(),
+): Promise<void> {
   const { store, network, run } = chain;
   const open = listAccountsNow(store.database, network).filter((account) => !isLevel(store.database, { network, account }, run));
   if (open.length === 0) return;
   const isOld = await isPastUnseen(chain, tip, memory);
   if (!isReached || !isOld) return;
-  const troubles = await inWaves(open, questionsAtOnce, (account) => troubleOf(chain, account));
+  const troubles = await inWaves(open, questionsAtOnce, (account) =>
+    unseen.has(account) ? Promise.resolve("its newest transactions cannot be read") : troubleOf(chain, account),
+  );
   store.write((database) => {
     for (const [at, account] of open.entries()) {
       const trouble = troubles[at] ?? "";
@@ -68,6 +78,8 @@ async function troubleOf(chain: WatchedChain, account: string): Promise<string> 
   // It may be the payment that both sides have forgotten.
   if (isUnread(chain.store.database, chain.network, account))
     return "a transaction of the wallet is in a block and cannot be read";
+  const gap = gapOver(chain.store.database, chain.network, [account]);
+  if (gap !== undefined) return `${blocksOf(gap)} could not be read`;
   if (reader.unconfirmed === undefined) return "";
   try {
     const waiting = await reader.unconfirmed(account);

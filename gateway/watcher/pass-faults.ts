@@ -30,7 +30,7 @@ export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
     const rows = listFaults(store.database, network).filter(({ domain, id }) => id !== "" && Object.hasOwn(domains, domain));
     memory.kept = new Map(rows.map((row) => [`${row.domain} ${network} ${row.id}`, row.code]));
     // A transaction that cannot be read has a row of its own, which is the truth.
-    const others = rows.filter(({ domain }) => domain !== "transaction");
+    const others = rows.filter(({ domain }) => domain !== "transaction" && domain !== "history");
     faults.restore([
       ...unreadFaults(chain),
       ...others.map(({ domain, id, merchant, code, words, since: sinceMs, tries }): Fault => {

@@ -18,10 +18,12 @@ import {
   readAddressState,
 } from "../store/address-states.ts";
 import { depositEnd } from "../store/deposits.ts";
+import { gapOver } from "../store/gaps.ts";
 import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
 import { dropDetectedPayment, listClaims, readPayment } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { readTransaction } from "../store/transactions.ts";
 import { isUnread } from "../store/unread-transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import { internalHash, keepFinal, nativeLogIndex } from "./payments.ts";
@@ -64,6 +66,9 @@ export function applyReading(chain: WatchedChain, database: Database, reading: R
   const { network } = chain;
   // A surplus may be the payment that nobody could read, which is credited once it is read.
   if (isUnread(database, network, of.address)) return false;
+  // So may it be a payment in blocks that could not be read.
+  const issuedAt = readTransaction(database, of.transactionId)?.createdAt ?? 0;
+  if (gapOver(database, network, [of.address], issuedAt) !== undefined) return false;
   const state = readAddressState(database, network, of.address);
   // The reading is older than the last judgement: money of a later block would look as if it had
   // been taken out.

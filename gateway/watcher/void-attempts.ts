@@ -13,6 +13,7 @@ import { isOfItem } from "../faults/blame.ts";
 import type { FaultKey } from "../faults/fault.ts";
 import { Turns } from "../faults/turns.ts";
 import { recordAct } from "../store/audit.ts";
+import { gapOver } from "../store/gaps.ts";
 import { outgoingOf } from "../store/outgoing-transactions.ts";
 import type { Database } from "../store/store.ts";
 import { isAllVoid, listOpenAttempts, markVoid, type OpenAttempt, takeExpiry, voidSince } from "../store/void-attempts.ts";
@@ -86,6 +87,8 @@ function listWaiting(chain: WatchedChain, { askedAt }: VoidMemory): Map<string, 
   const order = ({ txHash }: OpenAttempt): number => askedAt.get(txHash) ?? 0;
   const waiting = new Map<string, OpenAttempt[]>();
   for (const one of [...open].sort((a, b) => order(a) - order(b))) {
+    // It may be in blocks that could not be read.
+    if (gapOver(chain.store.database, chain.network, [one.account]) !== undefined) continue;
     if (!chain.faults.isDue(itemOf(chain, one))) continue;
     const own = waiting.get(one.merchant);
     if (own === undefined) waiting.set(one.merchant, [one]);

@@ -25,7 +25,8 @@ import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "./ahead.t
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { newTokenMemory } from "./decimals.ts";
-import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
+import { type DepositMemory, newDepositMemory } from "./deposit-memory.ts";
+import { checkTokens, scanDeposits } from "./deposits.ts";
 import { keyOn } from "./items.ts";
 import { keepLevels, type LevelMemory, newLevelMemory } from "./level.ts";
 import { faultWords, nodeLog } from "./node-log.ts";
@@ -317,7 +318,8 @@ export class ChainWatch {
       isAllRead = isScanned ?? true;
       if (isScanned === true) await trial(troubles, () => checkVoid(chain, tip, this.#voids));
       await trial(troubles, async () => tellForeign(chain));
-      await trial(troubles, () => keepLevels(chain, tip, this.#level, this.#deposits.reached === tip));
+      const { reached, unseen } = this.#deposits;
+      await trial(troubles, () => keepLevels(chain, tip, this.#level, reached === tip, unseen));
       await trial(troubles, () => endPass(chain, tip.final, this.#faults));
       if (!this.#closed) this.#onRead(chain.name);
     }

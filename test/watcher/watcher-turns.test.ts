@@ -145,7 +145,12 @@ describe("merchant B, beside a merchant with more than a pass asks about", () =>
     const theirs = `end ${world.payouts.at(-1)?.txHash}`;
     world.nowMs += 24 * 3_600_000;
     for (let at = 0; at < 2; at += 1) await block();
-    expect(asked.take().filter((one) => one.startsWith("end")).slice(0, 16)).toContain(theirs);
+    expect(
+      asked
+        .take()
+        .filter((one) => one.startsWith("end"))
+        .slice(0, 16),
+    ).toContain(theirs);
     // A's own attempts have their turn as well: all were asked about after some blocks.
     for (let at = 0; at < 4; at += 1) await block();
     expect(new Set(asked.take().filter((one) => one !== theirs && one.startsWith("end"))).size).toBe(30);

@@ -6,6 +6,7 @@
 import { AgentError } from "../../../base/fault.ts";
 import { failed } from "../../../base/result.ts";
 import type { BalanceQuestion, WatcherNodes } from "../../../chains/nodes.ts";
+import { splitAddress } from "../../../chains/xrp/address.ts";
 import type { Domain } from "../../../gateway/faults/domains.ts";
 
 export type FamilyKey = "evm" | "tron" | "bitcoin" | "litecoin" | "xrp";
@@ -97,6 +98,32 @@ const oddPayment = (report: string): Plant => ({
   }),
 });
 
+/** The lists of an account cannot be had, in blocks that all nodes have. */
+const lostHistory = (report: string): Plant => ({
+  report,
+  of: "wallet",
+  wrap: (honest, planted) => {
+    const isLost = (account: string): boolean => planted.isOn() && planted.accounts.has(account);
+    const fault = refusal("NODE_ERROR", "the node does not have the account's transactions");
+    return {
+      ...honest,
+      payments: async (blocks, contracts, addresses, isAgreed) => {
+        const finds = await honest.payments(blocks, contracts, addresses, isAgreed);
+        const missing = planted.isOn() ? [...planted.accounts].map((account) => ({ account, fault })) : [];
+        return { ...finds, found: finds.found.filter(({ address }) => !isOf(address)), missing };
+      },
+      outgoing: async (blocks, accounts, isAgreed) => {
+        const finds = await honest.outgoing(blocks, accounts, isAgreed);
+        const missing = [...accounts].filter(isLost).map((account) => ({ account, fault }));
+        return { ...finds, found: finds.found.filter(({ account }) => !isLost(account)), missing };
+      },
+    };
+    function isOf(address: string): boolean {
+      return isLost(splitAddress(address)?.address ?? address);
+    }
+  },
+});
+
 const same = (cell: Plant | Reason): Record<FamilyKey, Plant | Reason> => ({
   ...{ evm: cell, tron: cell, bitcoin: cell, litecoin: cell, xrp: cell },
 });
@@ -115,8 +142,11 @@ const tooMany = unreadable(
 export const plants: Readonly<Record<Domain, Readonly<Record<FamilyKey, Plant | Reason>>>> = {
   head: none("a chain that is not read costs its own chain: test/gateway/gateway-claims.test.ts; parts of a head come later"),
   final: none("the age of the final block is judged by a later part"),
-  span: none("blocks whose content cannot be had stop their chain until gaps are kept, in a later part"),
-  history: none("a list of an account is a span's fault until gaps are kept, in a later part"),
+  span: none("blocks whose content cannot be had cost deposits in them, whosever they are: test/watcher/watcher-gaps.test.ts"),
+  history: {
+    ...none("blocks are read as a whole, and no list of an account is asked for"),
+    xrp: lostHistory("public-bugs-coins.md 7: neither of two nodes has an account's ledgers; vectors.md 3"),
+  },
   currency: {
     evm: reverts("Uniswap/interface #1151, MetaMask/core #5083: one bad token, and no balance of any token loads"),
     tron: reverts("balancer/frontend-v2 #1020, on a chain with the same calls"),
