@@ -72,6 +72,28 @@ export const gatewayCodes = {
     "a payment was seen in a block that stands, and the final reading of the block does not show it",
     "look the transaction up in a block explorer; replace the node that leaves it out, then credit what came by hand",
   ],
+  WATCHER_UNREAD: [
+    "alarm",
+    "unknown",
+    "operator",
+    "a final transaction names an account of this gateway and cannot be read; nothing of it counts until it is",
+    "look it up in a block explorer; name a node that shows it whole, then deposits reread HASH; it is also read again by itself",
+  ],
+  WATCHER_STRAYS: [
+    "alarm",
+    "none",
+    "operator",
+    "an account got more payments in a day that nobody asked for than are kept one by one; further ones are sums",
+    "deposits strays has the sums; nothing is lost, and requests are credited as ever; find out who pays there",
+  ],
+  WATCHER_GAP: [
+    "alarm",
+    "unknown",
+    "operator",
+    "blocks of a chain could not be read and were passed; payments in them do not count until a node has them",
+    "name a node that has these blocks, on XRP one with full history; they are asked for again by themselves; faults lists them",
+  ],
+  GATEWAY_NOT_UNREAD: ["refusal", "none", "operator", "no transaction of this hash waits to be read", "copy the hash from faults or alarms"],
   WATCHER_ADDRESS_USED: [
     "alarm",
     "none",

@@ -11,8 +11,16 @@ export interface UnreadTransaction {
   readonly fault: AgentError;
 }
 
+/** An account of ours whose list of a span of blocks cannot be had, where nodes list by account. */
+export interface MissingHistory {
+  readonly account: string;
+  readonly fault: AgentError;
+}
+
 /** What was found in blocks, and what could not be read there. */
 export interface Finds<T> {
   readonly found: readonly T[];
   readonly unread: readonly UnreadTransaction[];
+  /** Accounts of which nothing was found, because their lists cannot be had; without it none. */
+  readonly missing?: readonly MissingHistory[];
 }

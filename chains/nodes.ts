@@ -10,7 +10,7 @@ import type { Coin, FeeMarket, Payment, TxParams } from "./family.ts";
 import type { Finds } from "./finds.ts";
 import type { NodeStatus } from "./node-view.ts";
 
-export type { Finds, UnreadTransaction } from "./finds.ts";
+export type { Finds, MissingHistory, UnreadTransaction } from "./finds.ts";
 export type { BlockRange, HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
 
 export interface BlockId {

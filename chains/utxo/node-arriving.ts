@@ -4,10 +4,10 @@
  * through node-pool.ts.
  */
 import type { Arriving, ArrivingPayment } from "../nodes.ts";
+import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import type { AddressTransaction } from "./answers.ts";
 import type { UtxoNetwork } from "./network.ts";
-import { graceMs } from "./node-blocks.ts";
 import { addressOf } from "./node-coins.ts";
 import { historyLimits } from "./node-history.ts";
 import type { NodePool } from "./node-pool.ts";

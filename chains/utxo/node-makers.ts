@@ -3,9 +3,10 @@
  * bytes prove it by their id; that none has it needs as many answers as must agree. Touches nodes
  * only through node-pool.ts.
  */
+
+import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { readWhole } from "./chain-transaction.ts";
-import { graceMs } from "./node-blocks.ts";
 import type { NodePool } from "./node-pool.ts";
 import { transactionQuestion } from "./node-questions.ts";
 

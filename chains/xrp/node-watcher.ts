@@ -6,6 +6,7 @@
  * only through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
+import { resultOf } from "../../base/result.ts";
 import { inWaves } from "../map-limit.ts";
 import type { AddressBook, DetectedPayment, Finds, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
 import { idOf } from "../providers/chain-blocks.ts";
@@ -76,14 +77,12 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
     payments: async (blocks, contracts, addresses, isAgreed) => {
       if (blocks.length === 0 || addresses.size === 0 || !contracts.includes("")) return { found: [], unread: [] };
       const accounts = [...(await accountsOf(addresses))];
-      const found = await inWaves(accounts, accountsAtOnce, (account) => paymentsTo(tools.history, account, blocks, isAgreed));
-      return joinFinds(found);
+      return joinOfAccounts(accounts, (account) => paymentsTo(tools.history, account, blocks, isAgreed));
     },
     outgoing: async (blocks, accounts, isAgreed = true) => {
       if (blocks.length === 0) return { found: [], unread: [] };
       const ask = (account: string) => outgoingOf(tools.history, account, blocks, isAgreed);
-      const found = await inWaves([...accounts], accountsAtOnce, ask);
-      return joinFinds(found);
+      return joinOfAccounts([...accounts], ask);
     },
     hasFailed: async (txHash) => (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
     cost: async (account, payment) => {
@@ -140,6 +139,13 @@ function createAccounts(): (book: AddressBook) => Promise<ReadonlySet<string>> {
     index.size = all.length;
     return index.accounts;
   };
+}
+
+/** The lists of all accounts; one that cannot be had costs none of the others. */
+async function joinOfAccounts<T>(accounts: readonly string[], ask: (account: string) => Promise<Finds<T>>): Promise<Finds<T>> {
+  const told = await inWaves(accounts, accountsAtOnce, (account) => resultOf(() => ask(account)));
+  const missing = told.flatMap((one, at) => (one.ok ? [] : [{ account: accounts[at] as string, fault: one.fault }]));
+  return { ...joinFinds(told.flatMap((one) => (one.ok ? [one.value] : []))), missing };
 }
 
 function spanOf(blocks: readonly WatchedBlock[]): KnownSpan {

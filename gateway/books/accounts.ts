@@ -17,6 +17,7 @@ import {
   listForgottenBookAddresses,
 } from "../store/books.ts";
 import type { Database } from "../store/store.ts";
+import { listSumMoves } from "../store/stray-sums.ts";
 import { type Move, movesOf, Sheet } from "./sheet.ts";
 
 /** An account whose balances are compared. */
@@ -104,6 +105,9 @@ export async function sheetsOf(
   const sheets = new Map([...entries].map(([address, own]) => [address, new Sheet(own, hearer(address))]));
   const deposits = accounts.filter(({ kind }) => kind === "deposit").map(({ address }) => address);
   for (const row of deposits.length === 0 ? [] : listDepositMoves(database, network, deposits))
+    for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);
+  const summed = accounts.filter(({ kind }) => kind === "deposit" || hasTags(network)).map(({ address }) => address);
+  for (const row of summed.length === 0 ? [] : listSumMoves(database, network, summed))
     for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);
   for (const { address: account, kind } of accounts) {
     if (kind !== "hot") continue;

@@ -10,6 +10,7 @@ import { valuesIn } from "../../base/result.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { readCursor } from "../store/cursors.ts";
 import type { Store } from "../store/store.ts";
+import { beginSums } from "../store/stray-sums.ts";
 import { type Account, type Scope, sheetsOf } from "./accounts.ts";
 import type { Sheet } from "./sheet.ts";
 
@@ -82,6 +83,7 @@ export class Comparison {
     this.#options = options;
     this.firstBlock = this.cursor();
     this.lastBlock = this.firstBlock;
+    this.#beginSums();
   }
 
   /** The newest final block up to which the database is complete. */
@@ -96,6 +98,13 @@ export class Comparison {
   /** Moves the next comparisons to the newest block that was read. */
   moveOn(): void {
     this.lastBlock = this.cursor();
+    this.#beginSums();
+  }
+
+  /** Sums of payments end at the block, so that they count for it as a whole. */
+  #beginSums(): void {
+    const { store, network } = this.#options;
+    store.write((database) => beginSums(database, network, this.lastBlock));
   }
 
   /**

@@ -7,13 +7,12 @@
 import type { AgentError } from "../../base/fault.ts";
 import type { Result } from "../../base/result.ts";
 import { isOfItem } from "./blame.ts";
-import { type Domain, domains, waitedRestMaxMs } from "./domains.ts";
+import { type Domain, domains, restMsOf, waitedRestMaxMs } from "./domains.ts";
 import { type Fault, type FaultKey, keyText, parentOf } from "./fault.ts";
 import { FaultSums } from "./sums.ts";
 
 /** Faults that are kept one by one; beyond them, sums of a domain, a merchant and a code. */
 export const keptMax = 4_096;
-const restFirstMs = 15_000;
 /** Items that fail alike below one parent before the fault is the parent's. */
 const risenMin = 3;
 /** Passes in which an item alone fails by a code of the chain before the fault is the item's. */
@@ -119,6 +118,13 @@ export class FaultBook {
       .sort((a, b) => a.sinceMs - b.sinceMs || (keyText(a) < keyText(b) ? -1 : 1));
   }
 
+  /** Sets what stands in a domain whose faults are rows of their own; they are no part of a pass. */
+  keepStanding(domain: Domain, all: readonly Fault[]): void {
+    const names = new Set(all.map(keyText));
+    for (const [text, one] of this.#faults) if (one.domain === domain && !names.has(text)) this.#faults.delete(text);
+    for (const one of all) if (this.#faults.has(keyText(one)) || this.#faults.size < keptMax) this.#faults.set(keyText(one), one);
+  }
+
   /** Forgets the items of a domain that are gone. */
   keepOnly(domain: Domain, isThere: (id: string) => boolean): void {
     for (const [text, one] of this.#faults) if (one.domain === domain && !isThere(one.id)) this.#faults.delete(text);
@@ -148,7 +154,7 @@ export class FaultBook {
     }
     const tries = (before?.tries ?? 0) + 1;
     const restMaxMs = Math.min(domains[key.domain].restMaxMs, isWaited ? waitedRestMaxMs : Number.POSITIVE_INFINITY);
-    const restMs = tries === 1 ? 0 : Math.min(restMaxMs, restFirstMs * 2 ** Math.min(tries - 2, 20));
+    const restMs = restMsOf(tries, restMaxMs);
     const times = { sinceMs: before?.sinceMs ?? nowMs, retryAtMs: nowMs + restMs };
     this.#faults.set(text, { ...key, ...worded, ...times, tries, count: 1 });
   }

@@ -52,9 +52,9 @@ export const domains = table({
     ...told,
   },
   history: {
-    item: "an account's list",
-    costs: "the account's payments in it",
-    neverCosts: "other accounts",
+    item: "blocks that could not be read: an account, or * for all, and the first block",
+    costs: "payments in these blocks; nothing that lived in them ends",
+    neverCosts: "other accounts, later blocks",
     parent: "span",
     restMaxMs: 5 * minuteMs,
     ...told,
@@ -139,6 +139,13 @@ export const domains = table({
 });
 
 export type Domain = keyof typeof domains;
+
+const restFirstMs = 15_000;
+
+/** The rest after so many tries in a row: none, 15 s, then twice the time up to the longest. */
+export function restMsOf(tries: number, restMaxMs: number): number {
+  return tries <= 1 ? 0 : Math.min(restMaxMs, restFirstMs * 2 ** Math.min(tries - 2, 20));
+}
 
 /** The longest rest of an item for which a person waits: an open request, an order. */
 export const waitedRestMaxMs = minuteMs;

@@ -16,6 +16,7 @@ const nouns: Readonly<Record<string, readonly [one: string, many: string]>> = {
   address: ["address", "addresses"],
   withdrawal: ["withdrawal", "withdrawals"],
   transaction: ["transaction", "transactions"],
+  history: ["gap of blocks", "gaps of blocks"],
 };
 
 /** For example "3 addresses of shop-a are not read since 2026-11-29T08:12:00Z". */

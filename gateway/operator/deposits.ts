@@ -13,6 +13,7 @@ import { completeExpiredDeposit } from "../store/deposits.ts";
 import { isUnattributed } from "../store/forgotten-addresses.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { listStrayTotals, type StrayTotal } from "../store/stray-sums.ts";
 import {
   listedTransactions,
   listPaymentsTo,
@@ -20,6 +21,7 @@ import {
   namedTransaction,
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
+import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
 import type { Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
 import { creditPayments, paymentName } from "./crediting.ts";
@@ -48,6 +50,7 @@ export interface ShownDeposit {
   readonly payments: readonly PaymentRow[]; // to its address
   readonly credits: ReturnType<typeof listCreditsTo>; // to other addresses, credited by an operator
   readonly creditedTo: ReadonlyMap<string, readonly string[]>; // other requests, by the name of a payment to this address
+  readonly strays: readonly StrayTotal[]; // small payments to its address that count for nothing
   readonly acts: readonly Act[];
 }
 
@@ -71,7 +74,9 @@ function shownDeposit(database: Database, row: NamedTransaction): ShownDeposit {
   const { id } = row;
   const payments = listPaymentsTo(database, id);
   const creditedTo = new Map(payments.map((payment) => [paymentName(payment), listCreditedWith(database, payment)]));
-  return { ok: true, row, payments, credits: listCreditsTo(database, id), creditedTo, acts: listActsOn(database, id) };
+  // On a chain with tags they came to the account of all tags.
+  const strays = listStrayTotals(database, { account: row.depositAddress });
+  return { ok: true, row, payments, credits: listCreditsTo(database, id), creditedTo, strays, acts: listActsOn(database, id) };
 }
 
 /**
@@ -102,6 +107,22 @@ function creditProblem(row: NamedTransaction, isShortFine: boolean): string | nu
   if (received === 0n) return "nothing that is final was paid to its address in its currency";
   if (received >= BigInt(row.amountUnits) - BigInt(row.toleranceUnits) || isShortFine) return null;
   return "less was paid than it asked for; --short credits it all the same";
+}
+
+/**
+ * Has a transaction that could not be read tried again by the running gateway. Refuses
+ * GATEWAY_NOT_UNREAD.
+ */
+export function rereadTransaction(
+  by: Operator,
+  txHash: string,
+): { readonly ok: true; readonly rows: readonly UnreadRow[] } | Refusal {
+  return by.store.write((database) => {
+    const rows = askReread(database, txHash);
+    if (rows.length === 0) return refuse("GATEWAY_NOT_UNREAD");
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "transaction read again", subject: txHash, detail: "" });
+    return { ok: true, rows };
+  });
 }
 
 /** Adds a note to a deposit, for later readers. Refuses GATEWAY_UNKNOWN_RECORD. */
@@ -157,7 +178,8 @@ function show(id: string, options: JsonOption): void {
         ...paymentOf(config, { ...one, units }),
         ...payeeOf(row.network, one.address),
       }));
-      printJson({ ...listedRecord(by, row, config), payments: paid, credited: more, acts: listedActs(acts) });
+      const inSums = shown.strays.map((one) => listedTotal(config, one));
+      printJson({ ...listedRecord(by, row, config), payments: paid, credited: more, strays: inSums, acts: listedActs(acts) });
       return;
     }
     print(
@@ -175,6 +197,7 @@ function show(id: string, options: JsonOption): void {
       print(
         `  credited ${amountText(config, currency, creditedUnits)}, block ${block}, that came to ${payeeText(row.network, address)}`,
       );
+    for (const one of shown.strays) print(`  besides: ${totalText(config, one)}`);
     if (acts.length > 0) print(describeActs(acts));
     for (const line of nextLines(shown)) print(`  next: ${line}`);
   });
@@ -246,6 +269,49 @@ function unattributed(options: UnattributedOptions): void {
   });
 }
 
+const listedTotal = (config: GatewayConfig, total: StrayTotal) => {
+  const amountOf = (units: bigint): string => amountText(config, total.currency, `${units}`).split(" ")[0] ?? "";
+  const { network, currency, account: address, merchant: merchantId, count, fromBlock, toBlock } = total;
+  const amounts = { amount: amountOf(total.units), largest: amountOf(total.largest) };
+  return { merchantId, network, currency, address, payments: count, ...amounts, fromBlock, toBlock };
+};
+
+/** For example "5000 payments that nobody asked for, 0.005 xrp in all, 0.000001 at most, in blocks 7 to 90". */
+function totalText(config: GatewayConfig, total: StrayTotal): string {
+  const { payments, amount, largest, currency, fromBlock, toBlock } = listedTotal(config, total);
+  const blocks = fromBlock === toBlock ? `block ${toBlock}` : `blocks ${fromBlock} to ${toBlock}`;
+  const of = payments === 1 ? "1 payment" : `${payments} payments`;
+  return `${of} that nobody asked for, ${amount} ${currency} in all, ${largest} at most, in ${blocks}`;
+}
+
+function strays(options: JsonOption & { readonly merchant?: string }): void {
+  asOperator(options, (by, config) => {
+    if (!allowed(areKnown(by, options))) return;
+    const { merchant } = options;
+    const totals = listStrayTotals(by.store.database, merchant === undefined ? {} : { merchant });
+    if (options.json === true) printJson(totals.map((one) => listedTotal(config, one)));
+    else
+      printList(
+        totals.map((one) => `${one.account} (${one.network}) of ${one.merchant}\n  ${totalText(config, one)}`),
+        "No payment is kept in a sum.",
+      );
+  });
+}
+
+function reread(txHash: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    const asked = rereadTransaction(by, txHash);
+    if (!allowed(asked)) return;
+    const rows = asked.rows.map(({ network, txHash: hash, block, address, merchant: merchantId, words }) => ({
+      ...{ network, txHash: hash, block, address, merchantId, words },
+    }));
+    if (options.json === true) printJson(rows);
+    else
+      for (const one of rows)
+        print(`Read again in the gateway's next look at the chain: ${one.txHash} in block ${one.block} (${one.network}).`);
+  });
+}
+
 function note(id: string, text: string, options: JsonOption): void {
   asOperator(options, (by) => {
     if (!allowed(noteDeposit(by, id, text))) return;
@@ -274,6 +340,19 @@ export function addDepositCommands(program: Command): void {
     .option("--payment <payment...>", "as deposits unattributed names it: counts for this deposit from now on")
     .option("--short", "also when less was paid than it asked for")
     .action(credit);
+  withBoth(
+    deposits
+      .command("strays")
+      .description("small payments that nobody asked for, and those beyond a day's rows, as sums of accounts"),
+  )
+    .option("--merchant <id>", "whose")
+    .action(strays);
+  acting(
+    deposits
+      .command("reread")
+      .description("have a transaction that no node showed so that it could be read tried again now")
+      .argument("<hash>", "as alarms and faults name it"),
+  ).action(reread);
   acting(
     deposits
       .command("note")

@@ -1,6 +1,6 @@
 /**
  * `faults`: items of the chains that cannot be read or judged now, with their merchants, and the
- * next try of one. Everything else goes on meanwhile. Reads the table that the running gateway
+ * next try of one, and the end of a gap that nobody can fill. Everything else goes on meanwhile. Reads the table that the running gateway
  * keeps.
  */
 import type { Command } from "commander";
@@ -8,21 +8,44 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { type Domain, domains } from "../faults/domains.ts";
 import { recordAct } from "../store/audit.ts";
 import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
+import { askGap, dropGap } from "../store/gaps.ts";
+import { askRereadIn } from "../store/unread-transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
-import { acting } from "./words.ts";
+import { acting, remark } from "./words.ts";
 
 /** The name of a fault as the list shows it: one word. */
 export function nameOf({ domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">): string {
   return [domain, network, ...id.split(" ")].join("/");
 }
 
+/** The name of all accounts in a gap's id. */
+const everybody = "*";
+
 /** Has an item tried again by the running gateway. Refuses GATEWAY_UNKNOWN_FAULT. */
 export function retryFault(by: Operator, name: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     const row = listFaults(database).find((one) => nameOf(one) === name);
     if (row === undefined || !askRetry(database, row)) return refuse("GATEWAY_UNKNOWN_FAULT");
+    const [account = "", fromBlock = ""] = row.id.split(" ");
+    if (row.domain === "history") askGap(database, row.network, account === everybody ? "" : account, Number(fromBlock));
+    if (row.domain === "transaction") askRereadIn(database, row.network, Number(row.id.split(" ")[0]));
     recordAct(database, { at: by.nowMs, actor: by.actor, act: "fault tried again", subject: name, detail: row.code });
+    return { ok: true };
+  });
+}
+
+/**
+ * Ends a gap that no node will ever fill: requests end again, attempts are judged, and balances are
+ * compared, which credits what lies on an address without a name. Refuses GATEWAY_UNKNOWN_FAULT.
+ */
+export function giveUpGap(by: Operator, name: string, reason: string): { readonly ok: true } | Refusal {
+  return by.store.write((database) => {
+    const row = listFaults(database).find((one) => nameOf(one) === name && one.domain === "history");
+    const [account = "", fromBlock = ""] = row?.id.split(" ") ?? [];
+    if (row === undefined || !dropGap(database, row.network, account === everybody ? "" : account, Number(fromBlock)))
+      return refuse("GATEWAY_UNKNOWN_FAULT");
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "gap given up", subject: name, detail: reason });
     return { ok: true };
   });
 }
@@ -45,6 +68,8 @@ function costsOf({ domain }: FaultRow): string {
 interface FaultsOptions extends JsonOption {
   readonly merchant?: string;
   readonly retry?: string;
+  readonly giveUp?: string;
+  readonly reason?: string;
 }
 
 function faults(options: FaultsOptions): void {
@@ -53,6 +78,12 @@ function faults(options: FaultsOptions): void {
       if (!allowed(retryFault(by, options.retry))) return;
       if (options.json === true) printJson({ fault: options.retry });
       else print(`Tried again in the gateway's next look at the chain: ${options.retry}.`);
+      return;
+    }
+    if (options.giveUp !== undefined) {
+      if (!allowed(giveUpGap(by, options.giveUp, options.reason ?? ""))) return;
+      if (options.json === true) printJson({ fault: options.giveUp });
+      else print(`Given up: ${options.giveUp}. What lies on its addresses is found by their balances.`);
       return;
     }
     const all = listFaults(by.store.database).filter(({ merchant }) => (options.merchant ?? merchant) === merchant);
@@ -73,5 +104,7 @@ export function addFaultCommand(program: Command): void {
   acting(program.command("faults").description(words))
     .option("--merchant <id>", "only this merchant's")
     .option("--retry <fault>", "have one tried now, as the list names it")
+    .option("--give-up <fault>", "end a gap of blocks that no node will ever have, as the list names it")
+    .option("--reason <text>", "why, for anybody who looks later", remark)
     .action(faults);
 }

@@ -4,6 +4,7 @@
  * explains. Addresses that have not left yet are read ahead, so that a used address is skipped.
  */
 import type { Statements as Database } from "./statements.ts";
+import { summedUnits } from "./stray-sums.ts";
 
 /** A balance of one address. */
 export interface BalancePlace {
@@ -17,6 +18,7 @@ export interface IssuedAddress {
   readonly place: number; // order in which addresses left
   readonly address: string;
   readonly transactionId: string;
+  readonly merchant: string;
   readonly agent: string | null; // null: no agent here has its key
 }
 
@@ -39,7 +41,8 @@ export interface AddressStateRow {
  */
 export const lookMs = 15 * 60_000;
 
-const issued = "SELECT d.rowid AS place, d.address, d.transactionId, d.agent FROM depositAddresses d";
+const issuedColumns = "d.rowid AS place, d.address, d.transactionId, d.agent, t.merchant";
+const issued = `SELECT ${issuedColumns} FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId`;
 
 export function readAddressState(database: Database, network: string, address: string): AddressStateRow | undefined {
   return database.get<AddressStateRow>("SELECT * FROM addressStates WHERE network = ? AND address = ?", network, address);
@@ -140,21 +143,30 @@ export function issuedAddress(database: Database, address: string): IssuedAddres
   return database.get<IssuedAddress>(`${issued} WHERE d.address = ?`, address);
 }
 
+/** Rows of a window of addresses: those after row `after`, and at most so many of each merchant. */
+export interface Window {
+  readonly after: number;
+  readonly window: number; // rows
+  readonly mostEach: number;
+}
+
 /**
- * Addresses of a family that were never compared on a network, among the next `window` rows after
- * `after`; `start` begins each of the family's networks.
+ * Addresses of a family that were never compared on a network, among the next rows; `start` begins
+ * each of the family's networks.
  */
 export function listNeverCompared(
   database: Database,
   { network, start }: { readonly network: string; readonly start: string },
-  { after, window, most }: { readonly after: number; readonly window: number; readonly most: number },
+  { after, window, mostEach }: Window,
 ): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
-    `${issued} JOIN transactions t ON t.id = d.transactionId
-     WHERE d.rowid > ? AND d.rowid <= ? AND substr(t.network, 1, ?) = ?
-       AND NOT EXISTS (SELECT 1 FROM addressStates s WHERE s.network = ? AND s.address = d.address AND s.run = '')
-     ORDER BY d.rowid LIMIT ?`,
-    ...[after, after + window, start.length, start, network, most],
+    `SELECT place, address, transactionId, agent, merchant FROM (
+       SELECT ${issuedColumns}, row_number() OVER (PARTITION BY t.merchant ORDER BY d.rowid) AS turn
+       FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId
+       WHERE d.rowid > ? AND d.rowid <= ? AND substr(t.network, 1, ?) = ?
+         AND NOT EXISTS (SELECT 1 FROM addressStates s WHERE s.network = ? AND s.address = d.address AND s.run = ''))
+     WHERE turn <= ? ORDER BY place`,
+    ...[after, after + window, start.length, start, network, mostEach],
   );
 }
 
@@ -162,35 +174,69 @@ export function newestPlace(database: Database): number {
   return database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM depositAddresses")?.place ?? 0;
 }
 
+/**
+ * Addresses with coins that receipts up to a block name and no balance has confirmed, at most so
+ * many of each merchant.
+ */
+export function listClaimed(database: Database, network: string, block: number, mostEach: number): readonly IssuedAddress[] {
+  return database.all<IssuedAddress>(
+    `SELECT place, address, transactionId, agent, merchant FROM (
+       SELECT ${issuedColumns}, p.block, row_number() OVER (PARTITION BY t.merchant ORDER BY p.block) AS turn
+       FROM payments p CROSS JOIN depositAddresses d ON d.address = p.address CROSS JOIN transactions t ON t.id = d.transactionId
+       WHERE p.network = ? AND p.final = 0 AND p.logIndex < -1 AND p.block <= ?)
+     WHERE turn <= ? ORDER BY block`,
+    ...[network, block, mostEach],
+  );
+}
+
 /** Addresses that were last compared before a time, oldest comparison first. */
 export function listComparedBefore(database: Database, network: string, before: number, most: number): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
-    `SELECT d.rowid AS place, d.address, d.transactionId, d.agent FROM addressStates s
-     JOIN depositAddresses d ON d.address = s.address
+    `SELECT ${issuedColumns} FROM addressStates s
+     CROSS JOIN depositAddresses d ON d.address = s.address CROSS JOIN transactions t ON t.id = d.transactionId
      WHERE s.network = ? AND s.run = '' AND s.comparedAt < ? ORDER BY s.comparedAt LIMIT ?`,
     ...[network, before, most],
   );
 }
 
+/** Those of a window that were last compared before a time, oldest comparison first. */
+export function listComparedBeforeIn(
+  database: Database,
+  network: string,
+  before: number,
+  { after, window, mostEach }: Window,
+): readonly IssuedAddress[] {
+  return database.all<IssuedAddress>(
+    `SELECT place, address, transactionId, agent, merchant FROM (
+       SELECT ${issuedColumns}, s.comparedAt, row_number() OVER (PARTITION BY t.merchant ORDER BY s.comparedAt) AS turn
+       FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId
+       CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
+       WHERE d.rowid > ? AND d.rowid <= ? AND s.comparedAt < ?)
+     WHERE turn <= ? ORDER BY comparedAt`,
+    ...[network, after, after + window, before, mostEach],
+  );
+}
+
 /**
- * Addresses after row `after` that are due again, oldest comparison first. An address is due when
- * the time since its last comparison is at least half the time from its request to this comparison,
- * and at least `leastMs`.
+ * Addresses of a window that are due again, oldest comparison first. An address is due when the
+ * time since its last comparison is at least half the time from its request to this comparison, and
+ * at least `leastMs`.
  */
 export function listDueByAge(
   database: Database,
   network: string,
-  place: { readonly after: number; readonly window: number; readonly most: number },
+  { after, window, mostEach }: Window,
   time: { readonly nowMs: number; readonly leastMs: number },
 ): readonly IssuedAddress[] {
-  const { after, window, most } = place;
   return database.all<IssuedAddress>(
     // The window of addresses comes first, so that one pass does not look at each address.
-    `${issued} CROSS JOIN transactions t ON t.id = d.transactionId
-     CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
-     WHERE d.rowid > ? AND d.rowid <= ? AND ? - s.comparedAt >= max(?, (s.comparedAt - t.createdAt) / 2)
-     ORDER BY s.comparedAt LIMIT ?`,
-    ...[network, after, after + window, time.nowMs, time.leastMs, most],
+    `SELECT place, address, transactionId, agent, merchant FROM (
+       SELECT ${issuedColumns}, s.comparedAt, row_number() OVER (PARTITION BY t.merchant ORDER BY s.comparedAt) AS turn
+       FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId
+       CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
+       WHERE d.rowid > ? AND d.rowid <= ? AND ? - s.comparedAt >= max(?, (s.comparedAt - t.createdAt) / 2))
+     WHERE turn <= ? ORDER BY comparedAt`,
+    ...[network, after, after + window, time.nowMs, time.leastMs, mostEach],
   );
 }
 
@@ -201,7 +247,18 @@ export function listDueByAge(
 export function explainedUnits(
   database: Database,
   { network, address, currency }: BalancePlace,
-  { transactionId, isNative, block }: { readonly transactionId: string; readonly isNative: boolean; readonly block: number },
+  {
+    transactionId,
+    isNative,
+    block,
+    sumsBeyond = "counted",
+  }: {
+    readonly transactionId: string;
+    readonly isNative: boolean;
+    readonly block: number;
+    /** Sums of payments whose blocks reach beyond the block (stray-sums.ts). */
+    readonly sumsBeyond?: "counted" | "left out";
+  },
 ): bigint {
   const paid = database.all<{ units: string }>(
     `SELECT units FROM payments WHERE transactionId = ? AND address = ? AND network = ? AND currency = ? AND final = 1
@@ -216,6 +273,7 @@ export function explainedUnits(
     ...[address, network],
   );
   let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);
+  units += summedUnits(database, { network, address, currency }, block, sumsBeyond);
   for (const row of swept) {
     if (row.currency === currency && row.status !== 2) units -= BigInt(row.units);
     if (isNative) units += BigInt(row.brought ?? "0") - BigInt(row.feeUnits === "" ? "0" : row.feeUnits);

@@ -7,6 +7,7 @@
 import { listArriving } from "./arriving.ts";
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
+import { listSumsOf } from "./stray-sums.ts";
 import { ownTopUp } from "./top-ups.ts";
 
 /** Names a payment on its network. */
@@ -40,8 +41,8 @@ function leftOf({ units, credited }: WithCredits): bigint {
 }
 
 /**
- * Payments that count for a request in its own currency, in the order of the chain. Counts the
- * payments to the request's address, without parts credited elsewhere, and the payments credited to
+ * Payments that count for a request in its own currency, rows in the order of the chain and then sums
+ * (stray-sums.ts). Counts the payments to the request's address, without parts credited elsewhere, and the payments credited to
  * the request.
  */
 export function listCounted(
@@ -56,11 +57,16 @@ export function listCounted(
   const held = new Set(listArriving(database, id).flatMap(({ txHash, isHeld }) => (isHeld === 1 ? [txHash] : [])));
   const left = own.map((row) => ({ row, units: leftOf(row), isCredited: false }));
   const credited = listCreditsTo(database, id).map((row) => ({ row, units: BigInt(row.creditedUnits), isCredited: true }));
-  return [...left, ...credited]
+  // Payments beyond the rows of a request are sums, each as of its newest block.
+  const sums = listSumsOf(database, id, currency).map(({ units, toBlock: block, txHash }) => ({
+    ...{ units: BigInt(units), final: true, block, txHash, isCredited: false, isHeld: held.has(txHash) },
+  }));
+  const rows = [...left, ...credited]
     .filter(({ units }) => units > 0n)
     .map(({ row: { final, block, txHash }, units, isCredited }) => {
       return { units, final: final === 1, block, txHash, isCredited, isHeld: held.has(txHash) };
     });
+  return [...rows, ...sums];
 }
 
 /** Payments that were credited to a request, in the order of the chain. */

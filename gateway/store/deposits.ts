@@ -51,9 +51,15 @@ export function depositEnd(database: Database, transactionId: string): number | 
   return database.get<{ block: number }>(sql, transactionId)?.block ?? null;
 }
 
-export function listPendingDeposits(database: Database, network: string, currency: string): readonly TransactionRow[] {
-  const sql = "SELECT * FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ?";
-  return database.all<TransactionRow>(sql, network, currency);
+/** The open requests in a currency. */
+export function listPendingDeposits(
+  database: Database,
+  network: string,
+  currency: string,
+): readonly Pick<TransactionRow, "id" | "merchant" | "depositAddress">[] {
+  const sql = `SELECT id, merchant, depositAddress FROM transactions
+    WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ?`;
+  return database.all(sql, network, currency);
 }
 
 /** When the oldest request on a network was made, in milliseconds; null without requests. */

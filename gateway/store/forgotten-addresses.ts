@@ -34,18 +34,28 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
   );
 }
 
+/** The owner of an account that got deposits with tags; undefined for any other account. */
+export function accountOwner(
+  database: Database,
+  network: string,
+  account: string,
+): Pick<ForgottenAddressRow, "merchant" | "agent"> | undefined {
+  return database.get("SELECT merchant, agent FROM accountOwners WHERE network = ? AND account = ?", network, account);
+}
+
 /**
  * Watches the deposit address that a payment named, whose tag no request has: the payment counts
  * for no request until an operator credits it. Harmless to call twice; for an account that got no
  * deposit here it has no effect.
  */
 export function insertStray(database: Database, { network, address }: Pick<PaymentRow, "network" | "address">, at: number): void {
-  const owner = database.get<Pick<ForgottenAddressRow, "merchant" | "agent">>(
-    "SELECT merchant, agent FROM accountOwners WHERE network = ? AND account = ?",
-    ...[network, payeeOf(network, address).address],
-  );
+  const owner = accountOwner(database, network, payeeOf(network, address).address);
   if (owner === undefined) return;
   insertForgotten(database, { ...owner, address, addressIndex: noIndex, addressSpace: addressSpaceOf(network), at });
+}
+
+export function readForgotten(database: Database, address: string): ForgottenAddressRow | undefined {
+  return database.get<ForgottenAddressRow>("SELECT * FROM forgottenAddresses WHERE address = ?", address);
 }
 
 /** Forgotten addresses after row `place`, in order, with the request id for their payments. */
@@ -79,7 +89,7 @@ export function newestForgotten(database: Database): number {
  */
 export function nameForgotten(database: Database, payment: PaymentRow): void {
   if (database.get("SELECT 1 FROM transactions WHERE id = ?", payment.transactionId) !== undefined) return;
-  const row = database.get<ForgottenAddressRow>("SELECT * FROM forgottenAddresses WHERE address = ?", payment.address);
+  const row = readForgotten(database, payment.address);
   if (row !== undefined) makeRequest(database, row, payment);
 }
 

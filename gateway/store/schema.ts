@@ -171,6 +171,16 @@ CREATE INDEX paymentsByTransaction ON payments (transactionId);
 CREATE INDEX paymentsByUnits ON payments (units);
 CREATE INDEX paymentsNotFinal ON payments (network, block) WHERE final = 0;
 CREATE INDEX paymentsFinal ON payments (network, block) WHERE final = 1;
+CREATE TABLE straySums (
+  network TEXT NOT NULL, account TEXT NOT NULL, currency TEXT NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('dust','more')),
+  transactionId TEXT NOT NULL, merchant TEXT NOT NULL, fromBlock INTEGER NOT NULL, toBlock INTEGER NOT NULL, count INTEGER NOT NULL,
+  units TEXT NOT NULL, largest TEXT NOT NULL, txHash TEXT NOT NULL,
+  PRIMARY KEY (network, account, currency, kind, transactionId, fromBlock)) STRICT;
+CREATE INDEX straySumsByRequest ON straySums (transactionId) WHERE transactionId <> '';
+CREATE TABLE straySumMarks (network TEXT PRIMARY KEY, summedTo INTEGER NOT NULL, fineTo INTEGER NOT NULL) STRICT;
+CREATE TABLE strayRecords (
+  network TEXT NOT NULL, account TEXT NOT NULL, day INTEGER NOT NULL, count INTEGER NOT NULL,
+  PRIMARY KEY (network, account, day)) STRICT;
 CREATE TABLE cursors (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
 CREATE TABLE balances (
   account TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, block INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -278,7 +288,8 @@ CREATE TABLE sweepNotes (
  * The books (books.ts): entries that no payment or outgoing transaction makes, the newest closing
  * of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
  * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the
- * items that cannot be read or judged (faults.ts).
+ * items that cannot be read or judged (faults.ts), `unreadTransactions` the transactions among them
+ * (unread-transactions.ts), `gaps` the blocks that could not be read (gaps.ts).
  */
 const books = `
 CREATE TABLE bookEntries (
@@ -306,6 +317,16 @@ CREATE TABLE faults (
   domain TEXT NOT NULL, network TEXT NOT NULL, id TEXT NOT NULL, merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL,
   since INTEGER NOT NULL, tries INTEGER NOT NULL, toldAt INTEGER, isRetried INTEGER NOT NULL CHECK (isRetried IN (0,1)),
   PRIMARY KEY (domain, network, id)) STRICT;
+CREATE TABLE gaps (
+  network TEXT NOT NULL, account TEXT NOT NULL, fromBlock INTEGER NOT NULL, toBlock INTEGER NOT NULL, merchant TEXT NOT NULL,
+  code TEXT NOT NULL, words TEXT NOT NULL, since INTEGER NOT NULL, tries INTEGER NOT NULL, retryAt INTEGER NOT NULL,
+  toldAt INTEGER, PRIMARY KEY (network, account, fromBlock)) STRICT;
+CREATE TABLE unreadTransactions (
+  network TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL, blockTo INTEGER NOT NULL, address TEXT NOT NULL,
+  merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL, at INTEGER NOT NULL, tries INTEGER NOT NULL,
+  retryAt INTEGER NOT NULL, settledAt INTEGER, PRIMARY KEY (network, block, txHash, address)) STRICT;
+CREATE INDEX unreadOpen ON unreadTransactions (network, address) WHERE settledAt IS NULL;
+CREATE INDEX unreadSettled ON unreadTransactions (settledAt) WHERE settledAt IS NOT NULL;
 CREATE TABLE setAside (
   kind TEXT NOT NULL CHECK (kind IN ('record','change','event','value','judgement')), id TEXT NOT NULL, about TEXT NOT NULL,
   code TEXT NOT NULL, stack TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (kind, id)) STRICT;

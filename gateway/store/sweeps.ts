@@ -15,6 +15,7 @@ import type { UnsweptBalanceRow } from "./unswept-balances.ts";
  */
 export interface SweepableRow extends UnsweptBalanceRow {
   readonly agent: string; // id of the paired agent
+  readonly merchant: string;
   readonly addressIndex: number;
   readonly request: string; // transaction id of the address's deposit request
   readonly requestStatus: 0 | 1 | 2;
@@ -39,7 +40,7 @@ export function readNext({ metadata }: Pick<TransactionRow, "metadata">): string
   return (JSON.parse(metadata) as { readonly depositNext?: string }).depositNext ?? "";
 }
 
-const sweepable = `SELECT h.*, l.id AS agent, d.addressIndex, d.transactionId AS request, t.status AS requestStatus,
+const sweepable = `SELECT h.*, l.id AS agent, l.merchant, d.addressIndex, d.transactionId AS request, t.status AS requestStatus,
     coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0
       AND s.depositAddress = h.address AND s.network = h.network LIMIT 1),
     (SELECT u.id FROM transactions s JOIN transactions u ON u.merchant = s.merchant AND u.operation = 'topup'

@@ -5,9 +5,11 @@
  * sweeps and top-ups stay the truth, and each start compares both. A network's native coin
  * (`nativeCoins`) pays the fees.
  */
+import { pinExclusionOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
+import type { StraySumRow } from "./stray-sums.ts";
 import { ownTopUp } from "./top-ups.ts";
 
 /** An address's unswept balance in one currency. */
@@ -120,10 +122,23 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
   );
   for (const { address, network, currency, merchant, units } of payments.filter((one) => !hasTags(one.network)))
     count({ address, network, currency, merchant }, BigInt(units));
+  for (const { account: address, network, currency, merchant, units } of listHeldSums(database))
+    count({ address, network, currency, merchant }, BigInt(units));
   const moved = database.all<Moved>("SELECT * FROM transactions WHERE operation IN ('sweep', 'topup')");
   for (const row of moved) for (const [place, units] of broughtBy(database, row)) count(place, units);
   const held = [...sums].filter(([, { units }]) => units !== 0n);
   return new Map(held.map(([name, { units, ...place }]) => [name, { ...place, units: units.toString() }]));
+}
+
+/** Sums of payments that sweeps take: those of chains of coins are too small where they are dust. */
+function listHeldSums(database: Database): readonly StraySumRow[] {
+  const rows = database.all<StraySumRow>("SELECT * FROM straySums");
+  return rows.filter((row) => !hasTags(row.network) && isHeldSum(row));
+}
+
+/** Small coins of a chain of coins cost more to fetch than they are, and no sweep takes them. */
+export function isHeldSum({ network, kind }: Pick<StraySumRow, "network" | "kind">): boolean {
+  return kind === "more" || pinExclusionOf(network) === null;
 }
 
 const nameOf = ({ address, network, currency }: Omit<Place, "merchant">): string => `${address} ${network} ${currency}`;

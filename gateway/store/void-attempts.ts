@@ -8,7 +8,9 @@ import type { SlotRange } from "./slots.ts";
 import type { Database } from "./store.ts";
 
 /** An attempt of a pending withdrawal that is not void yet. */
-export type OpenAttempt = Pick<SignatureRow, "transactionId" | "account" | "txHash" | "validUntilMs">;
+export interface OpenAttempt extends Pick<SignatureRow, "transactionId" | "account" | "txHash" | "validUntilMs"> {
+  readonly merchant: string;
+}
 
 /**
  * Attempts on a network whose lifetime can end: those of pending withdrawals, earliest end first.
@@ -17,7 +19,7 @@ export type OpenAttempt = Pick<SignatureRow, "transactionId" | "account" | "txHa
  */
 export function listOpenAttempts(database: Database, network: string): readonly OpenAttempt[] {
   return database.all<OpenAttempt>(
-    `SELECT s.transactionId, s.account, s.txHash, s.validUntilMs FROM transactions t JOIN signatures s ON s.transactionId = t.id
+    `SELECT s.transactionId, s.account, s.txHash, s.validUntilMs, t.merchant FROM transactions t JOIN signatures s ON s.transactionId = t.id
      WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.validUntilMs > 0
        AND s.voidAt IS NULL AND t.stage <> 'stuck' ORDER BY s.validUntilMs, s.txHash`,
     network,
@@ -30,7 +32,7 @@ export function listOpenAttempts(database: Database, network: string): readonly 
  */
 export function markVoid(
   database: Database,
-  { transactionId, txHash, validUntilMs }: Omit<OpenAttempt, "account">,
+  { transactionId, txHash, validUntilMs }: Omit<OpenAttempt, "account" | "merchant">,
   nowMs: number,
 ): boolean {
   const sql = `UPDATE signatures SET voidAt = ?

@@ -15,6 +15,7 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
 import { stuckSweepsMax } from "../config/sweep-settings.ts";
 import { type Fault, type FaultKey, idIn } from "../faults/fault.ts";
+import { Turns } from "../faults/turns.ts";
 import type { Prices } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
@@ -64,8 +65,7 @@ export interface Sweeps {
 }
 
 export function createSweeps(options: SweepsOptions): Sweeps {
-  /** By chain: the final block at which each candidate was last checked. */
-  const looked = new Map<string, Map<string, string>>();
+  const looked = new Map<string, LookMemory>(); // by chain
   const reached = new Map<string, ReachMemory>();
   const pinned = new Map<string, CoinMemory>();
   return {
@@ -80,31 +80,69 @@ export function createSweeps(options: SweepsOptions): Sweeps {
       const coins = pinned.get(chain.name) ?? new Map<string, number>();
       pinned.set(chain.name, coins);
       tellReach(options, await checkUnknownCoins(chain, tip, coins));
-      const seen = looked.get(chain.name) ?? new Map<string, string>();
-      const next = new Map<string, string>();
-      looked.set(chain.name, next);
-      let left = askedPerPassMax;
-      for (const row of inOrder(chain, listSweepable(options.store.database, chain.network))) {
-        const key = `${row.address} ${row.currency} ${row.wishedAt !== null}`;
-        const done = `${tip.final.hash} ${row.units}`;
-        if (seen.get(key) === done) {
-          next.set(key, done);
-          continue;
-        }
-        if (left === 0) continue;
-        if (await look(options, chain, tip, row)) left -= 1;
-        next.set(key, done);
-      }
+      const memory = looked.get(chain.name) ?? { done: new Map(), at: new Map(), turns: new Turns(), passes: 0 };
+      looked.set(chain.name, memory);
+      await lookInTurn(options, chain, tip, memory);
       forgetNotes(options, chain);
     },
   };
 }
 
-/** Puts the tokens of an address before the native coin that pays for them. */
-function inOrder(chain: WatchedChain, rows: readonly SweepableRow[]): readonly SweepableRow[] {
+/** One chain's looks at candidates. */
+interface LookMemory {
+  done: Map<string, string>; // by candidate: the state in which it was last looked at
+  readonly at: Map<string, number>; // by address: the pass that last looked at it
+  readonly turns: Turns; // of merchants
+  passes: number;
+}
+
+/** Looks at candidates of one merchant after the other, until the pass has asked enough. */
+async function lookInTurn(options: SweepsOptions, chain: WatchedChain, tip: Tip, memory: LookMemory): Promise<void> {
+  const { done, at, turns } = memory;
+  const rows = inOrder(chain, memory, listSweepable(options.store.database, chain.network));
+  const next = new Map<string, string>();
+  const waiting = new Map<string, SweepableRow[]>(); // the next at the end
+  for (const row of rows.reverse()) {
+    const [key, state] = lookOf(tip, row);
+    const own = waiting.get(row.merchant);
+    if (done.get(key) === state) next.set(key, state);
+    else if (own === undefined) waiting.set(row.merchant, [row]);
+    else own.push(row);
+  }
+  memory.done = next;
+  memory.passes += 1;
+  const held = new Set(rows.map(({ address }) => address));
+  for (const address of at.keys()) if (!held.has(address)) at.delete(address);
+  turns.beginPass();
+  for (let left = askedPerPassMax; left > 0; ) {
+    const merchant = turns.next(waiting.keys());
+    if (merchant === null) return;
+    const row = waiting.get(merchant)?.pop();
+    if (row === undefined) waiting.delete(merchant);
+    else {
+      const isAsked = await look(options, chain, tip, row);
+      next.set(...lookOf(tip, row));
+      at.set(row.address, memory.passes);
+      if (isAsked) turns.count(merchant, 1);
+      left -= isAsked ? 1 : 0;
+    }
+  }
+}
+
+/** A candidate, and the state in which it was looked at. */
+function lookOf({ final }: Tip, { address, currency, wishedAt, units }: SweepableRow): [key: string, done: string] {
+  return [`${address} ${currency} ${wishedAt !== null}`, `${final.hash} ${units}`];
+}
+
+/**
+ * Puts what an operator ordered first, then addresses that were looked at longest ago, and the
+ * tokens of an address before the native coin that pays for them.
+ */
+function inOrder(chain: WatchedChain, { at }: LookMemory, rows: readonly SweepableRow[]): SweepableRow[] {
   const isNative = ({ currency }: SweepableRow): boolean => currencyOf(chain, currency)?.contract === "";
   const tokens = rows.filter((row) => !isNative(row));
-  return [...tokens, ...rows.filter(isNative)];
+  const turnOf = ({ address, wishedAt }: SweepableRow): number => (wishedAt === null ? (at.get(address) ?? 0) : 0);
+  return [...tokens, ...rows.filter(isNative)].sort((a, b) => turnOf(a) - turnOf(b));
 }
 
 const currencyOf = (chain: WatchedChain, id: string): GatewayCurrency | undefined =>

@@ -11,6 +11,7 @@ import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { keyText } from "../faults/fault.ts";
+import { Turns } from "../faults/turns.ts";
 import { issuedAddress, keepAhead, lookMs, readAddressState, wasLookedAt } from "../store/address-states.ts";
 import { depositsIdOn } from "../store/agent-accounts.ts";
 import { listPairedOn } from "../store/agents.ts";
@@ -31,17 +32,17 @@ const addressesMax = 128;
 const addressesMaxEach = 8;
 
 /**
- * A cache of derived addresses, the next account in turn, and the accounts for which orders wait.
+ * A cache of derived addresses, the turns of merchants, and the accounts for which orders wait.
  */
 export interface AheadMemory {
   readonly derived: Map<string, string>; // address by account and index
   readonly unused: Set<string>; // addresses that the nodes called unused in this run
   readonly asked: Set<string>; // accounts for which an order waits
-  turn: number;
+  readonly turns: Turns;
 }
 
 export function newAheadMemory(): AheadMemory {
-  return { derived: new Map(), unused: new Set(), asked: new Set(), turn: 0 };
+  return { derived: new Map(), unused: new Set(), asked: new Set(), turns: new Turns() };
 }
 
 /** Lets the next pass begin with an account, because an order waits for its next addresses. */
@@ -123,30 +124,43 @@ function tellUsed(chain: WatchedChain, database: Database, address: string, what
 }
 
 /**
- * Addresses to look at in this pass: first of the accounts for which orders wait, then of one
- * account after the other in turn.
+ * Addresses to look at in this pass: first of the accounts for which orders wait, then of some other
+ * accounts in turn. One address of each account comes after the other.
  */
 function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly Wanted[] {
+  const accounts = accountsOf(chain, chain.store.database);
+  const { turns } = memory;
+  turns.beginPass();
+  turns.keep(new Set(accounts.map(({ id }) => id)));
+  const visited = turns.deal(accounts, accountsMax, ({ id, merchant }) => ({ id, merchant, questions: 1 }));
+  const found = new Map<string, Wanted>();
+  const derivedMost = memory.derived.size + derivedAtOnce;
+  for (const some of [accounts.filter((one) => memory.asked.has(one.id)), visited])
+    for (let at = 0; at < placesAhead; at += 1)
+      for (const account of some) {
+        if (!addNext(chain, memory, found, account, at, derivedMost)) return [...found.values()];
+      }
+  return [...found.values()];
+}
+
+/** Adds the address of an account's place if it must be looked at. False if the pass is full. */
+function addNext(
+  chain: WatchedChain,
+  memory: AheadMemory,
+  found: Map<string, Wanted>,
+  { id, next, merchant }: Account,
+  at: number,
+  derivedMost: number,
+): boolean {
   const { database } = chain.store;
   const most = chain.reader.tellsNewestBalances === true ? addressesMaxEach : addressesMax;
-  const since = chain.clock() - lookMs / 2;
-  const accounts = accountsOf(chain, database);
-  const found = new Map<string, Wanted>();
-  const visited = Math.min(accounts.length, accountsMax);
-  const inTurn = Array.from({ length: visited }, (_, at) => accounts[(memory.turn + at) % accounts.length] as Account);
-  const derived = memory.derived.size;
-  for (const { id, next, merchant } of [...accounts.filter((one) => memory.asked.has(one.id)), ...inTurn]) {
-    for (let place = next; place < next + placesAhead; place += 1) {
-      if (found.size === most || memory.derived.size - derived >= derivedAtOnce) return [...found.values()];
-      const account = derive(chain, memory, id, place);
-      const wanted = { account, merchant, isWaited: memory.asked.has(id) };
-      const isLooked = wasLookedAt(readAddressState(database, chain.network, account), since);
-      const isKnown = found.has(account) || (isLooked ? !hasDueGap(chain, wanted) : !isDueAt(chain, wanted));
-      if (!isKnown && issuedAddress(database, account) === undefined) found.set(account, wanted);
-    }
-  }
-  memory.turn += visited;
-  return [...found.values()];
+  if (found.size === most || memory.derived.size >= derivedMost) return false;
+  const account = derive(chain, memory, id, next + at);
+  const wanted = { account, merchant, isWaited: memory.asked.has(id) };
+  const isLooked = wasLookedAt(readAddressState(database, chain.network, account), chain.clock() - lookMs / 2);
+  const isKnown = found.has(account) || (isLooked ? !hasDueGap(chain, wanted) : !isDueAt(chain, wanted));
+  if (!isKnown && issuedAddress(database, account) === undefined) found.set(account, wanted);
+  return true;
 }
 
 /** An address to look at. */

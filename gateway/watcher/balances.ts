@@ -7,6 +7,7 @@
 import { resultOf } from "../../base/result.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { idIn, keyText } from "../faults/fault.ts";
+import { Turns } from "../faults/turns.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets } from "../store/agents.ts";
 import { keepBalance, readBalanceRow } from "../store/balances.ts";
@@ -17,12 +18,19 @@ export interface BalanceMemory {
   final: string; // hash of the block of the readings in `done`
   readonly done: Set<string>; // items that were read at this block
   moved: number; // readings in a row that were discarded because the final block moved meanwhile
+  readonly turns: Turns; // of merchants
 }
 
 export function newBalanceMemory(): BalanceMemory {
-  return { final: "", done: new Set(), moved: 0 };
+  return { final: "", done: new Set(), moved: 0, turns: new Turns() };
 }
 
+/**
+ * Hot wallets in one currency that a pass reads, and the same if each is its own question; the
+ * others come in the next passes.
+ */
+const questionsPerPass = 512;
+const questionsPerPassEach = 128;
 /**
  * After this many discarded readings in a row the next is kept, because the chain's final block
  * moves faster than balances are read.
@@ -41,19 +49,21 @@ export async function readBalances(chain: WatchedChain, final: BlockId, memory: 
   if (memory.final !== final.hash) memory.done.clear();
   memory.final = final.hash;
   const wallets = listPairedWallets(chain.store.database, chain.network);
-  const items = wallets
-    .flatMap((one) => {
-      const account = hotWalletAddressOn(one, chain.network);
-      return account === ""
-        ? []
-        : itemsOf(chain, "account", { account, merchant: one.merchant, isWaited: true }, readableCurrencies(chain));
-    })
-    .filter(({ key }) => !memory.done.has(keyText(key)) && chain.faults.isDue(key));
+  const all = wallets.flatMap((one) => {
+    const account = hotWalletAddressOn(one, chain.network);
+    if (account === "") return [];
+    return itemsOf(chain, "account", { account, merchant: one.merchant, isWaited: true }, readableCurrencies(chain));
+  });
+  const due = all.filter(({ key }) => !memory.done.has(keyText(key)) && chain.faults.isDue(key));
   const ids = new Set(
     wallets.flatMap((one) => chain.currencies.map(({ id }) => idIn(hotWalletAddressOn(one, chain.network), id))),
   );
   chain.faults.keepOnly("account", (id) => ids.has(id));
-  if (items.length === 0) return;
+  if (due.length === 0) return;
+  memory.turns.beginPass();
+  memory.turns.keep(new Set(all.map(({ key }) => keyText(key))));
+  const most = chain.reader.tellsNewestBalances === true ? questionsPerPassEach : questionsPerPass;
+  const items = memory.turns.deal(due, most, ({ key }) => ({ id: keyText(key), merchant: key.merchant, questions: 1 }));
   const told = await askBalances(chain, items, final.number);
   const units = new Map([...told].flatMap(([text, answer]) => (answer.ok ? [[text, answer.value] as const] : [])));
   const balances = items.flatMap(({ key, account, currency }): readonly Reading[] => {

@@ -6,10 +6,9 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { resultOf, valueIn } from "../../base/result.ts";
+import { valueIn } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
-import { inWaves } from "../../chains/map-limit.ts";
-import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
+import type { BlockId, MissingHistory, WatchedBlock } from "../../chains/nodes.ts";
 import { oldestPairingAt } from "../store/agents.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
@@ -17,20 +16,25 @@ import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
 import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { keepSummedTo, summedTo } from "../store/stray-sums.ts";
+import { fillGaps, rereadUnread } from "./again.ts";
 import { firstNotBefore } from "./block-times.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
-import { type CompareMemory, compareBalances, newCompareMemory } from "./compare.ts";
+import { compareBalances } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
-import { type EndMemory, endOverdue, forgetEnds, nameEnds, newEndMemory } from "./ends.ts";
-import { findConsumptions, findPayments, WatchList } from "./findings.ts";
-import { findOutgoing, keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
-import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
-import { SenderList } from "./senders.ts";
-import { clearUnread, dueUnread, placeOf } from "./unread.ts";
+import type { DepositMemory } from "./deposit-memory.ts";
+import { endOverdue, forgetEnds, nameEnds } from "./ends.ts";
+import { findPayments } from "./findings.ts";
+import { keepGaps, missingOf } from "./gaps.ts";
+import { keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
+import { judgeRequests } from "./payments.ts";
+import { blocksAtOnce, commit, findSpan, isClaim, readRun } from "./search.ts";
+import { keepPayment } from "./strays.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
-const blocksAtOnce = 32;
 const runsPerPass = 8;
+/** Payments of one write, so that no other request waits long for it. */
+const paymentsAtOnce = 250;
 /** How far to go back if a final block turns out not to be final. */
 const rewindBlocks = 256;
 /**
@@ -40,29 +44,6 @@ const rewindBlocks = 256;
 const clockSkewMs = 15 * 60_000;
 /** Blocks of an agent's payments that a restored database forgot are read so far back. */
 const forgottenMsMax = 30 * 86_400_000;
-
-/** State that is not in the tables, because reading again gives it again. */
-export interface DepositMemory {
-  readonly list: WatchList;
-  readonly senders: SenderList;
-  seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
-  hotWallets: number; // that seen blocks were searched for
-  reached: Tip | null; // the newest tip up to whose head all was read and kept
-  readonly compare: CompareMemory; // of balances
-  readonly ends: EndMemory; // of requests
-}
-
-export function newDepositMemory(network: string): DepositMemory {
-  return {
-    list: new WatchList(network),
-    senders: new SenderList(network),
-    seen: [],
-    hotWallets: 0,
-    reached: null,
-    compare: newCompareMemory(),
-    ends: newEndMemory(),
-  };
-}
 
 /**
  * Runs one pass: final blocks, coins that came without a transaction, seen blocks, voidAttempts.
@@ -84,6 +65,7 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
     return false;
   }
   await rereadUnread(chain, memory, cursor);
+  await fillGaps(chain, memory, cursor);
   await compareBalances(chain, memory.compare, tip.final, (fn) =>
     commit(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
   );
@@ -109,12 +91,6 @@ export async function checkTokens(chain: WatchedChain): Promise<void> {
     const paid = back.flatMap(({ id }) => listPaidIn(database, network, id));
     return judgeRequests(chain, database, paid, 0);
   });
-}
-
-/** Writes, then emits signals for the rows that changed, whose ids `fn` returns. */
-function commit(chain: WatchedChain, fn: (database: Database) => readonly string[]): void {
-  const changed = chain.store.write(fn);
-  for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
 }
 
 /**
@@ -164,13 +140,44 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
   const blocks = await readRun(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
-  const { payments, consumptions, outgoing } = await findIn(chain, memory, blocks);
-  const reached = blocks.at(-1) as WatchedBlock;
-  return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) => {
-    tellGone(chain, inside, blocks, payments);
-    keepAllOutgoing(chain, inside, outgoing);
-    return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
-  });
+  const { read, missing, payments, consumptions, outgoing } = await findSpan(chain, memory, blocks);
+  let reached = cursor;
+  for (const [at, group] of groupsOf(read, payments).entries()) {
+    // Others have their turn between two writes.
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+    const next = keepReached(chain, memory, reached, group.last, group.payments, (inside) => {
+      if (at > 0) return [];
+      // What could not be read is not gone.
+      if (missing.size === 0) tellGone(chain, inside, read, payments);
+      keepGaps(chain, inside, { fromBlock: cursor.number + 1, toBlock: read.at(-1)?.number ?? cursor.number }, missing);
+      keepAllOutgoing(chain, inside, outgoing);
+      return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
+    });
+    if (next.hash !== group.last.hash) return next;
+    reached = next;
+  }
+  return reached;
+}
+
+/** Blocks whose payments are kept in one write, with all payments of them: one block at least. */
+interface Group {
+  readonly last: BlockId;
+  readonly payments: readonly PaymentRow[];
+}
+
+function groupsOf(blocks: readonly WatchedBlock[], payments: readonly PaymentRow[]): readonly Group[] {
+  const groups: { last: BlockId; payments: PaymentRow[] }[] = [];
+  for (const { number, hash } of blocks) {
+    const own = payments.filter(({ block }) => block === number);
+    const group = groups.at(-1);
+    if (group === undefined || group.payments.length + own.length > paymentsAtOnce)
+      groups.push({ last: { number, hash }, payments: own });
+    else {
+      group.last = { number, hash };
+      group.payments.push(...own);
+    }
+  }
+  return groups;
 }
 
 /**
@@ -198,47 +205,6 @@ function tellGone(
   }
 }
 
-/** Reads the blocks of unread transactions again, and keeps what they show now. */
-async function rereadUnread(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<void> {
-  for (const fault of dueUnread(chain, cursor.number)) {
-    const before = chain.faults.standing(fault)?.tries ?? 0;
-    const told = await resultOf(() =>
-      readRun(chain, placeOf(fault).block, placeOf(fault).block, true).then((blocks) => findIn(chain, memory, blocks)),
-    );
-    if (!told.ok) {
-      chain.faults.settle(fault, told);
-      continue;
-    }
-    if ((chain.faults.standing(fault)?.tries ?? 0) > before) continue; // it is unread still
-    const { payments, consumptions, outgoing } = told.value;
-    commit(chain, (inside) => {
-      keepAllOutgoing(chain, inside, outgoing);
-      const used = consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
-      const credited = payments.filter((one) => !isClaim(one)).filter((one) => keepFinal(chain, inside, one));
-      return [
-        ...used,
-        ...judgeRequests(
-          chain,
-          inside,
-          credited.map(({ transactionId }) => transactionId),
-          0,
-        ),
-      ];
-    });
-    clearUnread(chain, fault);
-  }
-}
-
-/** All that concerns us in final blocks. */
-async function findIn(chain: WatchedChain, { list, senders }: DepositMemory, blocks: readonly WatchedBlock[]) {
-  const [payments, consumptions, outgoing] = await Promise.all([
-    findPayments(chain, list, blocks, true),
-    findConsumptions(chain, senders.users, blocks),
-    findOutgoing(chain, senders.payers, blocks),
-  ]);
-  return { payments, consumptions, outgoing };
-}
-
 /** Keeps everything found up to `reached`, and the cursor, in one transaction. */
 function keepReached(
   chain: WatchedChain,
@@ -256,8 +222,12 @@ function keepReached(
     const others = also(database);
     const touched = [...forgetDetectedPayments(database, chain.network, cursor.number + 1, reached.number)];
     for (const payment of payments.filter(isClaim)) keepDetectedPayment(database, { ...payment, final: 0 });
-    for (const payment of payments.filter((one) => !isClaim(one)))
-      if (keepFinal(chain, database, payment)) touched.push(payment.transactionId);
+    const summed = summedTo(database, chain.network);
+    for (const payment of payments.filter((one) => !isClaim(one))) {
+      const concerned = keepPayment(chain, database, payment, summed);
+      if (concerned !== null) touched.push(concerned);
+    }
+    keepSummedTo(database, chain.network, reached.number);
     moveTo(database, chain.network, reached);
     return [...others, ...judgeRequests(chain, database, touched, 0)];
   });
@@ -270,21 +240,6 @@ function keepReached(
   }
   memory.seen = memory.seen.filter((block) => block.number > reached.number);
   return reached;
-}
-
-/** Blocks `from` to `to`, each the parent of the next. */
-async function readRun(chain: WatchedChain, from: number, to: number, agreed: boolean): Promise<readonly WatchedBlock[]> {
-  const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  const blocks = await inWaves(numbers, blocksAtOnce, (number) => chain.reader.block(number, agreed));
-  for (const [index, block] of blocks.entries()) {
-    const before = blocks[index - 1];
-    if (before !== undefined && block.parentHash !== before.hash) {
-      throw new AgentError("NODE_DISAGREE", "none", `block ${block.number} does not follow the one read before it`, {
-        block: block.number,
-      });
-    }
-  }
-  return blocks;
 }
 
 /**
@@ -305,12 +260,6 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
 }
 
 /**
- * Coins that a contract sent on, by a receipt: only seen until the final balance confirms them,
- * even in a final block.
- */
-const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex;
-
-/**
  * Reads the blocks above the cursor up to the head as seen; none while no address is watched.
  * @returns false if there is more to read at once
  */
@@ -327,6 +276,7 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
     memory.seen = [];
     return true;
   }
+  const lacking: MissingHistory[] = [];
   for (let run = 0; ; run += 1) {
     const last = memory.seen.at(-1) ?? cursor;
     if (last.number > head.number) return true; // a node that lags shows nothing new
@@ -339,9 +289,11 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
       continue;
     }
     const [payments, outgoing] = await Promise.all([
-      findPayments(chain, list, blocks, false),
+      findPayments(chain, list, blocks, false, lacking),
       chain.reader.outgoing(blocks, senders.payers, false),
     ]);
+    lacking.push(...(outgoing.missing ?? []));
+    memory.unseen = new Set(missingOf(lacking).keys());
     noteUnreadOutgoing(chain, outgoing.unread);
     if (!keepSeenOutgoing(chain, outgoing.found)) {
       const words = "more transactions of hot wallets that nothing explains are in new blocks than can be kept";

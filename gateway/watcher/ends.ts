@@ -10,13 +10,15 @@ import { familyOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { isHeldOpen } from "../store/arriving.ts";
 import { depositEnd, dropDepositEnd, keepDepositEnd, listOverdueDeposits, listProvisionalEnds } from "../store/deposits.ts";
+import { gapOver } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
+import { isUnread } from "../store/unread-transactions.ts";
 import { firstNotBefore, timeOfHead } from "./block-times.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
-import { awaitEnds, type CompareMemory, comparedAt } from "./compare.ts";
+import { awaitEnds, comparedAt } from "./compare.ts";
+import type { CompareMemory } from "./compare-lists.ts";
 import { judgeRequests } from "./payments.ts";
-import { accountsUnread } from "./unread.ts";
 
 /** A chain without a new block for so long ends no request meanwhile. */
 const standsMsMax = 7 * 86_400_000;
@@ -115,12 +117,18 @@ async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt 
   // On a chain with tags no contract sends coins without a transaction that names them.
   const native = hasTags(chain.network) ? undefined : chain.currencies.find(({ contract }) => contract === "")?.id;
   // A payment that cannot be read may be in time.
-  const unread = accountsUnread(chain);
+  const isHeld = (address: string): boolean => isUnread(database, chain.network, address);
   return ids.flatMap((id): readonly Overdue[] => {
     const row = readTransaction(database, id);
     // Its payment was seen in time and waits for a block.
     if (row !== undefined && isHeldOpen(database, id) && askedAt < row.expiresAt + chain.confirmingMs) return [];
-    if (row !== undefined && (unread.has(row.depositAddress) || unread.has(row.receiverAddress))) return [];
+    if (row !== undefined && (isHeld(row.depositAddress) || isHeld(row.receiverAddress))) return [];
+    // So may one in blocks that could not be read while it was open.
+    if (
+      row !== undefined &&
+      gapOver(database, chain.network, [row.depositAddress, row.receiverAddress], row.createdAt) !== undefined
+    )
+      return [];
     if (row === undefined || (headMs < row.expiresAt && !stands)) return [];
     return [{ id, expiresAt: row.expiresAt, isNative: row.currency === native }];
   });

@@ -6,9 +6,17 @@
 
 import { inWaves } from "../../chains/map-limit.ts";
 import { addressSpaceOf } from "../../chains/network-names.ts";
-import type { AddressBook, DetectedPayment, Judgement, OutgoingTransaction, WatchedBlock } from "../../chains/nodes.ts";
+import type {
+  AddressBook,
+  DetectedPayment,
+  Judgement,
+  MissingHistory,
+  OutgoingTransaction,
+  WatchedBlock,
+} from "../../chains/nodes.ts";
+import { payeeOf } from "../../chains/payees.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
-import { insertStray, listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
+import { accountOwner, insertStray, listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
 import { outgoingOfSlot } from "../store/outgoing-transactions.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
@@ -18,6 +26,7 @@ import type { Database } from "../store/store.ts";
 import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
 import { ownerOf as merchantOf } from "./items.ts";
+import { isDayFull, leastUnits, nobodys } from "./strays.ts";
 import { noteUnread } from "./unread.ts";
 
 /**
@@ -74,6 +83,11 @@ export class WatchList implements AddressBook {
   }
 }
 
+/** The merchant of a request, or of an account that gets deposits with tags; "" if it is nobody's. */
+function ownerOfAny(chain: WatchedChain, transactionId: string, account: string): string {
+  return merchantOf(chain, transactionId) || (accountOwner(chain.store.database, chain.network, account)?.merchant ?? "");
+}
+
 /** A withdrawal whose slot a foreign transaction used, with the result for the withdrawal. */
 export interface Consumption {
   readonly row: TransactionRow;
@@ -84,29 +98,35 @@ const questionsAtOnce = 32;
 
 /**
  * Payments in `blocks`, which are consecutive. `agreed`: enough nodes agree, and the payments count
- * as final.
+ * as final. Adds the accounts whose payments cannot be had to `missing`.
  */
 export async function findPayments(
   chain: WatchedChain,
   list: WatchList,
   blocks: readonly WatchedBlock[],
   agreed: boolean,
+  missing: MissingHistory[] = [],
 ): Promise<readonly PaymentRow[]> {
   if (list.size === 0 || blocks.length === 0) return [];
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
-  const { found: shown, unread } = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
+  const {
+    found: shown,
+    unread,
+    missing: lacking = [],
+  } = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
+  missing.push(...lacking);
   // A block that is only seen is read again as final.
-  if (agreed) noteUnread(chain, unread, (account) => merchantOf(chain, list.requestOf(account) ?? ""));
+  if (agreed) noteUnread(chain, unread, (account) => ownerOfAny(chain, list.requestOf(account) ?? "", account));
   const { network } = chain;
-  if (agreed) watchStrays(chain, list, shown);
-  const known = shown.filter(({ address }) => list.has(address));
+  const strays = agreed ? watchStrays(chain, list, shown, currencies) : [];
+  const known = [...shown.filter(({ address }) => list.has(address)), ...strays];
   const found = known.filter(({ address, block }) => !isInFoundBalance(chain.store.database, { network, address, block }));
   const rows = found.map(({ contract, amountUnits, index, ...payment }) => ({
     ...payment,
     logIndex: index,
     currency: currencies.get(contract) as string,
     units: amountUnits.toString(),
-    transactionId: list.requestOf(payment.address) as string,
+    transactionId: list.requestOf(payment.address) ?? nobodys,
     network,
     final: agreed ? (1 as const) : (0 as const),
   }));
@@ -117,14 +137,34 @@ export async function findPayments(
 /**
  * Watches deposit addresses with tags that nobody asked for, so that money with a wrong tag, or
  * without one, is kept like any other.
+ * @returns payments that are too small for it, or too many
  */
-function watchStrays({ store, network, clock }: WatchedChain, list: WatchList, shown: readonly DetectedPayment[]): void {
+function watchStrays(
+  chain: WatchedChain,
+  list: WatchList,
+  shown: readonly DetectedPayment[],
+  currencies: ReadonlyMap<string, string>,
+): readonly DetectedPayment[] {
+  const { store, network, clock } = chain;
   const strays = shown.filter(({ address }) => !list.has(address));
-  if (strays.length === 0) return;
-  store.write((database) => {
-    for (const { address } of strays) insertStray(database, { network, address }, clock());
+  if (strays.length === 0) return [];
+  const more = new Map<string, number>();
+  const worth = strays.filter(({ address, contract, amountUnits }) => {
+    const { address: account } = payeeOf(network, address);
+    const count = more.get(account) ?? 0;
+    if (amountUnits < leastUnits(chain, currencies.get(contract) ?? "") || isDayFull(chain, account, count)) return false;
+    more.set(account, count + 1);
+    return true;
   });
-  list.refresh(store.database);
+  if (worth.length > 0) {
+    store.write((database) => {
+      for (const { address } of worth) insertStray(database, { network, address }, clock());
+    });
+    list.refresh(store.database);
+  }
+  return strays.filter(
+    ({ address }) => !list.has(address) && accountOwner(store.database, network, payeeOf(network, address).address) !== undefined,
+  );
 }
 
 /** Foreign uses of open withdrawals' slots by `users`; only for final, agreed blocks. */
@@ -132,9 +172,11 @@ export async function findConsumptions(
   chain: WatchedChain,
   users: ReadonlySet<string>,
   blocks: readonly WatchedBlock[],
+  missing: MissingHistory[] = [],
 ): Promise<readonly Consumption[]> {
   const { database } = chain.store;
-  const { found: sent } = await chain.reader.outgoing(blocks, users);
+  const { found: sent, missing: lacking = [] } = await chain.reader.outgoing(blocks, users);
+  missing.push(...lacking);
   const foreign = sent.flatMap((outgoingTx) => {
     const row = ownerOf(database, chain.network, outgoingTx);
     return row === null ? [] : [{ outgoingTx, row }];

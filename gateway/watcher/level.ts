@@ -11,11 +11,13 @@ import { good, type Result } from "../../base/result.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import { listAccountsNow } from "../store/agents.ts";
+import { gapOver } from "../store/gaps.ts";
 import { isLevel, keepLevel, keepLevelTrouble, levelTrouble } from "../store/levels.ts";
+import { isUnread } from "../store/unread-transactions.ts";
 import { timeOfHead } from "./block-times.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
+import { blocksOf } from "./gaps.ts";
 import { keepSeenOutgoing } from "./outgoing-transactions.ts";
-import { accountsUnread } from "./unread.ts";
 
 const questionsAtOnce = 16;
 
@@ -30,17 +32,25 @@ export function newLevelMemory(): LevelMemory {
 
 /**
  * Makes hot wallets level whose chain was read up to this tip. `isReached`: all blocks up to its
- * head were read and kept in this pass.
+ * head were read and kept in this pass, but those of the accounts in `unseen`.
  * @throws AgentError NODE_CLOSED; then nothing changes
  */
-export async function keepLevels(chain: WatchedChain, tip: Tip, memory: LevelMemory, isReached: boolean): Promise<void> {
+export async function keepLevels(
+  chain: WatchedChain,
+  tip: Tip,
+  memory: LevelMemory,
+  isReached: boolean,
+  unseen: ReadonlySet<string> = new Set(),
+): Promise<void> {
   const { store, network, run } = chain;
   const open = listAccountsNow(store.database, network).filter((account) => !isLevel(store.database, { network, account }, run));
   if (open.length === 0) return;
   const past = await isPastUnseen(chain, tip, memory);
   if (past.ok && !(isReached && past.value)) return;
+  const whyNot = async (account: string): Promise<string> =>
+    unseen.has(account) ? "its newest transactions cannot be read" : troubleOf(chain, account);
   const troubles = past.ok
-    ? await inWaves(open, questionsAtOnce, (account) => troubleOf(chain, account))
+    ? await inWaves(open, questionsAtOnce, whyNot)
     : open.map(() => `the time of block ${tip.head.number} cannot be read: ${past.fault.code}: ${past.fault.message}`);
   store.write((database) => {
     for (const [at, account] of open.entries()) {
@@ -71,7 +81,10 @@ async function isPastUnseen(chain: WatchedChain, { head }: Tip, memory: LevelMem
 async function troubleOf(chain: WatchedChain, account: string): Promise<string> {
   const { reader } = chain;
   // It may be the payment that both sides have forgotten.
-  if (accountsUnread(chain).has(account)) return "a transaction of the wallet is in a block and cannot be read";
+  if (isUnread(chain.store.database, chain.network, account))
+    return "a transaction of the wallet is in a block and cannot be read";
+  const gap = gapOver(chain.store.database, chain.network, [account]);
+  if (gap !== undefined) return `${blocksOf(gap)} could not be read`;
   if (reader.unconfirmed === undefined) return "";
   try {
     const waiting = await reader.unconfirmed(account);

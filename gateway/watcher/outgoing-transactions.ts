@@ -8,7 +8,13 @@
  */
 import { familyOf } from "../../chains/families.ts";
 import { inWaves } from "../../chains/map-limit.ts";
-import type { OutgoingTransaction, UnconfirmedTransaction, UnreadTransaction, WatchedBlock } from "../../chains/nodes.ts";
+import type {
+  MissingHistory,
+  OutgoingTransaction,
+  UnconfirmedTransaction,
+  UnreadTransaction,
+  WatchedBlock,
+} from "../../chains/nodes.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets, listSendersFrom } from "../store/agents.ts";
@@ -53,8 +59,10 @@ export async function findOutgoing(
   chain: WatchedChain,
   payers: ReadonlySet<string>,
   blocks: readonly WatchedBlock[],
+  missing: MissingHistory[] = [],
 ): Promise<FoundOutgoing> {
-  const { found: sent, unread } = await chain.reader.outgoing(blocks, payers);
+  const { found: sent, unread, missing: lacking = [] } = await chain.reader.outgoing(blocks, payers);
+  missing.push(...lacking);
   noteUnreadOutgoing(chain, unread);
   const failed = new Set<OutgoingTransaction>();
   await inWaves(sent, questionsAtOnce, async (outgoingTx) => {

@@ -12,6 +12,7 @@ import { type Fault, type FaultKey, keyText } from "../faults/fault.ts";
 import { dropFault, hasRetries, keepFault, listFaults, takeRetries } from "../store/faults.ts";
 import type { WatchedChain } from "./chain.ts";
 import { keyOn } from "./items.ts";
+import { unreadFaults } from "./unread.ts";
 
 /** Rows that were last kept, by the item: its code. Null before the first pass of a run. */
 export interface FaultMemory {
@@ -28,12 +29,15 @@ export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
   if (memory.kept === null) {
     const rows = listFaults(store.database, network).filter(({ domain, id }) => id !== "" && Object.hasOwn(domains, domain));
     memory.kept = new Map(rows.map((row) => [`${row.domain} ${network} ${row.id}`, row.code]));
-    faults.restore(
-      rows.map(({ domain, id, merchant, code, words, since: sinceMs, tries }): Fault => {
+    // A transaction that cannot be read has a row of its own, which is the truth.
+    const others = rows.filter(({ domain }) => domain !== "transaction" && domain !== "history");
+    faults.restore([
+      ...unreadFaults(chain),
+      ...others.map(({ domain, id, merchant, code, words, since: sinceMs, tries }): Fault => {
         const said = { code: code as Code, words, plain: code };
         return { domain: domain as Domain, network, id, merchant, ...said, sinceMs, tries, retryAtMs: sinceMs, count: 1 };
       }),
-    );
+    ]);
   }
   faults.beginPass();
   if (hasRetries(store.database, network)) {

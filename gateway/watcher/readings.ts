@@ -18,13 +18,16 @@ import {
   readAddressState,
 } from "../store/address-states.ts";
 import { depositEnd } from "../store/deposits.ts";
+import { gapOver } from "../store/gaps.ts";
 import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
 import { dropDetectedPayment, listClaims, readPayment } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { isUnread } from "../store/unread-transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import { internalHash, keepFinal, nativeLogIndex } from "./payments.ts";
-import { accountsUnread } from "./unread.ts";
+import { keepPayment } from "./strays.ts";
 
 /**
  * A balance without its block may be older than the newest block by this many blocks: ten minutes
@@ -62,7 +65,10 @@ export function applyReading(chain: WatchedChain, database: Database, reading: R
   const { of, from, to } = reading;
   const { network } = chain;
   // A surplus may be the payment that nobody could read, which is credited once it is read.
-  if (accountsUnread(chain).has(of.address)) return false;
+  if (isUnread(database, network, of.address)) return false;
+  // So may it be a payment in blocks that could not be read.
+  const issuedAt = readTransaction(database, of.transactionId)?.createdAt ?? 0;
+  if (gapOver(database, network, [of.address], issuedAt) !== undefined) return false;
   const state = readAddressState(database, network, of.address);
   // The reading is older than the last judgement: money of a later block would look as if it had
   // been taken out.
@@ -121,7 +127,7 @@ function compare(chain: WatchedChain, database: Database, reading: Reading, one:
   const rest = above - explainedUnits(database, place, { ...place, block: to });
   const claims = claimsOf(database, place, to);
   if (rest > 0n || claims.length > 0) return credit(chain, database, reading, place, rest, claims);
-  const below = above - explainedUnits(database, place, { ...place, block: oldestOf(chain, from) });
+  const below = above - explainedUnits(database, place, { ...place, block: oldestOf(chain, from), sumsBeyond: "left out" });
   // No agent here has the key, so its owner took this amount. New money will be above the
   // remainder.
   if (below < 0n && of.agent === null) keepTaken(database, place, -below, from);
@@ -159,8 +165,9 @@ function credit(
       const fields = { txHash: claim.txHash, address: claim.address, named: claim.units, there: `${units}` };
       chain.log.warn({ event: "deposit-unborne", ...fields }, "a receipt names coins that the final balance does not show");
     }
-    if (units > 0n) keepFinal(chain, database, { ...claim, units: units.toString(), final: 1 });
-    else dropDetectedPayment(database, claim);
+    // The claim's own row goes, so that it is added to a sum once, whenever its block was read.
+    if (units > 0n) keepPayment(chain, database, { ...claim, units: units.toString(), final: 1 }, -1);
+    if (readPayment(database, claim)?.final === 0) dropDetectedPayment(database, claim);
   }
   if (rest > 0n) keepUnnamed(chain, database, reading, place, rest);
   return true;

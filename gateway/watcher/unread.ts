@@ -3,28 +3,42 @@
  * its own, told at once; the block and the cursor go on, and nothing is credited by guess. It is
  * read again with rests. Source: docs/architecture.md section 8.
  */
+import type { Code } from "../../base/codes.ts";
+import { AgentError } from "../../base/fault.ts";
 import { failed, good } from "../../base/result.ts";
 import type { UnreadTransaction } from "../../chains/nodes.ts";
+import { domains, restMsOf } from "../faults/domains.ts";
 import type { Fault, FaultKey } from "../faults/fault.ts";
-import type { WatchedChain } from "./chain.ts";
+import type { Turns } from "../faults/turns.ts";
+import {
+  keepUnread,
+  listUnread,
+  listUnreadDue,
+  listUnreadIn,
+  restOf,
+  restUnread,
+  settleUnread,
+  type UnreadPlace,
+  type UnreadRow,
+} from "../store/unread-transactions.ts";
+import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { keyOn } from "./items.ts";
 
-/** Transactions that one pass reads again, each with its block. */
+/** Blocks that one pass reads again. */
 const againMax = 4;
+const wordsMax = 300;
 
-/** The id has the block, so that it can be asked for again, and the account that it names. */
-function keyOf(chain: WatchedChain, { txHash, block, account }: Omit<UnreadTransaction, "fault">, merchant: string): FaultKey {
-  return keyOn(chain, "transaction", `${block} ${txHash || "?"} ${account || "?"}`, merchant);
+/** The name of a transaction among the faults: its block, its hash, and the account that it names. */
+function keyOf(chain: WatchedChain, { txHash, block, address }: UnreadPlace, merchant: string): FaultKey {
+  return keyOn(chain, "transaction", `${block} ${txHash || "?"} ${address || "?"}`, merchant);
 }
 
-/** The place of a transaction that could not be read. */
-export function placeOf({ id }: Pick<FaultKey, "id">): {
-  readonly block: number;
-  readonly txHash: string;
-  readonly account: string;
-} {
-  const [block = "", txHash = "", account = ""] = id.split(" ");
-  return { block: Number(block), txHash, account };
+/** Those that stand, as faults. */
+export function unreadFaults(chain: WatchedChain): readonly Fault[] {
+  return listUnread(chain.store.database, chain.network).map((row) => ({
+    ...keyOf(chain, row, row.merchant),
+    ...{ code: row.code as Code, plain: row.code, words: row.words, sinceMs: row.at, tries: row.tries, retryAtMs: 0, count: 1 },
+  }));
 }
 
 /** Notes the transactions of final blocks that could not be read. Harmless to call twice. */
@@ -33,33 +47,71 @@ export function noteUnread(
   unread: readonly UnreadTransaction[],
   merchantOf: (account: string) => string,
 ): void {
-  for (const one of unread) {
-    const key = keyOf(chain, one, merchantOf(one.account));
-    if (chain.faults.standing(key) === null) {
-      const { network, log } = chain;
-      log.error(
-        { event: "transaction-unread", network, block: one.block, txHash: one.txHash, err: one.fault },
-        one.fault.message,
-      );
-    }
-    chain.faults.settle(key, failed(one.fault));
+  const { network, store, clock, faults, log } = chain;
+  for (const { account: address, block, txHash, fault } of unread) {
+    const merchant = merchantOf(address);
+    const words = fault.message.slice(0, wordsMax);
+    const row = store.write((database) => {
+      const kept = keepUnread(database, { network, address, block, txHash, merchant, code: fault.code, words, at: clock() });
+      restUnread(database, kept, clock() + restMsOf(kept.tries, domains.transaction.restMaxMs));
+      if (kept.tries === 1) tell(chain, database, kept);
+      return kept;
+    });
+    if (row.tries === 1) log.error({ event: "transaction-unread", network, block, txHash, err: fault }, fault.message);
+    faults.settle(keyOf(chain, row, merchant), failed(fault));
   }
 }
 
-/** Those of the final blocks up to one that are due again. */
-export function dueUnread(chain: WatchedChain, final: number): readonly Fault[] {
-  return chain.faults
-    .list({ domain: "transaction", network: chain.network })
-    .filter((fault) => fault.id !== "" && placeOf(fault).block <= final && chain.faults.isDue(fault))
-    .slice(0, againMax);
+function tell(
+  chain: WatchedChain,
+  database: Parameters<typeof raiseAlarm>[1],
+  { txHash, block, address, words }: UnreadRow,
+): void {
+  const what = txHash === "" ? `a transaction in block ${block}` : `${txHash} in block ${block}`;
+  const of = address === "" ? "an account of this gateway" : address;
+  const detail = `${what} names ${of} and cannot be read: ${words}; nothing of it counts until it is read`;
+  raiseAlarm(chain, database, { code: "WATCHER_UNREAD", subject: txHash || `${chain.network} ${block}`, detail });
 }
 
-/** Clears a transaction that could be read. */
-export function clearUnread({ faults }: WatchedChain, fault: Fault): void {
-  faults.settle(fault, good(null));
+/** Those of the final blocks up to one that are due again, of merchants in turn. */
+export function dueUnread({ store, network, clock }: WatchedChain, turns: Turns, final: number): readonly UnreadRow[] {
+  const due = listUnreadDue(store.database, network, final, clock());
+  if (due.length === 0) return [];
+  turns.beginPass();
+  // Transactions of one block are read together.
+  const blocks = new Set<number>();
+  const ofBlocks = due.filter(({ block }) => !blocks.has(block) && blocks.add(block).size > 0);
+  return turns.deal(ofBlocks, againMax, ({ merchant }) => ({ merchant, questions: 1 }));
 }
 
-/** Accounts and addresses that a transaction names which nobody could read. */
-export function accountsUnread({ faults, network }: WatchedChain): ReadonlySet<string> {
-  return new Set(faults.list({ domain: "transaction", network }).map((fault) => placeOf(fault).account));
+/** What stands unread in the block of a row; compared with `settleRead` after it was read again. */
+export function unreadIn({ store, network }: WatchedChain, { block }: UnreadRow): readonly UnreadRow[] {
+  return listUnreadIn(store.database, network, block);
+}
+
+/** Settles those of a block that its new reading shows. Runs after `noteUnread` of that reading. */
+export function settleRead(chain: WatchedChain, before: readonly UnreadRow[]): void {
+  const { store, network, clock, faults } = chain;
+  const [first] = before;
+  if (first === undefined) return;
+  const now = new Map(listUnreadIn(store.database, network, first.block).map((row) => [nameOf(row), row.tries]));
+  const read = before.filter((row) => (now.get(nameOf(row)) ?? 0) <= row.tries);
+  store.write((database) => {
+    for (const row of read) settleUnread(database, row, clock());
+  });
+  for (const row of read) {
+    faults.settle(keyOf(chain, row, row.merchant), good(null));
+    const rest = restOf(row);
+    if (rest !== null)
+      faults.settle(keyOf(chain, rest, rest.merchant), failed(new AgentError(rest.code as Code, "none", rest.words)));
+  }
+}
+
+const nameOf = ({ txHash, address }: UnreadRow): string => `${txHash} ${address}`;
+
+/** Lets those of a block rest, because the block itself could not be read. */
+export function restUnreadIn({ store, clock }: WatchedChain, before: readonly UnreadRow[]): void {
+  store.write((database) => {
+    for (const row of before) restUnread(database, row, clock() + restMsOf(row.tries + 1, domains.history.restMaxMs));
+  });
 }

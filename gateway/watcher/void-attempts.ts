@@ -11,13 +11,15 @@ import { momentOf } from "../../base/timestamp.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { isOfItem } from "../faults/blame.ts";
 import type { FaultKey } from "../faults/fault.ts";
+import { Turns } from "../faults/turns.ts";
 import { recordAct } from "../store/audit.ts";
+import { gapOver } from "../store/gaps.ts";
 import { outgoingOf } from "../store/outgoing-transactions.ts";
 import type { Database } from "../store/store.ts";
 import { isAllVoid, listOpenAttempts, markVoid, type OpenAttempt, takeExpiry, voidSince } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
-import { keyOn, ownerOf } from "./items.ts";
+import { keyOn } from "./items.ts";
 
 /**
  * Attempts of an account share one reading of blocks: at most `togetherMax`, with ends within
@@ -30,17 +32,20 @@ const questionsPerPass = 16;
 /** State that is not in the tables, because asking again gives it again. */
 export interface VoidMemory {
   doneAt: string; // final block at which nothing was left to ask
+  readonly turns: Turns; // of merchants
+  readonly askedAt: Map<string, number>; // by hash; a larger number is later
 }
 
 export function newVoidMemory(): VoidMemory {
-  return { doneAt: "" };
+  return { doneAt: "", turns: new Turns(), askedAt: new Map() };
 }
 
 type FindVoid = NonNullable<WatchedChain["reader"]["findVoid"]>;
 
 /**
- * Checks the attempts whose end chain time has passed, earliest end first. Every block up to the
- * final block must have been read before. An attempt that cannot be judged costs no other.
+ * Checks the attempts whose end chain time has passed, of one merchant after the other: of each
+ * those first that were asked about longest ago, then the earliest end. Every block up to the final
+ * block must have been read before. An attempt that cannot be judged costs no other.
  * @throws AgentError NODE_CLOSED
  */
 export async function checkVoid(chain: WatchedChain, { final }: Tip, memory: VoidMemory): Promise<void> {
@@ -48,27 +53,68 @@ export async function checkVoid(chain: WatchedChain, { final }: Tip, memory: Voi
   const expiryExclusion = expiryExclusionOf(chain.network);
   if (findVoid === undefined || expiryExclusion === null || memory.doneAt === final.hash) return;
   const asking = new Asking(chain, findVoid, expiryExclusion.marginMs);
-  const isDue = (one: OpenAttempt): boolean => chain.faults.isDue(itemOf(chain, one));
-  for (let living = listOpenAttempts(chain.store.database, chain.network).filter(isDue); ; ) {
-    const [first] = living;
-    if (first === undefined || asking.questions >= questionsPerPass) break;
-    const isNear = ({ account, validUntilMs }: OpenAttempt): boolean =>
-      account === first.account && validUntilMs <= first.validUntilMs + togetherMs;
-    const group = living.filter(isNear).slice(0, togetherMax);
-    if (!(await asking.ask(group))) break;
-    living = living.filter((one) => !group.includes(one));
+  const waiting = listWaiting(chain, memory);
+  memory.turns.beginPass();
+  while (asking.questions < questionsPerPass && !asking.isStopped) {
+    const merchant = memory.turns.next(waiting.keys());
+    if (merchant === null) break;
+    const own = (waiting.get(merchant) ?? []).filter((one) => asking.isPast(one));
+    const group = nextGroup(own);
+    if (group.length === 0) {
+      waiting.delete(merchant);
+      continue;
+    }
+    const before = asking.questions;
+    const isAnswered = await asking.ask(group);
+    memory.turns.count(merchant, asking.questions - before);
+    if (!isAnswered) continue; // chain time is known now, and what it has not passed is left out
+    const asked = new Set(group);
+    for (const { txHash } of group) memory.askedAt.set(txHash, memory.askedAt.size + asking.questions);
+    waiting.set(
+      merchant,
+      own.filter((one) => !asked.has(one)),
+    );
   }
   if (asking.hasFailed) return;
   memory.doneAt = final.hash;
 }
 
-function itemOf(chain: WatchedChain, { transactionId, txHash }: OpenAttempt): FaultKey {
-  return keyOn(chain, "withdrawal", `${transactionId} ${txHash}`, ownerOf(chain, transactionId));
+/** Attempts that do not rest, by merchant. */
+function listWaiting(chain: WatchedChain, { askedAt }: VoidMemory): Map<string, readonly OpenAttempt[]> {
+  const open = listOpenAttempts(chain.store.database, chain.network);
+  const known = new Set(open.map(({ txHash }) => txHash));
+  for (const txHash of askedAt.keys()) if (!known.has(txHash)) askedAt.delete(txHash);
+  const order = ({ txHash }: OpenAttempt): number => askedAt.get(txHash) ?? 0;
+  const waiting = new Map<string, OpenAttempt[]>();
+  for (const one of [...open].sort((a, b) => order(a) - order(b))) {
+    // It may be in blocks that could not be read.
+    if (gapOver(chain.store.database, chain.network, [one.account]) !== undefined) continue;
+    if (!chain.faults.isDue(itemOf(chain, one))) continue;
+    const own = waiting.get(one.merchant);
+    if (own === undefined) waiting.set(one.merchant, [one]);
+    else own.push(one);
+  }
+  return waiting;
+}
+
+/** The first attempts of a list that share one reading of blocks. */
+function nextGroup(own: readonly OpenAttempt[]): readonly OpenAttempt[] {
+  const [first] = own;
+  if (first === undefined) return [];
+  return own
+    .filter(({ account, validUntilMs }) => account === first.account && Math.abs(validUntilMs - first.validUntilMs) <= togetherMs)
+    .slice(0, togetherMax);
+}
+
+function itemOf(chain: WatchedChain, { transactionId, txHash, merchant }: OpenAttempt): FaultKey {
+  return keyOn(chain, "withdrawal", `${transactionId} ${txHash}`, merchant);
 }
 
 class Asking {
   questions = 0;
   hasFailed = false;
+  isStopped = false; // a fault of the chain
+  #chainMs: number | null = null;
   readonly #chain: WatchedChain;
   readonly #findVoid: FindVoid;
   readonly #marginMs: number;
@@ -77,6 +123,11 @@ class Asking {
     this.#chain = chain;
     this.#findVoid = findVoid;
     this.#marginMs = marginMs;
+  }
+
+  /** False if chain time is known and has not passed the attempt's end. */
+  isPast({ validUntilMs }: OpenAttempt): boolean {
+    return this.#chainMs === null || this.#chainMs > validUntilMs + this.#marginMs;
   }
 
   /**
@@ -90,12 +141,14 @@ class Asking {
     if (answer.ok || group.length === 1) for (const one of group) this.#chain.faults.settle(itemOf(this.#chain, one), answer);
     if (answer.ok) {
       const { isVoid, chainMs, quorum } = answer.value;
+      this.#chainMs = chainMs;
       if (isVoid) keep(this.#chain, group, { chainMs, quorum });
       if (isVoid || chainMs <= validUntilMs + this.#marginMs) return isVoid;
     } else {
       this.hasFailed = true;
       // A receipt of one attempt from only one node must not delay the other attempts.
-      if (!isOfItem(answer.fault)) return false;
+      this.isStopped = !isOfItem(answer.fault);
+      if (this.isStopped) return false;
     }
     if (group.length === 1) return true;
     const middle = Math.ceil(group.length / 2);

@@ -30,7 +30,8 @@ import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.t
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { type ChainStatus, nodesOf, whyNot } from "./chain-status.ts";
 import { newTokenMemory } from "./decimals.ts";
-import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
+import { type DepositMemory, newDepositMemory } from "./deposit-memory.ts";
+import { checkTokens, scanDeposits } from "./deposits.ts";
 import { keyOn } from "./items.ts";
 import { keepLevels, type LevelMemory, newLevelMemory } from "./level.ts";
 import { faultWords, nodeLog } from "./node-log.ts";
@@ -340,7 +341,8 @@ export class ChainWatch {
       if (isScanned === true) await trial(troubles, () => checkVoid(chain, tip, this.#voids));
       await trial(troubles, async () => tellForeign(chain));
       await trial(troubles, () => watchArriving(chain, tip, this.#arriving));
-      await trial(troubles, () => keepLevels(chain, tip, this.#level, this.#deposits.reached === tip));
+      const { reached, unseen } = this.#deposits;
+      await trial(troubles, () => keepLevels(chain, tip, this.#level, reached === tip, unseen));
       await trial(troubles, () => endPass(chain, tip.final, this.#faults));
       if (!this.#closed) this.#onRead(chain.name);
     }

@@ -13,6 +13,7 @@ import { inWaves } from "../../chains/map-limit.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import type { FaultKey } from "../faults/fault.ts";
+import { type Turn, Turns } from "../faults/turns.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { listPendingAttempts, listSignatures, type SignedWithdrawal, signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
@@ -20,12 +21,10 @@ import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { judgeUsed } from "./findings.ts";
 import { keyOn } from "./items.ts";
-import { RoundRobin } from "./round-robin.ts";
 import { checkIncluded } from "./void-attempts.ts";
 
 interface OpenWithdrawal {
   readonly id: string;
-  readonly account: string;
   readonly row: TransactionRow;
   readonly payment: Payment;
   readonly hashes: readonly string[]; // hashes of its attempts, oldest first
@@ -36,7 +35,9 @@ interface OpenWithdrawal {
 export interface WithdrawalMemory {
   doneKey: string;
   doneAt: number;
-  readonly roundRobin: RoundRobin;
+  readonly turns: Turns; // of merchants
+  roundKey: string; // heads and open withdrawals of this round
+  readonly round: Set<string>; // withdrawals that had their turn in it
   readonly includedIn: Map<string, number>; // block by transaction id
   readonly suspects: Set<string>; // withdrawals whose slot looked consumed in the previous pass
 }
@@ -46,13 +47,14 @@ const receiptsPerPass = 1024;
 const repeatMs = 15_000;
 
 export function newWithdrawalMemory(): WithdrawalMemory {
-  return { doneKey: "", doneAt: 0, roundRobin: new RoundRobin(), includedIn: new Map(), suspects: new Set() };
+  const had = { turns: new Turns(), roundKey: "", round: new Set<string>() };
+  return { doneKey: "", doneAt: 0, ...had, includedIn: new Map(), suspects: new Set() };
 }
 
 function forgetClosed(memory: WithdrawalMemory, open: ReadonlySet<string>): void {
   for (const id of memory.includedIn.keys()) if (!open.has(id)) memory.includedIn.delete(id);
   for (const id of memory.suspects) if (!open.has(id)) memory.suspects.delete(id);
-  memory.roundRobin.keep(open);
+  memory.turns.keep(open);
 }
 
 interface Judged {
@@ -74,7 +76,12 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   const key = `${tip.head.hash} ${tip.final.hash} ${open.map((one) => `${one.row.id}${one.hashes.length}`).join()}`;
   if (key === memory.doneKey && Math.abs(tip.askedAt - memory.doneAt) < repeatMs) return;
   forgetClosed(memory, ids);
-  const turn = memory.roundRobin.take(open, key, receiptsPerPass);
+  if (memory.roundKey !== key) memory.round.clear();
+  memory.roundKey = key;
+  const due = open.filter(({ id }) => !memory.round.has(id));
+  memory.turns.beginPass();
+  const turn = memory.turns.deal(due, receiptsPerPass, turnOf);
+  for (const { id } of turn) memory.round.add(id);
   const pass = chain.reader.pass(tip.final, turn.length);
   const failures = new Set<string>();
   /** Null for a withdrawal whose question failed. */
@@ -100,8 +107,8 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
     const isEnd = verdict.kind === "completed" || verdict.kind === "failed";
     chain.signals.emit("changed", { transactionId: one.row.id, ...(isEnd ? {} : { isOpen: true }) });
   }
-  const isLast = memory.roundRobin.left === 0;
-  if (failures.size > 0 || early.length > 0 || isLast) memory.roundRobin.restart();
+  const isLast = turn.length === due.length;
+  if (failures.size > 0 || early.length > 0 || isLast) memory.round.clear();
   if (failures.size > 0 || early.length > 0 || !isLast) return; // the next pass continues
   memory.doneKey = key;
   memory.doneAt = tip.askedAt;
@@ -111,6 +118,9 @@ function itemOf(chain: WatchedChain, { id, row }: OpenWithdrawal): FaultKey {
   return keyOn(chain, "withdrawal", id, row.merchant);
 }
 
+/** A withdrawal costs a question for each of its attempts. */
+const turnOf = ({ id, row: { merchant }, hashes }: OpenWithdrawal): Turn => ({ id, merchant, questions: hashes.length });
+
 function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
   const rows = listPendingAttempts(chain.store.database, chain.network, attemptsMax);
   const open = new Map<string, OpenWithdrawal & { hashes: string[] }>();
@@ -118,8 +128,8 @@ function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
     const known = open.get(row.id);
     const payment = known === undefined ? paymentOf(chain, row) : known.payment;
     if (payment === null) continue;
-    const { id, account, pin, attemptTxHash } = row;
-    if (known === undefined) open.set(id, { id, account, row, payment, pin, hashes: [attemptTxHash] });
+    const { id, pin, attemptTxHash } = row;
+    if (known === undefined) open.set(id, { id, row, payment, pin, hashes: [attemptTxHash] });
     else known.hashes.push(attemptTxHash);
   }
   return [...open.values()];

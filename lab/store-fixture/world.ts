@@ -43,7 +43,8 @@ import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "../../gat
 import { type BalanceMemory, newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
-import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
+import { type DepositMemory, newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
+import { checkTokens, scanDeposits } from "../../gateway/watcher/deposits.ts";
 import { tellForeign } from "../../gateway/watcher/outgoing-transactions.ts";
 import { checkVoid, newVoidMemory, type VoidMemory } from "../../gateway/watcher/void-attempts.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "../../gateway/watcher/withdrawals.ts";

@@ -5,7 +5,7 @@
  */
 import { expect } from "vitest";
 import type { Tip } from "../../gateway/watcher/chain.ts";
-import { type DepositMemory, newDepositMemory } from "../../gateway/watcher/deposits.ts";
+import { type DepositMemory, newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "../../gateway/watcher/withdrawals.ts";
 import {
   type AgentKeys,

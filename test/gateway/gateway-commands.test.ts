@@ -12,6 +12,9 @@ import { version } from "../../base/version.ts";
 import { run, tree } from "../../gateway/command.ts";
 import { recordAlarm } from "../../gateway/store/alarm.ts";
 import { keepFault } from "../../gateway/store/faults.ts";
+import { openGap } from "../../gateway/store/gaps.ts";
+import { addToSum } from "../../gateway/store/stray-sums.ts";
+import { keepUnread, restUnread } from "../../gateway/store/unread-transactions.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { startTestGateway, type TestGateway, testConfig } from "../../lab/kit/gateway-server.ts";
 
@@ -167,6 +170,40 @@ function faults(): void {
   };
   for (const address of ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"])
     keepFault(database, { ...fault, domain: "address", id: `${address} eth` });
+  const gap = {
+    network: "eip155:31337",
+    account: "",
+    fromBlock: 40,
+    toBlock: 41,
+    merchant: "",
+    code: "NODE_PRUNED",
+    words: "no receipts",
+  };
+  openGap(database, { ...gap, since });
+  const lost = { ...gap, domain: "history", id: "* 40", words: "blocks 40 to 41: no receipts", since: since + 1, tries: 1 };
+  keepFault(database, lost);
+  const small = {
+    network: "eip155:31337",
+    account: `0x${"7".repeat(40)}`,
+    currency: "eth",
+    kind: "dust",
+    transactionId: "",
+  } as const;
+  for (const [at, units] of [1_000_000_000_000n, 3_000_000_000_000n].entries())
+    addToSum(database, { ...small, merchant, txHash: "0x1", block: 300 + at, units, end: null });
+  const { code, words, network } = fault;
+  const unread = {
+    network,
+    txHash: `0x${"5".repeat(64)}`,
+    block: 7,
+    address: `0x${"7".repeat(40)}`,
+    merchant,
+    code,
+    words,
+    at: since,
+  };
+  keepUnread(database, unread);
+  restUnread(database, unread, Number.MAX_SAFE_INTEGER);
   keepFault(database, {
     ...fault,
     domain: "currency",

@@ -15,7 +15,7 @@ import * as tronAnswers from "../../chains/tron/answers.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
-import { newDepositMemory } from "../../gateway/watcher/deposits.ts";
+import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,

@@ -6,7 +6,8 @@ import { type ClockState, rightClock } from "../../gateway/own-clock.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
-import { type DepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
+import type { DepositMemory } from "../../gateway/watcher/deposit-memory.ts";
+import { scanDeposits } from "../../gateway/watcher/deposits.ts";
 import { type GatewayDatabase, silentLog } from "../../lab/kit/gateway-database.ts";
 import { currency } from "./watched-chain.ts";
 

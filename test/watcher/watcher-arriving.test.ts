@@ -8,7 +8,7 @@ import { isHeldOpen, listArriving } from "../../gateway/store/arriving.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
 import { newArrivingMemory, watchArriving } from "../../gateway/watcher/arriving.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
-import { newCompareMemory } from "../../gateway/watcher/compare.ts";
+import { newCompareMemory } from "../../gateway/watcher/compare-lists.ts";
 import { endOverdue, nameEnds, newEndMemory } from "../../gateway/watcher/ends.ts";
 import { judgeRequests } from "../../gateway/watcher/payments.ts";
 import {

@@ -7,7 +7,8 @@ import { AgentError } from "../../base/fault.ts";
 import { families } from "../../chains/families.ts";
 import { familyNames } from "../../chains/family.ts";
 import { readCursor } from "../../gateway/store/cursors.ts";
-import { newDepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
+import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
+import { scanDeposits } from "../../gateway/watcher/deposits.ts";
 import { type GatewayDatabase, gatewayDatabase, pairAgent } from "../../lab/kit/gateway-database.ts";
 import { watchedBy } from "../support/watched-by.ts";
 

@@ -159,7 +159,7 @@ describe("a deposit on chain", () => {
   it("in another currency than asked is recorded and counts for nothing", async () => {
     const { id, address } = request(0);
     await start();
-    chain.mine(usdPayment("a", address, 7n));
+    chain.mine(usdPayment("a", address, 70_000n));
     chain.mineEmpty(2);
     await until(() => payments().some((one) => one.final === 1));
     expect(payments()[0]).toMatchObject({ currency: "usd", transactionId: id });

@@ -12,7 +12,7 @@ import type { BalanceQuestion, DetectedPayment, WatchedBlock, WatcherNodes } fro
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import { unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
-import { newDepositMemory } from "../../gateway/watcher/deposits.ts";
+import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import {
   type GatewayDatabase,
   gatewayDatabase,

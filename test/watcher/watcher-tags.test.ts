@@ -15,7 +15,7 @@ import { search } from "../../gateway/operator/find.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
 import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
-import { newDepositMemory } from "../../gateway/watcher/deposits.ts";
+import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { type GatewayDatabase, gatewayDatabase, giveAddress, readTransaction } from "../../lab/kit/gateway-database.ts";
 import { Seeded } from "../../lab/kit/seeded.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
@@ -85,7 +85,13 @@ async function pass(memory = newDepositMemory(network)): Promise<void> {
     ...{ head: { number: head(), hash: hashOf(head()) }, final: { number: final(), hash: hashOf(final()) } },
     askedAt: clock.nowMs,
   });
-  const chain = watchedBy({ db, network, reader, currencies: [currency("xrp", "")], clock: () => clock.nowMs });
+  const chain = watchedBy({
+    db,
+    network,
+    reader,
+    currencies: [{ ...currency("xrp", ""), minPaymentAmount: "0.000000000000000001" }],
+    clock: () => clock.nowMs,
+  });
   await scan(chain, tip, memory);
 }
 

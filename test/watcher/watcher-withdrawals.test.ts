@@ -3,7 +3,6 @@
  * the questions of one pass.
  */
 import { describe, expect, it } from "vitest";
-import { RoundRobin, type Waiting } from "../../gateway/watcher/round-robin.ts";
 import { hashOf } from "../../lab/kit/fake-chain.ts";
 import { askWithdrawal, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
 import { until } from "../support/until.ts";
@@ -323,32 +322,5 @@ describe("many withdrawals", () => {
     chain.mine(...late.map((id, at) => payment(id, 9 + at)));
     chain.mineEmpty(2);
     await until(() => ids.every((id) => row(id).status === 1));
-  });
-
-  const waiting = (account: string, count: number, questions = 1): Waiting[] =>
-    Array.from({ length: count }, (_, number) => ({
-      id: `${account}${number}`,
-      account,
-      hashes: Array.from({ length: questions }, String),
-    }));
-  const ids = (taken: readonly Waiting[]): string => taken.map((one) => one.id).join(" ");
-
-  it("have their turn one of each agent at a time, each once, and then those first who waited longest", () => {
-    const roundRobin = new RoundRobin();
-    const open = [...waiting("a", 4), ...waiting("b", 1), ...waiting("c", 2)];
-    expect([ids(roundRobin.take(open, "block 1", 3)), roundRobin.left]).toEqual(["a0 b0 c0", 4]);
-    expect([ids(roundRobin.take(open, "block 1", 3)), roundRobin.left]).toEqual(["a1 c1 a2", 1]);
-    expect([ids(roundRobin.take(open, "block 2", 3)), roundRobin.left]).toEqual(["a3 b0 c0", 4]);
-    expect([ids(roundRobin.take(open, "block 2", 9)), roundRobin.left]).toEqual(["a0 c1 a1 a2", 0]);
-    expect(ids(roundRobin.take(open, "block 2", 9))).toBe("");
-    roundRobin.restart();
-    expect(ids(roundRobin.take(open, "block 2", 9)).split(" ").length).toBe(7);
-  });
-
-  it("never wait because one of them asks more than a pass may", () => {
-    const roundRobin = new RoundRobin();
-    const open = [...waiting("a", 1, 50), ...waiting("b", 2)];
-    expect(ids(roundRobin.take(open, "key", 10))).toBe("a0");
-    expect(ids(roundRobin.take(open, "key", 10))).toBe("b0 b1");
   });
 });

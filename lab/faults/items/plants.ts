@@ -6,6 +6,7 @@
 import { AgentError } from "../../../base/fault.ts";
 import { failed } from "../../../base/result.ts";
 import type { BalanceQuestion, WatcherNodes } from "../../../chains/nodes.ts";
+import { splitAddress } from "../../../chains/xrp/address.ts";
 import type { Domain } from "../../../gateway/faults/domains.ts";
 
 export type FamilyKey = "evm" | "tron" | "bitcoin" | "litecoin" | "xrp";
@@ -97,6 +98,32 @@ const oddPayment = (report: string): Plant => ({
   }),
 });
 
+/** The lists of an account cannot be had, in blocks that all nodes have. */
+const lostHistory = (report: string): Plant => ({
+  report,
+  of: "wallet",
+  wrap: (honest, planted) => {
+    const isLost = (account: string): boolean => planted.isOn() && planted.accounts.has(account);
+    const fault = refusal("NODE_ERROR", "the node does not have the account's transactions");
+    return {
+      ...honest,
+      payments: async (blocks, contracts, addresses, isAgreed) => {
+        const finds = await honest.payments(blocks, contracts, addresses, isAgreed);
+        const missing = planted.isOn() ? [...planted.accounts].map((account) => ({ account, fault })) : [];
+        return { ...finds, found: finds.found.filter(({ address }) => !isOf(address)), missing };
+      },
+      outgoing: async (blocks, accounts, isAgreed) => {
+        const finds = await honest.outgoing(blocks, accounts, isAgreed);
+        const missing = [...accounts].filter(isLost).map((account) => ({ account, fault }));
+        return { ...finds, found: finds.found.filter(({ account }) => !isLost(account)), missing };
+      },
+    };
+    function isOf(address: string): boolean {
+      return isLost(splitAddress(address)?.address ?? address);
+    }
+  },
+});
+
 const same = (cell: Plant | Reason): Record<FamilyKey, Plant | Reason> => ({
   ...{ evm: cell, tron: cell, bitcoin: cell, litecoin: cell, xrp: cell },
 });
@@ -116,7 +143,10 @@ export const plants: Readonly<Record<Domain, Readonly<Record<FamilyKey, Plant | 
   head: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
   final: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
   span: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
-  history: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
+  history: {
+    ...none("blocks are read as a whole, and no list of an account is asked for"),
+    xrp: lostHistory("public-bugs-coins.md 7: neither of two nodes has an account's ledgers; vectors.md 3"),
+  },
   currency: {
     evm: reverts("Uniswap/interface #1151, MetaMask/core #5083: one bad token, and no balance of any token loads"),
     tron: reverts("balancer/frontend-v2 #1020, on a chain with the same calls"),

@@ -16,9 +16,13 @@ import type { Fault } from "../../../gateway/faults/fault.ts";
 import { rightClock } from "../../../gateway/own-clock.ts";
 import { marksOver } from "../../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../../gateway/store/address-states.ts";
+import { depositsIdOn } from "../../../gateway/store/agent-accounts.ts";
+import { readAgent } from "../../../gateway/store/agents.ts";
 import { insertDepositAddress } from "../../../gateway/store/deposit-addresses.ts";
+import type { AgentRow } from "../../../gateway/store/rows.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { insertSignature } from "../../../gateway/store/signatures.ts";
+import type { Database } from "../../../gateway/store/store.ts";
 import { keepNativeCoins } from "../../../gateway/store/unswept-balances.ts";
 import { createSweeps, type Sweeps } from "../../../gateway/sweeps/sweeps.ts";
 import { ChainWatch } from "../../../gateway/watcher/watcher.ts";
@@ -76,7 +80,7 @@ export class ItemWorld {
   readonly family: FamilyKey;
   readonly network: string;
   readonly chain: FixtureChain;
-  readonly watch: ChainWatch;
+  watch: ChainWatch;
   readonly currencies: readonly GatewayCurrency[];
   readonly requests: Item[] = [];
   readonly payouts: Item[] = [];
@@ -86,6 +90,7 @@ export class ItemWorld {
   readonly #db: GatewayDatabase = gatewayDatabase();
   readonly #shops: readonly Shop[];
   readonly #sweeps: Sweeps;
+  readonly #open: () => ChainWatch;
   #made = 0;
 
   constructor(family: FamilyKey, plant: Plant | ChainPlant | null) {
@@ -93,7 +98,12 @@ export class ItemWorld {
     this.network = networkOf[family];
     const { decimal } = familyOf(this.network).fees;
     const contract = family === "evm" || family === "tron" ? tokenContract[family] : null;
-    const base = { network: this.network, depositOnly: false, sweep: { isAutomatic: true, least: "0.0001", feeMultiple: 1 } };
+    const base = {
+      network: this.network,
+      depositOnly: false,
+      minPaymentAmount: "0.001",
+      sweep: { isAutomatic: true, least: "0.0001", feeMultiple: 1 },
+    };
     this.currencies = [
       { ...base, id: "coin", contract: "", decimal } as unknown as GatewayCurrency,
       ...(contract === null ? [] : [{ ...base, id: "token", contract, decimal: 6 } as unknown as GatewayCurrency]),
@@ -114,7 +124,18 @@ export class ItemWorld {
     const onPass = this.#sweeps.onPass;
     const clocks = { monotonic: () => this.nowMs, ownClock: () => rightClock };
     const options = { ...common, ...clocks, openReader, onPass };
-    this.watch = new ChainWatch("one", chainOn(family, this.network), options, byId as never);
+    this.#open = () => new ChainWatch("one", chainOn(family, this.network), options, byId as never);
+    this.watch = this.#open();
+  }
+
+  /** Another process goes on with the same database. */
+  async restart(): Promise<void> {
+    await this.watch.close();
+    this.watch = this.#open();
+  }
+
+  get database(): Database {
+    return this.#db.store.database;
   }
 
   #pair(name: "A" | "B"): Shop {
@@ -136,6 +157,13 @@ export class ItemWorld {
 
   hotOf(name: "A" | "B"): string {
     return this.#shops.find((one) => one.name === name)?.hot ?? "";
+  }
+
+  /** The deposit address of a merchant at an index. */
+  nextOf(name: "A" | "B", index: number): string {
+    const { agent } = this.#shops.find((one) => one.name === name) as Shop;
+    const row = readAgent(this.#db.store.database, agent) as AgentRow;
+    return familyOf(this.network).depositAddress(depositsIdOn(row, this.network), index);
   }
 
   merchantOf(name: "A" | "B"): string {
@@ -167,7 +195,7 @@ export class ItemWorld {
   }
 
   /** Takes an address as an order does, with looks; "" if none leaves. */
-  async order(name: "A" | "B", currency: string): Promise<string> {
+  async order(name: "A" | "B", currency: string, expiresMs = hourMs): Promise<string> {
     const shop = this.#shops.find((one) => one.name === name) as Shop;
     const { store } = this.#db;
     const wanted = this.currencies.find(({ id }) => id === currency) as GatewayCurrency;
@@ -182,7 +210,7 @@ export class ItemWorld {
           stage: "waiting",
           createdAt: this.nowMs,
           changedAt: this.nowMs,
-          expiresAt: this.nowMs + hourMs,
+          expiresAt: this.nowMs + expiresMs,
         } as const;
         const id = this.#id();
         const receiverAddress = hasTags(this.network)
@@ -212,9 +240,9 @@ export class ItemWorld {
     return 10n ** BigInt(decimal);
   }
 
-  /** Every request of a merchant is paid in full, in one block. */
-  payAll(name: "A" | "B"): void {
-    const own = this.requests.filter(({ merchant }) => merchant === name);
+  /** Every request of these merchants, by default of both, is paid in full, in one block. */
+  payAll(...names: readonly ("A" | "B")[]): void {
+    const own = this.requests.filter(({ merchant }) => names.length === 0 || names.includes(merchant));
     const payments = own.map(({ address, currency, txHash: hash }) => {
       const { contract, decimal } = this.currencies.find(({ id }) => id === currency) as GatewayCurrency;
       const { address: to, tag } = familyOf(this.network).accounts.payeeOf(address);
@@ -223,8 +251,10 @@ export class ItemWorld {
     this.chain.mine(this.nowMs, payments);
   }
 
-  /** A payout of a merchant with a signed attempt; `isMined`: a block takes it. */
-  payOut(name: "A" | "B", slot: number): void {
+  /**
+   * A payout of a merchant with a signed attempt that a block takes; with an end, no block takes it.
+   */
+  payOut(name: "A" | "B", slot: number, validUntilMs = 0): void {
     const { agent, hot } = this.#shops.find((one) => one.name === name) as Shop;
     this.#made += 1;
     const to = this.hotOf(name === "A" ? "B" : "A");
@@ -235,10 +265,11 @@ export class ItemWorld {
     const txHash = this.chain.hashOf(`payout ${id}`);
     insertSignature(this.#db.store.database, {
       ...{ transactionId: id, attempt: 1, agent, network: this.network, account: hot, slot: `${slot}`, txHash },
-      ...{ feeMax: "1", seq: this.#made, validUntilMs: 0, pin: "", cancel: 0 },
+      ...{ feeMax: "1", seq: this.#made, validUntilMs, pin: "", cancel: 0 },
     });
     this.payouts.push({ merchant: name, id, currency: "coin", address: "", txHash });
-    this.chain.mine(this.nowMs, [{ hash: txHash, from: hot, slot: `${slot}`, to, units: 1_000n, fee: 1n }]);
+    if (validUntilMs === 0)
+      this.chain.mine(this.nowMs, [{ hash: txHash, from: hot, slot: `${slot}`, to, units: 1_000n, fee: 1n }]);
   }
 
   #id(): string {
@@ -291,6 +322,10 @@ export class ItemWorld {
 
   get faults(): readonly Fault[] {
     return this.watch.faults.list();
+  }
+
+  get store(): GatewayDatabase["store"] {
+    return this.#db.store;
   }
 
   async close(): Promise<void> {

@@ -81,7 +81,15 @@ export class FalseGateway {
 
   /** Whatever the courier beside it wants to be named. */
   sightings(answers: string, next: Sightings["next"], at: number): Uint8Array {
-    return this.#sealed("sightings", { agent: this.agent, ledgerEpoch: this.ledgerEpoch, answers, coins: [], next, orders: [], at });
+    return this.#sealed("sightings", {
+      agent: this.agent,
+      ledgerEpoch: this.ledgerEpoch,
+      answers,
+      coins: [],
+      next,
+      orders: [],
+      at,
+    });
   }
 
   /** A recovery offer in one part, for the run with this id. */

@@ -1,0 +1,89 @@
+/**
+ * Blocks whose content could not be had, of all accounts or of one. The cursor passed them, and they
+ * are asked for again until they are filled. Source: docs/architecture.md section 8.
+ */
+import type { Statements as Database } from "./statements.ts";
+
+export interface GapRow {
+  readonly network: string;
+  readonly account: string; // "" all accounts
+  readonly fromBlock: number;
+  readonly toBlock: number;
+  readonly merchant: string; // "" nobody's
+  readonly code: string;
+  readonly words: string;
+  readonly since: number; // Unix milliseconds; no block of the gap is newer
+  readonly tries: number;
+  readonly retryAt: number; // Unix milliseconds; not asked for before
+  readonly toldAt: number | null; // its alarm
+}
+
+const atGap = "network = ? AND account = ? AND fromBlock = ?";
+const keyOf = ({ network, account, fromBlock }: Pick<GapRow, "network" | "account" | "fromBlock">) =>
+  [network, account, fromBlock] as const;
+
+/** Opens a gap, or makes the gap longer that ends before it. Harmless to call twice. */
+export function openGap(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "toldAt">): void {
+  const { network, account, fromBlock, toBlock, merchant, code, words, since } = gap;
+  const before = "network = ? AND account = ? AND toBlock >= ? AND fromBlock <= ?";
+  const sql = `UPDATE gaps SET toBlock = max(toBlock, ?), since = max(since, ?) WHERE ${before}`;
+  if (database.run(sql, toBlock, since, network, account, fromBlock - 1, fromBlock).changes > 0) return;
+  database.run(
+    `INSERT INTO gaps (network, account, fromBlock, toBlock, merchant, code, words, since, tries, retryAt, toldAt)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 0, NULL)`,
+    ...[network, account, fromBlock, toBlock, merchant, code, words, since],
+  );
+}
+
+/** The open gaps of a network, oldest first. */
+export function listGaps(database: Database, network: string): readonly GapRow[] {
+  return database.all<GapRow>("SELECT * FROM gaps WHERE network = ? ORDER BY since, account, fromBlock", network);
+}
+
+/** True if an open gap of all accounts ends at a block. */
+export function endsGap(database: Database, network: string, block: number): boolean {
+  const sql = "SELECT 1 FROM gaps WHERE network = ? AND account = '' AND toBlock = ?";
+  return database.get(sql, network, block) !== undefined;
+}
+
+/** The newest open gap of one of the accounts, or of all, to which something may belong; `since`: in milliseconds. */
+export function gapOver(database: Database, network: string, accounts: readonly string[], since = 0): GapRow | undefined {
+  return database.get<GapRow>(
+    `SELECT * FROM gaps WHERE network = ? AND since >= ? AND (account = '' OR account IN (SELECT value FROM json_each(?)))
+     ORDER BY since DESC LIMIT 1`,
+    ...[network, since, JSON.stringify(accounts)],
+  );
+}
+
+/** Lets a gap rest after a try that failed. */
+export function restGap(database: Database, gap: GapRow, change: Pick<GapRow, "code" | "words" | "tries" | "retryAt">): void {
+  const { code, words, tries, retryAt } = change;
+  database.run(
+    `UPDATE gaps SET code = ?, words = ?, tries = ?, retryAt = ? WHERE ${atGap}`,
+    code,
+    words,
+    tries,
+    retryAt,
+    ...keyOf(gap),
+  );
+}
+
+export function markGapTold(database: Database, gap: GapRow, at: number): void {
+  database.run(`UPDATE gaps SET toldAt = ? WHERE ${atGap}`, at, ...keyOf(gap));
+}
+
+/** Has a gap asked for in the next pass. */
+export function askGap(database: Database, network: string, account: string, fromBlock: number): void {
+  database.run(`UPDATE gaps SET retryAt = 0 WHERE ${atGap}`, network, account, fromBlock);
+}
+
+/** Takes the blocks up to one out of a gap; the gap ends with its last one. */
+export function fillGap(database: Database, gap: GapRow, filledTo: number): void {
+  if (filledTo >= gap.toBlock) database.run(`DELETE FROM gaps WHERE ${atGap}`, ...keyOf(gap));
+  else database.run(`UPDATE gaps SET fromBlock = ?, tries = 1, retryAt = 0 WHERE ${atGap}`, filledTo + 1, ...keyOf(gap));
+}
+
+/** Ends a gap that nobody can fill. @returns false if there is none */
+export function dropGap(database: Database, network: string, account: string, fromBlock: number): boolean {
+  return database.run(`DELETE FROM gaps WHERE ${atGap}`, network, account, fromBlock).changes > 0;
+}

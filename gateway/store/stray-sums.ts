@@ -1,0 +1,199 @@
+/**
+ * Payments that are no rows of their own, as sums: those below the least payment to no open request
+ * (`dust`), and those beyond the rows that a request or a day may have (`more`). A sum is of one
+ * account and some blocks. A payment of a block is added when the block is read as final for the
+ * first time, and never again. Source: docs/architecture.md section 8.
+ */
+import type { MoveRow } from "./book-moves.ts";
+import type { Statements as Database } from "./statements.ts";
+
+/** Payments to one address that are rows; and payments that nobody asked for, of an account in a day. */
+export const recordsMax = 1_000;
+/** Blocks of one sum. */
+const windowBlocks = 256;
+/** Blocks with a sum each after the block of a closing, so that a balance is compared at any of them. */
+const fineBlocks = 64;
+const dayMs = 86_400_000;
+const daysKept = 7;
+
+export interface StraySumRow {
+  readonly network: string;
+  readonly account: string; // the deposit address; on a chain with tags the account of all tags
+  readonly currency: string;
+  readonly kind: "dust" | "more";
+  readonly transactionId: string; // the request for which it counts; "" none
+  readonly merchant: string;
+  readonly fromBlock: number;
+  readonly toBlock: number; // of its newest payment
+  readonly count: number;
+  readonly units: string;
+  readonly largest: string; // units of the largest payment
+  readonly txHash: string; // the newest payment's
+}
+
+interface Mark {
+  readonly summedTo: number;
+  readonly fineTo: number;
+}
+
+function readMark(database: Database, network: string): Mark {
+  const sql = "SELECT summedTo, fineTo FROM straySumMarks WHERE network = ?";
+  return database.get<Mark>(sql, network) ?? { summedTo: -1, fineTo: -1 };
+}
+
+function keepMark(database: Database, network: string, { summedTo, fineTo }: Mark): void {
+  database.run(
+    `INSERT INTO straySumMarks (network, summedTo, fineTo) VALUES (?, ?, ?)
+     ON CONFLICT (network) DO UPDATE SET summedTo = excluded.summedTo, fineTo = excluded.fineTo`,
+    ...[network, summedTo, fineTo],
+  );
+}
+
+/** The newest block whose payments were added to sums; -1 before the first. */
+export function summedTo(database: Database, network: string): number {
+  return readMark(database, network).summedTo;
+}
+
+/** Keeps that every payment up to a block was added. An earlier block changes nothing. */
+export function keepSummedTo(database: Database, network: string, block: number): void {
+  const mark = readMark(database, network);
+  if (block > mark.summedTo) keepMark(database, network, { ...mark, summedTo: block });
+}
+
+/** Begins new sums after a block at which balances are compared. Harmless to call twice. */
+export function beginSums(database: Database, network: string, block: number): void {
+  const mark = readMark(database, network);
+  if (block + fineBlocks > mark.fineTo) keepMark(database, network, { ...mark, fineTo: block + fineBlocks });
+}
+
+/** A payment for a sum; `end`: the block of its request's end, after which it is late. */
+export interface Summed
+  extends Pick<StraySumRow, "network" | "account" | "currency" | "kind" | "transactionId" | "merchant" | "txHash"> {
+  readonly block: number;
+  readonly units: bigint;
+  readonly end: number | null;
+}
+
+/** Must not be called twice with one payment. */
+export function addToSum(database: Database, payment: Summed): void {
+  const { network, account, currency, kind, transactionId, merchant, txHash, block, units, end } = payment;
+  const { fineTo } = readMark(database, network);
+  const first = Math.max(block - (block % windowBlocks), end !== null && block > end ? end + 1 : 0);
+  const fromBlock = block <= fineTo ? block : Math.max(first, fineTo + 1);
+  const where = "network = ? AND account = ? AND currency = ? AND kind = ? AND transactionId = ? AND fromBlock = ?";
+  const key = [network, account, currency, kind, transactionId, fromBlock] as const;
+  const before = database.get<StraySumRow>(`SELECT * FROM straySums WHERE ${where}`, ...key);
+  if (before === undefined) {
+    database.run(
+      `INSERT INTO straySums (network, account, currency, kind, transactionId, fromBlock, merchant, toBlock, count, units, largest, txHash)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`,
+      ...[...key, merchant, block, units.toString(), units.toString(), txHash],
+    );
+    return;
+  }
+  const largest = units > BigInt(before.largest) ? units : BigInt(before.largest);
+  database.run(
+    `UPDATE straySums SET toBlock = max(toBlock, ?), count = count + 1, units = ?, largest = ?, txHash = ? WHERE ${where}`,
+    ...[block, (BigInt(before.units) + units).toString(), largest.toString(), txHash, ...key],
+  );
+}
+
+/** The sums that count for a request. */
+export function listSumsOf(database: Database, transactionId: string, currency: string): readonly StraySumRow[] {
+  const sql = "SELECT * FROM straySums WHERE transactionId = ? AND transactionId <> '' AND currency = ? ORDER BY fromBlock";
+  return database.all<StraySumRow>(sql, transactionId, currency);
+}
+
+/**
+ * The units that came to an account in sums up to a block. A sum whose blocks reach beyond it is
+ * counted, or left out.
+ */
+export function summedUnits(
+  database: Database,
+  { network, address, currency }: { readonly network: string; readonly address: string; readonly currency: string },
+  block: number,
+  beyond: "counted" | "left out",
+): bigint {
+  const rows = database.all<Pick<StraySumRow, "units" | "toBlock">>(
+    "SELECT units, toBlock FROM straySums WHERE network = ? AND account = ? AND currency = ? AND fromBlock <= ?",
+    ...[network, address, currency, block],
+  );
+  return rows.reduce((sum, { units, toBlock }) => sum + (toBlock <= block || beyond === "counted" ? BigInt(units) : 0n), 0n);
+}
+
+/** True if sums of an account have a payment in a block, or may have. */
+export function hasSumAt(database: Database, network: string, account: string, block: number): boolean {
+  const sql = "SELECT 1 FROM straySums WHERE network = ? AND account = ? AND fromBlock <= ? AND toBlock >= ? LIMIT 1";
+  return database.get(sql, network, account, block, block) !== undefined;
+}
+
+/** The sums of these accounts as movements, each at its newest block. */
+export function listSumMoves(database: Database, network: string, accounts: readonly string[]): readonly MoveRow[] {
+  return database.all<MoveRow>(
+    `SELECT 'payment' AS kind, 'in' AS side, s.account AS address, s.currency, s.units, '' AS feeUnits, 1 AS status, s.toBlock AS block
+     FROM json_each(?) AS a CROSS JOIN straySums s ON s.network = ? AND s.account = a.value`,
+    ...[JSON.stringify(accounts), network],
+  );
+}
+
+/** What lies on an account in sums. */
+export interface StrayTotal {
+  readonly network: string;
+  readonly account: string;
+  readonly currency: string;
+  readonly merchant: string;
+  readonly count: number;
+  readonly units: bigint;
+  readonly largest: bigint;
+  readonly fromBlock: number;
+  readonly toBlock: number;
+}
+
+/** Totals of the sums that count for no request, or of one account; those with the newest block first. */
+export function listStrayTotals(
+  database: Database,
+  of: { readonly merchant?: string; readonly account?: string },
+): readonly StrayTotal[] {
+  const rows = database.all<StraySumRow>(
+    `SELECT * FROM straySums WHERE transactionId = '' AND (? IS NULL OR merchant = ?) AND (? IS NULL OR account = ?)`,
+    ...[of.merchant ?? null, of.merchant ?? null, of.account ?? null, of.account ?? null],
+  );
+  const totals = new Map<string, StrayTotal>();
+  for (const { network, account, currency, merchant, count, units, largest, fromBlock, toBlock } of rows) {
+    const name = `${network} ${account} ${currency}`;
+    const one = totals.get(name);
+    totals.set(name, {
+      ...{ network, account, currency, merchant },
+      count: (one?.count ?? 0) + count,
+      units: (one?.units ?? 0n) + BigInt(units),
+      largest: one !== undefined && one.largest > BigInt(largest) ? one.largest : BigInt(largest),
+      fromBlock: Math.min(one?.fromBlock ?? fromBlock, fromBlock),
+      toBlock: Math.max(one?.toBlock ?? toBlock, toBlock),
+    });
+  }
+  return [...totals.values()].sort((a, b) => b.toBlock - a.toBlock || (a.account < b.account ? -1 : 1));
+}
+
+/** True if a request has as many payments as rows as it may. */
+export function hasAllRows(database: Database, transactionId: string): boolean {
+  const sql = "SELECT 1 FROM payments WHERE transactionId = ? AND final = 1 LIMIT 1 OFFSET ?";
+  return database.get(sql, transactionId, recordsMax - 1) !== undefined;
+}
+
+export const dayOf = (nowMs: number): number => Math.floor(nowMs / dayMs);
+
+/** The payments that nobody asked for and that are rows, of an account in a day. */
+export function recordsOf(database: Database, network: string, account: string, day: number): number {
+  const sql = "SELECT count FROM strayRecords WHERE network = ? AND account = ? AND day = ?";
+  return database.get<{ count: number }>(sql, network, account, day)?.count ?? 0;
+}
+
+/** Counts one more of them, and forgets the days of long ago. */
+export function countRecord(database: Database, network: string, account: string, day: number): void {
+  database.run(
+    `INSERT INTO strayRecords (network, account, day, count) VALUES (?, ?, ?, 1)
+     ON CONFLICT (network, account, day) DO UPDATE SET count = count + 1`,
+    ...[network, account, day],
+  );
+  database.run("DELETE FROM strayRecords WHERE network = ? AND account = ? AND day < ?", network, account, day - daysKept);
+}

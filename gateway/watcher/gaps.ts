@@ -1,0 +1,101 @@
+/**
+ * Gaps: final blocks, joined by agreed parent hashes, whose content could not be had. A gap of one
+ * account is kept at once, so that no other account waits; a gap of all after ten minutes, when
+ * each single block was asked for. While a gap is open nothing that lived in it ends, and it is
+ * asked for again. Source: docs/architecture.md section 8.
+ */
+import type { Code } from "../../base/codes.ts";
+import type { AgentError } from "../../base/fault.ts";
+import type { MissingHistory } from "../../chains/nodes.ts";
+import { isOfItem } from "../faults/blame.ts";
+import { domains, restMsOf } from "../faults/domains.ts";
+import type { Fault } from "../faults/fault.ts";
+import type { Turns } from "../faults/turns.ts";
+import { accountOwner } from "../store/forgotten-addresses.ts";
+import { type GapRow, listGaps, markGapTold, openGap, restGap } from "../store/gaps.ts";
+import type { Database } from "../store/store.ts";
+import { raiseAlarm, type WatchedChain } from "./chain.ts";
+import { keyOn } from "./items.ts";
+
+/** Gaps of which a pass asks for a part. */
+const gapsPerPass = 4;
+const toldAfterMs = 10 * 60_000;
+const wordsMax = 300;
+/** The name of all accounts among the faults. */
+const everybody = "*";
+
+/** The accounts whose list cannot be had, by account. @throws the fault if it is the chain's */
+export function missingOf(missing: readonly MissingHistory[]): ReadonlyMap<string, AgentError> {
+  const chains = missing.find(({ fault }) => !isOfItem(fault));
+  if (chains !== undefined) throw chains.fault;
+  return new Map(missing.map(({ account, fault }) => [account, fault]));
+}
+
+/** Opens gaps of these accounts in the caller's transaction; "" for all. */
+export function keepGaps(
+  { network, clock }: WatchedChain,
+  database: Database,
+  { fromBlock, toBlock }: Pick<GapRow, "fromBlock" | "toBlock">,
+  missing: ReadonlyMap<string, AgentError>,
+): void {
+  for (const [account, { code, message }] of missing) {
+    const merchant = account === "" ? "" : (accountOwner(database, network, account)?.merchant ?? "");
+    openGap(database, {
+      network,
+      account,
+      fromBlock,
+      toBlock,
+      merchant,
+      code,
+      words: message.slice(0, wordsMax),
+      since: clock(),
+    });
+  }
+}
+
+/** The gaps that a pass asks for again, of merchants in turn. */
+export function dueGaps({ store, network, clock }: WatchedChain, turns: Turns): readonly GapRow[] {
+  const due = listGaps(store.database, network).filter(({ retryAt }) => retryAt <= clock());
+  turns.beginPass();
+  return turns.deal(due, gapsPerPass, ({ merchant }) => ({ merchant, questions: 1 }));
+}
+
+/** Lets a gap rest that could not be filled. */
+export function keepUnfilled({ store, clock }: WatchedChain, gap: GapRow, { code, message }: AgentError): void {
+  const tries = gap.tries + 1;
+  const retryAt = clock() + restMsOf(tries, domains.history.restMaxMs);
+  store.write((database) => restGap(database, gap, { code, words: message.slice(0, wordsMax), tries, retryAt }));
+}
+
+/** Tells operators of gaps that stand: of one account after a while, because many are filled at once. */
+export function tellGaps(chain: WatchedChain): void {
+  const { store, network, clock, faults } = chain;
+  const gaps = listGaps(store.database, network);
+  faults.keepStanding(
+    "history",
+    gaps.map((gap) => asFault(network, gap)),
+  );
+  const untold = gaps.filter(
+    ({ account, since, toldAt }) => toldAt === null && (account === "" || clock() - since >= toldAfterMs),
+  );
+  if (untold.length === 0) return;
+  store.write((database) => {
+    for (const gap of untold) {
+      markGapTold(database, gap, clock());
+      const { account, fromBlock, words } = gap;
+      const cure = "name a node that has them; nothing that lived in them ends meanwhile";
+      const detail = `${blocksOf(gap)}${account === "" ? "" : ` of ${account}`} could not be read: ${words}; ${cure}`;
+      raiseAlarm(chain, database, { code: "WATCHER_GAP", subject: `${network} ${account || fromBlock}`, detail });
+    }
+  });
+}
+
+export function blocksOf({ fromBlock, toBlock }: Pick<GapRow, "fromBlock" | "toBlock">): string {
+  return fromBlock === toBlock ? `block ${toBlock}` : `blocks ${fromBlock} to ${toBlock}`;
+}
+
+function asFault(network: string, gap: GapRow): Fault {
+  const { account, fromBlock, merchant, code, words, since: sinceMs, tries, retryAt: retryAtMs } = gap;
+  const key = keyOn({ network }, "history", `${account || everybody} ${fromBlock}`, merchant);
+  return { ...key, code: code as Code, plain: code, words: `${blocksOf(gap)}: ${words}`, sinceMs, tries, retryAtMs, count: 1 };
+}

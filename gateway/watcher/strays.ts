@@ -1,0 +1,89 @@
+/**
+ * Decides if a final payment is a row of its own or a part of a sum, so that a payment that nobody
+ * asked for costs the same however many came before: below the least payment and to no open request
+ * it is a part of a sum; a request has at most `recordsMax` rows, and an account as many in a day
+ * that nobody asked for. Source: docs/architecture.md section 8.
+ */
+import { payeeOf } from "../../chains/payees.ts";
+import { parseAmount } from "../../protocol/amount.ts";
+import { depositEnd } from "../store/deposits.ts";
+import { accountOwner, readForgotten } from "../store/forgotten-addresses.ts";
+import { readPayment } from "../store/payments.ts";
+import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import { addToSum, countRecord, dayOf, hasAllRows, recordsMax, recordsOf, type StraySumRow } from "../store/stray-sums.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { hold, isHeldSum } from "../store/unswept-balances.ts";
+import { raiseAlarm, type WatchedChain } from "./chain.ts";
+import { keepFinal } from "./payments.ts";
+
+/** The transaction id of a payment to an address of ours that no request and no row names. */
+export const nobodys = "";
+
+/** Base units below which a payment that nobody asked for is no row. */
+export function leastUnits({ currencies }: WatchedChain, currency: string): bigint {
+  const one = currencies.find(({ id }) => id === currency);
+  const least = one?.minPaymentAmount === undefined ? null : parseAmount(one.minPaymentAmount, one.decimal);
+  return least?.ok === true ? least.units : 0n;
+}
+
+/** True if an account has as many payments that nobody asked for as rows today as it may. */
+export function isDayFull({ store, network, clock }: WatchedChain, account: string, more = 0): boolean {
+  return recordsOf(store.database, network, account, dayOf(clock())) + more >= recordsMax;
+}
+
+/**
+ * Keeps a final payment, as a row or in a sum. `summedTo`: payments up to this block are in sums
+ * already, and only rows are kept again.
+ * @returns the request to judge; null if none is concerned
+ */
+export function keepPayment(chain: WatchedChain, database: Database, payment: PaymentRow, summedTo: number): string | null {
+  const { transactionId, currency, network, address } = payment;
+  const asRow = (): string | null => (keepFinal(chain, database, payment) ? transactionId : null);
+  const request = transactionId === nobodys ? undefined : readTransaction(database, transactionId);
+  if (readPayment(database, payment)?.final === 1) return asRow();
+  const isFull = request !== undefined && hasAllRows(database, transactionId);
+  const place = { account: payeeOf(network, address).address, merchant: merchantOf(database, payment, request) };
+  const isNew = payment.block > summedTo;
+  if (request?.status === 0 && request.currency === currency && request.network === network) {
+    if (!isFull) return asRow();
+    if (isNew) sum(database, payment, { ...place, kind: "more", transactionId });
+    return transactionId;
+  }
+  const isDust = BigInt(payment.units) < leastUnits(chain, currency);
+  if (!isDust && transactionId !== nobodys && !isFull && !isDayFull(chain, place.account)) {
+    countRecord(database, network, place.account, dayOf(chain.clock()));
+    return asRow();
+  }
+  if (!isNew) return null;
+  sum(database, payment, { ...place, kind: isDust ? "dust" : "more", transactionId: nobodys });
+  if (!isDust) tellStrays(chain, database, place);
+  return null;
+}
+
+function merchantOf(database: Database, { network, address }: PaymentRow, request: TransactionRow | undefined): string {
+  if (request !== undefined) return request.merchant;
+  const { address: account } = payeeOf(network, address);
+  return (readForgotten(database, address) ?? accountOwner(database, network, account))?.merchant ?? "";
+}
+
+function sum(
+  database: Database,
+  payment: PaymentRow,
+  { account, merchant, kind, transactionId }: Pick<StraySumRow, "account" | "merchant" | "kind" | "transactionId">,
+): void {
+  const { network, currency, txHash, block, units } = payment;
+  const end = transactionId === nobodys ? null : depositEnd(database, transactionId);
+  addToSum(database, { network, account, currency, kind, transactionId, merchant, txHash, block, units: BigInt(units), end });
+  if (isHeldSum({ network, kind })) hold(database, payment, merchant);
+}
+
+function tellStrays(
+  chain: WatchedChain,
+  database: Database,
+  { account, merchant }: Pick<StraySumRow, "account" | "merchant">,
+): void {
+  const day = new Date(chain.clock()).toISOString().slice(0, 10);
+  const detail = `${account} of ${merchant} got more than ${recordsMax} payments that nobody asked for on ${day}; further ones are sums`;
+  raiseAlarm(chain, database, { code: "WATCHER_STRAYS", subject: account, detail });
+}

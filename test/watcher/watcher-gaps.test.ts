@@ -1,0 +1,174 @@
+/**
+ * Gaps: final blocks whose content cannot be had, though every header stands. One account's list
+ * costs that account alone; the content of a block for all accounts is passed after ten minutes.
+ * While a gap is open nothing that lived in it ends, and what it held counts once it is filled.
+ */
+import { afterEach, describe, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
+import { giveUpGap } from "../../gateway/operator/faults.ts";
+import { listFaults } from "../../gateway/store/faults.ts";
+import { askGap, type GapRow, listGaps } from "../../gateway/store/gaps.ts";
+import type { FamilyKey, Plant } from "../../lab/faults/items/plants.ts";
+import { type Item, ItemWorld } from "../../lab/faults/items/world.ts";
+
+const minuteMs = 60_000;
+let world: ItemWorld;
+let lost: Set<number>; // blocks whose content no node has
+let asked: number;
+afterEach(() => world.close());
+
+function worldOf(family: FamilyKey, code: "NODE_PRUNED" | "NODE_UNREACHABLE" = "NODE_PRUNED"): ItemWorld {
+  lost = new Set();
+  asked = 0;
+  const plant: Plant = {
+    report: "public-bugs-coins.md 7, public-bugs-chains-and-shop.md",
+    of: "request",
+    wrap: (honest) => ({
+      ...honest,
+      payments: async (blocks, contracts, addresses, isAgreed) => {
+        if (isAgreed) asked += 1;
+        if (isAgreed && blocks.some(({ number }) => lost.has(number)))
+          throw new AgentError(code, "none", "the node has no receipts of this block");
+        return honest.payments(blocks, contracts, addresses, isAgreed);
+      },
+    }),
+  };
+  world = new ItemWorld(family, plant);
+  world.fund();
+  return world;
+}
+
+const gaps = () => listGaps(world.database, world.network);
+const alarms = () => world.database.all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'alarm WATCHER_GAP'");
+const rowOf = ({ id }: Item) =>
+  world.database.get<{ status: number; stage: string; amountReceivedUnits: string }>(
+    "SELECT status, stage, amountReceivedUnits FROM transactions WHERE id = ?",
+    id,
+  );
+
+/** A payment in a block that is lost, with blocks around it. */
+async function loseABlock(): Promise<number> {
+  await world.settle();
+  await world.order("A", "coin", 30 * minuteMs);
+  await world.settle();
+  world.nowMs += 3_000;
+  world.payAll();
+  const block = world.chain.top;
+  lost.add(block);
+  for (let at = 0; at < 3; at += 1) world.chain.mine(world.nowMs);
+  return block;
+}
+
+async function passes(ms: number, count: number): Promise<void> {
+  for (let at = 0; at < count; at += 1) {
+    world.nowMs += ms;
+    await world.watch.passOnce();
+  }
+}
+
+describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has", (family) => {
+  it("stops the chain for ten minutes, is then a gap with its alarm, and counts once it is filled", async () => {
+    worldOf(family);
+    const block = await loseABlock();
+    const [request] = world.requests as [Item];
+    await passes(minuteMs, 9);
+    expect([gaps(), alarms()]).toEqual([[], []]);
+    expect(world.watch.status().detail).toContain("NODE_PRUNED");
+    await passes(minuteMs, 3);
+    expect(gaps()).toMatchObject([{ account: "", fromBlock: block, toBlock: block, code: "NODE_PRUNED", merchant: "" }]);
+    expect(alarms()).toHaveLength(1);
+    expect(alarms()[0]?.detail).toContain(`block ${block} could not be read`);
+    expect(world.watch.status().detail).toBe("");
+    expect(listFaults(world.database)).toMatchObject([{ domain: "history", id: `* ${block}`, merchant: "" }]);
+    // What is paid later counts meanwhile, and the request of the gap does not end.
+    await world.order("B", "coin");
+    const [, later] = world.requests as [Item, Item];
+    world.requests.splice(0, 1);
+    world.payAll();
+    world.requests.unshift(request);
+    await world.settle();
+    expect(rowOf(later)).toMatchObject({ stage: "completed" });
+    await passes(10 * minuteMs, 12);
+    await world.settle();
+    expect(rowOf(request)).toMatchObject({ status: 0 });
+    // It is asked for again with rests, and at once at an operator's word.
+    const before = asked;
+    await passes(1_000, 20);
+    expect(asked - before).toBeLessThan(3);
+    lost.clear();
+    world.store.write((database) => askGap(database, world.network, "", block));
+    await passes(1_000, 2);
+    expect([gaps(), listFaults(world.database).filter(({ domain }) => domain === "history")]).toEqual([[], []]);
+    expect(rowOf(request)).toMatchObject({ stage: "completed", amountReceivedUnits: rowOf(later)?.amountReceivedUnits });
+    expect(alarms()).toHaveLength(1);
+  });
+});
+
+describe("a gap", () => {
+  it("that no node will ever fill is given up: the balance then says what came, once", async () => {
+    worldOf("tron");
+    const block = await loseABlock();
+    const [request] = world.requests as [Item];
+    await passes(minuteMs, 13);
+    const by = { store: world.store, actor: "ayse", nowMs: world.nowMs } as never;
+    expect(giveUpGap(by, `history/${world.network}/*/${block + 1}`, "no")).toMatchObject({ code: "GATEWAY_UNKNOWN_FAULT" });
+    for (let at = 0; at < 3; at += 1) await world.settle();
+    expect(rowOf(request)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    expect(giveUpGap(by, `history/${world.network}/*/${block}`, "no node has it")).toEqual({ ok: true });
+    for (let at = 0; at < 3; at += 1) await world.settle();
+    expect([gaps(), rowOf(request)]).toMatchObject([[], { stage: "completed", amountReceivedUnits: "1000000" }]);
+  });
+
+  it("is none where the nodes cannot be reached: the chain then waits", async () => {
+    worldOf("tron", "NODE_UNREACHABLE");
+    await loseABlock();
+    await passes(minuteMs, 30);
+    expect(gaps()).toEqual([]);
+    expect(world.watch.status().detail).toContain("NODE_UNREACHABLE");
+  });
+
+  it("takes its neighbours in at once, and is filled from its first block on", async () => {
+    worldOf("tron");
+    const block = await loseABlock();
+    for (let more = 1; more <= 60; more += 1) lost.add(block + more);
+    await passes(minuteMs, 12);
+    for (let at = 0; at < 70; at += 1) world.chain.mine(world.nowMs);
+    await passes(1_000, 80);
+    expect(gaps().map(({ fromBlock, toBlock }) => [fromBlock, toBlock])).toEqual([[block, block + 60]]);
+    expect(world.chain.final).toBeGreaterThan(block + 60);
+    for (const one of lost) if (one < block + 40) lost.delete(one);
+    const ask = (): void =>
+      world.store.write((database) => {
+        for (const { account, fromBlock } of listGaps(database, world.network))
+          askGap(database, world.network, account, fromBlock);
+      });
+    ask();
+    await passes(1_000, 1);
+    const [left] = gaps() as [GapRow];
+    expect(left.fromBlock).toBe(block + 32);
+    lost.clear();
+    ask();
+    await passes(1_000, 3);
+    expect(gaps()).toEqual([]);
+    expect(rowOf(world.requests[0] as Item)).toMatchObject({ stage: "completed" });
+  });
+
+  it("lets no attempt that may be in it be called void", async () => {
+    worldOf("tron");
+    world.payOut("A", 1, world.nowMs);
+    const block = await loseABlock();
+    const voids = () => world.database.get<{ n: number }>("SELECT count(*) AS n FROM signatures WHERE voidAt IS NOT NULL")?.n;
+    world.nowMs += 24 * 60 * minuteMs;
+    world.chain.mine(world.nowMs);
+    await passes(minuteMs, 12);
+    for (let at = 0; at < 3; at += 1) world.chain.mine(world.nowMs);
+    await passes(1_000, 5);
+    expect([gaps().length, voids()]).toEqual([1, 0]);
+    lost.clear();
+    world.store.write((database) => askGap(database, world.network, "", block));
+    await passes(1_000, 3);
+    world.chain.mine(world.nowMs);
+    await passes(1_000, 2);
+    expect([gaps().length, voids()]).toEqual([0, 1]);
+  });
+});

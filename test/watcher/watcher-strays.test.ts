@@ -1,0 +1,289 @@
+/**
+ * Payments that nobody asked for: what one costs does not depend on how many came before, by counts
+ * of statements, of rows read, and of rows kept; and the sums of them explain balances, books and
+ * requests to the unit.
+ */
+import { afterEach, describe, expect, it } from "vitest";
+import { familyOf } from "../../chains/families.ts";
+import type { DetectedPayment } from "../../chains/nodes.ts";
+import { joinAddress } from "../../chains/xrp/address.ts";
+import { sheetsOf } from "../../gateway/books/accounts.ts";
+import { explainedUnits } from "../../gateway/store/address-states.ts";
+import { beginSums, listStrayTotals, recordsMax, type StraySumRow } from "../../gateway/store/stray-sums.ts";
+import { correctUnsweptBalances, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
+import type { FamilyKey, Plant } from "../../lab/faults/items/plants.ts";
+import { type Item, ItemWorld } from "../../lab/faults/items/world.ts";
+import { isLongTier } from "../../lab/kit/share.ts";
+
+interface Paid {
+  readonly address: string;
+  readonly units: bigint;
+  readonly isWithoutTag?: boolean;
+}
+
+let world: ItemWorld;
+let paid: Map<number, readonly Paid[]>; // by block
+afterEach(() => world.close());
+
+/** A world whose blocks hold whatever `paid` says, beside what the chain has. */
+function worldOf(family: FamilyKey): ItemWorld {
+  paid = new Map();
+  const plant: Plant = {
+    report: "public-bugs-coins.md 1, security.md A13",
+    of: "request",
+    wrap: (honest) => ({
+      ...honest,
+      payments: async (blocks, contracts, addresses, isAgreed) => {
+        const { found, unread } = await honest.payments(blocks, contracts, addresses, isAgreed);
+        const more = blocks.flatMap(({ number: block, hash: blockHash }) =>
+          (paid.get(block) ?? []).map(
+            ({ address, units: amountUnits }, at): DetectedPayment => ({
+              ...{
+                txHash: world.chain.hashOf(`paid ${block} ${at}`),
+                index: -1,
+                address,
+                contract: "",
+                amountUnits,
+                block,
+                blockHash,
+              },
+            }),
+          ),
+        );
+        return { found: [...found, ...more], unread };
+      },
+    }),
+  };
+  world = new ItemWorld(family, plant);
+  world.fund();
+  return world;
+}
+
+async function block(payments: readonly Paid[] = []): Promise<number> {
+  world.nowMs += 3_000;
+  const number = world.chain.mine(world.nowMs);
+  if (payments.length > 0) paid.set(number, payments);
+  await world.pass();
+  return number;
+}
+
+/** What the passes of a block cost, until it is final: statements, and the rows that they return. */
+async function costOf(payments: readonly Paid[]): Promise<number> {
+  const { database } = world;
+  const real = { get: database.get, all: database.all, run: database.run };
+  let count = 0;
+  const counting = database as unknown as Record<"get" | "all" | "run", (...given: never[]) => unknown>;
+  for (const name of ["get", "all", "run"] as const)
+    counting[name] = (...given) => {
+      const told = (real[name] as (...given: never[]) => unknown).apply(database, given);
+      count += 1 + (Array.isArray(told) ? told.length : 0);
+      return told;
+    };
+  await block(payments);
+  await block();
+  Object.assign(database, real);
+  return count;
+}
+
+const rows = (table: string): number => world.database.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n ?? 0;
+const sums = () => world.database.all<StraySumRow>("SELECT * FROM straySums ORDER BY fromBlock, kind");
+const alarms = () => world.database.all<{ subject: string }>("SELECT subject FROM audit WHERE act = 'alarm WATCHER_STRAYS'");
+const rowOf = ({ id }: Item) =>
+  world.database.get<{ status: number; stage: string; amountReceivedUnits: string; late: number }>(
+    "SELECT status, stage, amountReceivedUnits, late FROM transactions WHERE id = ?",
+    id,
+  );
+
+/** The quick tier ends at the 3,000th. */
+const perBlock = isLongTier ? 1_000 : 500;
+const blocks = isLongTier ? 50 : 6;
+const drop = 1n;
+
+interface Story {
+  readonly name: string;
+  readonly family: FamilyKey;
+  /** The payments of block `at`, to merchant A's request or account. */
+  readonly to: (request: Item, at: number, of: number) => Paid;
+  readonly isClosed?: boolean;
+  /** Rows of `payments` in the end. */
+  readonly rows: number;
+}
+
+const accountOf = (address: string): string => familyOf(world.network).accounts.payeeOf(address).address;
+const tagged = (request: Item, tag: number): string => joinAddress({ address: accountOf(request.address), tag: `${tag}` });
+
+const stories: readonly Story[] = [
+  {
+    name: "drops with tags of nobody to an XRP account",
+    family: "xrp",
+    to: (request, at, of) => ({ address: tagged(request, 3_000_000_000 + at * perBlock + of), units: drop }),
+    rows: 0,
+  },
+  {
+    name: "drops without a tag to an XRP account",
+    family: "xrp",
+    to: (request) => ({ address: accountOf(request.address), units: drop }),
+    rows: 0,
+  },
+  {
+    name: "payments of an XRP with tags of nobody",
+    family: "xrp",
+    to: (request, at, of) => ({ address: tagged(request, 3_000_000_000 + at * perBlock + of), units: 1_000_000n }),
+    rows: recordsMax,
+  },
+  {
+    name: "drops with the tag of an open request",
+    family: "xrp",
+    to: ({ address }) => ({ address, units: drop }),
+    rows: recordsMax,
+  },
+  {
+    name: "coins of one Bitcoin address whose request is open",
+    family: "bitcoin",
+    to: ({ address }) => ({ address, units: 300n }),
+    rows: recordsMax,
+  },
+  {
+    name: "coins of one Bitcoin address whose request is over",
+    family: "bitcoin",
+    isClosed: true,
+    to: ({ address }) => ({ address, units: 300n }),
+    rows: 0,
+  },
+];
+
+describe("the 50,000th payment that nobody asked for costs what the 1,000th did", () => {
+  it.each(stories)(
+    "$name",
+    async ({ family, to, isClosed, rows: kept }) => {
+      worldOf(family);
+      await world.settle();
+      await world.order("A", "coin", isClosed === true ? 1_000 : undefined);
+      const [request] = world.requests as [Item];
+      await world.settle();
+      if (isClosed === true) expect(rowOf(request)).toMatchObject({ status: 2 });
+      const costs: number[] = [];
+      for (let at = 0; at < blocks; at += 1) {
+        const payments = Array.from({ length: perBlock }, (_, of) => to(request, at, of));
+        costs.push(await costOf(payments));
+      }
+      // The first thousand may be rows; from the next one on nothing grows.
+      expect(costs.at(-1)).toBeLessThanOrEqual(1.5 * (costs[recordsMax / perBlock] ?? 0));
+      expect(costs.at(-1)).toBeLessThanOrEqual(1.5 * (costs[0] ?? 0));
+      expect(rows("payments WHERE final = 1")).toBe(kept);
+      expect(rows("straySums")).toBeLessThan(4);
+      expect(rows("forgottenAddresses")).toBeLessThanOrEqual(recordsMax);
+      const summed = sums().reduce((all, { count }) => all + count, 0);
+      expect(summed + kept).toBe(blocks * perBlock);
+      if (family === "xrp") expect(alarms()).toHaveLength(kept === recordsMax && to(request, 0, 0).units > drop ? 1 : 0);
+    },
+    60_000,
+  );
+});
+
+describe("sums of payments", () => {
+  it("count for the open request that got them, and complete it", async () => {
+    worldOf("bitcoin");
+    await world.settle();
+    await world.order("A", "coin");
+    const [request] = world.requests as [Item];
+    const half = { address: request.address, units: 50_000_000n };
+    await block([...Array.from({ length: recordsMax }, () => ({ ...half, units: 300n })), half]);
+    await block();
+    expect(rowOf(request)).toMatchObject({ status: 0, amountReceivedUnits: `${recordsMax * 300 + 50_000_000}` });
+    await block([half]);
+    await block();
+    expect(rowOf(request)).toMatchObject({ status: 1, amountReceivedUnits: `${recordsMax * 300 + 100_000_000}` });
+    expect(sums()).toMatchObject([
+      { kind: "more", transactionId: request.id, count: 2, units: "100000000", largest: "50000000" },
+    ]);
+    // A sweep takes what counted, and a start counts the same.
+    const held = unsweptBalanceOf(world.database, request.address, world.network, "coin");
+    expect(held).toBe(BigInt(recordsMax) * 300n + 100_000_000n);
+    expect(world.store.write((database) => correctUnsweptBalances(database))).toBe(0);
+  });
+
+  it("of small coins are left out of sweeps on a chain of coins, and belong to them on an account chain", async () => {
+    for (const [family, expected] of [
+      ["bitcoin", 0n],
+      ["evm", 600n],
+    ] as const) {
+      worldOf(family);
+      await world.settle();
+      await world.order("A", "coin", 1_000);
+      const [request] = world.requests as [Item];
+      await world.settle();
+      await block([{ address: request.address, units: 300n }]);
+      await block([{ address: request.address, units: 300n }]);
+      await block();
+      expect(rowOf(request)).toMatchObject({ status: 2, amountReceivedUnits: "0", late: 0 });
+      expect(unsweptBalanceOf(world.database, request.address, world.network, "coin")).toBe(expected);
+      expect(world.store.write((database) => correctUnsweptBalances(database))).toBe(0);
+      expect(listStrayTotals(world.database, { account: request.address })).toMatchObject([
+        { count: 2, units: 600n, largest: 300n },
+      ]);
+      if (family === "bitcoin") await world.close();
+    }
+  });
+
+  it("are late behind the end of the request, and in time before", async () => {
+    worldOf("xrp");
+    await world.settle();
+    await world.order("A", "coin");
+    const [request] = world.requests as [Item];
+    const one = { address: request.address, units: 100n };
+    await block(Array.from({ length: recordsMax + 5 }, () => one));
+    await block();
+    world.database.run("INSERT INTO depositEnds (transactionId, block) VALUES (?, ?)", request.id, world.chain.final);
+    await block([one, one]);
+    await block();
+    expect(sums().map(({ count }) => count)).toEqual([5, 2]);
+    expect(rowOf(request)).toMatchObject({ status: 0, amountReceivedUnits: `${(recordsMax + 5) * 100}` });
+  });
+
+  it("explain the balance of an address and the books at the end of each block that is compared", async () => {
+    worldOf("evm");
+    await world.settle();
+    await world.order("A", "coin", 1_000);
+    const [request] = world.requests as [Item];
+    await world.settle();
+    const dust = { address: request.address, units: 300n };
+    const first = await block([dust]);
+    await block([dust]);
+    await block();
+    const place = { network: world.network, address: request.address, currency: "coin" };
+    const explained = (at: number, sumsBeyond: "counted" | "left out"): bigint =>
+      explainedUnits(world.database, place, { transactionId: request.id, isNative: true, block: at, sumsBeyond });
+    expect([explained(first + 1, "counted"), explained(first, "counted"), explained(first, "left out")]).toEqual([
+      600n,
+      600n,
+      0n,
+    ]);
+    // The books begin a new sum at the block that they compare, and so many blocks have their own.
+    const compared = world.chain.final;
+    world.store.write((database) => beginSums(database, world.network, compared));
+    await block([dust]);
+    await block([dust]);
+    await block();
+    expect(sums().map(({ count }) => count)).toEqual([2, 1, 1]);
+    const account = { address: request.address, merchant: "m1", kind: "deposit", isOurs: true } as const;
+    const scope = { network: world.network, coin: "coin", merchant: null };
+    const sheets = await sheetsOf(world.database, scope, [account], async () => {});
+    const sheet = sheets.get(request.address);
+    expect([compared, compared + 1, compared + 2].map((at) => sheet?.at("coin", at))).toEqual([600n, 600n, 900n]);
+  });
+
+  it("count a block once, however often it is read", async () => {
+    worldOf("xrp");
+    await world.settle();
+    await world.order("A", "coin");
+    const [request] = world.requests as [Item];
+    await block([{ address: tagged(request, 4_000_000_000), units: drop }]);
+    await block();
+    expect(sums()).toMatchObject([{ kind: "dust", merchant: "m1", count: 1, account: accountOf(request.address) }]);
+    world.database.run("UPDATE cursors SET block = ?, hash = ?", 0, (await world.chain.reader().block(0, true)).hash);
+    await block();
+    await block();
+    expect(sums()).toMatchObject([{ count: 1, units: "1" }]);
+  });
+});
