@@ -104,7 +104,7 @@ function parseXpub(xpub: string): HDKey {
 
 /**
  * The compressed public key of a child by CKDpub of BIP-32; null for about one index in 2^127 that
- * has none. Without the library, which decompresses parent and child anew each time.
+ * has none. Without the library, which decompresses parent and child each time again.
  */
 function childOf({ key, chainCode, point }: Parent, index: number): Uint8Array | null {
   const asked = Buffer.alloc(37);

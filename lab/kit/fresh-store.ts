@@ -1,6 +1,6 @@
 /**
- * A new database for a test: a copy of the first one that the process made. Making the schema costs
- * more than what most tests do with it. Where a new database is the subject, `createStore` makes it.
+ * A new database for a test: a copy of the first one that the process made. The schema costs more
+ * than what most tests do with it. `createStore` makes the database where that is the subject.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -9,7 +9,7 @@ import ts from "typescript";
 import { projectRoot } from "../kit/kit.ts";
 import type { Repair } from "./rows.ts";
 
-/** What a test said of a patch: "red", or the reason for which it does not count as red. */
+/** The word of a test about a patch: "red", or the reason for which it does not count as red. */
 export type Verdict = "red" | string;
 
 interface ReportedTest {
@@ -97,7 +97,8 @@ export class TreeCopy {
 
   /**
    * The first test of these files that fails with a patch in, and passes without it; the files run
-   * in their order, a few at a time. Null where none does. @throws Error for a patch without a place
+   * in their order, a few at a time. Null where none does. @throws Error for a patch that has no
+   * place
    */
   async firstFailing(patch: Patch, files: readonly string[]): Promise<FailedTest | null> {
     const left = [...files];
