@@ -179,7 +179,8 @@ export class FaultBook {
     const own = [...failures.values()].filter(({ fault }) => isOfItem(fault));
     const alike = mostAlike(own);
     const [first] = alike;
-    const isMany = alike.length >= risenMin && 2 * alike.length >= asked.size;
+    // One merchant's things may be all that a pass asked for: an answer about nobody's decides then.
+    const isMany = alike.length >= risenMin && 2 * alike.length >= asked.size && control?.ok !== true;
     const isRefused = control?.ok === false && control.fault.code === first?.fault.code;
     const above = this.#groupOf(parent);
     above?.asked.add(keyText(parent));

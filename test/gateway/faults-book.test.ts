@@ -169,6 +169,12 @@ describe("a rise", () => {
     expect(book.standingOver(address("z", "shop-b", "eth"))).toBeNull();
   });
 
+  it("three of three alike are the items' if the currency answers for nobody's account", () => {
+    pass(three, [[usdt, good(0n)]]);
+    expect(book.standing(usdt)).toBeNull();
+    expect(book.list({ domain: "address" })).toHaveLength(3);
+  });
+
   it("two of two are the items'; so are three of seven, and three with three codes", () => {
     pass(three.slice(0, 2));
     expect(shown()).toHaveLength(2);

@@ -37,6 +37,8 @@ const frames = {
 } as const;
 const walletOfOther = new Map<string, { readonly wallet: string; readonly accounts: ReturnType<typeof namedAccounts> }>();
 
+const firstAddresses = new Map<string, ReadonlySet<string>>();
+
 /** Another mnemonic's accounts, by family and number. */
 function othersAccounts(at: number) {
   const key = `${stage.family} ${at}`;
@@ -49,6 +51,18 @@ function othersAccounts(at: number) {
   const one = { wallet: walletOf(made), accounts: namedAccounts(made) };
   walletOfOther.set(key, one);
   return one;
+}
+
+/** The first of them, as the nodes know it: its hot wallet and the addresses that leave first. */
+export function firstOther(count: number): { readonly hotWallet: string; readonly addresses: ReadonlySet<string> } {
+  const { accounts } = othersAccounts(0);
+  const idOf = (wanted: string): string => accounts.find(({ purpose }) => purpose === wanted)?.id ?? "";
+  const key = `${stage.family} ${count}`;
+  const known = firstAddresses.get(key);
+  const addresses =
+    known ?? new Set(Array.from({ length: count }, (_, index) => families[stage.family].depositAddress(idOf("deposits"), index)));
+  firstAddresses.set(key, addresses);
+  return { hotWallet: idOf("hot"), addresses };
 }
 
 export class FalseAgent {

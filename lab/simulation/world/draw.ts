@@ -114,7 +114,7 @@ function drawAny(random: Random): Omit<Plan, "isForged" | "isRestoredAgain" | "p
     faultsMs: faultsMs + oldMs + wayBackMs + (rules === "destinations" ? twinMsMax : 0),
     deposits: [],
     family: "evm",
-    ...{ manualReplaceAbove: "", maxTopUp: "", liars: "", unnamed: "", nodesFrom: "own", isUnseen: false },
+    ...{ manualReplaceAbove: "", maxTopUp: "", liars: "", bad: [], unnamed: "", nodesFrom: "own", isUnseen: false },
     rules,
     recoveryScenario,
     takeover,

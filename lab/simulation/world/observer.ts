@@ -16,6 +16,10 @@ import type { Scene } from "./scene.ts";
 import { merchant } from "./setting.ts";
 
 const envelopeHeaderBytes = 66;
+/** Rows for one merchant's things that cannot be read, and questions about them: first, and in a minute. */
+const badRowsMax = 256;
+const badQuestionsFirst = 1_200;
+const badQuestionsEach = 30;
 
 export class Observer {
   readonly #world: Scene;
@@ -95,6 +99,7 @@ export class Observer {
     if (tables.has("jobs")) {
       for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
     }
+    if (this.#world.plan.bad.length > 0) this.#world.holds(() => this.#badIsBounded());
     if (tables.has("jobs") || tables.has("agents")) this.#world.holds(() => this.#placesStand());
     if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
     if (this.#world.plan.deposits.length > 0) this.#world.holds(() => this.#world.payments.sweeps.told(this.#books()));
@@ -108,6 +113,18 @@ export class Observer {
     const [row] = gateway.all<{ readonly next: number; readonly used: number }>(sql, machines[0]?.id ?? "");
     const say = (): string => `${row?.used} of ${row?.next}`;
     must(row === undefined || row.next === row.used, "no address is passed over by another agent's word", say);
+  }
+
+  /** What cannot be read of one merchant costs a number of rows, and questions that become rarer. */
+  #badIsBounded(): void {
+    const { gateway } = this.#world;
+    const rows =
+      gateway.all<{ n: number }>("SELECT (SELECT count(*) FROM faults) + (SELECT count(*) FROM unreadTransactions) AS n")[0]?.n ??
+      0;
+    must(rows <= badRowsMax, "one merchant's faults are so many rows at most", () => `${rows}`);
+    const questionsMax = badQuestionsFirst + (badQuestionsEach * kernel.scheduler.nowMs) / 60_000;
+    const say = (): string => `${gateway.badQuestions} after ${Math.round(kernel.scheduler.nowMs / 1000)} s`;
+    must(gateway.badQuestions <= questionsMax, "what cannot be read is asked for more and more rarely", say);
   }
 
   /** In an epoch that an order began, no ledger is acknowledged but one that this order opened. */

@@ -3,6 +3,7 @@
  * longer. A world is a range of seeds, so that a seed alone tells a run again. Touches nothing.
  */
 import type { Random } from "../kernel/random.ts";
+import { badItems } from "./bad-items.ts";
 import { coins } from "./coins.ts";
 import type { DepositOrder, FaultKind, Order, Plan, Rates } from "./plan.ts";
 import { sequences } from "./sequences.ts";
@@ -22,6 +23,7 @@ export const worlds = {
   coins: 10_000_000_000,
   "both-restored": 11_000_000_000,
   "unnamed-coins": 12_000_000_000,
+  "one-bad-among-many": 13_000_000_000,
 } as const;
 
 export type WorldName = keyof typeof worlds;
@@ -54,6 +56,7 @@ export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, 
   if (isIn("both-restored", seed)) return bothRestored(plan, random);
   if (isIn("unnamed-coins", seed)) return unnamedCoins(plan, random);
   if (isIn("false-chain", seed)) return falseChain(plan, random);
+  if (isIn("one-bad-among-many", seed)) return oneBadAmongMany(plan, random);
   if (isIn("two-merchants", seed)) return twoMerchants(plan, random);
   if (isIn("shop-cancels", seed)) return { ...plan, cancels: random.between("the shop cancels how often", 300, 3_000) };
   return isIn("waiting", seed) ? withCustomers(waiting(plan, random), random) : plan;
@@ -199,6 +202,24 @@ function twoMerchants<P extends Drawn>(plan: P, random: Random): P {
   // No agent has caught up with a gateway that starts again, and one agent's word counts for all
   // until another has.
   return { ...drawn, rates: { ...drawn.rates, gatewayDies: 0 }, liars: "a merchant" };
+}
+
+/**
+ * One of four other merchants has one to five kinds of things that nobody can read or judge, from the
+ * first pass to the last, beside troubles that pass.
+ */
+function oneBadAmongMany<P extends Drawn>(plan: P, random: Random): P {
+  const drawn = twoMerchants(plan, random);
+  const bad = badItems.filter((item) => random.below(`bad ${item}`, 2) === 1);
+  const one = random.pick("one that is bad", badItems);
+  return {
+    ...drawn,
+    rates: limitedTo(
+      drawn.rates,
+      brief.filter((kind) => kind !== "gatewayDies"),
+    ),
+    bad: bad.length === 0 ? [one] : bad,
+  };
 }
 
 /** As many again, of their own ids, so that an hour's limit has more than it takes. */
