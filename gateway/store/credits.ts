@@ -41,9 +41,9 @@ function leftOf({ units, credited }: WithCredits): bigint {
 }
 
 /**
- * Payments that count for a request in its own currency, rows in the order of the chain and then sums
- * (stray-sums.ts). Counts the payments to the request's address, without parts credited elsewhere, and the payments credited to
- * the request.
+ * Payments that count for a request in its own currency, rows in the order of the chain and then
+ * sums (stray-sums.ts). Counts the payments to the request's address, without parts credited
+ * elsewhere, and the payments credited to the request.
  */
 export function listCounted(
   database: Database,

@@ -28,7 +28,9 @@ import { keyOn } from "./items.ts";
 const againMax = 4;
 const wordsMax = 300;
 
-/** The name of a transaction among the faults: its block, its hash, and the account that it names. */
+/**
+ * The name of a transaction among the faults: its block, its hash, and the account that it names.
+ */
 function keyOf(chain: WatchedChain, { txHash, block, address }: UnreadPlace, merchant: string): FaultKey {
   return keyOn(chain, "transaction", `${block} ${txHash || "?"} ${address || "?"}`, merchant);
 }

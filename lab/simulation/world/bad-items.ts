@@ -1,7 +1,8 @@
 /**
- * Faults of one merchant's things in the answers of the gateway's nodes, for as long as a run lasts:
- * its hot wallet and its addresses cannot be read, its payouts and their ends cannot be judged, its
- * payments are shown so that nobody can read them. Everybody else's answers are the nodes' own.
+ * Faults of one merchant's things in the answers of the gateway's nodes, for as long as a run
+ * lasts: its hot wallet and its addresses cannot be read, its payouts and their ends cannot be
+ * judged, its payments are shown so that nobody can read them. Everybody else's answers are the
+ * nodes' own.
  */
 import { AgentError } from "../../../base/fault.ts";
 import { failed } from "../../../base/result.ts";
@@ -19,7 +20,9 @@ export interface BadMerchant {
   readonly network: string;
 }
 
-/** Opens a chain's nodes as the network does; `onBad` hears each question whose answer was a fault. */
+/**
+ * Opens a chain's nodes as the network does; `onBad` hears each question whose answer was a fault.
+ */
 export function badReader(
   items: ReadonlySet<BadItem>,
   { hotWallet, addresses, network }: BadMerchant,

@@ -16,7 +16,10 @@ import type { Scene } from "./scene.ts";
 import { merchant } from "./setting.ts";
 
 const envelopeHeaderBytes = 66;
-/** Rows for one merchant's things that cannot be read, and questions about them: first, and in a minute. */
+/**
+ * Rows for one merchant's things that cannot be read, and questions about them: first, and in a
+ * minute.
+ */
 const badRowsMax = 256;
 const badQuestionsFirst = 1_200;
 const badQuestionsEach = 30;
@@ -115,7 +118,9 @@ export class Observer {
     must(row === undefined || row.next === row.used, "no address is passed over by another agent's word", say);
   }
 
-  /** What cannot be read of one merchant costs a number of rows, and questions that become rarer. */
+  /**
+   * What cannot be read of one merchant costs a number of rows, and questions that become rarer.
+   */
   #badIsBounded(): void {
     const { gateway } = this.#world;
     const rows =

@@ -156,7 +156,9 @@ export interface Plan {
   readonly cancels: number;
   /** Two parties that lie with one mind; "" where nobody does, or a courier alone. */
   readonly liars: "" | "gateway and courier" | "gateway and nodes" | "a merchant";
-  /** What cannot be read of another merchant, of whom everything else is as the liars' merchants. */
+  /**
+   * What cannot be read of another merchant, of whom everything else is as the liars' merchants.
+   */
   readonly bad: readonly BadItem[];
   /** Who names coins and first slots that there are not; "" for nobody, or a courier's own lies. */
   readonly unnamed: "" | "courier" | "gateway";

@@ -205,8 +205,8 @@ function twoMerchants<P extends Drawn>(plan: P, random: Random): P {
 }
 
 /**
- * One of four other merchants has one to five kinds of things that nobody can read or judge, from the
- * first pass to the last, beside troubles that pass.
+ * One of four other merchants has one to five kinds of things that nobody can read or judge, from
+ * the first pass to the last, beside troubles that pass.
  */
 function oneBadAmongMany<P extends Drawn>(plan: P, random: Random): P {
   const drawn = twoMerchants(plan, random);
