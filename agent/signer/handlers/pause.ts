@@ -12,8 +12,8 @@ function isStopped({ core }: RequestContext, network: string | undefined): boole
 
 /**
  * Stops every new payment and every replacement of a payment; signed transactions go on. Only the
- * end of a pause needs the handshake. With `network`, first attempts there stop or go on, also after
- * a stop by the signer itself. A repeat is harmless.
+ * end of a pause needs the handshake. With `network`, first attempts there stop or go on, also
+ * after a stop by the signer itself. A repeat is harmless.
  */
 export function pause(
   context: RequestContext,

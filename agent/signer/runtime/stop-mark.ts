@@ -1,9 +1,9 @@
 /**
  * A mark outside the ledger for everything that stops signatures: an operator's pause, stopped
- * networks, and the lock for a foreign transaction. It is durable before the records are, and goes only when the record of
- * the end is durable. So a ledger that lost its newest records still starts stopped. Locks that
- * each handshake finds again need no mark. docs/ledger.md, section 7. Touches only its file,
- * through the disk that is passed in.
+ * networks, and the lock for a foreign transaction. It is durable before the records are, and goes
+ * only when the record of the end is durable. So a ledger that lost its newest records still starts
+ * stopped. Locks that each handshake finds again need no mark. docs/ledger.md, section 7. Touches
+ * only its file, through the disk that is passed in.
  */
 import { AgentError } from "../../../base/fault.ts";
 import { parseJson } from "../../../base/json.ts";
