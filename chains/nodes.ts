@@ -159,10 +159,7 @@ export interface SenderNodes extends Watched {
   closed(account: string): Promise<SlotCounts>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
-  /**
-   * For each coin, as txHash:output, the final transaction that spends it, as enough nodes agree;
-   * null if there is none, or if the nodes could not answer. Present where the chain has coins.
-   */
+  /** The agreed final spender of each coin, as txHash:output; null for none, or no answer. */
   spentBy?(coins: readonly string[]): Promise<readonly (string | null)[]>;
   /**
    * The transactions that made the coins of these parameters, as hex, in their order; present where
@@ -373,10 +370,7 @@ export interface WatcherNodes extends Watched {
    * coins.
    */
   sightedCoins?(account: string, coins: readonly Coin[]): Promise<readonly boolean[]>;
-  /**
-   * True if a node shows the transaction that made a coin, txHash:output, in a block or a mempool.
-   * False if enough nodes answer and none does; else it rejects. Present where the chain has coins.
-   */
+  /** If a node shows the transaction that made a coin; no, only if enough answer and none does. */
   isCoinShown?(coin: string): Promise<boolean>;
   /** The next slot by the agreed final count; present if the chain counts slots. */
   nextSlot?(account: string): Promise<NextSlot>;

@@ -76,9 +76,7 @@ export type Effect =
    * before and wait.
    */
   | { readonly kind: "pause"; readonly pausedAt: number | null }
-  /**
-   * The same for first attempts on one network, with foreign transactions that its ledger knows.
-   */
+  /** The same for first attempts on one network; its ledger knows these foreign transactions. */
   | {
       readonly kind: "stop";
       readonly network: string;

@@ -147,7 +147,8 @@ describe("a coin that left the list of final ones", () => {
     const found: string[] = [];
     for (let number = 100; number < 120; number += 1) {
       driver.nowMs += 180_000;
-      found.push(...only(listed(driver, coins, number), "spenders").flatMap((effect) => effect.coins));
+      const asking = only(listed(driver, coins, number), "spenders");
+      found.push(...asking.flatMap((effect) => effect.coins));
     }
     return found;
   }

@@ -88,9 +88,7 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
   };
 }
 
-/**
- * The operator of this recovery sees these transactions, so none of them stops its network again.
- */
+/** The operator of this recovery sees these, so none of them stops its network again. */
 function foreignOf(old: CoreSnapshot, order: RecoveryInput["order"]): readonly string[] {
   const shown = order.outgoing.map(({ network, txHash }) => foreignKey(network, txHash));
   return [...new Set([...(old.foreign ?? []), ...shown])].slice(-foreignKeptMax);

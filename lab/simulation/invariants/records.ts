@@ -100,8 +100,7 @@ export class RecordInvariants {
         return;
       case "PAUSED":
         if (record.network === undefined) this.#isPaused = record.paused;
-        else if (record.paused) this.#stopped.add(record.network);
-        else this.#stopped.delete(record.network);
+        else this.#stopped[record.paused ? "add" : "delete"](record.network);
         return;
       default:
         if ("transactionId" in record) this.#moves(record, say);
@@ -326,8 +325,7 @@ export class RecordInvariants {
     if (this.#waits === null && one.attempts.every((each) => each === attempt || each.signedSeq === 0))
       one.assignedAt = record.at;
     must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
-    const isFirst = record.attempt === 1;
-    must(!isFirst || !this.#stopped.has(one.job.network), "no first attempt is signed on a stopped network", say);
+    must(record.attempt > 1 || !this.#stopped.has(one.job.network), "no first attempt is signed on a stopped network", say);
     must(!isPayment || !isCancelling(one), "no paying attempt is signed after a cancel", say);
   }
 
