@@ -118,7 +118,9 @@ export class FaultBook {
       .sort((a, b) => a.sinceMs - b.sinceMs || (keyText(a) < keyText(b) ? -1 : 1));
   }
 
-  /** Sets what stands in a domain whose faults are rows of their own; they are no part of a pass. */
+  /**
+   * Sets what stands in a domain whose faults are rows of their own; they are no part of a pass.
+   */
   keepStanding(domain: Domain, all: readonly Fault[]): void {
     const names = new Set(all.map(keyText));
     for (const [text, one] of this.#faults) if (one.domain === domain && !names.has(text)) this.#faults.delete(text);
@@ -179,7 +181,8 @@ export class FaultBook {
     const own = [...failures.values()].filter(({ fault }) => isOfItem(fault));
     const alike = mostAlike(own);
     const [first] = alike;
-    // One merchant's things may be all that a pass asked for: an answer about nobody's decides then.
+    // One merchant's things may be all that a pass asked for: an answer about nobody's decides
+    // then.
     const isMany = alike.length >= risenMin && 2 * alike.length >= asked.size && control?.ok !== true;
     const isRefused = control?.ok === false && control.fault.code === first?.fault.code;
     const above = this.#groupOf(parent);

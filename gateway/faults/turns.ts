@@ -9,7 +9,10 @@
 export interface Turn {
   readonly merchant: string; // "" for nobody's
   readonly questions: number; // that it costs
-  /** Lets things of one merchant come by the time when they were last asked about; without it as they are listed. */
+  /**
+   * Lets things of one merchant come by the time when they were last asked about; without it as
+   * they are listed.
+   */
   readonly id?: string;
 }
 
@@ -37,8 +40,8 @@ export class Turns {
   }
 
   /**
-   * Things for at most `questionsMax` questions, but at least one thing. A merchant whose next thing
-   * does not fit any more waits for the next pass, and comes first there.
+   * Things for at most `questionsMax` questions, but at least one thing. A merchant whose next
+   * thing does not fit any more waits for the next pass, and comes first there.
    */
   deal<One>(things: readonly One[], questionsMax: number, turnOf: (one: One) => Turn): readonly One[] {
     const queues = this.#queuesOf(things, turnOf);

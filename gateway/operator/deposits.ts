@@ -276,7 +276,10 @@ const listedTotal = (config: GatewayConfig, total: StrayTotal) => {
   return { merchantId, network, currency, address, payments: count, ...amounts, fromBlock, toBlock };
 };
 
-/** For example "5000 payments that nobody asked for, 0.005 xrp in all, 0.000001 at most, in blocks 7 to 90". */
+/**
+ * For example "5000 payments that nobody asked for, 0.005 xrp in all, 0.000001 at most, in blocks 7
+ * to 90".
+ */
 function totalText(config: GatewayConfig, total: StrayTotal): string {
   const { payments, amount, largest, currency, fromBlock, toBlock } = listedTotal(config, total);
   const blocks = fromBlock === toBlock ? `block ${toBlock}` : `blocks ${fromBlock} to ${toBlock}`;
@@ -303,7 +306,12 @@ function reread(txHash: string, options: JsonOption): void {
     const asked = rereadTransaction(by, txHash);
     if (!allowed(asked)) return;
     const rows = asked.rows.map(({ network, txHash: hash, block, address, merchant: merchantId, words }) => ({
-      ...{ network, txHash: hash, block, address, merchantId, words },
+      network,
+      txHash: hash,
+      block,
+      address,
+      merchantId,
+      words,
     }));
     if (options.json === true) printJson(rows);
     else

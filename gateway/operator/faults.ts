@@ -1,7 +1,7 @@
 /**
  * `faults`: items of the chains that cannot be read or judged now, with their merchants, and the
- * next try of one, and the end of a gap that nobody can fill. Everything else goes on meanwhile. Reads the table that the running gateway
- * keeps.
+ * next try of one, and the end of a gap that nobody can fill. Everything else goes on meanwhile.
+ * Reads the table that the running gateway keeps.
  */
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";

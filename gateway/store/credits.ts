@@ -39,9 +39,9 @@ function leftOf({ units, credited }: WithCredits): bigint {
 }
 
 /**
- * Payments that count for a request in its own currency, rows in the order of the chain and then sums
- * (stray-sums.ts). Counts the payments to the request's address, without parts credited elsewhere, and the payments credited to
- * the request.
+ * Payments that count for a request in its own currency, rows in the order of the chain and then
+ * sums (stray-sums.ts). Counts the payments to the request's address, without parts credited
+ * elsewhere, and the payments credited to the request.
  */
 export function listCounted(
   database: Database,
@@ -56,7 +56,11 @@ export function listCounted(
   const credited = listCreditsTo(database, id).map((row) => ({ row, units: BigInt(row.creditedUnits), isCredited: true }));
   // Payments beyond the rows of a request are sums, each as of its newest block.
   const sums = listSumsOf(database, id, currency).map(({ units, toBlock: block, txHash }) => ({
-    ...{ units: BigInt(units), final: true, block, txHash, isCredited: false },
+    units: BigInt(units),
+    final: true,
+    block,
+    txHash,
+    isCredited: false,
   }));
   const rows = [...left, ...credited]
     .filter(({ units }) => units > 0n)

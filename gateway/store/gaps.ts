@@ -1,6 +1,6 @@
 /**
- * Blocks whose content could not be had, of all accounts or of one. The cursor passed them, and they
- * are asked for again until they are filled. Source: docs/architecture.md section 8.
+ * Blocks whose content could not be had, of all accounts or of one. The cursor passed them, and
+ * they are asked for again until they are filled. Source: docs/architecture.md section 8.
  */
 import type { Statements as Database } from "./statements.ts";
 
@@ -46,7 +46,10 @@ export function endsGap(database: Database, network: string, block: number): boo
   return database.get(sql, network, block) !== undefined;
 }
 
-/** The newest open gap of one of the accounts, or of all, to which something may belong; `since`: in milliseconds. */
+/**
+ * The newest open gap of one of the accounts, or of all, to which something may belong; `since`: in
+ * milliseconds.
+ */
 export function gapOver(database: Database, network: string, accounts: readonly string[], since = 0): GapRow | undefined {
   return database.get<GapRow>(
     `SELECT * FROM gaps WHERE network = ? AND since >= ? AND (account = '' OR account IN (SELECT value FROM json_each(?)))

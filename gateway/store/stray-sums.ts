@@ -7,11 +7,17 @@
 import type { MoveRow } from "./book-moves.ts";
 import type { Statements as Database } from "./statements.ts";
 
-/** Payments to one address that are rows; and payments that nobody asked for, of an account in a day. */
+/**
+ * Payments to one address that are rows; and payments that nobody asked for, of an account in a
+ * day.
+ */
 export const recordsMax = 1_000;
 /** Blocks of one sum. */
 const windowBlocks = 256;
-/** Blocks with a sum each after the block of a closing, so that a balance is compared at any of them. */
+/**
+ * Blocks with a sum each after the block of a closing, so that a balance is compared at any of
+ * them.
+ */
 const fineBlocks = 64;
 const dayMs = 86_400_000;
 const daysKept = 7;
@@ -149,7 +155,10 @@ export interface StrayTotal {
   readonly toBlock: number;
 }
 
-/** Totals of the sums that count for no request, or of one account; those with the newest block first. */
+/**
+ * Totals of the sums that count for no request, or of one account; those with the newest block
+ * first.
+ */
 export function listStrayTotals(
   database: Database,
   of: { readonly merchant?: string; readonly account?: string },
@@ -163,7 +172,10 @@ export function listStrayTotals(
     const name = `${network} ${account} ${currency}`;
     const one = totals.get(name);
     totals.set(name, {
-      ...{ network, account, currency, merchant },
+      network,
+      account,
+      currency,
+      merchant,
       count: (one?.count ?? 0) + count,
       units: (one?.units ?? 0n) + BigInt(units),
       largest: one !== undefined && one.largest > BigInt(largest) ? one.largest : BigInt(largest),

@@ -130,7 +130,9 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
   return new Map(held.map(([name, { units, ...place }]) => [name, { ...place, units: units.toString() }]));
 }
 
-/** Sums of payments that sweeps take: those of chains of coins are too small where they are dust. */
+/**
+ * Sums of payments that sweeps take: those of chains of coins are too small where they are dust.
+ */
 function listHeldSums(database: Database): readonly StraySumRow[] {
   const rows = database.all<StraySumRow>("SELECT * FROM straySums");
   return rows.filter((row) => !hasTags(row.network) && isHeldSum(row));

@@ -124,8 +124,8 @@ function tellUsed(chain: WatchedChain, database: Database, address: string, what
 }
 
 /**
- * Addresses to look at in this pass: first of the accounts for which orders wait, then of some other
- * accounts in turn. One address of each account comes after the other.
+ * Addresses to look at in this pass: first of the accounts for which orders wait, then of some
+ * other accounts in turn. One address of each account comes after the other.
  */
 function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly Wanted[] {
   const accounts = accountsOf(chain, chain.store.database);

@@ -83,7 +83,9 @@ export class WatchList implements AddressBook {
   }
 }
 
-/** The merchant of a request, or of an account that gets deposits with tags; "" if it is nobody's. */
+/**
+ * The merchant of a request, or of an account that gets deposits with tags; "" if it is nobody's.
+ */
 function ownerOfAny(chain: WatchedChain, transactionId: string, account: string): string {
   return merchantOf(chain, transactionId) || (accountOwner(chain.store.database, chain.network, account)?.merchant ?? "");
 }

@@ -67,7 +67,10 @@ export function keepUnfilled({ store, clock }: WatchedChain, gap: GapRow, { code
   store.write((database) => restGap(database, gap, { code, words: message.slice(0, wordsMax), tries, retryAt }));
 }
 
-/** Tells operators of gaps that stand: of one account after a while, because many are filled at once. */
+/**
+ * Tells operators of gaps that stand: of one account after a while, because many are filled at
+ * once.
+ */
 export function tellGaps(chain: WatchedChain): void {
   const { store, network, clock, faults } = chain;
   const gaps = listGaps(store.database, network);

@@ -1,6 +1,6 @@
 /**
- * Searches final blocks for all that concerns us: all of a run, or as many as can be searched. Reads
- * the chain and the tables; writes only what cannot be read (unread.ts).
+ * Searches final blocks for all that concerns us: all of a run, or as many as can be searched.
+ * Reads the chain and the tables; writes only what cannot be read (unread.ts).
  */
 import { AgentError } from "../../base/fault.ts";
 import { resultOf } from "../../base/result.ts";
@@ -55,7 +55,9 @@ export interface Found {
   readonly outgoing: FoundOutgoing;
 }
 
-/** All that concerns us in final blocks; adds the accounts whose lists cannot be had to `missing`. */
+/**
+ * All that concerns us in final blocks; adds the accounts whose lists cannot be had to `missing`.
+ */
 export async function findIn(
   chain: WatchedChain,
   { list, senders }: DepositMemory,

@@ -28,7 +28,9 @@ import { keyOn } from "./items.ts";
 const againMax = 4;
 const wordsMax = 300;
 
-/** The name of a transaction among the faults: its block, its hash, and the account that it names. */
+/**
+ * The name of a transaction among the faults: its block, its hash, and the account that it names.
+ */
 function keyOf(chain: WatchedChain, { txHash, block, address }: UnreadPlace, merchant: string): FaultKey {
   return keyOn(chain, "transaction", `${block} ${txHash || "?"} ${address || "?"}`, merchant);
 }
@@ -37,7 +39,13 @@ function keyOf(chain: WatchedChain, { txHash, block, address }: UnreadPlace, mer
 export function unreadFaults(chain: WatchedChain): readonly Fault[] {
   return listUnread(chain.store.database, chain.network).map((row) => ({
     ...keyOf(chain, row, row.merchant),
-    ...{ code: row.code as Code, plain: row.code, words: row.words, sinceMs: row.at, tries: row.tries, retryAtMs: 0, count: 1 },
+    code: row.code as Code,
+    plain: row.code,
+    words: row.words,
+    sinceMs: row.at,
+    tries: row.tries,
+    retryAtMs: 0,
+    count: 1,
   }));
 }
 

@@ -67,7 +67,9 @@ async function block(payments: readonly Paid[] = []): Promise<number> {
   return number;
 }
 
-/** What the passes of a block cost, until it is final: statements, and the rows that they return. */
+/**
+ * What the passes of a block cost, until it is final: statements, and the rows that they return.
+ */
 async function costOf(payments: readonly Paid[]): Promise<number> {
   const { database } = world;
   const real = { get: database.get, all: database.all, run: database.run };

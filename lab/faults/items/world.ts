@@ -242,7 +242,8 @@ export class ItemWorld {
   }
 
   /**
-   * A payout of a merchant with a signed attempt that a block takes; with an end, no block takes it.
+   * A payout of a merchant with a signed attempt that a block takes; with an end, no block takes
+   * it.
    */
   payOut(name: "A" | "B", slot: number, validUntilMs = 0): void {
     const { agent, hot } = this.#shops.find((one) => one.name === name) as Shop;

@@ -1,32 +1,43 @@
 /**
- * Faults of one merchant's things in the answers of the gateway's nodes, for as long as a run lasts:
- * its hot wallet and its addresses cannot be read, its payouts and their ends cannot be judged, its
- * payments are shown so that nobody can read them. Everybody else's answers are the nodes' own.
+ * Faults of one merchant's things in the answers of the gateway's nodes, for as long as a run
+ * lasts: its hot wallet and its addresses cannot be read, its payouts and their ends cannot be
+ * judged, its payments are shown so that nobody can read them. Everybody else's answers are the
+ * nodes' own.
  */
 import { AgentError } from "../../../base/fault.ts";
 import { failed } from "../../../base/result.ts";
 import { openWatcher } from "../../../chains/connect.ts";
 import type { WatcherNodes } from "../../../chains/nodes.ts";
 import { payeeOf } from "../../../chains/payees.ts";
-
-export const badItems = ["wallet", "addresses", "payouts", "ends", "payments"] as const;
-export type BadItem = (typeof badItems)[number];
+import { firstOther } from "./others.ts";
+import type { BadItem, Plan } from "./plan.ts";
+import { network } from "./setting.ts";
 
 /** The accounts of the merchant that has them. */
-export interface BadMerchant {
+interface BadMerchant {
   readonly hotWallet: string;
   readonly addresses: ReadonlySet<string>;
-  readonly network: string;
 }
 
-/** Opens a chain's nodes as the network does; `onBad` hears each question whose answer was a fault. */
-export function badReader(
+/** Addresses that cannot be read: as many as are looked at ahead. */
+const placesBad = 32;
+
+/** What the watcher is started with where something of the first other merchant is bad. */
+export function readerOf({ bad }: Pick<Plan, "bad">, count: { questions: number }): { readonly openReader?: typeof openWatcher } {
+  if (bad.length === 0) return {};
+  return { openReader: badReader(new Set(bad), firstOther(placesBad), count) };
+}
+
+/**
+ * Opens a chain's nodes as the network does; `count` has the questions whose answer was a fault.
+ */
+function badReader(
   items: ReadonlySet<BadItem>,
-  { hotWallet, addresses, network }: BadMerchant,
-  onBad: () => void,
+  { hotWallet, addresses }: BadMerchant,
+  count: { questions: number },
 ): typeof openWatcher {
   const fault = (code: "NODE_ERROR" | "NODE_DISAGREE" | "NODE_ANSWER", words: string): AgentError => {
-    onBad();
+    count.questions += 1;
     return new AgentError(code, "none", words);
   };
   const isBad = (account: string): boolean =>

@@ -16,7 +16,10 @@ import type { Scene } from "./scene.ts";
 import { merchant } from "./setting.ts";
 
 const envelopeHeaderBytes = 66;
-/** Rows for one merchant's things that cannot be read, and questions about them: first, and in a minute. */
+/**
+ * Rows for one merchant's things that cannot be read, and questions about them: first, and in a
+ * minute.
+ */
 const badRowsMax = 256;
 const badQuestionsFirst = 1_200;
 const badQuestionsEach = 30;
@@ -115,7 +118,9 @@ export class Observer {
     must(row === undefined || row.next === row.used, "no address is passed over by another agent's word", say);
   }
 
-  /** What cannot be read of one merchant costs a number of rows, and questions that become rarer. */
+  /**
+   * What cannot be read of one merchant costs a number of rows, and questions that become rarer.
+   */
   #badIsBounded(): void {
     const { gateway } = this.#world;
     const rows =
@@ -123,8 +128,8 @@ export class Observer {
       0;
     must(rows <= badRowsMax, "one merchant's faults are so many rows at most", () => `${rows}`);
     const questionsMax = badQuestionsFirst + (badQuestionsEach * kernel.scheduler.nowMs) / 60_000;
-    const say = (): string => `${gateway.badQuestions} after ${Math.round(kernel.scheduler.nowMs / 1000)} s`;
-    must(gateway.badQuestions <= questionsMax, "what cannot be read is asked for more and more rarely", say);
+    const say = (): string => `${gateway.bad.questions} after ${Math.round(kernel.scheduler.nowMs / 1000)} s`;
+    must(gateway.bad.questions <= questionsMax, "what cannot be read is asked for more and more rarely", say);
   }
 
   /** In an epoch that an order began, no ledger is acknowledged but one that this order opened. */

@@ -3,7 +3,6 @@
  */
 
 import type { FamilyName } from "../../../chains/family.ts";
-import type { BadItem } from "./bad-items.ts";
 import type { CurrencyId } from "./units.ts";
 
 /** Faults by the place where they strike; a rate is in parts of 10,000 per occasion. */
@@ -156,13 +155,19 @@ export interface Plan {
   readonly cancels: number;
   /** Two parties that lie with one mind; "" where nobody does, or a courier alone. */
   readonly liars: "" | "gateway and courier" | "gateway and nodes" | "a merchant";
-  /** What cannot be read of another merchant, of whom everything else is as the liars' merchants. */
+  /**
+   * What cannot be read of another merchant, of whom everything else is as the liars' merchants.
+   */
   readonly bad: readonly BadItem[];
   /** Who names coins and first slots that there are not; "" for nobody, or a courier's own lies. */
   readonly unnamed: "" | "courier" | "gateway";
   /** Whose word the nodes are, as the configuration has it; "" where it does not say. */
   readonly nodesFrom: "own" | "gateway" | "";
 }
+
+/** Things of one merchant that cannot be read or judged. */
+export const badItems = ["wallet", "addresses", "payouts", "ends", "payments"] as const;
+export type BadItem = (typeof badItems)[number];
 
 /** Destinations in EIP-55 form. */
 export const receivers = [
