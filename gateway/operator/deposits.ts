@@ -306,7 +306,12 @@ function reread(txHash: string, options: JsonOption): void {
     const asked = rereadTransaction(by, txHash);
     if (!allowed(asked)) return;
     const rows = asked.rows.map(({ network, txHash: hash, block, address, merchant: merchantId, words }) => ({
-      ...{ network, txHash: hash, block, address, merchantId, words },
+      network,
+      txHash: hash,
+      block,
+      address,
+      merchantId,
+      words,
     }));
     if (options.json === true) printJson(rows);
     else

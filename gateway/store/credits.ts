@@ -59,7 +59,12 @@ export function listCounted(
   const credited = listCreditsTo(database, id).map((row) => ({ row, units: BigInt(row.creditedUnits), isCredited: true }));
   // Payments beyond the rows of a request are sums, each as of its newest block.
   const sums = listSumsOf(database, id, currency).map(({ units, toBlock: block, txHash }) => ({
-    ...{ units: BigInt(units), final: true, block, txHash, isCredited: false, isHeld: held.has(txHash) },
+    units: BigInt(units),
+    final: true,
+    block,
+    txHash,
+    isCredited: false,
+    isHeld: held.has(txHash),
   }));
   const rows = [...left, ...credited]
     .filter(({ units }) => units > 0n)

@@ -172,7 +172,10 @@ export function listStrayTotals(
     const name = `${network} ${account} ${currency}`;
     const one = totals.get(name);
     totals.set(name, {
-      ...{ network, account, currency, merchant },
+      network,
+      account,
+      currency,
+      merchant,
       count: (one?.count ?? 0) + count,
       units: (one?.units ?? 0n) + BigInt(units),
       largest: one !== undefined && one.largest > BigInt(largest) ? one.largest : BigInt(largest),

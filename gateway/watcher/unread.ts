@@ -39,7 +39,13 @@ function keyOf(chain: WatchedChain, { txHash, block, address }: UnreadPlace, mer
 export function unreadFaults(chain: WatchedChain): readonly Fault[] {
   return listUnread(chain.store.database, chain.network).map((row) => ({
     ...keyOf(chain, row, row.merchant),
-    ...{ code: row.code as Code, plain: row.code, words: row.words, sinceMs: row.at, tries: row.tries, retryAtMs: 0, count: 1 },
+    code: row.code as Code,
+    plain: row.code,
+    words: row.words,
+    sinceMs: row.at,
+    tries: row.tries,
+    retryAtMs: 0,
+    count: 1,
   }));
 }
 

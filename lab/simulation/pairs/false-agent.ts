@@ -4,7 +4,6 @@
  * transactions are its own, decides others' withdrawals, takes others' slots, tells of ceilings and
  * of what no database ever had, and comes again with a new name once it is locked.
  */
-import { deriveAccounts, namedAccounts, walletOf } from "../../../agent/keystore/nodes.ts";
 import { families } from "../../../chains/families.ts";
 import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../../protocol/envelope.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
@@ -13,6 +12,7 @@ import { parseChallenge } from "../../../protocol/payloads.ts";
 import { FakeSocket } from "../fakes/socket.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
+import { othersAccounts } from "../world/others.ts";
 import { receivers } from "../world/plan.ts";
 import type { Scene } from "../world/scene.ts";
 import { begun, contract, gatewayKey, gatewayUrl, hotWallet, network, pairedCurrencies, stage } from "../world/setting.ts";
@@ -35,36 +35,6 @@ const frames = {
   publicKey: gatewayPublic,
   bytesMax: 65_536,
 } as const;
-const walletOfOther = new Map<string, { readonly wallet: string; readonly accounts: ReturnType<typeof namedAccounts> }>();
-
-const firstAddresses = new Map<string, ReadonlySet<string>>();
-
-/** Another mnemonic's accounts, by family and number. */
-function othersAccounts(at: number) {
-  const key = `${stage.family} ${at}`;
-  const known = walletOfOther.get(key);
-  if (known !== undefined) return known;
-  const made = deriveAccounts(
-    Uint8Array.from({ length: 64 }, (_, index) => (index * 7 + at) % 256),
-    [stage.family],
-  );
-  const one = { wallet: walletOf(made), accounts: namedAccounts(made) };
-  walletOfOther.set(key, one);
-  return one;
-}
-
-/** The first of them, as the nodes know it: its hot wallet and the addresses that leave first. */
-export function firstOther(count: number): { readonly hotWallet: string; readonly addresses: ReadonlySet<string> } {
-  const { accounts } = othersAccounts(0);
-  const idOf = (wanted: string): string => accounts.find(({ purpose }) => purpose === wanted)?.id ?? "";
-  const key = `${stage.family} ${count}`;
-  const known = firstAddresses.get(key);
-  const addresses =
-    known ?? new Set(Array.from({ length: count }, (_, index) => families[stage.family].depositAddress(idOf("deposits"), index)));
-  firstAddresses.set(key, addresses);
-  return { hotWallet: idOf("hot"), addresses };
-}
-
 export class FalseAgent {
   readonly #world: Scene;
   readonly merchant: string;

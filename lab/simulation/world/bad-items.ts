@@ -9,27 +9,35 @@ import { failed } from "../../../base/result.ts";
 import { openWatcher } from "../../../chains/connect.ts";
 import type { WatcherNodes } from "../../../chains/nodes.ts";
 import { payeeOf } from "../../../chains/payees.ts";
-
-export const badItems = ["wallet", "addresses", "payouts", "ends", "payments"] as const;
-export type BadItem = (typeof badItems)[number];
+import { firstOther } from "./others.ts";
+import type { BadItem, Plan } from "./plan.ts";
+import { network } from "./setting.ts";
 
 /** The accounts of the merchant that has them. */
-export interface BadMerchant {
+interface BadMerchant {
   readonly hotWallet: string;
   readonly addresses: ReadonlySet<string>;
-  readonly network: string;
+}
+
+/** Addresses that cannot be read: as many as are looked at ahead. */
+const placesBad = 32;
+
+/** What the watcher is started with where something of the first other merchant is bad. */
+export function readerOf({ bad }: Pick<Plan, "bad">, count: { questions: number }): { readonly openReader?: typeof openWatcher } {
+  if (bad.length === 0) return {};
+  return { openReader: badReader(new Set(bad), firstOther(placesBad), count) };
 }
 
 /**
- * Opens a chain's nodes as the network does; `onBad` hears each question whose answer was a fault.
+ * Opens a chain's nodes as the network does; `count` has the questions whose answer was a fault.
  */
-export function badReader(
+function badReader(
   items: ReadonlySet<BadItem>,
-  { hotWallet, addresses, network }: BadMerchant,
-  onBad: () => void,
+  { hotWallet, addresses }: BadMerchant,
+  count: { questions: number },
 ): typeof openWatcher {
   const fault = (code: "NODE_ERROR" | "NODE_DISAGREE" | "NODE_ANSWER", words: string): AgentError => {
-    onBad();
+    count.questions += 1;
     return new AgentError(code, "none", words);
   };
   const isBad = (account: string): boolean =>

@@ -31,9 +31,8 @@ import { memoryMarks } from "../../kit/address-marks.ts";
 import { derivedAddress } from "../invariants/sweeps.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import { firstOther } from "../pairs/false-agent.ts";
 import type { Machine } from "./agent.ts";
-import { badReader } from "./bad-items.ts";
+import { readerOf } from "./bad-items.ts";
 import { perhapsFalse } from "./false-sightings.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
@@ -61,9 +60,6 @@ const pollMs = { evm: 5_000, xrp: 5_000, bitcoinregtest: 5_000, tron: 10_000 } a
  */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
 
-/** Addresses of the bad merchant that cannot be read: as many as are looked at ahead. */
-const placesBad = 32;
-
 const tables = new Tables();
 
 interface GatewayOptions {
@@ -85,7 +81,7 @@ type OtherColumn = "id" | "wallet" | "signerKey" | "linkKey" | "accounts" | "net
 export class Gateway {
   readonly #options: GatewayOptions;
   skewMs = 0;
-  badQuestions = 0; // answers that were a fault of the bad merchant's things
+  readonly bad = { questions: 0 }; // answers that were a fault of the bad merchant's things
   owner: Owner | null = null;
   service: Service | null = null;
   #runs = 0;
@@ -239,14 +235,8 @@ export class Gateway {
     };
     const monotonic = (): number => kernel.scheduler.nowMs;
     const watching = { store, signals, config, log, clock, monotonic, run, onRead, pollMs: pollMs[stage.family] };
-    const onBad = (): void => {
-      this.badQuestions += 1;
-    };
-    const openReader =
-      plan.bad.length === 0 ? {} : { openReader: badReader(new Set(plan.bad), { ...firstOther(placesBad), network }, onBad) };
-    const watcher = startWatcher(
-      plan.deposits.length === 0 ? { ...watching, ...openReader } : { ...watching, ...openReader, onPass },
-    );
+    const started = { ...watching, ...readerOf(plan, this.bad), ...(plan.deposits.length === 0 ? {} : { onPass }) };
+    const watcher = startWatcher(started);
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";

@@ -128,8 +128,8 @@ export class Observer {
       0;
     must(rows <= badRowsMax, "one merchant's faults are so many rows at most", () => `${rows}`);
     const questionsMax = badQuestionsFirst + (badQuestionsEach * kernel.scheduler.nowMs) / 60_000;
-    const say = (): string => `${gateway.badQuestions} after ${Math.round(kernel.scheduler.nowMs / 1000)} s`;
-    must(gateway.badQuestions <= questionsMax, "what cannot be read is asked for more and more rarely", say);
+    const say = (): string => `${gateway.bad.questions} after ${Math.round(kernel.scheduler.nowMs / 1000)} s`;
+    must(gateway.bad.questions <= questionsMax, "what cannot be read is asked for more and more rarely", say);
   }
 
   /** In an epoch that an order began, no ledger is acknowledged but one that this order opened. */

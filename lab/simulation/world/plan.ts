@@ -3,7 +3,6 @@
  */
 
 import type { FamilyName } from "../../../chains/family.ts";
-import type { BadItem } from "./bad-items.ts";
 import type { CurrencyId } from "./units.ts";
 
 /** Faults by the place where they strike; a rate is in parts of 10,000 per occasion. */
@@ -165,6 +164,10 @@ export interface Plan {
   /** Whose word the nodes are, as the configuration has it; "" where it does not say. */
   readonly nodesFrom: "own" | "gateway" | "";
 }
+
+/** Things of one merchant that cannot be read or judged. */
+export const badItems = ["wallet", "addresses", "payouts", "ends", "payments"] as const;
+export type BadItem = (typeof badItems)[number];
 
 /** Destinations in EIP-55 form. */
 export const receivers = [

@@ -3,9 +3,8 @@
  * longer. A world is a range of seeds, so that a seed alone tells a run again. Touches nothing.
  */
 import type { Random } from "../kernel/random.ts";
-import { badItems } from "./bad-items.ts";
 import { coins } from "./coins.ts";
-import type { DepositOrder, FaultKind, Order, Plan, Rates } from "./plan.ts";
+import { badItems, type DepositOrder, type FaultKind, type Order, type Plan, type Rates } from "./plan.ts";
 import { sequences } from "./sequences.ts";
 import { unitsOf } from "./units.ts";
 
