@@ -21,8 +21,8 @@ export interface NodeStatus {
 export type BlockRange = readonly [from: number, to: number];
 
 /**
- * The newest head or final block of one node and its movement. `seenAgoMs` and `stoodForMs` are by a clock that
- * never runs back, `atMs` by the chain's own.
+ * The newest head or final block of one node and its movement. `seenAgoMs` and `stoodForMs` are by
+ * a clock that never runs back, `atMs` by the chain's own.
  */
 export interface HeadView {
   readonly number: number;

@@ -5,9 +5,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { familyNames, lackOf, playDeposits } from "../deposits/families.ts";
+import { serverProfiles } from "../deposits/server-profiles.ts";
 import { readCommandLine } from "../kit/command-line.ts";
 import { hasProfile, profiles } from "../kit/provider/profiles.ts";
-import { serverProfiles } from "../kit/provider/server-profiles.ts";
 import { CallbacksWorld } from "./callbacks-world.ts";
 import { playSteps, stepsFamilies, stepsLackOf } from "./steps/play.ts";
 import { steps } from "./steps/steps.ts";

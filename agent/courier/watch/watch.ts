@@ -1,8 +1,8 @@
 /**
  * Finds new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
- * interval follows the chain's own pace, and a job ends it at once. While the account is idle, only the head is asked for,
- * once a block, and the rest once a minute, or every few seconds while funds are missing. A fault
- * of the nodes is reported once, and so is its end.
+ * interval follows the chain's own pace, and a job ends it at once. While the account is idle, only
+ * the head is asked for, once a block, and the rest once a minute, or every few seconds while funds
+ * are missing. A fault of the nodes is reported once, and so is its end.
  */
 
 import { AgentError } from "../../../base/fault.ts";
