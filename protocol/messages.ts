@@ -38,12 +38,14 @@ export const envelopeKinds = {
 export type EnvelopeKind = keyof typeof envelopeKinds;
 
 /**
- * The highest kind that this program knows. Each side names it, and refuses a side that knows fewer
- * kinds: docs/protocol.md section 4.1.
+ * The form of the frames that this program knows. The number rises with each kind, and with each
+ * field that an earlier program would refuse; 10 are the kinds themselves, 11 has `orders` in
+ * question and sightings, `foreign` in an acknowledgement, and `network` in a pause. Each side names
+ * it, and refuses a side with a lower one: docs/protocol.md section 4.1.
  */
-export const kindsKnown = Math.max(...Object.values(envelopeKinds));
+export const kindsKnown = 11;
 
-/** The path of a link for an agent that names the highest kind that it knows. */
+/** The path of a link for an agent that names the form of the frames that it knows. */
 export const linkPathNaming: string = `${linkPath}?kinds=${kindsKnown}`;
 
 /** First frame on a link, with which the gateway asks for the agent's identity. */

@@ -5,9 +5,9 @@
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
-import { comparedHeight } from "../heights.ts";
 import type { BlockRange, NodeLog, NodeStatus } from "../nodes.ts";
 import { Heads, type Link } from "./node-heads.ts";
+import { inOrder } from "./node-order.ts";
 import { UnreadAnswers } from "./unread-answers.ts";
 
 /** The connection to one node, in its family's protocol. */
@@ -200,20 +200,6 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       for (const node of nodes) node.rpc.close();
     },
   };
-}
-
-/** Nodes in the order in which they are asked. */
-function inOrder<C extends Client>(nodes: readonly PoolNode<C>[], nowMs: number): readonly PoolNode<C>[] {
-  // Among nodes that answer, those that lack blocks come last, because their answers are old.
-  const height = comparedHeight(nodes.flatMap(({ heads }) => heads.number ?? [])) ?? 0;
-  const blockMs = nodes.reduce<number | null>((known, { heads }) => known ?? heads.blockMs, null);
-  const rank = ({ restUntil, heads }: PoolNode<C>): number => (restUntil > nowMs ? 2 : heads.isBehind(height, blockMs) ? 1 : 0);
-  // At one height, a head comes first that stands on a block of another node too.
-  const isJoined = (node: PoolNode<C>): boolean => nodes.some((other) => other !== node && node.heads.isJoinedTo(other.heads));
-  const isApart = (node: PoolNode<C>): boolean =>
-    !isJoined(node) && nodes.some((other) => other.heads.number === node.heads.number && isJoined(other));
-  const place = new Map(nodes.map((node) => [node, rank(node) + (isApart(node) ? 0.5 : 0)]));
-  return [...nodes].sort((a, b) => (place.get(a) ?? 0) - (place.get(b) ?? 0));
 }
 
 function statusOf(node: PoolNode<Client>, nowMs: number): NodeStatus {

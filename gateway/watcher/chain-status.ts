@@ -1,6 +1,4 @@
-/**
- * The state of a chain for operators and the public status, from the judgement of its nodes. Pure.
- */
+/** The state of a chain for operators and the public, from the judgement of its nodes. Pure. */
 
 import type { Delay } from "../../chains/delays.ts";
 import type { ChainHealth } from "../../chains/health.ts";

@@ -11,10 +11,10 @@ import { createBase58check } from "@scure/base";
 import { HDNodeWallet, SigningKey, sha256 } from "ethers";
 import type { Random } from "../faults/tally.ts";
 import { until } from "../kit/processes.ts";
-import { apply, type UtxoProfile } from "../kit/provider/server-profiles.ts";
 import type { Trouble } from "../utxo-node/front.ts";
 import { startUtxoNetwork, type UtxoTestNetwork } from "../utxo-node/network.ts";
 import { addressOf, coinsOf, hexByte, littleEndian, satOf } from "./bitcoin-values.ts";
+import { apply, type UtxoProfile } from "./server-profiles.ts";
 import { outputShapes } from "./shapes.ts";
 import type { FinalChain, Left, Reorganised, TestNetwork, Transaction } from "./test-network.ts";
 

@@ -10,12 +10,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { HDNodeWallet } from "ethers";
 import type { Random } from "../faults/tally.ts";
 import { until } from "../kit/processes.ts";
-import { apply, type XrpProfile } from "../kit/provider/server-profiles.ts";
 import { codecs } from "../xrp-node/codecs.ts";
 import type { Trouble } from "../xrp-node/front.ts";
 import { servedByXrp } from "../xrp-node/in-demo.ts";
 import { type Person, person } from "../xrp-node/people.ts";
 import { startXrpNode, type XrpNode } from "../xrp-node/xrp-node.ts";
+import { apply, type XrpProfile } from "./server-profiles.ts";
 import { type Nobody, tagShapes } from "./shapes.ts";
 import { decimalText, type FinalChain, type Reorganised, type TestNetwork, type Transaction } from "./test-network.ts";
 

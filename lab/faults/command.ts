@@ -4,9 +4,9 @@
  * options.
  */
 import { randomBytes } from "node:crypto";
+import { serverProfiles } from "../deposits/server-profiles.ts";
 import { readCommandLine } from "../kit/command-line.ts";
 import { hasProfile, profiles } from "../kit/provider/profiles.ts";
-import { serverProfiles } from "../kit/provider/server-profiles.ts";
 import { steps } from "./steps/steps.ts";
 import type { Report } from "./tally.ts";
 import { whyNoTrace } from "./trace.ts";

@@ -1241,8 +1241,8 @@ export const repairs: readonly Repair[] = [
     file: "chains/xrp/node-history.ts",
     find: "for (const cut of [usualCut, ...otherCuts]) {",
     replace: "for (const cut of [usualCut, ...otherCuts].slice(0, 1)) {",
-    test: "test/chains/server-profiles.test.ts",
-    title: "payments through Clio that skips at borders are counted to the drop",
+    test: "test/chains/xrp-sums.test.ts",
+    title: "a list of an account that one of two servers cuts short at a border is agreed by other borders",
   },
   {
     name: "turns-of-merchants",

@@ -149,7 +149,7 @@ function shownAs({ transaction: { txid, spent, outputs: made }, block }: Placed,
 async function transactionAnswer({ node }: Server, sight: Sight, txid: string, part: string, last: string): Promise<Reply> {
   const all = placedIn(sight);
   const found = all.find(({ transaction }) => transaction.txid === txid);
-  // Such a server says of every unknown transaction that no block has it, and nothing spends it.
+  // Such a server says of every unknown transaction that no block has it, and nothing uses it.
   if (part === "status") return ok(statusOf(found?.block ?? null));
   if (part === "outspend") {
     const spend = spentIn(all).get(`${txid}:${last}`);
@@ -162,9 +162,9 @@ async function transactionAnswer({ node }: Server, sight: Sight, txid: string, p
   if (found === undefined) return absent("Transaction");
   if (part === "outspends") {
     const spent = spentIn(all);
-    const spends = found.transaction.outputs.map((_, vout) => spent.get(`${txid}:${vout}`));
+    const uses = found.transaction.outputs.map((_, vout) => spent.get(`${txid}:${vout}`));
     return ok(
-      spends.map((one) =>
+      uses.map((one) =>
         one === undefined ? { spent: false } : { spent: true, txid: one.transaction.txid, vin: 0, status: statusOf(one.block) },
       ),
     );

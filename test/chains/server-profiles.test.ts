@@ -5,8 +5,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { AddressBook } from "../../chains/nodes.ts";
 import { xrp } from "../../chains/xrp/family.ts";
+import { apply, pairOfServers, serverProfiles, utxoProfiles, xrpProfiles } from "../../lab/deposits/server-profiles.ts";
 import { seeded } from "../../lab/faults/tally.ts";
-import { apply, pairOfServers, serverProfiles, utxoProfiles, xrpProfiles } from "../../lab/kit/provider/server-profiles.ts";
 import { answerOf } from "../../lab/utxo-node/api.ts";
 import { openLab, type XrpLab } from "./xrp-lab.ts";
 

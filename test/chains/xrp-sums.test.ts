@@ -1,7 +1,7 @@
 /**
- * What one method of one server says of an account of the XRP Ledger, against what the ledger
- * itself sums up: lists that leave a payment out, a server whose `tx` forgets a validated
- * transaction, and payments without the amount that they delivered.
+ * The word of one method of one server on an account of the XRP Ledger, against the ledger's own
+ * sum: lists that leave a payment out, a server whose `tx` forgets a validated transaction, and
+ * payments without the amount that they delivered.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { AddressBook } from "../../chains/nodes.ts";

@@ -1,6 +1,6 @@
 /**
- * One fault of a whole chain of each kind in each family: what it is called, and what goes on
- * beside it. Each copies a report. A kind or a family without a cell does not compile.
+ * One fault of a whole chain of each kind in each family: its name, and what goes on beside it.
+ * Each copies a report. A kind or a family without a cell does not compile.
  */
 
 import type { Code } from "../../../base/codes.ts";

@@ -1,10 +1,10 @@
 /**
  * Servers of the Esplora API and of the XRP Ledger as data, each named for its kind, with the
- * reports of its behaviour: what the front of a test network is told. A profile names its sources
- * as owner/repository#number.
+ * reports of its behaviour: the front of a test network gets it. A profile names its sources as
+ * owner/repository#number.
  */
-import type { FrontOptions as UtxoFront, Trouble as UtxoTrouble } from "../../utxo-node/front.ts";
-import type { FrontOptions as XrpFront, Trouble as XrpTrouble } from "../../xrp-node/front.ts";
+import type { FrontOptions as UtxoFront, Trouble as UtxoTrouble } from "../utxo-node/front.ts";
+import type { FrontOptions as XrpFront, Trouble as XrpTrouble } from "../xrp-node/front.ts";
 
 interface ServerProfile<Front, Trouble> {
   readonly name: string;
