@@ -24,3 +24,17 @@ export interface Finds<T> {
   /** Accounts of which nothing was found, because their lists cannot be had; without it none. */
   readonly missing?: readonly MissingHistory[];
 }
+
+/** Payments to one address that no block has, by any node's word. */
+export interface Arriving {
+  readonly isWhole: boolean; // every node answered, and none may have left some out
+  readonly payments: readonly ArrivingPayment[];
+}
+
+/** One payment in the mempools of nodes. */
+export interface ArrivingPayment {
+  readonly txHash: string;
+  readonly units: bigint;
+  readonly isReplaceable: boolean; // its sender may send its coins elsewhere until a block has it
+  readonly isSure: boolean; // enough nodes show it, at a fee with which blocks take it
+}

@@ -6,11 +6,13 @@
  */
 import type { Refusal } from "../base/fault.ts";
 import type { Result } from "../base/result.ts";
+import type { BroadcastAnswer } from "./broadcast-answer.ts";
 import type { Coin, FeeMarket, Payment, TxParams } from "./family.ts";
-import type { Finds } from "./finds.ts";
+import type { Arriving, Finds } from "./finds.ts";
 import type { NodeStatus } from "./node-view.ts";
 
-export type { Finds, MissingHistory, UnreadTransaction } from "./finds.ts";
+export type { BroadcastAnswer, Meaning, NodeAnswer, Standing } from "./broadcast-answer.ts";
+export type { Arriving, ArrivingPayment, Finds, MissingHistory, UnreadTransaction } from "./finds.ts";
 export type { BlockRange, HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
 
 export interface BlockId {
@@ -87,42 +89,6 @@ export interface SlotCounts {
    * highest that so many have reached.
    */
   readonly isSame: boolean;
-}
-
-/**
- * The meaning of a node's words about signed bytes.
- * - known: the node has them already
- * - slot-used: this transaction or another has used the slot or the pin
- * - price: the fee is too low
- * - funds: the account cannot pay for the transaction
- * - expired: the attempt's end is past, by the chain time of this node
- * - node: the node takes nothing now, whatever the bytes are
- * - bytes: this node takes these bytes at no fee
- */
-export type Meaning = "known" | "slot-used" | "price" | "funds" | "expired" | "node" | "bytes";
-
-/**
- * What became of signed bytes at one node, or at all that were asked.
- * - taken: the node said that it has them
- * - doubtful: the node may have them
- * - refused: the node answered and did not take them
- * - unsent: surely the node has not received them
- */
-export type Standing = "taken" | "doubtful" | "refused" | "unsent";
-
-/** One node's answer to signed bytes. It decides the fate of no payment. */
-export interface NodeAnswer {
-  readonly node: string; // scheme, host and port
-  readonly standing: Standing;
-  readonly meaning: Meaning | ""; // "" if no row of the family's table fits
-  readonly text: string; // the node's own words, cut and cleaned, for the operator
-  /** The least price that a refusal names, decimal, in the unit of `LaterOffers.named`. */
-  readonly least?: string;
-}
-
-/** One answer for all nodes that were asked, by chains/standing.ts. */
-export interface BroadcastAnswer extends NodeAnswer {
-  readonly byNode: readonly NodeAnswer[];
 }
 
 /** A signed attempt whose inclusion is asked for. */
@@ -272,20 +238,6 @@ export interface OutgoingTransaction {
 
 /** A transaction of an account that no block has yet, by the word of a node. */
 export type UnconfirmedTransaction = Omit<OutgoingTransaction, "block" | "slot" | "content">;
-
-/** Payments to one address that no block has, by any node's word. */
-export interface Arriving {
-  readonly isWhole: boolean; // every node answered, and none may have left some out
-  readonly payments: readonly ArrivingPayment[];
-}
-
-/** One payment in the mempools of nodes. */
-export interface ArrivingPayment {
-  readonly txHash: string;
-  readonly units: bigint;
-  readonly isReplaceable: boolean; // its sender may send its coins elsewhere until a block has it
-  readonly isSure: boolean; // enough nodes show it, at a fee with which blocks take it
-}
 
 /**
  * The questions of the gateway's watcher. With `isAgreed` the answer needs enough nodes; otherwise

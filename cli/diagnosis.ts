@@ -6,12 +6,13 @@
 
 import type { OutgoingView } from "../agent/socket/recovery-plan.ts";
 import type { CourierStatus, LedgerLine, OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
-import { type Code, codes } from "../base/codes.ts";
+import { codes } from "../base/codes.ts";
 import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { typed } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
+import { namingDiagnosis } from "./naming-diagnosis.ts";
 import { isOperatorsWordGiven, isVoid, nextMakerOf } from "./next-attempt.ts";
 import { afterRevert, orderAgainWords, refusedWords } from "./order-again-hint.ts";
 import { isHolding } from "./outgoing-transactions.ts";
@@ -217,31 +218,6 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   if (code !== "") return stuck(told, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);
   return stuck(why, waitRemedies[why] ?? seeStatus);
-}
-
-/**
- * Waiting for the gateway's word on a coin, a first slot or the order, or for an operator's; else
- * null.
- */
-function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis | null {
-  if (why.includes("the gateway's word on it is asked for"))
-    return {
-      verdict: "goes on",
-      why: "the gateway's nodes are asked about it and what it would spend, which takes seconds",
-      what: "",
-    };
-  const code = /WITHDRAWAL_UNCLEARED|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/.exec(why)?.[0] as Code | undefined;
-  if (code === undefined) return null;
-  const told = `${codes[code][3]} (${code})`;
-  if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
-    return { verdict: "waits", why: told, what: remedyIn(code) };
-  const adopt = `compare the count with a block explorer, then ${typed(`adopt ${chain}`)}`;
-  if (code === "ACCOUNT_FIRST_SLOT") return { verdict: "waits for an operator", why: told, what: adopt };
-  return {
-    verdict: "waits",
-    why: told,
-    what: `it goes on by itself when the gateway's nodes answer; to end it sooner: ${adopt}`,
-  };
 }
 
 function oneAtATimeDiagnosis(code: "SWEEP_OR_TOPUP_OPEN"): Diagnosis {

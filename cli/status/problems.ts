@@ -305,9 +305,7 @@ export function chainWords(chain: string, detail: string): string {
   return `too few nodes of ${chain} can be used: ${words === "" ? detail : words}`;
 }
 
-function wordsAfterCode(detail: string): string {
-  return detail.replace(/^[A-Z][A-Z0-9_]*(?:: |$)/, "");
-}
+const wordsAfterCode = (detail: string): string => detail.replace(/^[A-Z][A-Z0-9_]*(?:: |$)/, "");
 
 /**
  * Withdrawals that wait for funds or for lower fees, currencies below their threshold, and a hot

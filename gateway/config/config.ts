@@ -110,7 +110,6 @@ export interface GatewayConfig {
 
 const configBytesMax = 262_144;
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-
 /** Its path may be a secret of the receiver's, so no fault shows the path. */
 const alertUrl: Reader<string> = (value, path) => {
   const parsed = new URL(url(value, path));

@@ -10,7 +10,7 @@ import type { WebSocket } from "ws";
 import { AgentError } from "../../base/fault.ts";
 import * as envelope from "../../protocol/envelope.ts";
 import type { Ack, EnvelopeKind, Head, Heartbeat, Hello, OpenSlots } from "../../protocol/messages.ts";
-import { endedPerAckMax, parseHello, voidPerAckMax } from "../../protocol/payloads.ts";
+import { parseHello } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
 import { clearedMax, type Question, type Sightings } from "../../protocol/sightings.ts";
 import { askedCeiling } from "../deposits/ceilings.ts";
@@ -28,6 +28,7 @@ import type { Live, SessionRooms } from "./session-rooms.ts";
 import { type JobSigner, jobSigner } from "./sign-job.ts";
 import { headOf } from "./standing.ts";
 import { behindAgent, outdatedAgent } from "./statements.ts";
+import { Untold } from "./untold.ts";
 
 /** How long an ended withdrawal may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;
@@ -51,10 +52,7 @@ export class Session {
   #toldSeq = 0;
   // From the hello: slots of withdrawals whose bytes the agent may still keep.
   #open: readonly OpenSlots[] = [];
-  readonly #untold = new Set<string>(); // ended; to send with the next acknowledgements
-  #told: string[] = []; // sent only once so far
-  readonly #repeated = new Set<string>(); // to send a second time
-  readonly #voided = new Set<string>(); // hashes to send with the next acknowledgements
+  readonly #untold = new Untold(); // to send with the next acknowledgements
   #heartbeatCount = 0;
   #askedCeiling = 0; // in the newest acknowledgement
   #named = "{}"; // what the newest acknowledgement named
@@ -101,20 +99,13 @@ export class Session {
     const live = this.#live;
     const agent = live === null ? null : this.#served(live);
     if (live === null || agent === null) return;
-    const ended = [...this.#untold].slice(0, endedPerAckMax);
-    for (const id of ended) {
-      this.#untold.delete(id);
-      if (!this.#repeated.delete(id)) this.#told.push(id);
-    }
-    const hashes = [...this.#voided].slice(0, voidPerAckMax);
-    for (const txHash of hashes) this.#voided.delete(txHash);
-    const voided = hashes.length === 0 ? {} : { void: hashes };
+    const untold = this.#untold.take();
     this.#askedCeiling = askedCeiling(agent) ?? 0;
     const ceiling = this.#askedCeiling === 0 ? {} : { ceiling: this.#askedCeiling };
     const named = namedOf(this.#rooms.store.database, agent, this.#rooms.run);
     this.#named = JSON.stringify(named);
-    const about = { agent: live.id, ledgerEpoch: live.ledgerEpoch, head, ended };
-    this.#send("ack", { ...about, ...voided, ...named, ...ceiling, at: this.#rooms.clock() } satisfies Ack);
+    const about = { agent: live.id, ledgerEpoch: live.ledgerEpoch, head };
+    this.#send("ack", { ...about, ...untold, ...named, ...ceiling, at: this.#rooms.clock() } satisfies Ack);
     this.#tellRestSoon();
   }
 
@@ -131,7 +122,7 @@ export class Session {
    * with a later heartbeat and at the next handshake.
    */
   tellEnded(ids: readonly string[]): void {
-    for (const id of ids) this.#untold.add(id);
+    this.#untold.addEnded(ids);
     this.#tellRestSoon();
   }
 
@@ -143,9 +134,8 @@ export class Session {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null || agent.headSeq === 0) return;
     const { database } = this.#rooms.store;
-    for (const txHash of listVoidHashes(database, agent.id)) this.#voided.add(txHash);
-    for (const range of this.#open)
-      for (const txHash of listEndedVoidInRange(database, agent.id, range)) this.#voided.add(txHash);
+    this.#untold.addVoid(listVoidHashes(database, agent.id));
+    for (const range of this.#open) this.#untold.addVoid(listEndedVoidInRange(database, agent.id, range));
     this.#tellRestSoon();
     this.tellNamed();
   }
@@ -168,18 +158,14 @@ export class Session {
     this.#send("sightings", { ...about, coins, next, orders } satisfies Sightings);
   }
 
-  get #hasMore(): boolean {
-    return this.#untold.size + this.#voided.size > 0;
-  }
-
   /** Waits a moment, because one pass of the watcher ends many withdrawals. */
   #tellRestSoon(): void {
-    if (!this.#hasMore) return;
+    if (!this.#untold.hasMore) return;
     this.#jobTimer ??= setTimeout(() => {
       this.#jobTimer = null;
       const agent = this.#live === null ? null : this.#served(this.#live);
       const head = agent === null ? null : headOf(agent);
-      if (head !== null && this.#hasMore) this.acknowledge(head);
+      if (head !== null && this.#untold.hasMore) this.acknowledge(head);
     }, endedMs);
   }
 
@@ -356,10 +342,8 @@ export class Session {
     this.#heartbeatCount += 1;
     if (this.#heartbeatCount % heartbeatsToRepeat !== 0) return;
     this.tellVoid();
-    const again = this.#told;
-    this.#told = [];
-    for (const id of again) this.#repeated.add(id);
-    this.tellEnded(again);
+    this.#untold.repeat();
+    this.#tellRestSoon();
   }
 
   /**

@@ -5,6 +5,7 @@
  */
 
 import type { Code } from "../../base/codes.ts";
+import { AgentError } from "../../base/fault.ts";
 import { type Result, resultOf } from "../../base/result.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { type Domain, domains } from "../faults/domains.ts";
@@ -101,4 +102,15 @@ function keepFaults({ faults, store, network }: WatchedChain, memory: FaultMemor
     }
   });
   memory.kept = new Map([...standing].map(([text, { code }]) => [text, code]));
+}
+
+/** Makes one part of a pass. Null after a fault, which is kept; a bug is thrown on. */
+export async function trial<T>(faults: AgentError[], job: () => Promise<T>): Promise<T | null> {
+  try {
+    return await job();
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    faults.push(error);
+    return null;
+  }
 }

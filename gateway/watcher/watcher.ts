@@ -6,7 +6,7 @@
  * be read. Sources: docs/architecture.md sections 2 and 8.
  */
 
-import { AgentError } from "../../base/fault.ts";
+import type { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { resultOf } from "../../base/result.ts";
 import { openWatcher } from "../../chains/connect.ts";
@@ -36,7 +36,7 @@ import { keyOn } from "./items.ts";
 import { keepLevels, type LevelMemory, newLevelMemory } from "./level.ts";
 import { faultWords, nodeLog } from "./node-log.ts";
 import { tellForeign } from "./outgoing-transactions.ts";
-import { askCurrencies, beginPass, endPass, type FaultMemory, newFaultMemory } from "./pass-faults.ts";
+import { askCurrencies, beginPass, endPass, type FaultMemory, newFaultMemory, trial } from "./pass-faults.ts";
 import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
 import type { Watcher } from "./watcher-view.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
@@ -361,16 +361,5 @@ export class ChainWatch {
     this.#detail = detail;
     this.#isAway = fault !== null;
     if (fault === null && isAllRead) this.#completeAt = this.#chain.clock();
-  }
-}
-
-/** Null after a fault; a bug is thrown on. */
-async function trial<T>(faults: AgentError[], job: () => Promise<T>): Promise<T | null> {
-  try {
-    return await job();
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    faults.push(error);
-    return null;
   }
 }

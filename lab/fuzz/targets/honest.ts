@@ -86,7 +86,7 @@ const coins = [
 /** By the kind of their envelope; `job` stands inside `jobs` as text. */
 export const honest: Readonly<Record<string, object>> = {
   challenge: { nonce: hash("1"), at },
-  hello: { agent, ledgerEpoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", kinds: 10, open, at },
+  hello: { agent, ledgerEpoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", kinds: 11, open, at },
   welcome: {
     agent,
     wallet,

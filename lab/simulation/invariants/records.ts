@@ -3,7 +3,6 @@
  * silence after a lock. Follows one ledger record by record and reads nothing else, so that the
  * answer does not depend on the ledger's writer.
  */
-
 import { isCancel, type LedgerRecord } from "../../../agent/ledger/records.ts";
 import type { Withdrawal as Kept } from "../../../agent/signer/state/withdrawal.ts";
 import { families } from "../../../chains/families.ts";
@@ -20,7 +19,6 @@ const acting: ReadonlySet<string> = new Set([
   ...["REQUESTED", "REPEATED", "POLICY", "APPROVED", "HELD", "CONFIRMED", "REFUSED", "EXPIRED"],
   ...["INTENT", "SIGNED", "RELEASED", "ENDED", "ADOPTED"],
 ]);
-
 const ruled: ReadonlySet<string> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
 
 export class RecordInvariants {

@@ -235,8 +235,7 @@ export class Gateway {
     };
     const monotonic = (): number => kernel.scheduler.nowMs;
     const watching = { store, signals, config, log, clock, monotonic, run, onRead, pollMs: pollMs[stage.family] };
-    const started = { ...watching, ...readerOf(plan, this.bad), ...(plan.deposits.length === 0 ? {} : { onPass }) };
-    const watcher = startWatcher(started);
+    const watcher = startWatcher({ ...watching, ...readerOf(plan, this.bad), ...(plan.deposits.length === 0 ? {} : { onPass }) });
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
