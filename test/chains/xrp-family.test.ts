@@ -1,6 +1,6 @@
 /** chains/xrp through the offline interface: networks, sequences, fees and payment links. */
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
 import { familyOf, findFamily } from "../../chains/families.ts";
 import type { Market, PricedAttempt, TxParams, Wanted } from "../../chains/family.ts";
@@ -10,7 +10,9 @@ import { joinAddress } from "../../chains/xrp/address.ts";
 import { xrp } from "../../chains/xrp/family.ts";
 import { chainIdOf } from "../../chains/xrp/network.ts";
 import { codeOf } from "../support/evm-values.ts";
-import { network, payment, receiver, sender, txParams } from "./xrp-values.ts";
+import { knowSender, network, payment, receiver, sender, txParams } from "./xrp-values.ts";
+
+beforeEach(knowSender);
 
 const { slots, fees } = xrp;
 const bidding = fees.bidding!;

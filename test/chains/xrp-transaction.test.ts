@@ -3,7 +3,7 @@
  * nothing that `build` does not make.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
 import type { Payment, TxParams } from "../../chains/family.ts";
 import { hashOfAddress } from "../../chains/xrp/address.ts";
@@ -12,7 +12,9 @@ import { xrpTransactions } from "../../chains/xrp/transactions.ts";
 import { codeOf } from "../support/evm-values.ts";
 import { places, strideOfRun } from "../support/stride.ts";
 import { findJudges } from "./xrp-judges.ts";
-import { accountAt, bytesAt, network, payment, receiver, sender, txParams } from "./xrp-values.ts";
+import { accountAt, bytesAt, knowSender, network, payment, receiver, sender, txParams } from "./xrp-values.ts";
+
+beforeEach(knowSender);
 
 const judges = await findJudges();
 const cancels = xrpTransactions.cancels!;

@@ -12,7 +12,9 @@ export interface TestAccount {
   readonly address: string;
 }
 
-/** Its public key is known to the family from then on, as after an unlock. */
+/**
+ * Its public key is known to the family from then on, as after an unlock, for some hundred others.
+ */
 export function accountAt(index: number): TestAccount {
   const key = bytesAt("key", index);
   const publicKey = secp256k1.getPublicKey(key, true);
@@ -24,6 +26,8 @@ export function bytesAt(name: string, index: number): Uint8Array {
 }
 
 export const sender = accountAt(0);
+/** Many other addresses may have taken the place of the sender's key in the meantime. */
+export const knowSender = (): void => void xrp.accounts.addressOf(sender.publicKey);
 export const receiver = accountAt(1);
 
 export const payment: Payment = {

@@ -60,7 +60,7 @@ const own: readonly string[] = [
     "gateway/sightings/sightings.ts",
   ],
   ...["gateway/operator/currencies.ts", "gateway/operator/health.ts", "gateway/operator/merchants.ts"],
-  ...["gateway/store/agents.ts", "gateway/store/callback-outbox.ts", "gateway/store/credits.ts"],
+  ...["gateway/store/agents.ts", "gateway/store/foreign.ts", "gateway/store/callback-outbox.ts", "gateway/store/credits.ts"],
   ...["gateway/store/parsed-text.ts", "gateway/store/restored-database.ts", "gateway/store/sweeps.ts"],
 ];
 

@@ -234,4 +234,17 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "chains/refusals",
     name: "a node's flags > of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes",
   },
+  "courier/watch: the watch of a chain > a watch of an idle account asks at most once a second, and at least every 12 seconds": {
+    file: "courier/watch",
+    name: "the watch of a chain > a watch of an idle account asks at most once a second, and every 12 seconds or twenty times a block",
+  },
+  "watcher/watcher-withdrawals: many withdrawals > have their turn one of each agent at a time, each once, and then those first who waited longest":
+    {
+      file: "gateway/turns",
+      name: "turns > take one of each merchant at a time, and those first that were asked about longest ago",
+    },
+  "watcher/watcher-withdrawals: many withdrawals > never wait because one of them asks more than a pass may": {
+    file: "gateway/turns",
+    name: "turns > take one thing that costs more than a pass may, and then the others",
+  },
 };
