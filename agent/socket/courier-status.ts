@@ -24,7 +24,7 @@ export interface CourierStatus {
     // away
     readonly feeMarket?: Readonly<Record<string, string>>;
     readonly nodes: readonly CourierNode[]; // in the order of config.json
-    /** What makes payments late while the chain can be used, each with its code; else absent. */
+    /** Causes of late payments on a chain that can be used, each with its code; else absent. */
     readonly delays?: readonly string[];
   }[];
   // e.g. funds, fee ceiling

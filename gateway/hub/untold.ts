@@ -36,7 +36,7 @@ export class Untold {
     return { ended, ...(hashes.length === 0 ? {} : { void: hashes }) };
   }
 
-  /** The ended ones that were told once are told again. */
+  /** The ended ones that were told once come a second time. */
   repeat(): void {
     const again = this.#told;
     this.#told = [];

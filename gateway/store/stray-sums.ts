@@ -142,7 +142,7 @@ export function listSumMoves(database: Database, network: string, accounts: read
   );
 }
 
-/** What lies on an account in sums. */
+/** The sums that lie on an account. */
 export interface StrayTotal {
   readonly network: string;
   readonly account: string;

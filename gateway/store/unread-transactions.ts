@@ -10,7 +10,7 @@ import type { Statements as Database } from "./statements.ts";
 export const unreadEachMax = 64;
 /** Rows that a try looks at. */
 const dueMax = 256;
-/** What was read since is kept for so long. */
+/** A row that was read since is kept for so long. */
 const settledKeptMs = 30 * 86_400_000;
 
 export interface UnreadPlace {

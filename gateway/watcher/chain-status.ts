@@ -15,7 +15,7 @@ export interface ChainStatus {
   readonly final: number | null;
   readonly headAgeMs: number | null; // age of the newest block, by its own time
   readonly finalAgeMs: number | null; // age of the newest final block
-  readonly delays: readonly Delay[]; // what makes payments late although the chain is read
+  readonly delays: readonly Delay[]; // causes of late payments on a chain that is read
   readonly nodes: readonly ChainNode[]; // in the order of the configuration
 }
 

@@ -147,7 +147,7 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
     if (at > 0) await new Promise((resolve) => setImmediate(resolve));
     const next = keepReached(chain, memory, reached, group.last, group.payments, (inside) => {
       if (at > 0) return [];
-      // What could not be read is not gone.
+      // A payment that could not be read is not gone.
       if (missing.size === 0) tellGone(chain, inside, read, payments);
       keepGaps(chain, inside, { fromBlock: cursor.number + 1, toBlock: read.at(-1)?.number ?? cursor.number }, missing);
       keepAllOutgoing(chain, inside, outgoing);

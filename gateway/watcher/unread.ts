@@ -92,7 +92,7 @@ export function dueUnread({ store, network, clock }: WatchedChain, turns: Turns,
   return turns.deal(ofBlocks, againMax, ({ merchant }) => ({ merchant, questions: 1 }));
 }
 
-/** What stands unread in the block of a row; compared with `settleRead` after it was read again. */
+/** The unread ones in the block of a row; compared with `settleRead` after it was read again. */
 export function unreadIn({ store, network }: WatchedChain, { block }: UnreadRow): readonly UnreadRow[] {
   return listUnreadIn(store.database, network, block);
 }

@@ -119,7 +119,7 @@ export class ChainWatch {
   readonly #deposits: DepositMemory;
   readonly #balances: BalanceMemory = newBalanceMemory();
   readonly #voids: VoidMemory = newVoidMemory();
-  readonly #bounds: ClockBounds | null; // of the chain's own times; null for a chain without a preset
+  readonly #bounds: ClockBounds | null; // bounds of the chain's own times; null for a chain without a preset
   readonly #monotonic: () => number;
   #ownClock: ChainClock = unseenClock;
   readonly #faults: FaultMemory = newFaultMemory();
@@ -136,7 +136,7 @@ export class ChainWatch {
   #isAway = false; // a pass failed, and this was logged
   #timer: NodeJS.Timeout | null = null; // null while a pass runs
   #isWoken = false;
-  #endedMs = 0; // of the newest pass, monotonic
+  #endedMs = 0; // when the newest pass began, monotonic
   readonly #stopReceiving: () => void;
   #running: Promise<void> = Promise.resolve();
   #closed = false;

@@ -80,7 +80,7 @@ describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has"
     expect(alarms()[0]?.detail).toContain(`block ${block} could not be read`);
     expect(world.watch.status().detail).toBe("");
     expect(listFaults(world.database)).toMatchObject([{ domain: "history", id: `* ${block}`, merchant: "" }]);
-    // What is paid later counts meanwhile, and the request of the gap does not end.
+    // A later payment counts meanwhile, and the request of the gap does not end.
     await world.order("B", "coin");
     const [, later] = world.requests as [Item, Item];
     world.requests.splice(0, 1);

@@ -68,7 +68,7 @@ async function block(payments: readonly Paid[] = []): Promise<number> {
 }
 
 /**
- * What the passes of a block cost, until it is final: statements, and the rows that they return.
+ * The cost of the passes of a block, until it is final: statements, and the rows that they return.
  */
 async function costOf(payments: readonly Paid[]): Promise<number> {
   const { database } = world;

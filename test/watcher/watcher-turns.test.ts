@@ -11,7 +11,7 @@ import { ItemWorld } from "../../lab/faults/items/world.ts";
 let world: ItemWorld;
 afterEach(() => world.close());
 
-/** What was asked about since the last `take`, in order. */
+/** The things that were asked about since the last `take`, in order. */
 class Asked {
   #list: string[] = [];
   note(about: string): void {
@@ -91,7 +91,7 @@ describe("merchant B, beside a merchant with more than a pass asks about", () =>
     world.nowMs += 21 * 3_600_000;
     await block();
     const seen = asked.take();
-    // Of four addresses in a pass the coin and the token are asked about.
+    // A pass asks about the coin and the token of four addresses.
     const inBoth = (address: string): boolean => seen.filter((one) => one === address).length === 2;
     expect(inBoth(theirs)).toBe(true);
     expect(own.filter(inBoth).length).toBeLessThanOrEqual(3);
