@@ -14,7 +14,7 @@ import type { Database } from "./store.ts";
  * The final transactions of an agent's hot wallets that nothing explains and that its ledger does
  * not know, at most as many as one acknowledgement can name, the newest first. Explained ones are
  * those that an operator assigned to an order or released from all orders, and those before a note
- * in the books. The ledger finds a foreign one by the count.
+ * in the books. On a chain that counts the ledger itself finds a foreign one, by the count.
  */
 export function listForeign(
   database: Database,
