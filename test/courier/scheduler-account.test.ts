@@ -40,6 +40,10 @@ describe("the account", () => {
     // A word that does not suffice is the operator's matter, who finds the line to type.
     expect(only(refusal("ACCOUNT_FIRST_SLOT"), "question")).toEqual([]);
     expect(whyOf(driver, 1)).toContain("autowithdraw adopt local");
+    // The word may be one that a node's lie made, so that it is asked for again, once a minute.
+    driver.tick(60_000);
+    expect(only(refusal("ACCOUNT_FIRST_SLOT"), "question")).toEqual([asked]);
+    expect(only(refusal("ACCOUNT_FIRST_SLOT"), "question")).toEqual([]);
   });
 
   it("is asked about as soon as the handshake is complete, and not before", () => {

@@ -148,6 +148,7 @@ export interface Naming {
   readonly asked: Map<string, { readonly tries: number; readonly dueAtMs: number }>;
   dueAtMs: number; // no question before
   sinceMs: number | null; // since when the gateway has been silent about what is needed
+  slotAskedAtMs: number | null; // when the gateway was last asked for the account's first slot
 }
 
 /** The nodes' counts of the account's transactions. */

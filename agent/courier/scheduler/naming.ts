@@ -10,7 +10,7 @@ import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item, Naming } from "./item.ts";
 
-export const newNaming = (): Naming => ({ named: new Set(), asked: new Map(), dueAtMs: 0, sinceMs: null });
+export const newNaming = (): Naming => ({ named: new Set(), asked: new Map(), dueAtMs: 0, sinceMs: null, slotAskedAtMs: null });
 
 /** The time until a coin is asked for again, doubled with each silence. */
 const againMs = 2_000;
@@ -103,8 +103,15 @@ function askFor(
   out.push({ kind: "question", coins, accounts: [], orders: [] });
 }
 
-/** Asks for the gateway's word on the next slot of an account that has not begun. */
-export function askFirstSlot({ network, address }: Account, out: SchedulerEffect[]): void {
+/**
+ * Asks for the gateway's word on the next slot of an account that has not begun: where there is none
+ * at once, and where an operator would have to decide once a minute, because a word that was said
+ * while a node lied is not the last one.
+ */
+export function askFirstSlot({ network, address, naming }: Account, code: string, nowMs: number, out: SchedulerEffect[]): void {
+  const isNew = naming.slotAskedAtMs === null || nowMs - naming.slotAskedAtMs >= againMsMax;
+  if (code !== "ACCOUNT_FIRST_UNNAMED" && !(code === "ACCOUNT_FIRST_SLOT" && isNew)) return;
+  naming.slotAskedAtMs = nowMs;
   out.push({ kind: "question", coins: [], accounts: [{ network, account: address }], orders: [] });
 }
 

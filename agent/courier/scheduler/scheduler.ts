@@ -117,7 +117,7 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
       return withAccount(book, event, (account) => {
         if (event.answer.ok) return;
         account.slotCounts.detail = whyUnbegun(account, event.answer.code, nowMs);
-        if (event.answer.code === "ACCOUNT_FIRST_UNNAMED") askFirstSlot(account, out);
+        askFirstSlot(account, event.answer.code, nowMs, out);
       });
     case "sighted":
       return takeSightings(book, event).map((account) => {
