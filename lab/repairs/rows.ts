@@ -27,7 +27,7 @@ export const repairs: readonly Repair[] = [
     find: "isCredited === true || isHeld === true ||",
     replace: "isCredited === true ||",
     test: "test/watcher/watcher-arriving.test.ts",
-    title: "counts together with what blocks have",
+    title: "counts in a block behind the end, which was named while nobody said what is on its way",
   },
   {
     name: "request-held-for-a-payment-on-its-way",
