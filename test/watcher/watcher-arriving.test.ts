@@ -69,12 +69,13 @@ function chainOf(confirmingMs = 24 * hourMs): WatchedChain {
 
 const tip = (): Tip => ({ head: { number: head, hash: `${head}` }, final: { number: head, hash: `${head}` }, askedAt: nowMs });
 
+const commit = (fn: Parameters<typeof db.store.write>[0]): void => void db.store.write(fn);
+
 /** A pass over open requests and their ends, at a time later by so much. */
 async function pass(chain: WatchedChain, laterMs = 30_000): Promise<void> {
   nowMs += laterMs;
   head += 1;
   await watchArriving(chain, tip(), memory.arriving);
-  const commit = (fn: Parameters<typeof db.store.write>[0]): void => void db.store.write(fn);
   const over = await nameEnds(chain, memory.ends, tip(), commit as never);
   // In the coin the comparison of balances ends what is over; here it has compared all.
   for (const { id } of over)
@@ -162,6 +163,23 @@ describe("a payment that no block has", () => {
     show(1, payment());
     await pass(never);
     expect([row(second).stage, isHeld(second)]).toEqual(["unconfirmed", false]);
+  });
+
+  it("counts in a block behind the end, which was named while nobody said what is on its way", async () => {
+    const chain = chainOf();
+    const [held, unsure] = [request(0), request(1)];
+    const hash = "b".repeat(64);
+    show(0, payment());
+    show(1, payment({ txHash: hash, isSure: false }));
+    await pass(chain);
+    nowMs += 26 * hourMs;
+    await nameEnds(chain, memory.ends, tip(), commit as never);
+    head += 1;
+    include(chain, held);
+    include(chain, unsure, 1000, hash);
+    db.store.write((database) => judgeRequests(chain, database, [held, unsure], nowMs));
+    expect(row(held)).toMatchObject({ status: 1, late: 0 });
+    expect(row(unsure)).toMatchObject({ status: 2, late: 1 });
   });
 
   it("counts together with what blocks have, and with its replacement at a higher fee", async () => {

@@ -25,9 +25,9 @@ export const manualReplacementMutants: readonly Mutant[] = [
   },
   {
     name: "last-word-never-said",
-    file: "gateway/hub/session.ts",
-    find: "    const ended = [...this.#untold].slice(0, endedPerAckMax);",
-    replace: "    const ended = [...this.#untold].slice(0, 0);",
+    file: "gateway/hub/untold.ts",
+    find: "    const ended = [...this.#ended].slice(0, endedPerAckMax);",
+    replace: "    const ended = [...this.#ended].slice(0, 0);",
     invariant: "The gateway never says that anything ended, so every withdrawal stays open at the agent (liveness).",
   },
   {
@@ -41,9 +41,9 @@ export const manualReplacementMutants: readonly Mutant[] = [
   },
   {
     name: "pause-forgotten-in-a-checkpoint",
-    file: "agent/signer/state/core.ts",
-    find: "      paused: this.#paused,",
-    replace: "      paused: null,",
+    file: "agent/signer/state/stops.ts",
+    find: "    return { paused: this.#paused, stopped",
+    replace: "    return { paused: null, stopped",
     invariant: "After a new segment and a restart a pause is over without anybody's word (people).",
     when: (plan) => plan.helps > 0 && plan.segmentBytesMax < 10_000 && plan.rates.signerDies + plan.rates.powerFails > 0,
   },

@@ -38,8 +38,8 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "receipt-of-one-node",
     file: quorumFile,
-    find: "      const agreed = receipts.find((one) => receipts.filter((other) => isSame(one, other)).length >= pool.quorumMin);",
-    replace: "      const agreed = receipts.find((one) => isSame(one, one));",
+    find: "      return { receipt: placed.agreed, isShown: placed.count > 0 };",
+    replace: "      return { receipt: placed.shown, isShown: placed.count > 0 };",
     invariant: "A receipt that one node made up is a payment's place, and the ledger says that a block holds it (truth).",
     world,
   },

@@ -76,9 +76,9 @@ export const sequenceMutants: readonly Mutant[] = [
   {
     name: "expired-attempt-is-an-end",
     file: "chains/xrp/node-judge.ts",
-    find: '    if (sequence === null || sequence <= slot) return { kind: "waiting" };\n',
+    find: '    if (!isUsed) return { kind: "waiting" };\n',
     replace:
-      '    if (sequence === null) return { kind: "waiting" };\n    if (sequence <= slot) return { kind: "failed", code: "chain_slot_consumed", final: { ...final, txHash: txHashes[0] ?? "", block: final.number, feeUnits: 0n } };\n',
+      '    if (sequence === null) return { kind: "waiting" };\n    if (!isUsed) return { kind: "failed", code: "chain_slot_consumed", final: { ...final, txHash: txHashes[0] ?? "", block: final.number, feeUnits: 0n } };\n',
     invariant: "An attempt that no ledger shows is called void while its sequence is free (truth).",
     world,
   },

@@ -119,8 +119,8 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "last-block-of-a-run-unread",
     file: "gateway/watcher/deposits.ts",
-    find: "    for (const payment of payments.filter((one) => !isClaim(one)))\n",
-    replace: "    for (const payment of payments.filter((one) => !isClaim(one) && one.block < reached.number))\n",
+    find: "    for (const payment of payments.filter((one) => !isClaim(one))) {\n",
+    replace: "    for (const payment of payments.filter((one) => !isClaim(one) && one.block < reached.number)) {\n",
     invariant: "The cursor passes a block whose payments were not kept, and their balance is credited without them (truth).",
     world,
   },

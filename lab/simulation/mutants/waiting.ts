@@ -169,9 +169,9 @@ export const waitingMutants: readonly Mutant[] = [
   },
   {
     name: "void-never-told",
-    file: "gateway/hub/session.ts",
-    find: "    const voided = hashes.length === 0 ? {} : { void: hashes };",
-    replace: "    const voided = {};",
+    file: "gateway/hub/untold.ts",
+    find: "    return { ended, ...(hashes.length === 0 ? {} : { void: hashes }) };",
+    replace: "    return { ended };",
     invariant: "The gateway says to nobody what is void, and what the chain did not take never ends (liveness).",
     world,
     when: ({ rates }) => rates.hostileCourier === 0,

@@ -8,6 +8,7 @@ const withdrawals = "gateway/watcher/withdrawals.ts";
 const evidence = "chains/evm/node-evidence.ts";
 const verdict = "chains/evm/outcome.ts";
 const finality = "chains/evm/node-finality.ts";
+const chainBlocks = "chains/providers/chain-blocks.ts";
 
 export const watcherMutants: readonly Mutant[] = [
   {
@@ -32,24 +33,24 @@ export const watcherMutants: readonly Mutant[] = [
   {
     name: "one-receipt-is-enough",
     file: finality,
-    find: "    if (count >= quorum) return receipt;",
-    replace: "    if (count >= 1) return receipt;",
+    find: "  return agreedOrNone(found, pool.quorumMin,",
+    replace: "  return agreedOrNone({ ...found, agreed: found.count < pool.quorumMin ? null : found.shown }, pool.quorumMin,",
     invariant: "One node that lies about a receipt decides what a withdrawal became (truth).",
     when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
   {
     name: "highest-final-block-counts",
-    file: finality,
-    find: "      const number = numbers[pool.quorumMin - 1];",
-    replace: "      const number = numbers[0];",
+    file: chainBlocks,
+    find: "        const reached = told[pool.quorumMin - 1];",
+    replace: "        const reached = told[0];",
     invariant: "One node that runs ahead makes blocks final that can still be taken back (truth).",
     when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
   {
     name: "final-a-block-early",
-    file: finality,
-    find: "return Math.max(0, (await askHead(pool, node)).number - confirmations + 1);",
-    replace: "return (await askHead(pool, node)).number;",
+    file: chainBlocks,
+    find: "    return { node, number: Math.max(0, head.number - final + 1), block: null, head: head.hash };",
+    replace: "    return { node, number: head.number, block: null, head: head.hash };",
     invariant: "The newest block counts as final, whatever number of confirmations is configured (truth).",
     when: ({ rates, saysFinal }) => rates.reorganisation > 0 && !saysFinal,
   },
