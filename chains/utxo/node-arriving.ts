@@ -15,24 +15,26 @@ import { poolQuestion } from "./node-questions.ts";
 
 /**
  * `satPerKvBMin`: a lower rate makes a payment unsure; null if no rate is known, and then each one
- * is. @throws NODE_* if no node answers
+ * is; asked for only if something arrives. @throws NODE_* if no node answers
  */
 export async function arrivingAt(
   pool: NodePool,
   address: string,
   network: UtxoNetwork,
-  satPerKvBMin: bigint | null,
+  satPerKvBMin: () => Promise<bigint | null>,
 ): Promise<Arriving> {
   const { script } = addressOf(address, network);
   const settled = await pool.all((node) => pool.ask(node, poolQuestion(address)), graceMs);
   const lists = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (lists.length === 0) throw firstFault(settled);
+  const isAny = lists.some((list) => list.some((one) => one.place === null && unitsTo(one, script) > 0n));
+  const least = isAny ? await satPerKvBMin() : null;
   const shown = new Map<string, ArrivingPayment[]>();
   for (const list of lists)
     for (const one of list) {
       const units = unitsTo(one, script);
       if (one.place !== null || units === 0n) continue;
-      const isSure = satPerKvBMin !== null && one.satPerKvB !== null && one.satPerKvB >= satPerKvBMin;
+      const isSure = least !== null && one.satPerKvB !== null && one.satPerKvB >= least;
       const { txHash, isReplaceable } = one;
       shown.set(txHash, [...(shown.get(txHash) ?? []), { txHash, units, isReplaceable, isSure }]);
     }

@@ -5,7 +5,7 @@
  * Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
-import { resultOf } from "../../base/result.ts";
+import { type Result, resultOf } from "../../base/result.ts";
 import type { FeeMarket, Payment } from "../family.ts";
 import { inWaves } from "../map-limit.ts";
 import type {
@@ -118,9 +118,14 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
       return { found: (await inWaves(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))).flat(), unread: [] };
     },
     unconfirmed: (account) => unconfirmedOf(pool, account, network),
-    arriving: async (addresses) => {
-      const rate = await resultOf(feeMarketNow);
-      const least = rate.ok ? (rate.value.satPerKvB ?? 0n) / surePart : null;
+    arriving: (addresses) => {
+      let asked: Promise<Result<FeeMarket>> | null = null;
+      // Most addresses have nothing under way, and then no rate is asked for.
+      const least = async (): Promise<bigint | null> => {
+        asked ??= resultOf(feeMarketNow);
+        const rate = await asked;
+        return rate.ok ? (rate.value.satPerKvB ?? 0n) / surePart : null;
+      };
       return resultsInWaves(addresses, accountsAtOnce, (address) => arrivingAt(pool, address, network, least));
     },
     // A transaction that fails is in no block.

@@ -87,7 +87,14 @@ describe("/ready", () => {
   it("is 503 when no chain is read, and for one that is asked for; one chain of two takes nothing else out", async () => {
     const { config, store } = gateway.service;
     const read: Record<string, boolean> = { one: true, two: true };
-    const statusOf = (chain: string) => ({ chain, ok: read[chain], detail: "NODE_TIMEOUT", plain: "NODE_TIMEOUT", nodes: [] });
+    const statusOf = (chain: string) => ({
+      chain,
+      ok: read[chain],
+      detail: "NODE_TIMEOUT",
+      plain: "NODE_TIMEOUT",
+      nodes: [],
+      delays: [],
+    });
     const watcher = { chainStatus: () => ["one", "two"].map(statusOf) } as unknown as Watcher;
     const chains = { one: config.chains.local, two: config.chains.local } as unknown as typeof config.chains;
     const probes = probesOf({

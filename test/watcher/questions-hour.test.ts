@@ -56,7 +56,8 @@ afterEach(async () => {
   opened = null;
 });
 
-async function open(): Promise<World> {
+/** `isAwaited`: a customer has still to pay the issued address. */
+async function open(isAwaited = false): Promise<World> {
   const chain = new EsploraChain(genesis, begunMs - 20 * blockMs);
   chain.pay(hot, 50_000_000n);
   for (let count = 20; count > 0; count -= 1) chain.mine(begunMs - count * blockMs);
@@ -71,8 +72,8 @@ async function open(): Promise<World> {
     changedAt: begunMs,
     network: network.id,
     currency: "btc",
-    status: 0,
-    stage: "waiting",
+    status: isAwaited ? 0 : 1,
+    stage: isAwaited ? "waiting" : "completed",
     amountUnits: "100000",
   } as const;
   giveAddress(db.store, { id: "d1", address: deposit, place: 0, agent }, { ...waits, expiresAt: begunMs + 24 * hourMs });
@@ -132,6 +133,17 @@ it("a gateway and an idle agent ask each server of Bitcoin at most 360 questions
   const asked = await anHour(opened, false);
   expect(asked.map((count) => count > 120)).toEqual([true, true]);
   for (const count of asked) expect(count).toBeLessThanOrEqual(360);
+});
+
+it("one request that waits for its payer adds two questions a minute, which show the payment before a block has it", async () => {
+  opened = await open();
+  const idle = Math.max(...(await anHour(opened, false)));
+  await opened.watch.close();
+  opened.sender.close();
+  for (const server of opened.servers) await server.close();
+  opened.db.remove();
+  opened = await open(true);
+  for (const count of await anHour(opened, false)) expect(count).toBeLessThanOrEqual(idle + 180);
 });
 
 it("and with one payout that waits for its block at most 700", async () => {
