@@ -7,7 +7,15 @@ import type { AgentError } from "../../base/fault.ts";
 
 /** Faults of one answer: another question to the same nodes may do well. */
 const ofItem: ReadonlySet<Code> = new Set<Code>([
-  ...(["NODE_ERROR", "NODE_ANSWER", "NODE_ANSWER_SIZE", "NODE_PRUNED", "NODE_DISAGREE", "NODE_QUESTION"] as const),
+  ...([
+    "NODE_ERROR",
+    "NODE_ANSWER",
+    "NODE_ANSWER_SIZE",
+    "NODE_PRUNED",
+    "NODE_DISAGREE",
+    "NODE_QUESTION",
+    "NODE_LIST_SHORT",
+  ] as const),
   ...(["ADDRESS_FORMAT", "ADDRESS_CHECKSUM", "ADDRESS_PUBLIC_KEY", "ADDRESS_INDEX"] as const),
 ]);
 /** A status with which a server refuses one question; 5xx speaks of the server. */

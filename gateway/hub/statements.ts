@@ -18,7 +18,7 @@ import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import { type AssignedPayment, assignedOf, assignedTo } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
-import { forgetNetworkStops, keepForeignTold, keepNetworkStop } from "../store/foreign.ts";
+import { forgetForeignTold, forgetNetworkStops, keepForeignTold, keepNetworkStop } from "../store/foreign.ts";
 import { markAnswered, readAsked } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { insertSignature, isSigned, listSignatures, signedBy } from "../store/signatures.ts";
@@ -182,7 +182,9 @@ function open(progress: Progress, entry: RecoveredEntry, head: Head): Refused | 
   const { database, agent, nowMs } = progress;
   const problem = takeRecovery(database, agent, entry, head, nowMs);
   if (problem !== "") return behind(progress, problem);
+  // A ledger from before a stop has to hear of its transactions again; it knows the others.
   forgetNetworkStops(database, agent.id);
+  forgetForeignTold(database, agent.id);
   progress.awaits = false;
   return null;
 }

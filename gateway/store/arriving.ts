@@ -61,7 +61,9 @@ export function forgetArriving(database: Database, transactionId: string): void 
   database.run("DELETE FROM arriving WHERE transactionId = ?", transactionId);
 }
 
-/** True while payments that were seen in time keep a request open. */
+/** True while payments that were seen in time, and are not final, keep a request open. */
 export function isHeldOpen(database: Database, transactionId: string): boolean {
-  return database.get("SELECT 1 FROM arriving WHERE transactionId = ? AND isHeld = 1", transactionId) !== undefined;
+  const sql = `SELECT 1 FROM arriving a WHERE a.transactionId = ? AND a.isHeld = 1 AND NOT EXISTS
+    (SELECT 1 FROM payments p WHERE p.transactionId = a.transactionId AND p.txHash = a.txHash AND p.final = 1)`;
+  return database.get(sql, transactionId) !== undefined;
 }

@@ -78,3 +78,11 @@ export function listNetworkStops(database: Database, most: number): readonly Net
     most,
   );
 }
+
+/**
+ * Has each foreign transaction told to an agent again. Harmless, because its ledger knows the told
+ * ones.
+ */
+export function forgetForeignTold(database: Database, agent: string): void {
+  database.run("DELETE FROM foreignTold WHERE agent = ?", agent);
+}

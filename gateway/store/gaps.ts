@@ -22,12 +22,22 @@ const atGap = "network = ? AND account = ? AND fromBlock = ?";
 const keyOf = ({ network, account, fromBlock }: Pick<GapRow, "network" | "account" | "fromBlock">) =>
   [network, account, fromBlock] as const;
 
-/** Opens a gap, or makes the gap longer that ends before it. Harmless to call twice. */
+/** Opens a gap, and takes in those beside it and those that it covers. Harmless to call twice. */
 export function openGap(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "toldAt">): void {
   const { network, account, fromBlock, toBlock, merchant, code, words, since } = gap;
-  const before = "network = ? AND account = ? AND toBlock >= ? AND fromBlock <= ?";
-  const sql = `UPDATE gaps SET toBlock = max(toBlock, ?), since = max(since, ?) WHERE ${before}`;
-  if (database.run(sql, toBlock, since, network, account, fromBlock - 1, fromBlock).changes > 0) return;
+  const beside = "network = ? AND account = ? AND toBlock >= ? AND fromBlock <= ?";
+  const at = [network, account, fromBlock - 1, toBlock + 1] as const;
+  const there = database.all<GapRow>(`SELECT * FROM gaps WHERE ${beside} ORDER BY fromBlock`, ...at);
+  const [first] = there;
+  if (first !== undefined) {
+    const from = Math.min(fromBlock, first.fromBlock);
+    const to = Math.max(toBlock, ...there.map((one) => one.toBlock));
+    const newest = Math.max(since, ...there.map((one) => one.since));
+    for (const one of there.slice(1)) database.run(`DELETE FROM gaps WHERE ${atGap}`, ...keyOf(one));
+    const sql = `UPDATE gaps SET fromBlock = ?, toBlock = ?, since = ? WHERE ${atGap}`;
+    database.run(sql, from, to, newest, ...keyOf(first));
+    return;
+  }
   database.run(
     `INSERT INTO gaps (network, account, fromBlock, toBlock, merchant, code, words, since, tries, retryAt, toldAt)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 0, NULL)`,

@@ -9,7 +9,8 @@ import { fillGap } from "../store/gaps.ts";
 import { readPayment } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { hasSumAt } from "../store/stray-sums.ts";
+import { hasAllRows, hasSumAt } from "../store/stray-sums.ts";
+import { readTransaction } from "../store/transactions.ts";
 import type { UnreadRow } from "../store/unread-transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import type { DepositMemory } from "./deposit-memory.ts";
@@ -57,14 +58,19 @@ function wasUnread(database: Database, before: readonly UnreadRow[], payment: Pa
   const { txHash, address, network, block, transactionId } = payment;
   if (isClaim(payment) || transactionId === nobodys || readPayment(database, payment)?.final === 1) return false;
   if (before.some((row) => row.txHash === txHash)) return true;
+  // A payment that a request waits for is a row, and never in a sum, until the request has many.
+  const request = readTransaction(database, transactionId);
+  const isAwaited = request?.status === 0 && request.currency === payment.currency && !hasAllRows(database, transactionId);
   const { address: account } = payeeOf(network, address);
   const isOfBlock = before.some((row) => row.txHash === "" && [address, account, ""].includes(row.address));
-  return isOfBlock && !hasSumAt(database, network, account, block);
+  return isOfBlock && (isAwaited || !hasSumAt(database, network, account, block));
 }
 
 /** Asks for gaps again, and keeps what they show now. */
 export async function fillGaps(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<void> {
   for (const gap of dueGaps(chain, memory.gapTurns)) {
+    // The cursor went back below it, and comes to its blocks again.
+    if (gap.fromBlock > cursor.number) continue;
     const to = Math.min(gap.toBlock, gap.fromBlock + blocksAtOnce - 1, cursor.number);
     const told = await resultOf(async () => {
       const lacking: MissingHistory[] = [];

@@ -89,9 +89,14 @@ function keep(database: Database, request: OpenRequest, { payments, isWhole }: A
   const wholeUnits = [...sure, ...inBlocks].reduce((sum, { units }) => sum + units, 0n);
   const isWholeSum = sure.length > 0 && wholeUnits >= BigInt(request.amountUnits) - BigInt(request.toleranceUnits);
   const begins = isOpen && nowMs < expiresAt && isWholeSum;
+  const shownUnits = [...payments.filter(({ txHash }) => !hashes.has(txHash)), ...inBlocks].reduce(
+    (sum, { units }) => sum + units,
+    0n,
+  );
+  const isStillWhole = shownUnits >= BigInt(request.amountUnits) - BigInt(request.toleranceUnits);
   for (const { txHash, units, isReplaceable, isSure } of payments) {
-    // A payer who raises the fee of a held payment makes another transaction of it.
-    const holds = isHeld || (begins && isSure);
+    // A payer who raises the fee of a held payment makes another transaction of the same sum.
+    const holds = (isHeld && (isStillWhole || known.get(txHash)?.isHeld === 1)) || (begins && isSure);
     keepArriving(database, {
       transactionId,
       txHash,

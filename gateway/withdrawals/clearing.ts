@@ -11,6 +11,7 @@ import { familyOf } from "../../chains/families.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
+import { gapOver } from "../store/gaps.ts";
 import { readAsked } from "../store/jobs.ts";
 import { isLevel } from "../store/levels.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
@@ -18,6 +19,7 @@ import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
+import { isUnread } from "../store/unread-transactions.ts";
 import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
 
 interface ClearingRooms {
@@ -82,5 +84,8 @@ function seenOf(database: Database, agent: AgentRow, id: string, run: string): S
   const row = readTransaction(database, id);
   if (row === undefined || row.operation !== "withdraw" || row.status !== 0 || familyOf(row.network).slots.isCounted) return null;
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
-  return isLevel(database, wallet, run) ? { row, holders: holdersOf(database, agent, row) } : null;
+  // A payment of the wallet may be in what could not be read since.
+  const isRead = isLevel(database, wallet, run) && !isUnread(database, wallet.network, wallet.account);
+  if (!isRead || gapOver(database, wallet.network, [wallet.account]) !== undefined) return null;
+  return { row, holders: holdersOf(database, agent, row) };
 }

@@ -52,6 +52,28 @@ describe("the gateway's word that nothing pays a withdrawal already", () => {
     expect(sign().ok).toBe(true);
   });
 
+  it("counts for ten minutes, and no more once the chain shows a transaction that nothing explains", () => {
+    const kit = waitingKit();
+    kit.namesPins = false;
+    const ids = [1, 2, 3].map(() => kit.request({ network, address: receiver }).transactionId);
+    const sign = (at: number) => kit.ask("sign", { transactionId: ids[at] ?? "", txParams: offerAt(kit.now) });
+    kit.sight({ orders: ids });
+    expect(sign(0).ok).toBe(true);
+    kit.now += 600_001;
+    kit.handshake();
+    expect(sign(1)).toMatchObject(uncleared);
+    kit.sight({ orders: ids });
+    expect(sign(1).ok).toBe(true);
+    kit.acknowledge();
+    const foreign = [{ network, account: keys.vault.accounts[0]?.id ?? "", txHash: "ab".repeat(32) }];
+    expect(kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, foreign })).ok).toBe(true);
+    expect(sign(2)).toMatchObject({ ok: false, code: "NETWORK_PAUSED" });
+    expect(kit.operate("pause", { paused: false, network: "tron" })).toMatchObject({ ok: true });
+    expect(sign(2)).toMatchObject(uncleared);
+    kit.sight({ orders: ids });
+    expect(sign(2).ok).toBe(true);
+  });
+
   it("comes before a further attempt there too, although both sides call the first one void", () => {
     const kit = waitingKit();
     const id = kit.payout();

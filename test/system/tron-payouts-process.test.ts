@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TronWeb } from "tronweb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Kit, projectRoot, startKit } from "../../lab/kit/kit.ts";
+import { type Kit, projectRoot, settle, startKit } from "../../lab/kit/kit.ts";
 import { run, until } from "../../lab/kit/processes.ts";
 import { createShop, type Shop } from "../../lab/kit/shop.ts";
 import { startTronProcess, type TronProcess } from "../../lab/tron-node/process.ts";
@@ -139,6 +139,8 @@ describe("an agent with a chain of Tron", () => {
     await node.control("fund", { address: hotWallet, sun: "1000000000" });
     await node.control("mint", { contract: usdt, address: hotWallet, units: "1000000000" });
     await node.control("mine", { count: 25 });
+    // The check asks a token at the final block, so that its contract has to be in one.
+    await settle(kit.anvil.url, 96);
     await kit.startCrypto();
     shop = createShop(kit);
   });

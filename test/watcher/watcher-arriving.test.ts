@@ -195,6 +195,23 @@ describe("a payment that no block has", () => {
     expect(row(id)).toMatchObject({ status: 1, late: 0 });
   });
 
+  it("is not held as a replacement that pays less, and holds no more once a final block has it", async () => {
+    const chain = chainOf();
+    const [taken, paid] = [request(0), request(1)];
+    show(0, payment());
+    show(1, payment({ txHash: "e".repeat(64) }));
+    await pass(chain);
+    show(0, payment({ units: 5n, txHash: "c".repeat(64) }));
+    await pass(chain);
+    const held = listArriving(db.store.database, taken).map(({ txHash: hash, isHeld: one }) => [hash.charAt(0), one]);
+    expect(held).toEqual([
+      ["a", 1],
+      ["c", 0],
+    ]);
+    include(chain, paid, 400, "e".repeat(64));
+    expect([isHeld(taken), isHeld(paid)]).toEqual([true, false]);
+  });
+
   it("holds no more when no node has shown it for an hour, and not because a node was away", async () => {
     const chain = chainOf();
     const id = request();

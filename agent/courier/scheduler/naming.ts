@@ -104,9 +104,9 @@ function askFor(
 }
 
 /**
- * Asks for the gateway's word on the next slot of an account that has not begun: where there is none
- * at once, and where an operator would have to decide once a minute, because a word that was said
- * while a node lied is not the last one.
+ * Asks for the gateway's word on the next slot of an account that has not begun: where there is
+ * none at once, and where an operator would have to decide once a minute, because a word that was
+ * said while a node lied is not the last one.
  */
 export function askFirstSlot({ network, address, naming }: Account, code: string, nowMs: number, out: SchedulerEffect[]): void {
   const isNew = naming.slotAskedAtMs === null || nowMs - naming.slotAskedAtMs >= againMsMax;

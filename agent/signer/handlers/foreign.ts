@@ -50,6 +50,8 @@ function isForeign(core: Core, network: string, txHash: string): boolean {
 }
 
 function stop(context: RequestContext, network: string, txHashes: readonly string[], by: Side): void {
+  // It may be the payment of a withdrawal that both sides have forgotten.
+  context.run.sightings.forgetOrders();
   const isNew = context.core.stops.on(network) === null;
   const detail = `${network}: ${txHashes.join(", ")}, as the ${by} shows; no first payment is signed there`;
   context.commit([

@@ -12,6 +12,11 @@ const ordersMax = 4_096;
 const accountsMax = 256;
 /** An account may send in the meantime, so an older word on its next slot counts for nothing. */
 const slotMs = 600_000;
+/**
+ * The chain may show a payment in the meantime, so an older word on a withdrawal counts for
+ * nothing.
+ */
+const orderMs = 600_000;
 
 interface Told extends Pick<SightedSlot, "slot" | "isUnused"> {
   readonly at: number; // the gateway's time
@@ -22,11 +27,16 @@ interface Told extends Pick<SightedSlot, "slot" | "isUnused"> {
 export class KnownSightings {
   readonly #coins = new Set<string>();
   readonly #slots = new Map<string, Told>();
-  readonly #orders = new Set<string>();
+  readonly #orders = new Map<string, number>(); // when the word was heard, monotonic
 
   keep({ coins, next, orders, at }: Sightings, heardMs: number): void {
-    for (const coin of coins) keepNewest(this.#coins, keyOf(coin, textOf(coin)), coinsMax);
-    for (const id of orders) keepNewest(this.#orders, id, ordersMax);
+    for (const coin of coins) keepNewest(this.#coins, keyOf(coin, textOf(coin)));
+    for (const id of orders) {
+      this.#orders.delete(id);
+      this.#orders.set(id, heardMs);
+      const [oldest = ""] = this.#orders.keys();
+      if (this.#orders.size > ordersMax) this.#orders.delete(oldest);
+    }
     for (const { slot, isUnused, ...account } of next) {
       const key = keyOf(account);
       // An older word that comes again says nothing about now.
@@ -43,9 +53,15 @@ export class KnownSightings {
     return this.#coins.has(keyOf(account, coin));
   }
 
-  /** True if the gateway said of the withdrawal that nothing on the chain pays it already. */
-  clears(transactionId: string): boolean {
-    return this.#orders.has(transactionId);
+  /** True if the gateway said lately that nothing on the chain pays the withdrawal already. */
+  clears(transactionId: string, nowMs: number): boolean {
+    const heardMs = this.#orders.get(transactionId);
+    return heardMs !== undefined && nowMs - heardMs < orderMs;
+  }
+
+  /** Takes back every word on withdrawals, because the chain shows what nothing explains. */
+  forgetOrders(): void {
+    this.#orders.clear();
   }
 
   /** The gateway's newest word on the next slot of an account; undefined without a recent one. */
@@ -62,9 +78,9 @@ function keyOf({ network, account }: Pick<SightedCoin, "network" | "account">, c
   return `${network} ${account} ${coin}`;
 }
 
-function keepNewest(kept: Set<string>, key: string, most: number): void {
+function keepNewest(kept: Set<string>, key: string): void {
   kept.delete(key);
   kept.add(key);
   const [oldest = ""] = kept;
-  if (kept.size > most) kept.delete(oldest);
+  if (kept.size > coinsMax) kept.delete(oldest);
 }

@@ -1,0 +1,50 @@
+/** Gaps as rows: those that touch or cover one another are one, in whatever order they open. */
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
+import { isOfItem } from "../../gateway/faults/blame.ts";
+import { fillGap, type GapRow, listGaps, openGap } from "../../gateway/store/gaps.ts";
+import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
+
+let db: GatewayDatabase;
+beforeEach(() => {
+  db = gatewayDatabase();
+});
+afterEach(() => db.remove());
+
+const open = (fromBlock: number, toBlock: number, account = ""): void =>
+  openGap(db.store.database, {
+    ...{ network: "xrpl:0", account, fromBlock, toBlock, merchant: "" },
+    ...{ code: "NODE_PRUNED", words: "none has them", since: fromBlock },
+  });
+const spans = (): readonly (readonly [number, number])[] =>
+  listGaps(db.store.database, "xrpl:0").map((gap) => [gap.fromBlock, gap.toBlock]);
+
+it("a gap takes in those that it covers or touches, below and above", () => {
+  open(122, 130);
+  open(200, 210);
+  open(90, 121);
+  expect(spans()).toEqual([
+    [90, 130],
+    [200, 210],
+  ]);
+  open(122, 153);
+  open(140, 199);
+  expect(spans()).toEqual([[90, 210]]);
+  const [gap] = listGaps(db.store.database, "xrpl:0");
+  fillGap(db.store.database, gap as GapRow, 121);
+  expect(spans()).toEqual([[122, 210]]);
+});
+
+it("a gap of one account is no other's", () => {
+  open(1, 5, "rA");
+  open(6, 9, "rB");
+  expect(spans()).toEqual([
+    [1, 5],
+    [6, 9],
+  ]);
+});
+
+it("a list that leaves payments out is its account's fault, and no chain's", () => {
+  expect(isOfItem(new AgentError("NODE_LIST_SHORT", "none", "7 drops unexplained"))).toBe(true);
+  expect(isOfItem(new AgentError("NODE_TIMEOUT", "none", "no answer"))).toBe(false);
+});
