@@ -16,6 +16,7 @@ export interface GapRow {
   readonly tries: number;
   readonly retryAt: number; // Unix milliseconds; not asked for before
   readonly toldAt: number | null; // its alarm
+  readonly summedTo: number; // payments of blocks up to this one were added to sums before the gap opened
 }
 
 const atGap = "network = ? AND account = ? AND fromBlock = ?";
@@ -24,7 +25,7 @@ const keyOf = ({ network, account, fromBlock }: Pick<GapRow, "network" | "accoun
 
 /** Opens a gap, and takes in those beside it and those that it covers. Harmless to call twice. */
 export function openGap(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "toldAt">): void {
-  const { network, account, fromBlock, toBlock, merchant, code, words, since } = gap;
+  const { network, account, fromBlock, toBlock, merchant, code, words, since, summedTo } = gap;
   const beside = "network = ? AND account = ? AND toBlock >= ? AND fromBlock <= ?";
   const at = [network, account, fromBlock - 1, toBlock + 1] as const;
   const there = database.all<GapRow>(`SELECT * FROM gaps WHERE ${beside} ORDER BY fromBlock`, ...at);
@@ -33,15 +34,17 @@ export function openGap(database: Database, gap: Omit<GapRow, "tries" | "retryAt
     const from = Math.min(fromBlock, first.fromBlock);
     const to = Math.max(toBlock, ...there.map((one) => one.toBlock));
     const newest = Math.max(since, ...there.map((one) => one.since));
+    // A payment that is added twice is worse than one that is left to the comparison of balances.
+    const summed = Math.max(summedTo, ...there.map((one) => one.summedTo));
     for (const one of there.slice(1)) database.run(`DELETE FROM gaps WHERE ${atGap}`, ...keyOf(one));
-    const sql = `UPDATE gaps SET fromBlock = ?, toBlock = ?, since = ? WHERE ${atGap}`;
-    database.run(sql, from, to, newest, ...keyOf(first));
+    const sql = `UPDATE gaps SET fromBlock = ?, toBlock = ?, since = ?, summedTo = ? WHERE ${atGap}`;
+    database.run(sql, from, to, newest, summed, ...keyOf(first));
     return;
   }
   database.run(
-    `INSERT INTO gaps (network, account, fromBlock, toBlock, merchant, code, words, since, tries, retryAt, toldAt)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 0, NULL)`,
-    ...[network, account, fromBlock, toBlock, merchant, code, words, since],
+    `INSERT INTO gaps (network, account, fromBlock, toBlock, merchant, code, words, since, tries, retryAt, toldAt, summedTo)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 0, NULL, ?)`,
+    ...[network, account, fromBlock, toBlock, merchant, code, words, since, summedTo],
   );
 }
 

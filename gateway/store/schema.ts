@@ -320,7 +320,7 @@ CREATE TABLE faults (
 CREATE TABLE gaps (
   network TEXT NOT NULL, account TEXT NOT NULL, fromBlock INTEGER NOT NULL, toBlock INTEGER NOT NULL, merchant TEXT NOT NULL,
   code TEXT NOT NULL, words TEXT NOT NULL, since INTEGER NOT NULL, tries INTEGER NOT NULL, retryAt INTEGER NOT NULL,
-  toldAt INTEGER, PRIMARY KEY (network, account, fromBlock)) STRICT;
+  toldAt INTEGER, summedTo INTEGER NOT NULL, PRIMARY KEY (network, account, fromBlock)) STRICT;
 CREATE TABLE unreadTransactions (
   network TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL, blockTo INTEGER NOT NULL, address TEXT NOT NULL,
   merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL, at INTEGER NOT NULL, tries INTEGER NOT NULL,

@@ -88,10 +88,10 @@ export async function fillGaps(chain: WatchedChain, memory: DepositMemory, curso
       gap.account === "" || payeeOf(network, address).address === gap.account;
     commit(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
-      // Nothing of these blocks was kept for the account, in sums neither.
-      const credited = payments.filter((one) => !isClaim(one) && isOwn(one)).map((one) => keepPayment(chain, inside, one, -1));
+      const own = payments.filter((one) => !isClaim(one) && isOwn(one));
+      const credited = own.map((one) => keepPayment(chain, inside, one, gap.summedTo));
       fillGap(inside, gap, to);
-      if (gap.account === "") keepGaps(chain, inside, { fromBlock: gap.fromBlock, toBlock: to }, missingOf(lacking));
+      if (gap.account === "") keepGaps(chain, inside, { ...gap, toBlock: to }, missingOf(lacking));
       const used = consumptions.filter((one) => applyVerdict(chain, inside, one.row, one.verdict)).map((one) => one.row.id);
       return [
         ...used,

@@ -14,6 +14,7 @@ import type { Turns } from "../faults/turns.ts";
 import { accountOwner } from "../store/forgotten-addresses.ts";
 import { type GapRow, listGaps, markGapTold, openGap, restGap } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
+import { summedTo } from "../store/stray-sums.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 import { keyOn } from "./items.ts";
 
@@ -31,11 +32,14 @@ export function missingOf(missing: readonly MissingHistory[]): ReadonlyMap<strin
   return new Map(missing.map(({ account, fault }) => [account, fault]));
 }
 
-/** Opens gaps of these accounts in the caller's transaction; "" for all. */
+/**
+ * Opens gaps of these accounts in the caller's transaction; "" for all. Without `summedTo` the
+ * blocks count as read for the first time.
+ */
 export function keepGaps(
   { network, clock }: WatchedChain,
   database: Database,
-  { fromBlock, toBlock }: Pick<GapRow, "fromBlock" | "toBlock">,
+  { fromBlock, toBlock, summedTo: summed }: Pick<GapRow, "fromBlock" | "toBlock"> & Partial<Pick<GapRow, "summedTo">>,
   missing: ReadonlyMap<string, AgentError>,
 ): void {
   for (const [account, { code, message }] of missing) {
@@ -49,6 +53,7 @@ export function keepGaps(
       code,
       words: message.slice(0, wordsMax),
       since: clock(),
+      summedTo: summed ?? summedTo(database, network),
     });
   }
 }

@@ -11,10 +11,10 @@ beforeEach(() => {
 });
 afterEach(() => db.remove());
 
-const open = (fromBlock: number, toBlock: number, account = ""): void =>
+const open = (fromBlock: number, toBlock: number, account = "", summedTo = 0): void =>
   openGap(db.store.database, {
     ...{ network: "xrpl:0", account, fromBlock, toBlock, merchant: "" },
-    ...{ code: "NODE_PRUNED", words: "none has them", since: fromBlock },
+    ...{ code: "NODE_PRUNED", words: "none has them", since: fromBlock, summedTo },
   });
 const spans = (): readonly (readonly [number, number])[] =>
   listGaps(db.store.database, "xrpl:0").map((gap) => [gap.fromBlock, gap.toBlock]);
@@ -33,6 +33,12 @@ it("a gap takes in those that it covers or touches, below and above", () => {
   const [gap] = listGaps(db.store.database, "xrpl:0");
   fillGap(db.store.database, gap as GapRow, 121);
   expect(spans()).toEqual([[122, 210]]);
+});
+
+it("a gap remembers up to which block payments were in sums before, so that none is added twice", () => {
+  open(10, 20, "", 9);
+  open(5, 9, "", 12);
+  expect(listGaps(db.store.database, "xrpl:0").map(({ summedTo }) => summedTo)).toEqual([12]);
 });
 
 it("a gap of one account is no other's", () => {

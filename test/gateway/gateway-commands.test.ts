@@ -179,7 +179,7 @@ function faults(): void {
     code: "NODE_PRUNED",
     words: "no receipts",
   };
-  openGap(database, { ...gap, since });
+  openGap(database, { ...gap, since, summedTo: 0 });
   const lost = { ...gap, domain: "history", id: "* 40", words: "blocks 40 to 41: no receipts", since: since + 1, tries: 1 };
   keepFault(database, lost);
   const small = {
