@@ -136,8 +136,11 @@ async function listOf(pool: NodePool, node: PoolNode, { account, span, cut }: Li
       if (transaction.ledger < span.from || transaction.ledger > span.to) throw outside(node, transaction);
       found.set(transaction.txHash, transaction);
     }
-    for (const { txHash, ledger, fault } of page.unread)
-      unread.push({ txHash, block: ledger === 0 ? span.from : ledger, account, fault });
+    for (const { txHash, ledger, fault } of page.unread) {
+      // Without its ledger nobody knows where to look again, so that the whole list is missing.
+      if (ledger === 0) throw fault;
+      unread.push({ txHash, block: ledger, account, fault });
+    }
   }
   const sorted = [...found.values()].sort((a, b) => a.ledger - b.ledger || (a.txHash < b.txHash ? -1 : 1));
   return joinFinds([{ found: sorted, unread }]);

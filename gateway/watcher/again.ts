@@ -69,7 +69,7 @@ function wasUnread(database: Database, before: readonly UnreadRow[], payment: Pa
 /** Asks for gaps again, and keeps what they show now. */
 export async function fillGaps(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<void> {
   for (const gap of dueGaps(chain, memory.gapTurns)) {
-    // The cursor went back below it, and comes to its blocks again.
+    // The cursor is below it again, and comes to its blocks once more.
     if (gap.fromBlock > cursor.number) continue;
     const to = Math.min(gap.toBlock, gap.fromBlock + blocksAtOnce - 1, cursor.number);
     const told = await resultOf(async () => {
