@@ -323,6 +323,9 @@ describe("deliveries by a key", () => {
     gateway.clock.nowMs += 60_000;
     await order();
     await until(() => held().waiting === 2);
+    // A try under way would write its delivery's state once more.
+    const due = "SELECT 1 FROM callbackDeliveries WHERE state = 'waiting' AND nextAt <= ?";
+    await until(() => database().all(due, gateway.clock.nowMs).length === 0);
     database().run("UPDATE callbackDeliveries SET state = 'given up' WHERE state = 'waiting'");
     answer(200);
     const late = new Date(middle + 30_000).toISOString();
