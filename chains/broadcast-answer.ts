@@ -13,7 +13,7 @@
 export type Meaning = "known" | "slot-used" | "price" | "funds" | "expired" | "node" | "bytes";
 
 /**
- * What became of signed bytes at one node, or at all that were asked.
+ * The fate of signed bytes at one node, or at all that were asked.
  * - taken: the node said that it has them
  * - doubtful: the node may have them
  * - refused: the node answered and did not take them

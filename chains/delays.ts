@@ -1,5 +1,5 @@
 /**
- * What makes payments of a chain late while its nodes can be used: a final block that stands, and
+ * Causes of late payments on a chain whose nodes can be used: a final block that stands, and
  * blocks that too few nodes keep. Words for operators. Pure. Sources: ethereum-optimism/optimism
  * #11234 and #13809, bnb-chain/opbnb #244 (the head goes on, the final block stands for hours);
  * XRPLF/rippled #2903 and #4262 (a stock server keeps some 512 ledgers).

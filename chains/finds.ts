@@ -17,7 +17,7 @@ export interface MissingHistory {
   readonly fault: AgentError;
 }
 
-/** What was found in blocks, and what could not be read there. */
+/** Finds of some blocks, and the things that could not be read there. */
 export interface Finds<T> {
   readonly found: readonly T[];
   readonly unread: readonly UnreadTransaction[];

@@ -29,7 +29,7 @@ export interface ChainHealth {
   readonly headAgeMs: number | null; // age of the newest block that any node showed
   readonly finalAgeMs: number | null; // age of the newest final block of enough nodes
   readonly nodes: readonly NodeHealth[]; // in the order given
-  /** What makes payments late while the chain can be used. */
+  /** Causes of late payments while the chain can be used. */
   readonly delays: readonly Delay[];
 }
 

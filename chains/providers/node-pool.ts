@@ -32,7 +32,7 @@ export interface PoolOptions<C extends Client, A> {
   /** One exchange. */
   readonly askChain: (client: C) => Promise<A>;
   readonly chainOf: (answer: A, client: C) => string;
-  /** What to do about a node that answers with this chain; "" for nothing but another address. */
+  /** The cure for a node that answers with this chain; "" for nothing but another address. */
   readonly cureOf?: (answered: string) => string;
   readonly log: NodeLog;
   readonly clock: () => number; // milliseconds, never running back

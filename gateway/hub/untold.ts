@@ -1,5 +1,5 @@
 /**
- * What the next acknowledgements of one connection have to tell: withdrawals that have ended, and
+ * The news for the next acknowledgements of one connection: withdrawals that have ended, and
  * void attempts. An acknowledgement can be lost on an open connection, so each ended one is told
  * twice; the next handshake tells all again. Holds nothing that the database does not have.
  */

@@ -85,16 +85,15 @@ function keep(database: Database, request: OpenRequest, { payments, isWhole }: A
   const hashes = new Set(inBlocks.map(({ txHash }) => txHash));
   const isOpen = holdMs > 0 && nowMs < expiresAt + holdMs;
   const isHeld = isOpen && [...known.values()].some((row) => row.isHeld === 1);
-  const sure = payments.filter(({ isSure, txHash }) => isSure && !hashes.has(txHash));
-  const wholeUnits = [...sure, ...inBlocks].reduce((sum, { units }) => sum + units, 0n);
-  const isWholeSum = sure.length > 0 && wholeUnits >= BigInt(request.amountUnits) - BigInt(request.toleranceUnits);
-  const begins = isOpen && nowMs < expiresAt && isWholeSum;
-  const shownUnits = [...payments.filter(({ txHash }) => !hashes.has(txHash)), ...inBlocks].reduce(
-    (sum, { units }) => sum + units,
-    0n,
-  );
-  const isStillWhole = shownUnits >= BigInt(request.amountUnits) - BigInt(request.toleranceUnits);
-  for (const { txHash, units, isReplaceable, isSure } of payments) {
+  // One that a block has stays as it is, whatever a slow node still shows.
+  const arriving = payments.filter(({ txHash }) => !hashes.has(txHash));
+  const sure = arriving.filter(({ isSure }) => isSure);
+  const leastUnits = BigInt(request.amountUnits) - BigInt(request.toleranceUnits);
+  const isEnough = (some: readonly { readonly units: bigint }[]): boolean =>
+    [...some, ...inBlocks].reduce((sum, { units }) => sum + units, 0n) >= leastUnits;
+  const begins = isOpen && nowMs < expiresAt && sure.length > 0 && isEnough(sure);
+  const isStillWhole = isEnough(arriving);
+  for (const { txHash, units, isReplaceable, isSure } of arriving) {
     // A payer who raises the fee of a held payment makes another transaction of the same sum.
     const holds = (isHeld && (isStillWhole || known.get(txHash)?.isHeld === 1)) || (begins && isSure);
     keepArriving(database, {
