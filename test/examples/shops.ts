@@ -15,7 +15,7 @@ export interface Shop {
   listen(port: number, env: Readonly<Record<string, string>>): ChildProcess;
 }
 
-const commandMsMax = 20_000;
+const commandMsMax = 90_000;
 
 /** `needs`: programs that the shop cannot do without. */
 function shop(needs: readonly string[], name: string, file: string, serve: (port: number) => readonly string[] = () => []): Shop {
