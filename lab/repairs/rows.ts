@@ -66,6 +66,15 @@ export const repairs: readonly Repair[] = [
     title: "is not held as a replacement that pays less",
   },
   {
+    name: "hold-by-a-block",
+    fault: "A payment of a block lost its hold when a slow node still listed it at the end of the hours, and counted as late.",
+    file: "gateway/watcher/arriving.ts",
+    find: "payments.filter(({ txHash }) => !hashes.has(txHash))",
+    replace: "payments.slice()",
+    test: "test/watcher/watcher-arriving.test.ts",
+    title: "is held by a block behind the hours that are given",
+  },
+  {
     name: "paid-in-time-on-a-slow-chain",
     fault: "A Bitcoin payment made in time whose block came after the end was refused as late.",
     file: "gateway/watcher/credit.ts",

@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Arriving, ArrivingPayment } from "../../chains/nodes.ts";
 import { isHeldOpen, listArriving } from "../../gateway/store/arriving.ts";
-import { keepFinalPayment } from "../../gateway/store/payments.ts";
+import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { newArrivingMemory, watchArriving } from "../../gateway/watcher/arriving.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newCompareMemory } from "../../gateway/watcher/compare-lists.ts";
@@ -93,12 +93,13 @@ const show = (index: number, ...payments: readonly ArrivingPayment[]): void => {
 const row = (id: string) => readTransaction(db.store, id);
 const isHeld = (id: string): boolean => isHeldOpen(db.store.database, id);
 
-/** A final block has the payment. */
-function include(chain: WatchedChain, id: string, units = 1000, hash = txHash): void {
+/** A block has the payment: a final one, or one that may still leave the chain. */
+function include(chain: WatchedChain, id: string, units = 1000, hash = txHash, final: 0 | 1 = 1): void {
   db.store.write((database) => {
-    keepFinalPayment(database, {
+    const keep = final === 1 ? keepFinalPayment : keepDetectedPayment;
+    keep(database, {
       ...{ network, txHash: hash, logIndex: 0, address: row(id).depositAddress, currency: "btc", units: `${units}` },
-      ...{ transactionId: id, block: head, blockHash: `${head}`, final: 1 as const },
+      ...{ transactionId: id, block: head, blockHash: `${head}`, final },
     });
     judgeRequests(chain, database, [id], 0);
   });
@@ -224,6 +225,20 @@ describe("a payment that no block has", () => {
     await pass(chain);
     await pass(chain);
     expect([row(id).status, isHeld(id)]).toEqual([2, false]);
+  });
+
+  it("is held by a block behind the hours that are given, though a slow node still shows it", async () => {
+    const chain = chainOf();
+    const [seen, shownAlone] = [request(0), request(1)];
+    show(0, payment());
+    show(1, payment({ txHash: "b".repeat(64) }));
+    await pass(chain);
+    await pass(chain, 23 * hourMs);
+    include(chain, seen, 1000, txHash, 0);
+    await pass(chain, 3 * hourMs);
+    expect([isHeld(seen), isHeld(shownAlone)]).toEqual([true, false]);
+    include(chain, seen);
+    expect(row(seen)).toMatchObject({ status: 1, late: 0 });
   });
 
   it("holds no longer than the hours that are given", async () => {
