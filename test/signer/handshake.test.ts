@@ -284,6 +284,8 @@ describe("an acknowledgement", () => {
     const { acked, head } = kit.core.heads;
     expect(kit.release(kit.gateway.ack(acked)).withdrawals).toEqual([]);
     expect(kit.release(kit.gateway.ack({ seq: 1, hash: kit.records()[0]!.hash })).withdrawals).toEqual([]);
+    // A recovered ledger does not know the hashes of records before it.
+    expect(kit.release(kit.gateway.ack({ seq: 1, hash: "ab".repeat(32) })).withdrawals).toEqual([]);
     expect(kit.release(kit.gateway.ack(head, {}, foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
     expect(kit.release(kit.gateway.ack(head, { agent: "bb".repeat(8) })).code).toBe("ADMISSION_OTHER_AGENT");
     expect(kit.release(kit.gateway.ack(head, { ledgerEpoch: 2 })).code).toBe("ADMISSION_OTHER_EPOCH");

@@ -26,8 +26,10 @@ describe("exclusion by the pin", () => {
     expect(kit.sign(id, [coin], [made(500_000n).made]).code).toBe("TRANSACTION_EVIDENCE");
     expect(kit.sign(id, [{ ...coin, units: 600_000n }]).code).toBe("TRANSACTION_EVIDENCE");
     expect(kit.sign(id, [values.coin(values.script("p2wpkh"), 500_000n)]).code).toBe("TRANSACTION_EVIDENCE");
+    const [small, beside] = [made(90_000n), made(80_000n)];
+    expect(kit.sign(id, [small, { ...beside, units: 85_000n }]).code).toBe("TRANSACTION_EVIDENCE");
     expect(kit.kinds()).not.toContain("INTENT");
-    expect(kit.sign(id, [coin]).ok).toBe(true);
+    expect(kit.sign(id, [small, beside]).ok).toBe(true);
   });
 
   it("the pin of a first attempt is one that the gateway named in this run, for this account with this amount", () => {
@@ -165,6 +167,9 @@ describe("exclusion by the pin", () => {
     const pin = made(500_000n);
     const id = kit.released([pin]);
     cancelled(kit, id);
+    const signed = kit.statements.flatMap(({ entries }) => entries.filter(({ kind }) => kind === "signed"));
+    const text = `${pin.id}:${pin.units}`;
+    expect(signed).toMatchObject([{ pin: text }, { pin: text, cancel: true }]);
     const { transaction } = decodeTransaction(Buffer.from(kit.show(id).attempts[1]!.raw!.slice(2), "hex"))!;
     const hexOf = (script: Uint8Array): string => Buffer.from(script).toString("hex");
     expect(transaction.outputs.map(({ script }) => hexOf(script))).toEqual([hexOf(scriptOf(sender, row))]);
