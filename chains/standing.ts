@@ -7,7 +7,7 @@ import type { Meaning, NodeAnswer, Standing } from "./nodes.ts";
 /** The standing that counts most comes first. */
 const standings: readonly Standing[] = ["taken", "doubtful", "refused", "unsent"];
 /**
- * Of several refusals, the words that help most come first: those that a later attempt can answer.
+ * The words that help most come first of several refusals: those that a later attempt can answer.
  * "expired" counts only where nobody leaves the attempt open.
  */
 const meanings: readonly (Meaning | "")[] = ["slot-used", "price", "", "funds", "bytes", "known", "node", "expired"];

@@ -133,8 +133,8 @@ export interface UnattributedRecord {
   /** The ended record with the same orderId that this one follows. */
   readonly renews?: string;
   /**
-   * What a completed record was worth at the moment of its completion; absent if no fresh price
-   * was known then.
+   * Worth of a completed record at the moment of its completion; absent if no fresh price was
+   * known then.
    */
   readonly value?: {
     /** In USD, rounded down to two decimals; absent if there was no fresh price. */

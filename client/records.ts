@@ -69,8 +69,8 @@ export interface Transaction {
   /** Withdrawals: the deposit that this one pays back. */
   readonly refundOf?: string;
   /**
-   * What a completed record was worth at the moment of its completion; absent if no fresh price
-   * was known then.
+   * Worth of a completed record at the moment of its completion; absent if no fresh price was
+   * known then.
    */
   readonly value?: {
     /** In USD, rounded down to two decimals; absent if there was no fresh price. */

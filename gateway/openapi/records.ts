@@ -141,7 +141,7 @@ const paymentUrl = text("Deposits: the page for the customer, to link or to embe
 const fiatSum = (money: string): Json =>
   decimal(`In ${money}, rounded down to two decimals; absent if there was no fresh price.`, "1500");
 const fiatValue = shape(
-  "What a completed record was worth at the moment of its completion; absent if no fresh price was known then.",
+  "Worth of a completed record at the moment of its completion; absent if no fresh price was known then.",
   { usd: fiatSum("USD"), eur: fiatSum("EUR"), try: fiatSum("TRY"), pricedAt: time("When the oldest of these prices was right.") },
   { optional: ["usd", "eur", "try"] },
 );

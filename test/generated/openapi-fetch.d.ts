@@ -1050,7 +1050,7 @@ export interface components {
              * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
              */
             refundOf?: string;
-            /** @description What a completed record was worth at the moment of its completion; absent if no fresh price was known then. */
+            /** @description Worth of a completed record at the moment of its completion; absent if no fresh price was known then. */
             value?: {
                 /**
                  * @description In USD, rounded down to two decimals; absent if there was no fresh price.
@@ -1814,7 +1814,7 @@ export interface components {
              * @example 4be38f3ee1a16e4cd1f1a3a8b4a0d9c2
              */
             renews?: string;
-            /** @description What a completed record was worth at the moment of its completion; absent if no fresh price was known then. */
+            /** @description Worth of a completed record at the moment of its completion; absent if no fresh price was known then. */
             value?: {
                 /**
                  * @description In USD, rounded down to two decimals; absent if there was no fresh price.

@@ -229,7 +229,7 @@ export class Gateway {
       try {
         placeWaiting({ store, signals, log, clock, run });
       } catch (error) {
-        // What the database did not take is placed after the next pass.
+        // Jobs that the database did not take are placed after the next pass.
         if (!(error instanceof AgentError)) throw error;
       }
     };

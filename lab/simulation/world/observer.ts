@@ -119,7 +119,7 @@ export class Observer {
   }
 
   /**
-   * What cannot be read of one merchant costs a number of rows, and questions that become rarer.
+   * An unreadable thing of one merchant costs a number of rows, and questions that become rarer.
    */
   #badIsBounded(): void {
     const { gateway } = this.#world;

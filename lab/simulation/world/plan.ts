@@ -156,7 +156,7 @@ export interface Plan {
   /** Two parties that lie with one mind; "" where nobody does, or a courier alone. */
   readonly liars: "" | "gateway and courier" | "gateway and nodes" | "a merchant";
   /**
-   * What cannot be read of another merchant, of whom everything else is as the liars' merchants.
+   * The unreadable things of another merchant, of whom everything else is as the liars' merchants.
    */
   readonly bad: readonly BadItem[];
   /** Who names coins and first slots that there are not; "" for nobody, or a courier's own lies. */

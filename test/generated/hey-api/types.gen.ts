@@ -326,7 +326,7 @@ export type Transaction = {
      */
     refundOf?: string;
     /**
-     * What a completed record was worth at the moment of its completion; absent if no fresh price was known then.
+     * Worth of a completed record at the moment of its completion; absent if no fresh price was known then.
      */
     value?: {
         /**
@@ -1173,7 +1173,7 @@ export type UnattributedRecord = {
      */
     renews?: string;
     /**
-     * What a completed record was worth at the moment of its completion; absent if no fresh price was known then.
+     * Worth of a completed record at the moment of its completion; absent if no fresh price was known then.
      */
     value?: {
         /**
