@@ -162,7 +162,7 @@ export interface LocationQuestion {
   readonly txHashes: readonly string[];
 }
 
-export type WantedPayment = Pick<Payment, "contract" | "destination" | "tag" | "amountUnits">;
+export type WantedPayment = Pick<Payment, "contract" | "destination" | "tag" | "amountUnits" | "isFeeInside">;
 
 export type PaidFrom = WantedPayment & Pick<Payment, "account">;
 
@@ -344,7 +344,10 @@ export interface NextSlot {
 export interface Cost {
   readonly ok: true;
   readonly feeUnits: bigint;
-  /** The most that one transaction can take out of the account; absent if that is all of it. */
+  /**
+   * The most of the amount that one transaction can take out of the account, by coins that are
+   * worth their fetching; absent if that is all of it.
+   */
   readonly mostUnits?: bigint;
 }
 

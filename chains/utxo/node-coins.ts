@@ -11,13 +11,12 @@ import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { parseAddress } from "./address.ts";
 import type { UnspentOutput } from "./answers.ts";
-import { feeOfInput } from "./fees.ts";
+import { feeOfInput, fitting } from "./fees.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { type Address, type Histories, historyLimits } from "./node-history.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { headQuestion, outspendQuestions, poolQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
-import { coinsMax } from "./tx-params.ts";
 
 type Coin = NonNullable<ChainState["coins"]>[number];
 
@@ -86,18 +85,24 @@ function offeredOf(free: readonly UnspentOutput[], satPerKvB: bigint): readonly 
 /** The coins of one transaction that empties an account. */
 export interface Emptying {
   readonly count: number; // at most coinsMax
-  readonly units: bigint; // the sum of the largest of them
+  readonly units: bigint; // their sum
 }
 
 /**
- * The coins that one transaction can take out of an account, as far as blocks have them: by the
- * node that lists the most coins, and by the one whose largest have the lowest sum. None for no
- * account.
+ * The coins that one transaction takes out of an account, as far as blocks have them, of at most
+ * `units` together: the largest ones that are worth more than their fetching. By the node that
+ * lists the most such coins, and by the one where they have the lowest sum. None for no account.
  */
-export async function coinsAtOnce(question: CoinQuestion, account: string): Promise<Emptying> {
+export async function coinsAtOnce(
+  question: CoinQuestion,
+  account: string,
+  { units: most, satPerKvB }: { readonly units: bigint; readonly satPerKvB: bigint },
+): Promise<Emptying> {
   if (account === "") return { count: 0, units: 0n };
   const shown = await shownBy(question, account);
-  const taken = shown.map(({ list }) => largestFirst(list.filter(({ place }) => place !== null)).slice(0, coinsMax));
+  const fee = feeOfInput(satPerKvB);
+  const isWorth = ({ place, units }: UnspentOutput): boolean => place !== null && units > fee;
+  const taken = shown.map(({ list }) => fitting(list.filter(isWorth), most));
   const sums = taken.map((coins) => coins.reduce((sum, { units }) => sum + units, 0n));
   return {
     count: Math.max(...taken.map(({ length }) => length)),

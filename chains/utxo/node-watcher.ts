@@ -190,16 +190,18 @@ function wasUsed(pool: NodePool, account: string, block: number): Promise<boolea
 async function costOf(
   question: CoinQuestion & { readonly feeMarketNow: () => Promise<FeeMarket> },
   account: string,
-  { destination, amountUnits }: WantedPayment,
+  { destination, amountUnits, isFeeInside = false }: WantedPayment,
 ): ReturnType<WatcherNodes["cost"]> {
   const { network } = question;
   const parsed = parseAddress(destination, network);
   if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
   if (amountUnits < dustOf(parsed.script, network)) return refuse("NODE_WOULD_REVERT", "nodes forward no output as small");
-  // A sweep spends the coins of its address, as many as fit, and each has its own part of the fee.
-  const { count, units: mostUnits } = await coinsAtOnce(question, account);
   const { satPerKvB = 0n } = await question.feeMarketNow();
-  const size = sizeOf(Math.max(usualCoins, count), parsed.script.length, changesMax);
+  // A sweep spends the coins of its address, as many as fit, and each has its own part of the fee.
+  const { count, units: mostUnits } = await coinsAtOnce(question, account, { units: amountUnits, satPerKvB });
+  const size = isFeeInside
+    ? sizeOf(Math.max(1, count), parsed.script.length, 0)
+    : sizeOf(usualCoins, parsed.script.length, changesMax);
   const feeUnits = (size * satPerKvB * costRoom.numerator) / (1000n * costRoom.denominator) + 1n;
   return account === "" ? { ok: true, feeUnits } : { ok: true, feeUnits, mostUnits };
 }

@@ -10,6 +10,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { resultOf } from "../../base/result.ts";
 import { momentOf } from "../../base/timestamp.ts";
+import { isFeeInside } from "../../chains/families.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
@@ -40,7 +41,7 @@ import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
 import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
 import { type NextSlot, nextSlotOf } from "./slots.ts";
-import { inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./sweep-threshold.ts";
+import { belowFee, inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./sweep-threshold.ts";
 import { type CoinMemory, checkUnknownCoins } from "./unknown-coins.ts";
 
 /** Addresses for which one pass asks the chain; the others come in the next passes. */
@@ -247,11 +248,13 @@ async function ask(
   ]);
   const amountUnits = smaller(units, BigInt(row.units));
   if (amountUnits <= 0n) return { ok: false, reason: "not_there", detail: "" };
-  const cost = await reader.cost(row.address, { contract, destination: hotWallet, tag: "", amountUnits });
+  const isInside = isFeeInside(row.network, "sweep");
+  const cost = await reader.cost(row.address, { contract, destination: hotWallet, tag: "", amountUnits, isFeeInside: isInside });
   if (!cost.ok) return { ok: false, reason: "would_revert", detail: cost.detail ?? "" };
   // The rest of an address with very many coins is the next sweep's.
   const { feeUnits, mostUnits = units } = cost;
-  return measure(row, currency, { units: smaller(units, mostUnits), coinUnits, feeUnits, worth });
+  if (mostUnits <= 0n) return belowFee(amountUnits, feeUnits, currency);
+  return measure(row, currency, { units: smaller(units, mostUnits), coinUnits, feeUnits, isFeeInside: isInside, worth });
 }
 
 /** Uses the first fiat currency in which both prices are known and fresh. */
